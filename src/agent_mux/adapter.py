@@ -1,0 +1,214 @@
+"""The contract between the core and an adapter: all that an adapter may import, besides facts, effects and actions.
+
+An adapter is a value of `Adapter`: data and pure functions. It is found through the entry-point group
+`agent_mux.adapters`, built-in or third-party alike. See docs/how-to/write-an-adapter.md.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from agent_mux.actions import AnyAction
+from agent_mux.effects import Effect
+from agent_mux.facts import Fact
+from agent_mux.options import ApprovalMode, RunOptions
+
+Step = Fact | Effect
+
+
+class Source(Enum):
+    """Which stream a native line came from."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+    STDIN = "stdin"
+    """Our own side of the conversation, seen in a transcript that somebody else recorded. Never in a live run."""
+
+
+class Exit(msgspec.Struct, frozen=True):
+    """How the agent's process ended. `code` is None when a signal ended it; both None when nobody knows (a transcript)."""
+
+    code: int | None = None
+    signal: int | None = None
+
+
+class CodecContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What a codec knows about its run: plain data, so that it can be journaled. No secrets, no clock, no environment."""
+
+    agent: str
+    protocol: str
+    """The name of the native protocol, one of `Adapter.protocols`."""
+    cwd: str = ""
+    prompt: str | None = None
+    """What `start()` sends, where the protocol takes prompts on stdin. None: only observe; `start()` has no effects."""
+    system_prompt: str | None = None
+    system_prompt_mode: str = "append"
+    model: str | None = None
+    thinking_effort: str | None = None
+    approval_mode: ApprovalMode = "prompt"
+    interactive: bool = False
+    """Stay open for more prompts after the first."""
+    session_id: str | None = None
+    fork_session_id: str | None = None
+    no_session: bool = False
+    max_turns: int | None = None
+    output_schema: dict[str, Any] | None = None
+    images: tuple[str, ...] = ()
+    """Absolute paths of images to send with the prompt."""
+    debug: bool = False
+
+
+class Codec(Protocol):
+    """Native lines in, facts out; actions in, effects out. One per run; sans-IO; no clock, no randomness.
+
+    None of the methods raises on native input. `receive` returns at least one fact for every line:
+    `Ignored` when the line is known and says nothing, `Unknown` when it is not known.
+    """
+
+    def start(self) -> Iterable[Step]:
+        """The process runs: handshakes and the first prompt, as effects."""
+        ...
+
+    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+        """One line, without its line ending."""
+        ...
+
+    def request(self, action: AnyAction) -> Iterable[Step]:
+        """The consumer wants something. What cannot be done is answered with `Refuse`."""
+        ...
+
+    def finish(self, exit: Exit) -> Iterable[Step]:
+        """The process is gone and all its output was received. The assembler closes whatever is still open."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeProtocol:
+    """One of the native protocols an agent speaks."""
+
+    name: str
+    codec: Callable[[CodecContext], Codec]
+    streams: frozenset[Literal["text", "tool_calls", "thinking"]]
+    """What arrives in fragments; the rest arrives whole (and is announced by `stream_fallback`)."""
+    two_way: bool
+    """Approvals, questions and further prompts are possible."""
+    sniff: Callable[[Mapping[str, Any]], bool]
+    """This parsed native line can only be from this protocol."""
+
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpawnEnvironment:
+    """What `Adapter.spawn` may know about the machine."""
+
+    executable: str
+    """Absolute path of the agent's program."""
+    temp_dir: str
+    """A directory of this run's own, mode 0700, removed at its end. Files for the agent (configs, schemas) go here."""
+    environ: Mapping[str, str]
+    """The environment the agent will inherit, `RunOptions.env` included."""
+    is_root: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpawnArgs:
+    """How to start the agent for these options."""
+
+    argv: tuple[str, ...]
+    protocol: str
+    """Which of `Adapter.protocols` it will speak."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Set on top of the inherited environment. The place for secrets, never argv."""
+    unset_env: tuple[str, ...] = ()
+    stdin: Literal["pipe", "null"] = "pipe"
+    stdin_text: str | None = None
+    """Written at once, then stdin is closed: for one-shot prompts, which never belong into argv."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Name -> content (0600) to be written into the run's temp dir before the start."""
+    notes: tuple[str, ...] = ()
+    """Options that this agent cannot honour, one sentence each: reported once as `debug`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallMethod:
+    """One way to install the agent."""
+
+    kind: Literal["npm", "pip", "brew", "gh-extension", "curl", "winget", "scoop", "manual"]
+    command: str
+    """What a person would type."""
+    platforms: tuple[str, ...] = ("linux", "darwin", "win32")
+    requires: tuple[str, ...] = ()
+    """Programs that must be there first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCapabilities:
+    """What the agent can do, as proven by recordings and live tests. Source: run API, section 5."""
+
+    agent: str
+    can_resume: bool = False
+    can_fork: bool = False
+    supports_multi_turn: bool = False
+    session_persistence: Literal["none", "file", "sqlite", "in-memory"] = "none"
+    text_streaming: bool = False
+    tool_call_streaming: bool = False
+    thinking_streaming: bool = False
+    native_tools: bool = True
+    mcp: bool = False
+    parallel_tool_calls: bool = False
+    requires_tool_approval: bool = False
+    approval_modes: tuple[ApprovalMode, ...] = ("yolo",)
+    thinking: bool = False
+    thinking_effort_levels: tuple[str, ...] = ()
+    thinking_budget_tokens: bool = False
+    json_mode: bool = False
+    structured_output: bool = False
+    skills: bool = False
+    agents_md: bool = False
+    subagent_dispatch: bool = False
+    parallel_execution: bool = False
+    max_parallel: int | None = None
+    interactive_mode: bool = False
+    stdin_injection: bool = False
+    image_input: bool = False
+    image_output: bool = False
+    file_attachments: bool = False
+    plugins: bool = False
+    platforms: tuple[str, ...] = ("linux", "darwin", "win32")
+    requires_git_repo: bool = False
+    requires_pty: bool = False
+    auth_methods: tuple[str, ...] = ()
+    auth_files: tuple[str, ...] = ()
+    emits: frozenset[str] = frozenset()
+    """Event types that recordings of this agent produce: tested both ways."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """One agent. A value, not a base class."""
+
+    agent: str
+    """Registered name."""
+    display_name: str
+    aliases: tuple[str, ...] = ()
+    executables: tuple[str, ...]
+    """Names to look for on PATH, in order."""
+    executable_variable: str
+    """Environment variable that names the program outright, for example `AMUX_CLAUDE_EXECUTABLE`."""
+    min_version: str
+    """Lowest version the codecs are tested with."""
+    tested_version: str
+    """The version of the recordings."""
+    version_argv: tuple[str, ...] = ("--version",)
+    capabilities: AgentCapabilities
+    protocols: Mapping[str, NativeProtocol]
+    spawn: Callable[[RunOptions, SpawnEnvironment], SpawnArgs]
+    context: Callable[[RunOptions, SpawnArgs], CodecContext] | None = None
+    """How the codec's context differs from the default one made of the options; None: not at all."""
+    install: tuple[InstallMethod, ...]
+    auth_guidance: str
+    """What a person does when the agent says it is not authenticated."""
+    default_model: str | None = None

@@ -1,0 +1,59 @@
+"""Text that grows delta by delta, shared by the events that show it so far.
+
+`text_delta.accumulated` and its like are required on the wire and quadratic when stored. Here each event keeps a
+view on one growing buffer, O(1) in time and memory, which becomes a string only when somebody reads it.
+"""
+
+from typing import Any
+
+class GrowingText:
+    """An append-only text, kept as UTF-8: one byte per ASCII character, whatever the number of deltas."""
+
+    __slots__ = ("_utf8",)
+
+    def __init__(self) -> None:
+        self._utf8 = bytearray()
+
+    def append(self, delta: str) -> "Accumulated":
+        """Add a delta and return the view that ends with it."""
+        self._utf8 += delta.encode("utf-8", "surrogatepass")
+        return Accumulated(self._utf8, len(self._utf8))
+
+    def __str__(self) -> str:
+        return self._utf8.decode("utf-8", "surrogatepass")
+
+    def __len__(self) -> int:
+        return len(self._utf8)
+
+
+class Accumulated:
+    """The first `end` bytes of a growing text, as a string on demand. Immutable; equal to a string with its text."""
+
+    __slots__ = ("_end", "_utf8")
+
+    def __init__(self, utf8: bytearray, end: int) -> None:
+        self._utf8 = utf8
+        self._end = end
+
+    def __str__(self) -> str:
+        return self._utf8[: self._end].decode("utf-8", "surrogatepass")
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other) if isinstance(other, Accumulated | str) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __copy__(self) -> "Accumulated":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Accumulated":
+        return self
+
+    @classmethod
+    def of(cls, text: str) -> "Accumulated":
+        """A view on a complete text."""
+        return GrowingText().append(text)

@@ -1,0 +1,205 @@
+"""Which family an event belongs to, and whether it ends the run. Source: agent-events spec, sections 23 and 28."""
+
+from typing import TypeGuard, TypeVar, get_args
+
+from agent_mux.events import cost, debug, error, file, interaction, lifecycle, limits, mcp, multimodal
+from agent_mux.events import plugin, session, shell, skill, subagent, text, thinking, tool, turn
+from agent_mux.events.base import BaseEvent
+from agent_mux.events.union import ALL_EVENTS, AgentEvent
+
+E = TypeVar("E", bound=BaseEvent)
+
+SessionEvent = (
+    session.SessionStartEvent
+    | session.SessionResumeEvent
+    | session.SessionForkEvent
+    | session.SessionCheckpointEvent
+    | session.SessionEndEvent
+)
+TurnEvent = turn.TurnStartEvent | turn.TurnEndEvent | turn.StepStartEvent | turn.StepEndEvent
+TextEvent = text.MessageStartEvent | text.TextDeltaEvent | text.MessageStopEvent
+ThinkingEvent = thinking.ThinkingStartEvent | thinking.ThinkingDeltaEvent | thinking.ThinkingStopEvent
+ToolEvent = (
+    tool.ToolCallStartEvent
+    | tool.ToolInputDeltaEvent
+    | tool.ToolCallReadyEvent
+    | tool.ToolResultEvent
+    | tool.ToolErrorEvent
+)
+FileEvent = (
+    file.FileReadEvent | file.FileWriteEvent | file.FileCreateEvent | file.FileDeleteEvent | file.FilePatchEvent
+)
+ShellEvent = shell.ShellStartEvent | shell.ShellStdoutDeltaEvent | shell.ShellStderrDeltaEvent | shell.ShellExitEvent
+McpEvent = mcp.McpToolCallStartEvent | mcp.McpToolResultEvent | mcp.McpToolErrorEvent
+SubagentEvent = subagent.SubagentSpawnEvent | subagent.SubagentResultEvent | subagent.SubagentErrorEvent
+PluginEvent = plugin.PluginLoadedEvent | plugin.PluginInvokedEvent | plugin.PluginErrorEvent
+SkillEvent = skill.SkillLoadedEvent | skill.SkillInvokedEvent | skill.AgentdocReadEvent
+MultimodalEvent = multimodal.ImageOutputEvent | multimodal.ImageInputAckEvent
+CostOrTokenEvent = cost.CostEvent | cost.TokenUsageEvent
+InteractionEvent = (
+    interaction.InputRequiredEvent
+    | interaction.ApprovalRequestEvent
+    | interaction.ApprovalGrantedEvent
+    | interaction.ApprovalDeniedEvent
+)
+RateLimitEvent = (
+    limits.RateLimitedEvent | limits.ContextLimitWarningEvent | limits.ContextCompactedEvent | limits.RetryEvent
+)
+RunLifecycleEvent = (
+    lifecycle.InterruptedEvent
+    | lifecycle.AbortedEvent
+    | lifecycle.PausedEvent
+    | lifecycle.ResumedEvent
+    | lifecycle.TimeoutEvent
+    | lifecycle.TurnLimitEvent
+    | lifecycle.StreamFallbackEvent
+)
+FailureEvent = (
+    error.AuthErrorEvent
+    | error.RateLimitErrorEvent
+    | error.ContextExceededEvent
+    | error.CrashEvent
+    | error.ErrorEvent
+)
+DiagnosticEvent = debug.DebugEvent | debug.LogEvent
+
+CATEGORIES: dict[str, tuple[type[AgentEvent], ...]] = {
+    "session": get_args(SessionEvent),
+    "turn": get_args(TurnEvent),
+    "text": get_args(TextEvent),
+    "thinking": get_args(ThinkingEvent),
+    "tool": get_args(ToolEvent),
+    "file": get_args(FileEvent),
+    "shell": get_args(ShellEvent),
+    "mcp": get_args(McpEvent),
+    "subagent": get_args(SubagentEvent),
+    "plugin": get_args(PluginEvent),
+    "skill": get_args(SkillEvent),
+    "multimodal": get_args(MultimodalEvent),
+    "cost": get_args(CostOrTokenEvent),
+    "interaction": get_args(InteractionEvent),
+    "rate_limit": get_args(RateLimitEvent),
+    "run_lifecycle": get_args(RunLifecycleEvent),
+    "error": get_args(FailureEvent),
+    "debug": get_args(DiagnosticEvent),
+}
+"""The 18 categories of the spec (section 29), in its order."""
+
+_CATEGORY_BY_TYPE = {event.type: name for name, events in CATEGORIES.items() for event in events}
+_TERMINAL = frozenset({"interrupted", "aborted", "timeout", "turn_limit", "auth_error", "context_exceeded", "crash"})
+_WIRE_NAMES = {
+    event.type: frozenset(event.__struct_encode_fields__)
+    for event in ALL_EVENTS
+}
+
+
+def category_of(event_type: str) -> str | None:
+    """The category of a type literal; None for a type this version does not know."""
+    return _CATEGORY_BY_TYPE.get(event_type)
+
+
+def is_event_type(event: BaseEvent, kind: type[E]) -> TypeGuard[E]:
+    """Narrow an event to one class."""
+    return isinstance(event, kind)
+
+
+def is_session_event(event: BaseEvent) -> TypeGuard[SessionEvent]:
+    """One of the `session` category."""
+    return isinstance(event, SessionEvent)
+
+
+def is_turn_event(event: BaseEvent) -> TypeGuard[TurnEvent]:
+    """One of the `turn` category."""
+    return isinstance(event, TurnEvent)
+
+
+def is_text_event(event: BaseEvent) -> TypeGuard[TextEvent]:
+    """One of the `text` category."""
+    return isinstance(event, TextEvent)
+
+
+def is_thinking_event(event: BaseEvent) -> TypeGuard[ThinkingEvent]:
+    """One of the `thinking` category."""
+    return isinstance(event, ThinkingEvent)
+
+
+def is_tool_event(event: BaseEvent) -> TypeGuard[ToolEvent]:
+    """One of the `tool` category."""
+    return isinstance(event, ToolEvent)
+
+
+def is_file_event(event: BaseEvent) -> TypeGuard[FileEvent]:
+    """One of the `file` category."""
+    return isinstance(event, FileEvent)
+
+
+def is_shell_event(event: BaseEvent) -> TypeGuard[ShellEvent]:
+    """One of the `shell` category."""
+    return isinstance(event, ShellEvent)
+
+
+def is_mcp_event(event: BaseEvent) -> TypeGuard[McpEvent]:
+    """One of the `mcp` category."""
+    return isinstance(event, McpEvent)
+
+
+def is_subagent_event(event: BaseEvent) -> TypeGuard[SubagentEvent]:
+    """One of the `subagent` category."""
+    return isinstance(event, SubagentEvent)
+
+
+def is_plugin_event(event: BaseEvent) -> TypeGuard[PluginEvent]:
+    """One of the `plugin` category."""
+    return isinstance(event, PluginEvent)
+
+
+def is_skill_event(event: BaseEvent) -> TypeGuard[SkillEvent]:
+    """One of the `skill` category."""
+    return isinstance(event, SkillEvent)
+
+
+def is_multimodal_event(event: BaseEvent) -> TypeGuard[MultimodalEvent]:
+    """One of the `multimodal` category."""
+    return isinstance(event, MultimodalEvent)
+
+
+def is_cost_event(event: BaseEvent) -> TypeGuard[CostOrTokenEvent]:
+    """One of the `cost` category."""
+    return isinstance(event, CostOrTokenEvent)
+
+
+def is_interaction_event(event: BaseEvent) -> TypeGuard[InteractionEvent]:
+    """One of the `interaction` category."""
+    return isinstance(event, InteractionEvent)
+
+
+def is_rate_limit_event(event: BaseEvent) -> TypeGuard[RateLimitEvent]:
+    """One of the `rate_limit` category."""
+    return isinstance(event, RateLimitEvent)
+
+
+def is_run_lifecycle_event(event: BaseEvent) -> TypeGuard[RunLifecycleEvent]:
+    """One of the `run_lifecycle` category."""
+    return isinstance(event, RunLifecycleEvent)
+
+
+def is_error_event(event: BaseEvent) -> TypeGuard[FailureEvent]:
+    """One of the `error` category."""
+    return isinstance(event, FailureEvent)
+
+
+def is_debug_event(event: BaseEvent) -> TypeGuard[DiagnosticEvent]:
+    """One of the `debug` category."""
+    return isinstance(event, DiagnosticEvent)
+
+
+def is_terminal_event(event: BaseEvent) -> bool:
+    """The run ends after this event. An exhausted `rate_limit_error` is told by the `session_end` that follows it."""
+    return event.type in _TERMINAL or (isinstance(event, error.ErrorEvent) and not event.recoverable)
+
+
+def has_correlation_key(event: BaseEvent, key: str) -> bool:
+    """The event carries this key (wire name: `toolCallId`, `subagentId`, ...) with a value."""
+    if key not in _WIRE_NAMES.get(event.type, ()):
+        return False
+    return key != "subagentId" or event.subagent_id is not None

@@ -1,0 +1,286 @@
+"""What a run is asked to do, and the checks before anything is started. Source: run API, section 2.
+
+Durations are seconds (float), unless a name says otherwise; 0 means no limit.
+"""
+
+import os
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from agent_mux.errors import CapabilityError, FieldError, ValidationError
+
+if TYPE_CHECKING:
+    from agent_mux.adapter import AgentCapabilities
+    from agent_mux.run.interaction import PendingInteraction, Response
+
+ApprovalMode = Literal["yolo", "prompt", "deny"]
+StreamMode = Literal["auto", True, False]
+SystemPromptMode = Literal["prepend", "append", "replace"]
+ThinkingEffort = Literal["low", "medium", "high", "max"]
+
+RUN_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+MIN_THINKING_BUDGET = 1024  # below this every provider refuses
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file for the agent to see: exactly one of a path, a URL or inline data."""
+
+    file_path: str | None = None
+    """Absolute, existing."""
+    url: str | None = None
+    base64: str | None = None
+    mime_type: str | None = None
+    """Required with `base64`."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """An MCP server for this run only; never written into the user's own configuration."""
+
+    name: str
+    transport: Literal["stdio", "sse", "streamable-http"] = "stdio"
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Responder = "Callable[[PendingInteraction], Response | None | Awaitable[Response | None]]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Everything one run can be asked. `None` means: not said."""
+
+    agent: str
+    """Registered name or alias."""
+    prompt: str | Sequence[str] = ""
+    """Non-empty; a list is joined with a blank line."""
+    system_prompt: str | None = None
+    system_prompt_mode: SystemPromptMode = "append"
+    attachments: Sequence[Attachment] = ()
+    model: str | None = None
+    """Passed through, even when no registry knows it."""
+    thinking_effort: ThinkingEffort | None = None
+    thinking_budget_tokens: int | None = None
+    """At least 1024; wins over the effort."""
+    temperature: float | None = None
+    """0 to 2."""
+    top_p: float | None = None
+    """0 to 1."""
+    top_k: int | None = None
+    max_tokens: int | None = None
+    max_output_tokens: int | None = None
+    """Wins over `max_tokens`."""
+    session_id: str | None = None
+    """Continue this session."""
+    fork_session_id: str | None = None
+    """Begin a new session with the history of this one."""
+    no_session: bool = False
+    """Leave no session behind, where the agent can."""
+    stream: StreamMode = "auto"
+    output_schema: Mapping[str, Any] | None = None
+    """JSON Schema of the final answer."""
+    cwd: str | os.PathLike[str] | None = None
+    """Absolute, existing; default: the current directory."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Added to the environment of the agent."""
+    inherit_env: bool = True
+    """False: the agent gets a minimal environment plus `env`."""
+    timeout: float = 0.0
+    """Seconds for the whole run."""
+    inactivity_timeout: float = 0.0
+    """Seconds without any output; suspended while paused or waiting for a person."""
+    grace_period: float = 5.0
+    """Seconds between asking the agent to leave and killing it."""
+    max_turns: int | None = None
+    approval_mode: ApprovalMode = "prompt"
+    on_approval_request: Any = None
+    """`(PendingInteraction) -> Response | None`, or a coroutine function; None leaves the request pending."""
+    on_input_required: Any = None
+    """As `on_approval_request`, for questions."""
+    mcp_servers: Sequence[McpServer] = ()
+    run_id: str | None = None
+    """A ULID; made when not given."""
+    tags: Sequence[str] = ()
+    project_id: str | None = None
+    collect_events: bool = False
+    """Keep all events in `RunResult.events`."""
+    event_buffer_size: int = 1000
+    """Events kept in memory for live readers; slower readers are served from the journal."""
+    interactive: bool = False
+    """True: the run stays open for `send` until `close()`. False: it ends when all prompts are done."""
+    include_subagent_events: bool = False
+    """Show what happens inside sub-agents, with `subagentId`."""
+    debug: bool = False
+    """Put the native line into the `raw` of each event."""
+    journal: bool | str | os.PathLike[str] = True
+    """Where the recording goes: True for the default place, a path, or False for none (then slow readers lose events)."""
+
+    @property
+    def prompt_text(self) -> str:
+        """The prompt as one text."""
+        return self.prompt if isinstance(self.prompt, str) else "\n\n".join(self.prompt)
+
+    @property
+    def output_limit(self) -> int | None:
+        """The limit on output tokens that counts."""
+        return self.max_output_tokens if self.max_output_tokens is not None else self.max_tokens
+
+    def working_directory(self) -> str:
+        """Absolute path the agent runs in."""
+        return os.fspath(self.cwd) if self.cwd is not None else str(Path.cwd())
+
+    def with_defaults(self, defaults: Mapping[str, Any]) -> "RunOptions":
+        """These options, with `defaults` for the fields that still have their own default."""
+        unset = {f.name for f in fields(self) if getattr(self, f.name) == _default_of(f)}
+        return replace(self, **{name: value for name, value in defaults.items() if name in unset})
+
+
+def _default_of(spec: Any) -> Any:
+    return spec.default_factory() if callable(spec.default_factory) else spec.default
+
+
+class _Problems:
+    def __init__(self) -> None:
+        self.fields: list[FieldError] = []
+
+    def check(self, ok: bool, path: str, received: Any, allowed: str) -> None:
+        if not ok:
+            self.fields.append(FieldError(path, received, allowed))
+
+    def stop(self) -> None:
+        if self.fields:
+            raise ValidationError(self.fields)
+
+
+def validate_options(options: RunOptions) -> None:
+    """Check everything that needs no adapter. Raises `ValidationError` with all bad fields of the first bad group."""
+    for group in (_check_session, _check_required, _check_ranges):
+        problems = _Problems()
+        group(options, problems)
+        problems.stop()
+
+
+def _check_session(options: RunOptions, problems: _Problems) -> None:
+    said = [n for n in ("session_id", "fork_session_id") if getattr(options, n) is not None]
+    said += ["no_session"] if options.no_session else []
+    problems.check(len(said) <= 1, " + ".join(said), said, "at most one of session_id, fork_session_id, no_session")
+    for name in ("session_id", "fork_session_id"):
+        value = getattr(options, name)
+        problems.check(value is None or bool(str(value).strip()), name, value, "a non-empty session id")
+
+
+def _check_required(options: RunOptions, problems: _Problems) -> None:
+    prompt = options.prompt
+    is_text = isinstance(prompt, str) or all(isinstance(part, str) for part in prompt)
+    problems.check(is_text, "prompt", prompt, "a string or a list of strings")
+    if is_text:
+        problems.check(bool(options.prompt_text.strip()) or options.interactive, "prompt", prompt, "a non-empty text")
+        problems.check("\0" not in options.prompt_text, "prompt", prompt, "a text without NUL characters")
+    problems.check(bool(options.agent), "agent", options.agent, "the name of a registered agent")
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+def _check_ranges(options: RunOptions, problems: _Problems) -> None:
+    def between(name: str, low: float, high: float | None = None, *, whole: bool = False) -> None:
+        value = getattr(options, name)
+        fits = value is None or (
+            _number(value) and (not whole or isinstance(value, int)) and value >= low and (high is None or value <= high)
+        )
+        kind = "a whole number" if whole else "a number"
+        problems.check(fits, name, value, f"{kind} from {low:g} to {high:g}" if high else f"{kind} >= {low:g}")
+
+    def one_of(name: str, allowed: tuple[Any, ...]) -> None:
+        value = getattr(options, name)
+        known = any(value is choice or (value == choice and type(value) is type(choice)) for choice in allowed)
+        problems.check(known, name, value, ", ".join(map(str, allowed)))
+
+    between("temperature", 0, 2)
+    between("top_p", 0, 1)
+    for name in ("top_k", "max_tokens", "max_output_tokens", "max_turns"):
+        between(name, 1, whole=True)
+    between("thinking_budget_tokens", MIN_THINKING_BUDGET, whole=True)
+    between("event_buffer_size", 1, whole=True)
+    for name in ("timeout", "inactivity_timeout", "grace_period"):
+        between(name, 0)
+    one_of("approval_mode", ("yolo", "prompt", "deny"))
+    one_of("stream", ("auto", True, False))
+    one_of("system_prompt_mode", ("prepend", "append", "replace"))
+    one_of("thinking_effort", (None, "low", "medium", "high", "max"))
+    run_id = options.run_id
+    problems.check(run_id is None or RUN_ID.fullmatch(run_id) is not None, "run_id", run_id, "a ULID (26 characters)")
+    _check_place(options, problems)
+    for index, server in enumerate(options.mcp_servers):
+        _check_mcp_server(f"mcp_servers[{index}]", server, problems)
+    for index, attachment in enumerate(options.attachments):
+        _check_attachment(f"attachments[{index}]", attachment, problems)
+
+
+def _check_place(options: RunOptions, problems: _Problems) -> None:
+    cwd = options.cwd
+    if cwd is not None:
+        path = Path(cwd)
+        problems.check(path.is_absolute() and path.is_dir(), "cwd", str(cwd), "an absolute path of an existing directory")
+    for name, value in options.env.items():
+        named = isinstance(name, str) and ENV_NAME.fullmatch(name) is not None
+        problems.check(named, "env", name, "names of letters, digits and underscores")
+        # The value may be a secret: it is never shown.
+        sound = isinstance(value, str) and "\0" not in value
+        problems.check(sound, f"env.{name}", "(hidden)", "a string without NUL characters")
+
+
+def _check_mcp_server(path: str, server: McpServer, problems: _Problems) -> None:
+    problems.check(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", server.name) is not None, f"{path}.name", server.name,
+                   "1 to 64 letters, digits, _ or -")  # fmt: skip
+    if server.transport == "stdio":
+        problems.check(bool(server.command) and server.url is None, path, server.name, "command (and no url) for stdio")
+    else:
+        problems.check(bool(server.url) and server.command is None, path, server.name,
+                       f"url (and no command) for {server.transport}")  # fmt: skip
+
+
+def _check_attachment(path: str, attachment: Attachment, problems: _Problems) -> None:
+    given = [n for n in ("file_path", "url", "base64") if getattr(attachment, n) is not None]
+    problems.check(len(given) == 1, path, given, "exactly one of file_path, url, base64")
+    file_path = attachment.file_path
+    if file_path is not None:
+        problems.check(Path(file_path).is_absolute() and Path(file_path).is_file(), f"{path}.file_path", file_path,
+                       "an absolute path of an existing file")  # fmt: skip
+    if attachment.base64 is not None:
+        problems.check(bool(attachment.mime_type), f"{path}.mime_type", attachment.mime_type, "a MIME type")
+
+
+def check_capabilities(options: RunOptions, capabilities: "AgentCapabilities") -> None:
+    """Check what this agent must be able to do. Raises `CapabilityError` for the first thing it cannot."""
+    needs: tuple[tuple[bool, bool, str], ...] = (
+        (options.stream is True, capabilities.text_streaming, "text streaming (stream=True)"),
+        (options.session_id is not None, capabilities.can_resume, "resuming a session"),
+        (options.fork_session_id is not None, capabilities.can_fork, "forking a session"),
+        (bool(options.mcp_servers), capabilities.mcp, "MCP servers"),
+        (options.interactive, capabilities.interactive_mode, "interactive runs"),
+        (options.output_schema is not None, capabilities.structured_output, "an output schema"),
+        (bool(options.attachments), capabilities.image_input or capabilities.file_attachments, "attachments"),
+        (
+            options.thinking_effort is not None or options.thinking_budget_tokens is not None,
+            capabilities.thinking,
+            "setting the thinking effort",
+        ),
+        (
+            options.approval_mode not in capabilities.approval_modes,
+            False,
+            f"approval mode {options.approval_mode!r}",
+        ),
+    )
+    for wanted, able, what in needs:
+        if wanted and not able:
+            raise CapabilityError(capabilities.agent, what, options.model)
