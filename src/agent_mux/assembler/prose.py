@@ -1,0 +1,89 @@
+"""Messages and thoughts: opened by their first fragment, closed once, never both at a time. §7, §8, §25.3.1."""
+
+from agent_mux.assembler.emitter import Emitter
+from agent_mux.events.accumulated import GrowingText
+from agent_mux.events.text import MessageStartEvent, MessageStopEvent, TextDeltaEvent
+from agent_mux.events.thinking import ThinkingDeltaEvent, ThinkingStartEvent, ThinkingStopEvent
+
+
+class Prose:
+    """The open message or thought of one scope (the main agent, or one sub-agent)."""
+
+    __slots__ = ("_buffered", "_emitter", "_message", "_subagent", "_thought")
+
+    def __init__(self, emitter: Emitter, *, buffered: bool, subagent: str | None = None) -> None:
+        self._emitter = emitter
+        self._buffered = buffered
+        self._subagent = subagent
+        self._message: GrowingText | None = None
+        self._thought: GrowingText | None = None
+
+    @property
+    def in_message(self) -> bool:
+        """A message is open."""
+        return self._message is not None
+
+    @property
+    def in_thought(self) -> bool:
+        """A thought is open."""
+        return self._thought is not None
+
+    def say(self, text: str) -> None:
+        """A fragment of a message."""
+        message = self._message
+        if message is None:
+            message = self._open_message()
+        view = message.append(text)
+        if self._buffered:
+            return
+        emitter = self._emitter
+        if self._subagent is None and emitter.raw is None:  # the hot path: one call, no keyword
+            emitter.out.append(TextDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, view))
+        else:
+            emitter.emit(TextDeltaEvent, text, view, subagent=self._subagent)
+
+    def think(self, text: str, effort: str | None = None) -> None:
+        """A fragment of a thought."""
+        thought = self._thought
+        if thought is None:
+            self.end_message()
+            thought = self._thought = GrowingText()
+            if not self._buffered:
+                self._emitter.emit(ThinkingStartEvent, effort, subagent=self._subagent)
+        view = thought.append(text)
+        if not self._buffered:
+            self._emitter.emit(ThinkingDeltaEvent, text, view, subagent=self._subagent)
+
+    def end_message(self) -> None:
+        """Close the message as it is."""
+        message, self._message = self._message, None
+        if message is None:
+            return
+        text = str(message)
+        if self._buffered:
+            self._emitter.emit(MessageStartEvent, subagent=self._subagent)
+            self._emitter.emit(TextDeltaEvent, text, GrowingText().append(text), subagent=self._subagent)
+        self._emitter.emit(MessageStopEvent, text, subagent=self._subagent)
+
+    def end_thought(self) -> None:
+        """Close the thought as it is."""
+        thought, self._thought = self._thought, None
+        if thought is None:
+            return
+        text = str(thought)
+        if self._buffered:
+            self._emitter.emit(ThinkingStartEvent, None, subagent=self._subagent)
+            self._emitter.emit(ThinkingDeltaEvent, text, GrowingText().append(text), subagent=self._subagent)
+        self._emitter.emit(ThinkingStopEvent, text, subagent=self._subagent)
+
+    def close(self) -> None:
+        """Close whatever is open."""
+        self.end_thought()
+        self.end_message()
+
+    def _open_message(self) -> GrowingText:
+        self.end_thought()
+        message = self._message = GrowingText()
+        if not self._buffered:
+            self._emitter.emit(MessageStartEvent, subagent=self._subagent)
+        return message

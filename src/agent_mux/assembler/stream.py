@@ -1,0 +1,475 @@
+"""The assembler itself: session, turns, steps, limits and the end. Lawful for any sequence of facts."""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from agent_mux import facts
+from agent_mux.assembler.context import StreamContext
+from agent_mux.assembler.costs import CostTally
+from agent_mux.assembler.emitter import Emitter
+from agent_mux.assembler.interactions import Interactions, OpenInteraction
+from agent_mux.assembler.scope import Scope
+from agent_mux.assembler.subagents import Subagents
+from agent_mux.assembler.turns import Turns
+from agent_mux.assembler.verdict import Ending, Outcome, Verdict, judge
+from agent_mux.events import AgentEvent, cost, debug, error, lifecycle, limits, multimodal, plugin, session, skill
+
+_STEP_TYPES: dict[type, tuple[str, str]] = {
+    # fact -> (step type, the capability that falls back when the fact comes whole)
+    facts.TextDelta: ("generation", ""),
+    facts.Text: ("generation", "text"),
+    facts.ThinkingDelta: ("thinking", ""),
+    facts.Thinking: ("thinking", "thinking"),
+    facts.ToolBegin: ("tool_use", ""),
+    facts.ToolReady: ("tool_use", "tool_calls"),
+    facts.McpBegin: ("tool_use", ""),
+    facts.SubagentBegin: ("tool_use", ""),
+}
+
+
+class StreamAssembler:
+    """Takes facts, gives events. `now` (ms since the epoch) is set by the caller before each fact.
+
+    Pure: the same context, times and facts give the same events, byte for byte.
+    """
+
+    def __init__(self, context: StreamContext) -> None:
+        self._context = context
+        self._emitter = Emitter(context.run_id, context.agent)
+        self._main = Scope(self._emitter, context)
+        self._subagents = Subagents(self._emitter, context)
+        self._interactions = Interactions(
+            self._emitter, show_approvals=context.show_approvals, show_requests=context.show_requests
+        )
+        self._turns = Turns(self._emitter)
+        self._costs = CostTally()
+        self._session_id: str | None = None
+        self._announced_id = ""
+        self._prior_turns = 0
+        self._model: str | None = None
+        self._outcome: Outcome | None = None
+        self._unsaid: facts.Failure | None = None
+        self._fallbacks: set[str] = set()
+        self._structured: Any = None
+        self._ended = False
+        self._handlers = self._make_handlers()
+
+    # -- what the caller sees
+
+    @property
+    def now(self) -> int:
+        """Milliseconds since the epoch."""
+        return self._emitter.now
+
+    @now.setter
+    def now(self, value: int) -> None:
+        self._emitter.now = max(value, self._emitter.now)
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's own session id, once it said one."""
+        return self._session_id
+
+    @property
+    def model(self) -> str | None:
+        """The model the agent says it uses."""
+        return self._model
+
+    @property
+    def structured_output(self) -> Any:
+        """The parsed answer of the last turn that had one."""
+        return self._structured
+
+    @property
+    def pending(self) -> tuple[OpenInteraction, ...]:
+        """What the agent waits for now."""
+        return self._interactions.open
+
+    @property
+    def in_turn(self) -> bool:
+        """A turn is open and has no closing message yet."""
+        return self._turns.is_open
+
+    def show_raw(self, raw: str | None) -> None:
+        """Debug mode: the native line behind the events that follow."""
+        self._emitter.raw = raw
+
+    def take(self) -> list[AgentEvent]:
+        """The events since the last call."""
+        events, self._emitter.out = self._emitter.out, []
+        return events
+
+    def tell(self, fact: facts.Fact) -> None:
+        """Take one fact. A class that is not a fact says nothing."""
+        handler = self._handlers.get(fact.__class__)
+        if handler is not None:
+            handler(fact)
+
+    def pause(self) -> None:
+        """The run was stopped and can go on."""
+        self._control(lifecycle.PausedEvent)
+
+    def resume(self) -> None:
+        """The run goes on."""
+        self._control(lifecycle.ResumedEvent)
+
+    def end(self, ending: Ending) -> Verdict:
+        """The run is over: close what is open, emit the terminal event and `session_end`. Nothing but logs may follow."""
+        agent = self._context.display_name or self._context.agent
+        verdict = judge(ending, self._outcome, turn_open=self._turns.is_open, agent=agent)
+        if self._ended:
+            return verdict
+        self._start_session()
+        if self._subagents.any_open and not self._turns.has_started_event:
+            self._turns.open()
+        self._subagents.close()
+        self._close_turn(None)
+        if verdict.failure is not None:
+            self._emit_terminal(verdict, ending)
+        self._emitter.emit(
+            session.SessionEndEvent, self._announced_id, self._prior_turns + self._turns.count, self._costs.total
+        )
+        self._ended = True
+        return verdict
+
+    # -- dispatch
+
+    def _make_handlers(self) -> dict[type, Callable[[Any], None]]:
+        content = (facts.TextDelta, facts.Text, facts.ThinkingDelta, facts.Thinking,
+                   facts.ToolBegin, facts.ToolReady, facts.McpBegin)  # fmt: skip
+        closing = (facts.TextEnd, facts.ThinkingEnd, facts.ToolInput, facts.ToolOutput, facts.ToolDone, facts.McpDone)
+        simple: dict[type, tuple[Any, ...]] = {
+            facts.PluginInvoked: (plugin.PluginInvokedEvent,),
+            facts.PluginFailed: (plugin.PluginErrorEvent,),
+            facts.SkillInvoked: (skill.SkillInvokedEvent,),
+            facts.ImageProduced: (multimodal.ImageOutputEvent,),
+            facts.ImageTaken: (multimodal.ImageInputAckEvent,),
+            facts.RateLimited: (limits.RateLimitedEvent,),
+            facts.ContextCompacted: (limits.ContextCompactedEvent,),
+        }
+        handlers: dict[type, Callable[[Any], None]] = {
+            **dict.fromkeys(content, self._content),
+            **dict.fromkeys(closing, self._closing),
+            **{kind: self._plain_in_turn(*event) for kind, event in simple.items()},
+            facts.SessionKnown: self._session_known,
+            facts.CheckpointSaved: self._checkpoint,
+            facts.TurnBegin: self._turn_begin,
+            facts.TurnDone: self._turn_closed,
+            facts.TurnFailed: self._turn_closed,
+            facts.TurnStopped: self._turn_closed,
+            facts.TurnLimitHit: self._turn_closed,
+            facts.StepBegin: self._step_begin,
+            facts.StepDone: self._step_done,
+            facts.SubagentBegin: self._subagent_begin,
+            facts.SubagentDone: self._subagent_done,
+            facts.InSubagent: self._in_subagent,
+            facts.PluginLoaded: self._loaded,
+            facts.SkillLoaded: self._loaded,
+            facts.AgentdocRead: self._loaded,
+            facts.Usage: self._usage,
+            facts.RunCost: self._run_cost,
+            facts.ApprovalAsked: self._approval,
+            facts.InputAsked: self._question,
+            facts.RequestSettled: self._settled,
+            facts.ContextFilling: self._context_filling,
+            facts.Retrying: self._retrying,
+            facts.Trouble: self._trouble,
+            facts.Note: self._note,
+            facts.LogLine: self._log,
+            facts.Unknown: self._unknown,
+        }
+        handlers[facts.TextDelta] = self._text_delta
+        return handlers
+
+    def _text_delta(self, fact: facts.TextDelta) -> None:
+        # The hot path: in an open message there is nothing to open, close or infer.
+        if self._main.prose.in_message and fact.text and not self._ended:
+            self._main.prose.say(fact.text)
+        else:
+            self._content(fact)
+
+    def _content(self, fact: Any) -> None:
+        if self._ended or self._says_nothing(fact):
+            return
+        step_type, capability = _STEP_TYPES[fact.__class__]
+        self._open_turn()
+        self._turns.begin_step_if_due(step_type)
+        if capability and capability not in self._context.streams:
+            self._fall_back(capability)
+        self._main.accept(fact)
+
+    def _says_nothing(self, fact: Any) -> bool:
+        match fact:
+            case facts.TextDelta(text) | facts.Text(text) | facts.ThinkingDelta(text) | facts.Thinking(text):
+                return not text
+            case facts.ToolReady(call_id):
+                return not (self._main.tools.is_new(call_id) or self._main.tools.is_open(call_id))
+            case facts.ToolBegin(call_id) | facts.McpBegin(call_id):
+                return not self._main.tools.is_new(call_id)
+        return False
+
+    def _closing(self, fact: Any) -> None:
+        if self._ended:
+            return
+        if isinstance(fact, facts.ToolDone) and self._main.tools.is_new(fact.call_id):
+            self._open_turn()  # a result whose call was never told
+        self._main.accept(fact)
+
+    def _plain_in_turn(self, kind: Any) -> Callable[[Any], None]:
+        def emit(fact: Any) -> None:
+            if not self._ended:
+                self._open_turn()
+                self._emitter.emit(kind, *(getattr(fact, name) for name in fact.__struct_fields__))
+
+        return emit
+
+    # -- session
+
+    def _start_session(self) -> None:
+        if self._announced_id:
+            return
+        self._announced_id = self._session_id or f"transient-{self._context.run_id}"
+        resumed = self._context.resumed and self._session_id is not None
+        forked_from = self._context.forked_from if self._session_id is not None else None
+        self._emitter.emit(session.SessionStartEvent, self._announced_id, resumed, forked_from)
+        if resumed:
+            self._emitter.emit(session.SessionResumeEvent, self._announced_id, self._prior_turns)
+        if forked_from is not None:
+            self._emitter.emit(session.SessionForkEvent, self._announced_id, forked_from)
+
+    def _session_known(self, fact: facts.SessionKnown) -> None:
+        if self._ended:
+            return
+        self._model = fact.model or self._model
+        if self._session_id is not None or not fact.session_id:
+            return
+        self._session_id = fact.session_id
+        if self._announced_id:
+            self._note(facts.Note(f"the agent named its session late: {fact.session_id}"))
+            return
+        self._context = replace(
+            self._context,
+            resumed=self._context.resumed or fact.resumed,
+            forked_from=self._context.forked_from or fact.forked_from,
+        )
+        self._prior_turns = max(fact.prior_turns, 0)
+        self._start_session()
+
+    def _checkpoint(self, fact: facts.CheckpointSaved) -> None:
+        if not self._ended:
+            self._open_turn()
+            self._emitter.emit(session.SessionCheckpointEvent, self._announced_id, fact.checkpoint_id)
+
+    def _loaded(self, fact: facts.PluginLoaded | facts.SkillLoaded | facts.AgentdocRead) -> None:
+        # Initialization events belong before the first turn; later repetitions say nothing new.
+        if self._ended or self._turns.count or self._turns.has_started_event:
+            return
+        self._start_session()
+        match fact:
+            case facts.PluginLoaded(plugin_id, name, version):
+                self._emitter.emit(plugin.PluginLoadedEvent, plugin_id, name, version)
+            case facts.SkillLoaded(name, source):
+                self._emitter.emit(skill.SkillLoadedEvent, name, source)
+            case facts.AgentdocRead(path):
+                self._emitter.emit(skill.AgentdocReadEvent, path)
+
+    # -- turns and steps
+
+    def _open_turn(self) -> None:
+        if self._turns.is_open:
+            return
+        self._start_session()
+        self._release_turn()
+        self._say_unsaid()
+        self._outcome = None
+        self._turns.open()
+
+    def _release_turn(self) -> None:
+        # A turn that was held open for its sub-agents ends when the next one begins.
+        if self._turns.is_held:
+            self._turns.close()
+
+    def _turn_begin(self, _: facts.TurnBegin) -> None:
+        if not self._ended:
+            self._open_turn()
+
+    def _turn_closed(self, fact: Outcome) -> None:
+        if self._ended:
+            return
+        self._open_turn()
+        self._outcome = fact
+        if isinstance(fact, facts.TurnDone) and fact.structured_output is not None:
+            self._structured = fact.structured_output
+        failure = judge(Ending(), fact, turn_open=False, agent=self._context.agent).failure
+        self._unsaid = failure
+        if self._context.interactive:
+            self._main.close()
+            self._say_unsaid()
+        self._close_turn(fact)
+
+    def _close_turn(self, fact: Outcome | None) -> None:
+        self._main.close()
+        self._interactions.close("the turn ended" if fact is not None else "the run ended")
+        cost_of_turn = fact.cost if fact is not None else None
+        self._costs.of_turn(cost_of_turn)
+        if fact is not None and self._subagents.any_open:
+            self._turns.hold(cost_of_turn)
+        else:
+            self._turns.close(cost_of_turn)
+
+    def _say_unsaid(self) -> None:
+        # A turn failed and the run goes on after it: then the failure was recoverable.
+        failure, self._unsaid = self._unsaid, None
+        if failure is not None:
+            self._emitter.emit(error.ErrorEvent, failure.code, failure.message, True)  # noqa: FBT003
+
+    def _step_begin(self, _: facts.StepBegin) -> None:
+        if not self._ended:
+            self._open_turn()
+            self._main.prose.close()
+            self._turns.step_due()
+
+    def _step_done(self, _: facts.StepDone) -> None:
+        if self._turns.is_open:
+            self._main.prose.close()
+            self._turns.end_step()
+
+    # -- sub-agents
+
+    def _subagent_begin(self, fact: facts.SubagentBegin) -> None:
+        if self._ended or not self._subagents.is_new(fact.subagent_id):
+            return
+        self._open_turn()
+        self._turns.begin_step_if_due("tool_use")
+        self._subagents.begin(fact)
+
+    def _subagent_done(self, fact: facts.SubagentDone) -> None:
+        if self._ended or not self._subagents.is_open(fact.subagent_id):
+            return
+        if not self._turns.has_started_event:
+            self._open_turn()
+        self._subagents.end(fact)
+        if not self._subagents.any_open:
+            self._release_turn()
+
+    def _in_subagent(self, fact: facts.InSubagent) -> None:
+        if not self._ended:
+            self._subagents.accept(fact)
+
+    # -- usage, interaction, limits
+
+    def _usage(self, fact: facts.Usage) -> None:
+        if not self._ended:
+            self._start_session()
+            self._costs.of_call(fact)
+            self._emitter.emit(cost.TokenUsageEvent, *_usage_values(fact))
+
+    def _run_cost(self, fact: facts.RunCost) -> None:
+        if not self._ended:
+            self._start_session()
+            self._costs.of_run(fact.cost)
+            self._emitter.emit(cost.CostEvent, fact.cost)
+
+    def _approval(self, fact: facts.ApprovalAsked) -> None:
+        if not self._ended:
+            self._open_turn()
+            self._interactions.ask_approval(fact)
+
+    def _question(self, fact: facts.InputAsked) -> None:
+        if not self._ended:
+            self._open_turn()
+            self._interactions.ask_input(fact)
+
+    def _settled(self, fact: facts.RequestSettled) -> None:
+        asked = self._interactions.settle(fact.request_id, granted=fact.granted, reason=fact.reason)
+        if asked is not None and fact.granted and isinstance(asked.asked, facts.ApprovalAsked) and asked.asked.call_id:
+            self._main.tools.permit(asked.asked.call_id)
+
+    def _context_filling(self, fact: facts.ContextFilling) -> None:
+        if not self._ended and fact.max_tokens > 0 and fact.used_tokens >= 0:
+            self._open_turn()
+            share = 100 * fact.used_tokens / fact.max_tokens
+            self._emitter.emit(limits.ContextLimitWarningEvent, fact.used_tokens, fact.max_tokens, share)
+
+    def _retrying(self, fact: facts.Retrying) -> None:
+        if self._ended:
+            return
+        self._open_turn()
+        self._main.abandon(f"abandoned: the model call is repeated ({fact.reason})")
+        attempt, most, delay = max(fact.attempt, 1), max(fact.max_attempts, 0), max(fact.delay_ms, 0)
+        self._emitter.emit(limits.RetryEvent, attempt, most, fact.reason, delay)
+
+    def _trouble(self, fact: facts.Trouble) -> None:
+        if not self._ended:
+            self._open_turn()
+            self._emitter.emit(error.ErrorEvent, fact.code, fact.message, True)  # noqa: FBT003
+
+    def _fall_back(self, capability: str) -> None:
+        if capability not in self._fallbacks and not self._context.buffered:
+            self._fallbacks.add(capability)
+            agent = self._context.display_name or self._context.agent
+            why = f"{agent} delivers {capability.replace('_', ' ')} whole in this mode"
+            self._emitter.emit(lifecycle.StreamFallbackEvent, capability, why)
+
+    def _control(self, kind: Any) -> None:
+        if not self._ended:
+            self._start_session()
+            self._emitter.emit(kind)
+
+    # -- diagnostics: allowed anywhere, also before session_start and after session_end
+
+    def _note(self, fact: facts.Note) -> None:
+        self._emitter.emit(debug.DebugEvent, fact.level, fact.message)
+
+    def _log(self, fact: facts.LogLine) -> None:
+        self._emitter.emit(debug.LogEvent, fact.source, fact.line)
+
+    def _unknown(self, fact: facts.Unknown) -> None:
+        self._emitter.emit(debug.DebugEvent, "warn", f"unknown native line ({fact.kind}): {fact.raw}")
+
+    # -- the end
+
+    def _emit_terminal(self, verdict: Verdict, ending: Ending) -> None:
+        failure = verdict.failure
+        assert failure is not None
+        emit = self._emitter.emit
+        match verdict.exit_reason:
+            case "aborted":
+                emit(lifecycle.AbortedEvent)
+            case "interrupted":
+                emit(lifecycle.InterruptedEvent)
+            case "timeout":
+                emit(lifecycle.TimeoutEvent, "run")
+            case "inactivity":
+                emit(lifecycle.TimeoutEvent, "inactivity")
+            case "turn_limit":
+                hit = self._outcome.max_turns if isinstance(self._outcome, facts.TurnLimitHit) else 0
+                emit(lifecycle.TurnLimitEvent, hit or self._context.max_turns)
+            case "crashed" | "killed":
+                emit(error.CrashEvent, _crash_code(ending), ending.stderr or ending.message)
+            case _:
+                self._emit_failure(failure)
+
+    def _emit_failure(self, failure: facts.Failure) -> None:
+        emit = self._emitter.emit
+        match failure.code:
+            case "AUTH_ERROR":
+                emit(error.AuthErrorEvent, failure.message, failure.guidance or self._context.auth_guidance)
+            case "RATE_LIMITED":
+                emit(error.RateLimitErrorEvent, failure.message, failure.retry_after_ms)
+            case "CONTEXT_EXCEEDED":
+                emit(error.ContextExceededEvent, max(failure.used_tokens, 0), max(failure.max_tokens, 0))
+            case _:
+                emit(error.ErrorEvent, failure.code, failure.message, False)  # noqa: FBT003
+
+
+def _usage_values(fact: facts.Usage) -> tuple[int | None, ...]:
+    return fact.input_tokens, fact.output_tokens, fact.thinking_tokens, fact.cached_tokens
+
+
+def _crash_code(ending: Ending) -> int:
+    if ending.signal is not None:
+        return -ending.signal
+    return ending.code if ending.code is not None else -1

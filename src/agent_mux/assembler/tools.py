@@ -1,0 +1,221 @@
+"""Tool calls of one scope: start -> ready -> exactly one end, with the shell inside and the files after. §9-12."""
+
+from typing import Any
+
+import msgspec
+
+from agent_mux import facts
+from agent_mux.assembler.emitter import Emitter
+from agent_mux.events import file, mcp, shell, tool
+from agent_mux.events.accumulated import GrowingText
+
+UNFINISHED = "no result: the agent ended, or moved on, before this call did"
+NEVER_EXITED = -1
+
+
+class _Call:
+    """An open call of a native tool."""
+
+    __slots__ = ("input", "name", "ready", "ready_at", "shell", "shell_running", "streamed")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.input = GrowingText()
+        self.ready = False
+        self.ready_at = 0
+        self.shell: facts.Shell | None = None
+        self.shell_running = False
+        self.streamed: dict[str, GrowingText] = {}
+
+
+class Tools:
+    """The open calls of one scope, native and MCP."""
+
+    def __init__(
+        self, emitter: Emitter, *, cwd: str, buffered: bool, permission_pending: bool, subagent: str | None = None
+    ) -> None:
+        self._emitter = emitter
+        self._cwd = cwd
+        self._buffered = buffered
+        self._permission_pending = permission_pending
+        self._subagent = subagent
+        self._calls: dict[str, _Call] = {}
+        self._mcp: dict[str, facts.McpBegin] = {}
+        self._used: set[str] = set()
+
+    def _emit(self, kind: Any, *values: Any) -> None:
+        self._emitter.emit(kind, *values, subagent=self._subagent)
+
+    def is_new(self, call_id: str) -> bool:
+        """No call had this id yet."""
+        return call_id not in self._used
+
+    def is_open(self, call_id: str) -> bool:
+        """A call with this id waits for its end."""
+        return call_id in self._calls or call_id in self._mcp
+
+    # -- native calls
+
+    def begin(self, call_id: str, name: str) -> None:
+        """The input begins to stream."""
+        if self.is_new(call_id):
+            self._open(call_id, name)
+            if not self._buffered:
+                self._emit(tool.ToolCallStartEvent, call_id, name, "")
+
+    def add_input(self, call_id: str, delta: str) -> None:
+        """A fragment of the input."""
+        call = self._calls.get(call_id)
+        if call is None or call.ready or not delta:
+            return
+        view = call.input.append(delta)
+        if not self._buffered:
+            self._emit(tool.ToolInputDeltaEvent, call_id, delta, view)
+
+    def make_ready(self, fact: facts.ToolReady) -> None:
+        """The input is complete."""
+        call = self._calls.get(fact.call_id)
+        if call is None:
+            if not self.is_new(fact.call_id):
+                return
+            call = self._open(fact.call_id, fact.name)
+            self._emit(tool.ToolCallStartEvent, fact.call_id, fact.name, _as_text(fact.input))
+        elif call.ready:
+            return
+        elif self._buffered:
+            self._emit(tool.ToolCallStartEvent, fact.call_id, call.name, str(call.input) or _as_text(fact.input))
+        self._mark_ready(fact.call_id, call, fact.input)
+        call.shell = fact.shell
+        if call.shell is not None and not self._permission_pending:
+            self._start_shell(call)
+
+    def permit(self, call_id: str) -> None:
+        """The call was approved: its command runs."""
+        call = self._calls.get(call_id)
+        if call is not None:
+            self._start_shell(call)
+
+    def add_output(self, fact: facts.ToolOutput) -> None:
+        """A chunk of a running command's output."""
+        call = self._calls.get(fact.call_id)
+        if call is None or call.shell is None or not fact.text:
+            return
+        self._start_shell(call)
+        self._show_output(call, fact.stream, fact.text)
+
+    def end(self, fact: facts.ToolDone) -> None:
+        """The call ended."""
+        call = self._calls.pop(fact.call_id, None)
+        if call is None:
+            if not self.is_new(fact.call_id):
+                return
+            name = fact.name or "unknown"
+            self.make_ready(facts.ToolReady(fact.call_id, name, None))
+            call = self._calls.pop(fact.call_id)
+        self._ensure_ready(fact.call_id, call)
+        measured = self._emitter.now - call.ready_at
+        duration = measured if fact.duration_ms is None or fact.duration_ms < 0 else fact.duration_ms
+        self._end_shell(call, fact, duration)
+        if fact.error is None:
+            self._emit(tool.ToolResultEvent, fact.call_id, call.name, fact.output, duration)
+        else:
+            self._emit(tool.ToolErrorEvent, fact.call_id, call.name, fact.error)
+        for effect in fact.files:
+            self._show_file(effect)
+
+    # -- MCP calls
+
+    def begin_mcp(self, fact: facts.McpBegin) -> None:
+        """An MCP tool is called."""
+        if self.is_new(fact.call_id):
+            self._used.add(fact.call_id)
+            self._mcp[fact.call_id] = fact
+            self._emit(mcp.McpToolCallStartEvent, fact.call_id, fact.server, fact.tool, fact.input)
+
+    def end_mcp(self, fact: facts.McpDone) -> None:
+        """An MCP tool ended."""
+        call = self._mcp.pop(fact.call_id, None)
+        if call is None:
+            return
+        if fact.error is None:
+            self._emit(mcp.McpToolResultEvent, fact.call_id, call.server, call.tool, fact.output)
+        else:
+            self._emit(mcp.McpToolErrorEvent, fact.call_id, call.server, call.tool, fact.error)
+
+    # -- closing
+
+    def abandon_inputs(self, why: str) -> None:
+        """Close the calls whose input never became complete."""
+        for call_id in [call_id for call_id, call in self._calls.items() if not call.ready]:
+            self.end(facts.ToolDone(call_id, error=why))
+
+    def close(self, why: str = UNFINISHED) -> None:
+        """Close every open call."""
+        for call_id in list(self._calls):
+            self.end(facts.ToolDone(call_id, error=why))
+        for call_id in list(self._mcp):
+            self.end_mcp(facts.McpDone(call_id, error=why))
+
+    # -- inside
+
+    def _open(self, call_id: str, name: str) -> _Call:
+        self._used.add(call_id)
+        call = self._calls[call_id] = _Call(name)
+        return call
+
+    def _mark_ready(self, call_id: str, call: _Call, value: Any) -> None:
+        call.ready = True
+        call.ready_at = self._emitter.now
+        self._emit(tool.ToolCallReadyEvent, call_id, call.name, value)
+
+    def _ensure_ready(self, call_id: str, call: _Call) -> None:
+        if call.ready:
+            return
+        text = str(call.input)
+        if self._buffered:
+            self._emit(tool.ToolCallStartEvent, call_id, call.name, text)
+        # The contract promises a ready before every end; an input that never became complete is shown as its text.
+        self._mark_ready(call_id, call, text)
+
+    def _start_shell(self, call: _Call) -> None:
+        if call.shell is not None and not call.shell_running:
+            call.shell_running = True
+            cwd = call.shell.cwd if call.shell.cwd is not None else self._cwd
+            self._emit(shell.ShellStartEvent, call.shell.command, cwd)
+
+    def _show_output(self, call: _Call, stream: str, text: str) -> None:
+        call.streamed.setdefault(stream, GrowingText()).append(text)
+        kind = shell.ShellStderrDeltaEvent if stream == "stderr" else shell.ShellStdoutDeltaEvent
+        self._emit(kind, text)
+
+    def _end_shell(self, call: _Call, fact: facts.ToolDone, duration: int) -> None:
+        if call.shell is None:
+            return
+        if fact.error is None or fact.exit_code is not None or fact.stdout or fact.stderr:
+            self._start_shell(call)  # it did run, whether or not anybody said so before
+        if not call.shell_running:
+            return
+        self._show_rest(call, "stdout", fact.stdout)
+        self._show_rest(call, "stderr", fact.stderr)
+        unsaid = 0 if fact.error is None else NEVER_EXITED
+        self._emit(shell.ShellExitEvent, unsaid if fact.exit_code is None else fact.exit_code, duration)
+
+    def _show_rest(self, call: _Call, stream: str, whole: str | None) -> None:
+        streamed = str(call.streamed.get(stream, ""))
+        if whole and whole.startswith(streamed) and len(whole) > len(streamed):
+            self._show_output(call, stream, whole[len(streamed) :])
+
+    def _show_file(self, effect: facts.FileEffect) -> None:
+        match effect:
+            case facts.FileRead(path):
+                self._emit(file.FileReadEvent, path)
+            case facts.FileWritten(path, byte_count, created):
+                self._emit(file.FileCreateEvent if created else file.FileWriteEvent, path, byte_count)
+            case facts.FilePatched(path, diff):
+                self._emit(file.FilePatchEvent, path, diff)
+            case facts.FileDeleted(path):
+                self._emit(file.FileDeleteEvent, path)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,0 +1,99 @@
+"""How a run ended, and why: never a guess. Run API, section 2 (RunResult) and section 9; design, "Verdicts".
+
+`completed` needs the agent's own closing message. What the mux did itself (abort, time-out) comes first; then the
+agent's closing message; then how the process died.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from agent_mux import facts
+
+ExitReason = Literal[
+    "completed",
+    "failed",
+    "truncated",
+    "aborted",
+    "interrupted",
+    "timeout",
+    "inactivity",
+    "turn_limit",
+    "budget",
+    "crashed",
+    "killed",
+]
+Cause = Literal["abort", "timeout", "inactivity", "interrupt", "close", "spawn_error"]
+"""What the mux itself did to the run."""
+
+Outcome = facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit
+
+# Shells and many CLIs report a signal as 128 + its number; these are the ones somebody sends on purpose.
+SENT_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 9: "SIGKILL", 15: "SIGTERM"}
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known when the run is over."""
+
+    code: int | None = None
+    """Exit code; None when a signal ended the process, or when there was none."""
+    signal: int | None = None
+    stderr: str = ""
+    """The tail of standard error."""
+    cause: Cause | None = None
+    message: str = ""
+    """For a start that failed: what the operating system said."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """How the run ended."""
+
+    exit_reason: ExitReason
+    failure: facts.Failure | None = None
+    """The error, unless the run completed."""
+
+
+def judge(ending: Ending, outcome: Outcome | None, *, turn_open: bool, agent: str) -> Verdict:
+    """Decide. `outcome` is the closing message of the last turn; `turn_open` says that something came after it."""
+    match ending.cause:
+        case "abort":
+            return Verdict(exit_reason="aborted", failure=facts.Failure("ABORTED", "the run was aborted"))
+        case "timeout":
+            return Verdict(exit_reason="timeout", failure=facts.Failure("TIMEOUT", "the run ran out of time"))
+        case "inactivity":
+            why = facts.Failure("INACTIVITY_TIMEOUT", f"{agent} printed nothing for too long")
+            return Verdict(exit_reason="inactivity", failure=why)
+        case "spawn_error":
+            return Verdict(exit_reason="crashed", failure=facts.Failure("SPAWN_ERROR", ending.message))
+    if turn_open or outcome is None:
+        return _without_closing_message(ending, agent, began=turn_open or outcome is not None)
+    match outcome:
+        case facts.TurnDone():
+            return Verdict(exit_reason="completed")
+        case facts.TurnFailed(failure):
+            return Verdict(exit_reason="budget" if failure.code == "BUDGET_EXCEEDED" else "failed", failure=failure)
+        case facts.TurnLimitHit():
+            return Verdict(exit_reason="turn_limit", failure=facts.Failure("ABORTED", "the turn limit was reached"))
+        case facts.TurnStopped():
+            return Verdict(exit_reason="interrupted", failure=facts.Failure("ABORTED", "the run was interrupted"))
+
+
+def _without_closing_message(ending: Ending, agent: str, *, began: bool) -> Verdict:
+    if ending.cause == "interrupt":
+        return Verdict(exit_reason="interrupted", failure=facts.Failure("ABORTED", "the run was interrupted"))
+    if ending.cause == "close" and not began and ending.code == 0:
+        return Verdict(exit_reason="completed")
+    number = ending.signal if ending.signal is not None else (ending.code or 0) - 128
+    if number in SENT_SIGNALS:
+        why = f"{agent} was killed by {SENT_SIGNALS[number]} before its closing message"
+        return Verdict(exit_reason="killed", failure=facts.Failure("AGENT_CRASH", why))
+    if ending.signal is not None:
+        why = f"{agent} was ended by signal {ending.signal} before its closing message"
+        return Verdict(exit_reason="crashed", failure=facts.Failure("AGENT_CRASH", why))
+    if ending.code:
+        tail = ending.stderr.strip().splitlines()[-1:] or ["it said nothing on stderr"]
+        why = f"{agent} exited with code {ending.code} before its closing message: {tail[0][:500]}"
+        return Verdict(exit_reason="crashed", failure=facts.Failure("AGENT_CRASH", why))
+    how = "exited with code 0" if ending.code == 0 else "ended"
+    why = f"{agent} {how} without its closing message: the output is incomplete"
+    return Verdict(exit_reason="truncated", failure=facts.Failure("AGENT_CRASH", why))
