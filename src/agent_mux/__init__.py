@@ -1,1 +1,94 @@
-"""agent-mux."""
+"""agent-mux: drive any coding-agent CLI through one typed, lawful event stream.
+
+Example:
+    async with AgentMux() as mux:
+        run = mux.run(agent="claude", prompt="fix the failing test")
+        async for event in run:
+            print(event.type)
+        result = await run
+
+Names are imported when they are first used, so that `amux --version` costs no more than Python itself.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from agent_mux.version import __version__
+
+if TYPE_CHECKING:
+    from agent_mux.blocking import BlockingAgentMux, BlockingRun
+    from agent_mux.client import AgentMux
+    from agent_mux.contract import Breach, validate
+    from agent_mux.errors import AgentMuxError, AuthError, CapabilityError, ErrorCode, FieldError, ValidationError
+    from agent_mux.events import AgentEvent, decode_event, encode_event
+    from agent_mux.options import Attachment, McpServer, RunOptions
+    from agent_mux.parsing import parse_transcript
+    from agent_mux.run.handle import RunHandle
+    from agent_mux.run.interaction import Approve, Choice, Deny, PendingInteraction, Text
+    from agent_mux.run.result import RunError, RunResult, TokenUsage
+
+_HOMES = {
+    "agent_mux.blocking": ("BlockingAgentMux", "BlockingRun"),
+    "agent_mux.client": ("AgentMux",),
+    "agent_mux.contract": ("Breach", "validate"),
+    "agent_mux.errors": (
+        "AgentMuxError",
+        "AuthError",
+        "CapabilityError",
+        "ErrorCode",
+        "FieldError",
+        "ValidationError",
+    ),
+    "agent_mux.events": ("AgentEvent", "decode_event", "encode_event"),
+    "agent_mux.options": ("Attachment", "McpServer", "RunOptions"),
+    "agent_mux.parsing": ("parse_transcript",),
+    "agent_mux.run.handle": ("RunHandle",),
+    "agent_mux.run.interaction": ("Approve", "Choice", "Deny", "PendingInteraction", "Text"),
+    "agent_mux.run.result": ("RunError", "RunResult", "TokenUsage"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AgentEvent",
+    "AgentMux",
+    "AgentMuxError",
+    "Approve",
+    "Attachment",
+    "AuthError",
+    "BlockingAgentMux",
+    "BlockingRun",
+    "Breach",
+    "CapabilityError",
+    "Choice",
+    "Deny",
+    "ErrorCode",
+    "FieldError",
+    "McpServer",
+    "PendingInteraction",
+    "RunError",
+    "RunHandle",
+    "RunOptions",
+    "RunResult",
+    "Text",
+    "TokenUsage",
+    "ValidationError",
+    "__version__",
+    "decode_event",
+    "encode_event",
+    "parse_transcript",
+    "validate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its home."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'agent_mux' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

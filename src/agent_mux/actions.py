@@ -1,4 +1,7 @@
-"""What a consumer can ask of a running agent. The codec answers each with effects, and facts where something is settled."""
+"""What a consumer can ask of a running agent.
+
+The codec answers each action with effects, and with facts where something is settled.
+"""
 
 import msgspec
 
@@ -20,10 +23,11 @@ class Steer(Action, frozen=True):
 
 
 class Approve(Action, frozen=True):
-    """Allow what `ApprovalAsked.request_id` asks. `always`: and the like for the rest of the session, where the agent can."""
+    """Allow what `ApprovalAsked.request_id` asks."""
 
     request_id: str
     always: bool = False
+    """And the like for the rest of the session, where the agent can."""
 
 
 class Deny(Action, frozen=True):

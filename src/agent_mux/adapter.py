@@ -29,14 +29,15 @@ class Source(Enum):
 
 
 class Exit(msgspec.Struct, frozen=True):
-    """How the agent's process ended. `code` is None when a signal ended it; both None when nobody knows (a transcript)."""
+    """How the agent's process ended; both None when nobody knows (a transcript)."""
 
     code: int | None = None
+    """None when a signal ended it."""
     signal: int | None = None
 
 
 class CodecContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a codec knows about its run: plain data, so that it can be journaled. No secrets, no clock, no environment."""
+    """What a codec knows about its run: plain data, to be journaled. No secrets, no clock, no environment."""
 
     agent: str
     protocol: str
@@ -80,7 +81,7 @@ class Codec(Protocol):
         """The consumer wants something. What cannot be done is answered with `Refuse`."""
         ...
 
-    def finish(self, exit: Exit) -> Iterable[Step]:
+    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # the word of the trade; nobody calls exit() here
         """The process is gone and all its output was received. The assembler closes whatever is still open."""
         ...
 
@@ -97,7 +98,6 @@ class NativeProtocol:
     """Approvals, questions and further prompts are possible."""
     sniff: Callable[[Mapping[str, Any]], bool]
     """This parsed native line can only be from this protocol."""
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,9 +64,10 @@ class TurnStopped(Fact, frozen=True):
 
 
 class Failure(msgspec.Struct, frozen=True, gc=False):
-    """What a failing closing message says. `code` chooses the event: AUTH_ERROR, RATE_LIMITED, CONTEXT_EXCEEDED or other."""
+    """What a failing closing message says."""
 
     code: ErrorCode
+    """Chooses the event: AUTH_ERROR, RATE_LIMITED, CONTEXT_EXCEEDED, or any other."""
     message: str
     guidance: str = ""
     """For AUTH_ERROR: what works for this agent."""
@@ -330,7 +331,7 @@ class ImageTaken(Fact, frozen=True):
 
 
 class Usage(Fact, frozen=True):
-    """Tokens of one model call (or of one turn, where the agent reports no finer): an increment, never a running total."""
+    """Tokens of one model call (of one turn, where the agent reports no finer): an increment, never a running total."""
 
     input_tokens: int
     output_tokens: int

@@ -1,10 +1,10 @@
-"""Bytes to lines, whatever the chunking. Only `\\n` ends a line: U+2028 and the like occur raw inside JSON strings."""
+r"""Bytes to lines, whatever the chunking. Only `\n` ends a line: U+2028 and the like occur raw inside JSON strings."""
 
 from collections.abc import Iterable
 
 
 class LineFramer:
-    """Collects chunks and hands out complete lines, without their `\\n` or `\\r\\n`. Linear in the bytes it is fed."""
+    r"""Collects chunks and hands out complete lines, without their `\n` or `\r\n`. Linear in the bytes it is fed."""
 
     __slots__ = ("_pieces",)
 

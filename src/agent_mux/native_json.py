@@ -5,6 +5,10 @@ from typing import Any
 
 import msgspec
 
+from agent_mux.events.mending import without_surrogates
+
+MAX_DEPTH = 200  # what is nested deeper could be read here and overflow the stack of whoever handles it later
+
 _ANY = msgspec.json.Decoder()
 
 
@@ -14,7 +18,22 @@ def load_object(line: bytes) -> dict[str, Any] | None:
         value = _ANY.decode(line)
     except (msgspec.DecodeError, ValueError, RecursionError):
         value = _load_damaged(line)
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and not _is_too_deep(line, value) else None
+
+
+def _is_too_deep(line: bytes, root: Any) -> bool:
+    if line.count(b"{") + line.count(b"[") <= MAX_DEPTH:
+        return False
+    level = [root]
+    for _ in range(MAX_DEPTH):
+        level = [item for value in level for item in _parts(value) if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value
 
 
 def _load_damaged(line: bytes) -> Any:
@@ -26,16 +45,26 @@ def _load_damaged(line: bytes) -> Any:
         value = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return None
-    return _without_surrogates(value)
-
-
-def _without_surrogates(value: Any) -> Any:
-    """Lone surrogates cannot be encoded again: they become U+FFFD, like any other byte that is no character."""
-    match value:
-        case str():
-            return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-        case list():
-            return [_without_surrogates(item) for item in value]
-        case dict():
-            return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    _clean_in_place(value)
     return value
+
+
+def _clean_in_place(root: Any) -> None:
+    """Lone surrogates cannot be encoded again: they become U+FFFD, like any other byte that is no character.
+
+    Without recursion: the parser may have taken more levels than are left here.
+    """
+    waiting = [root]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            items = [(_clean(key), _clean(item)) for key, item in value.items()]
+            value.clear()
+            value.update(items)
+        else:
+            value[:] = map(_clean, value)
+        waiting += [item for item in _parts(value) if isinstance(item, dict | list)]
+
+
+def _clean(value: Any) -> Any:
+    return without_surrogates(value) if isinstance(value, str) else value

@@ -5,7 +5,7 @@ Durations are seconds (float), unless a name says otherwise; 0 means no limit.
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +14,7 @@ from agent_mux.errors import CapabilityError, FieldError, ValidationError
 
 if TYPE_CHECKING:
     from agent_mux.adapter import AgentCapabilities
-    from agent_mux.run.interaction import PendingInteraction, Response
+    from agent_mux.run.interaction import Responder
 
 ApprovalMode = Literal["yolo", "prompt", "deny"]
 StreamMode = Literal["auto", True, False]
@@ -33,25 +33,22 @@ class Attachment:
     file_path: str | None = None
     """Absolute, existing."""
     url: str | None = None
-    base64: str | None = None
+    base64: str | None = field(default=None, repr=False)
     mime_type: str | None = None
     """Required with `base64`."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """An MCP server for this run only; never written into the user's own configuration."""
+    """An MCP server for this run only; never written into the user's own configuration. Its repr hides secrets."""
 
     name: str
     transport: Literal["stdio", "sse", "streamable-http"] = "stdio"
     command: str | None = None
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    url: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-Responder = "Callable[[PendingInteraction], Response | None | Awaitable[Response | None]]"
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    url: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +86,8 @@ class RunOptions:
     """JSON Schema of the final answer."""
     cwd: str | os.PathLike[str] | None = None
     """Absolute, existing; default: the current directory."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Added to the environment of the agent."""
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Added to the environment of the agent. May hold secrets: never shown."""
     inherit_env: bool = True
     """False: the agent gets a minimal environment plus `env`."""
     timeout: float = 0.0
@@ -101,9 +98,9 @@ class RunOptions:
     """Seconds between asking the agent to leave and killing it."""
     max_turns: int | None = None
     approval_mode: ApprovalMode = "prompt"
-    on_approval_request: Any = None
+    on_approval_request: "Responder | None" = None
     """`(PendingInteraction) -> Response | None`, or a coroutine function; None leaves the request pending."""
-    on_input_required: Any = None
+    on_input_required: "Responder | None" = None
     """As `on_approval_request`, for questions."""
     mcp_servers: Sequence[McpServer] = ()
     run_id: str | None = None
@@ -121,7 +118,7 @@ class RunOptions:
     debug: bool = False
     """Put the native line into the `raw` of each event."""
     journal: bool | str | os.PathLike[str] = True
-    """Where the recording goes: True for the default place, a path, or False for none (then slow readers lose events)."""
+    """Where the recording goes: True: the default place, a path, or False: nowhere (then slow readers lose events)."""
 
     @property
     def prompt_text(self) -> str:
@@ -138,9 +135,12 @@ class RunOptions:
         return os.fspath(self.cwd) if self.cwd is not None else str(Path.cwd())
 
     def with_defaults(self, defaults: Mapping[str, Any]) -> "RunOptions":
-        """These options, with `defaults` for the fields that still have their own default."""
-        unset = {f.name for f in fields(self) if getattr(self, f.name) == _default_of(f)}
-        return replace(self, **{name: value for name, value in defaults.items() if name in unset})
+        """These options, with `defaults` for the fields that still have their own default; `env` is merged."""
+        unset = {spec.name for spec in fields(self) if getattr(self, spec.name) == _default_of(spec)}
+        taken = {name: value for name, value in defaults.items() if name in unset and value is not None}
+        if defaults.get("env"):
+            taken["env"] = {**defaults["env"], **self.env}
+        return replace(self, **taken)
 
 
 def _default_of(spec: Any) -> Any:
@@ -178,8 +178,9 @@ def _check_session(options: RunOptions, problems: _Problems) -> None:
 
 
 def _check_required(options: RunOptions, problems: _Problems) -> None:
-    prompt = options.prompt
-    is_text = isinstance(prompt, str) or all(isinstance(part, str) for part in prompt)
+    prompt: Any = options.prompt
+    is_list = isinstance(prompt, Sequence) and all(isinstance(part, str) for part in prompt)
+    is_text = isinstance(prompt, str) or is_list
     problems.check(is_text, "prompt", prompt, "a string or a list of strings")
     if is_text:
         problems.check(bool(options.prompt_text.strip()) or options.interactive, "prompt", prompt, "a non-empty text")
@@ -188,15 +189,14 @@ def _check_required(options: RunOptions, problems: _Problems) -> None:
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     def between(name: str, low: float, high: float | None = None, *, whole: bool = False) -> None:
         value = getattr(options, name)
-        fits = value is None or (
-            _number(value) and (not whole or isinstance(value, int)) and value >= low and (high is None or value <= high)
-        )
+        is_kind = isinstance(value, int) or not whole
+        fits = value is None or (_number(value) and is_kind and value >= low and (high is None or value <= high))
         kind = "a whole number" if whole else "a number"
         problems.check(fits, name, value, f"{kind} from {low:g} to {high:g}" if high else f"{kind} >= {low:g}")
 
@@ -227,10 +227,10 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
 
 
 def _check_place(options: RunOptions, problems: _Problems) -> None:
-    cwd = options.cwd
+    cwd: Any = options.cwd
     if cwd is not None:
-        path = Path(cwd)
-        problems.check(path.is_absolute() and path.is_dir(), "cwd", str(cwd), "an absolute path of an existing directory")
+        is_place = isinstance(cwd, str | os.PathLike) and Path(cwd).is_absolute() and Path(cwd).is_dir()
+        problems.check(is_place, "cwd", str(cwd), "an absolute path of an existing directory")
     for name, value in options.env.items():
         named = isinstance(name, str) and ENV_NAME.fullmatch(name) is not None
         problems.check(named, "env", name, "names of letters, digits and underscores")

@@ -26,7 +26,7 @@ class Emitter:
 
     def emit(self, kind: type[BaseEvent], *values: Any, subagent: str | None = None) -> None:
         """Make an event of its own fields, in order."""
-        event: Any = kind(self.run_id, self.agent, self.now, *values)  # type: ignore[call-arg]
+        event: Any = kind(self.run_id, self.agent, self.now, *values)
         if subagent is not None or self.raw is not None:
             event = _labelled(event, subagent, self.raw)
         self.out.append(event)

@@ -1,5 +1,8 @@
 """What can happen inside a turn of the main agent, or inside a sub-agent: prose, tools and their facts."""
 
+from collections.abc import Callable
+from typing import Any
+
 from agent_mux import facts
 from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.emitter import Emitter
@@ -10,7 +13,7 @@ from agent_mux.assembler.tools import UNFINISHED, Tools
 class Scope:
     """Prose and tools of one agent; the main stream and each visible sub-agent have one."""
 
-    __slots__ = ("prose", "tools")
+    __slots__ = ("_handlers", "prose", "tools")
 
     def __init__(self, emitter: Emitter, context: StreamContext, subagent: str | None = None) -> None:
         self.prose = Prose(emitter, buffered=context.buffered, subagent=subagent)
@@ -21,38 +24,31 @@ class Scope:
             permission_pending=context.permission_pending,
             subagent=subagent,
         )
+        self._handlers = self._make_handlers()
 
     def accept(self, fact: facts.Fact) -> None:
         """Turn one fact about the content of a turn into events. Facts of other kinds say nothing here."""
-        match fact:
-            case facts.TextDelta(text):
-                if text:
-                    self.prose.say(text)
-            case facts.TextEnd():
-                self.prose.end_message()
-            case facts.Text(text):
-                self._whole_message(text)
-            case facts.ThinkingDelta(text):
-                if text:
-                    self.prose.think(text)
-            case facts.ThinkingEnd():
-                self.prose.end_thought()
-            case facts.Thinking(text, effort):
-                self._whole_thought(text, effort)
-            case facts.ToolBegin(call_id, name):
-                self.tools.begin(call_id, name)
-            case facts.ToolInput(call_id, delta):
-                self.tools.add_input(call_id, delta)
-            case facts.ToolReady():
-                self.tools.make_ready(fact)
-            case facts.ToolOutput():
-                self.tools.add_output(fact)
-            case facts.ToolDone():
-                self.tools.end(fact)
-            case facts.McpBegin():
-                self.tools.begin_mcp(fact)
-            case facts.McpDone():
-                self.tools.end_mcp(fact)
+        handler = self._handlers.get(fact.__class__)
+        if handler is not None:
+            handler(fact)
+
+    def _make_handlers(self) -> dict[type, Callable[[Any], None]]:
+        prose, tools = self.prose, self.tools
+        return {
+            facts.TextDelta: lambda fact: prose.say(fact.text) if fact.text else None,
+            facts.TextEnd: lambda _: prose.end_message(),
+            facts.Text: lambda fact: self._whole_message(fact.text),
+            facts.ThinkingDelta: lambda fact: prose.think(fact.text) if fact.text else None,
+            facts.ThinkingEnd: lambda _: prose.end_thought(),
+            facts.Thinking: lambda fact: self._whole_thought(fact.text, fact.effort),
+            facts.ToolBegin: lambda fact: tools.begin(fact.call_id, fact.name),
+            facts.ToolInput: lambda fact: tools.add_input(fact.call_id, fact.delta),
+            facts.ToolReady: tools.make_ready,
+            facts.ToolOutput: tools.add_output,
+            facts.ToolDone: tools.end,
+            facts.McpBegin: tools.begin_mcp,
+            facts.McpDone: tools.end_mcp,
+        }
 
     def abandon(self, why: str) -> None:
         """A model call is given up: what it left half-said is closed as it is."""

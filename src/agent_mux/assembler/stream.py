@@ -116,7 +116,7 @@ class StreamAssembler:
         self._control(lifecycle.ResumedEvent)
 
     def end(self, ending: Ending) -> Verdict:
-        """The run is over: close what is open, emit the terminal event and `session_end`. Nothing but logs may follow."""
+        """The run is over: close what is open, emit the terminal event and `session_end`. Only logs may follow."""
         agent = self._context.display_name or self._context.agent
         verdict = judge(ending, self._outcome, turn_open=self._turns.is_open, agent=agent)
         if self._ended:
@@ -323,7 +323,7 @@ class StreamAssembler:
         # A turn failed and the run goes on after it: then the failure was recoverable.
         failure, self._unsaid = self._unsaid, None
         if failure is not None:
-            self._emitter.emit(error.ErrorEvent, failure.code, failure.message, True)  # noqa: FBT003
+            self._emitter.emit(error.ErrorEvent, failure.code, failure.message, True)
 
     def _step_begin(self, _: facts.StepBegin) -> None:
         if not self._ended:
@@ -404,7 +404,7 @@ class StreamAssembler:
     def _trouble(self, fact: facts.Trouble) -> None:
         if not self._ended:
             self._open_turn()
-            self._emitter.emit(error.ErrorEvent, fact.code, fact.message, True)  # noqa: FBT003
+            self._emitter.emit(error.ErrorEvent, fact.code, fact.message, True)
 
     def _fall_back(self, capability: str) -> None:
         if capability not in self._fallbacks and not self._context.buffered:
@@ -432,8 +432,6 @@ class StreamAssembler:
     # -- the end
 
     def _emit_terminal(self, verdict: Verdict, ending: Ending) -> None:
-        failure = verdict.failure
-        assert failure is not None
         emit = self._emitter.emit
         match verdict.exit_reason:
             case "aborted":
@@ -449,8 +447,8 @@ class StreamAssembler:
                 emit(lifecycle.TurnLimitEvent, hit or self._context.max_turns)
             case "crashed" | "killed":
                 emit(error.CrashEvent, _crash_code(ending), ending.stderr or ending.message)
-            case _:
-                self._emit_failure(failure)
+            case _ if verdict.failure is not None:
+                self._emit_failure(verdict.failure)
 
     def _emit_failure(self, failure: facts.Failure) -> None:
         emit = self._emitter.emit
@@ -462,7 +460,7 @@ class StreamAssembler:
             case "CONTEXT_EXCEEDED":
                 emit(error.ContextExceededEvent, max(failure.used_tokens, 0), max(failure.max_tokens, 0))
             case _:
-                emit(error.ErrorEvent, failure.code, failure.message, False)  # noqa: FBT003
+                emit(error.ErrorEvent, failure.code, failure.message, False)
 
 
 def _usage_values(fact: facts.Usage) -> tuple[int | None, ...]:

@@ -53,18 +53,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The error, unless the run completed."""
 
 
+_INTERRUPTED = Verdict(exit_reason="interrupted", failure=facts.Failure("ABORTED", "the run was interrupted"))
+
+
 def judge(ending: Ending, outcome: Outcome | None, *, turn_open: bool, agent: str) -> Verdict:
     """Decide. `outcome` is the closing message of the last turn; `turn_open` says that something came after it."""
-    match ending.cause:
-        case "abort":
-            return Verdict(exit_reason="aborted", failure=facts.Failure("ABORTED", "the run was aborted"))
-        case "timeout":
-            return Verdict(exit_reason="timeout", failure=facts.Failure("TIMEOUT", "the run ran out of time"))
-        case "inactivity":
-            why = facts.Failure("INACTIVITY_TIMEOUT", f"{agent} printed nothing for too long")
-            return Verdict(exit_reason="inactivity", failure=why)
-        case "spawn_error":
-            return Verdict(exit_reason="crashed", failure=facts.Failure("SPAWN_ERROR", ending.message))
+    imposed = _imposed(ending, agent)
+    if imposed is not None:
+        return imposed
     if turn_open or outcome is None:
         return _without_closing_message(ending, agent, began=turn_open or outcome is not None)
     match outcome:
@@ -75,12 +71,27 @@ def judge(ending: Ending, outcome: Outcome | None, *, turn_open: bool, agent: st
         case facts.TurnLimitHit():
             return Verdict(exit_reason="turn_limit", failure=facts.Failure("ABORTED", "the turn limit was reached"))
         case facts.TurnStopped():
-            return Verdict(exit_reason="interrupted", failure=facts.Failure("ABORTED", "the run was interrupted"))
+            return _INTERRUPTED
+
+
+def _imposed(ending: Ending, agent: str) -> Verdict | None:
+    """What the mux did itself."""
+    match ending.cause:
+        case "abort":
+            return Verdict(exit_reason="aborted", failure=facts.Failure("ABORTED", "the run was aborted"))
+        case "timeout":
+            return Verdict(exit_reason="timeout", failure=facts.Failure("TIMEOUT", "the run ran out of time"))
+        case "inactivity":
+            why = facts.Failure("INACTIVITY_TIMEOUT", f"{agent} printed nothing for too long")
+            return Verdict(exit_reason="inactivity", failure=why)
+        case "spawn_error":
+            return Verdict(exit_reason="crashed", failure=facts.Failure("SPAWN_ERROR", ending.message))
+    return None
 
 
 def _without_closing_message(ending: Ending, agent: str, *, began: bool) -> Verdict:
     if ending.cause == "interrupt":
-        return Verdict(exit_reason="interrupted", failure=facts.Failure("ABORTED", "the run was interrupted"))
+        return _INTERRUPTED
     if ending.cause == "close" and not began and ending.code == 0:
         return Verdict(exit_reason="completed")
     number = ending.signal if ending.signal is not None else (ending.code or 0) - 128

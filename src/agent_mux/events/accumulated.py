@@ -6,6 +6,7 @@ view on one growing buffer, O(1) in time and memory, which becomes a string only
 
 from typing import Any
 
+
 class GrowingText:
     """An append-only text, kept as UTF-8: one byte per ASCII character, whatever the number of deltas."""
 
@@ -35,11 +36,23 @@ class Accumulated:
         self._utf8 = utf8
         self._end = end
 
+    def extends(self, before: "Accumulated", delta: str) -> bool:
+        """This is `before` and then `delta`: O(delta) for views on one text, O(text) for others."""
+        added = delta.encode("utf-8", "surrogatepass")
+        if self._utf8 is not before._utf8:  # noqa: SLF001  # its own kind
+            return str(self) == str(before) + delta
+        start = self._end - len(added)
+        return len(before) == start and self._utf8[start : self._end] == added
+
     def __str__(self) -> str:
         return self._utf8[: self._end].decode("utf-8", "surrogatepass")
 
     def __repr__(self) -> str:
         return repr(str(self))
+
+    def __len__(self) -> int:
+        """In bytes of UTF-8, as of the growing text."""
+        return self._end
 
     def __eq__(self, other: object) -> bool:
         return str(self) == str(other) if isinstance(other, Accumulated | str) else NotImplemented

@@ -2,8 +2,26 @@
 
 from typing import TypeGuard, TypeVar, get_args
 
-from agent_mux.events import cost, debug, error, file, interaction, lifecycle, limits, mcp, multimodal
-from agent_mux.events import plugin, session, shell, skill, subagent, text, thinking, tool, turn
+from agent_mux.events import (
+    cost,
+    debug,
+    error,
+    file,
+    interaction,
+    lifecycle,
+    limits,
+    mcp,
+    multimodal,
+    plugin,
+    session,
+    shell,
+    skill,
+    subagent,
+    text,
+    thinking,
+    tool,
+    turn,
+)
 from agent_mux.events.base import BaseEvent
 from agent_mux.events.union import ALL_EVENTS, AgentEvent
 
@@ -26,9 +44,7 @@ ToolEvent = (
     | tool.ToolResultEvent
     | tool.ToolErrorEvent
 )
-FileEvent = (
-    file.FileReadEvent | file.FileWriteEvent | file.FileCreateEvent | file.FileDeleteEvent | file.FilePatchEvent
-)
+FileEvent = file.FileReadEvent | file.FileWriteEvent | file.FileCreateEvent | file.FileDeleteEvent | file.FilePatchEvent
 ShellEvent = shell.ShellStartEvent | shell.ShellStdoutDeltaEvent | shell.ShellStderrDeltaEvent | shell.ShellExitEvent
 McpEvent = mcp.McpToolCallStartEvent | mcp.McpToolResultEvent | mcp.McpToolErrorEvent
 SubagentEvent = subagent.SubagentSpawnEvent | subagent.SubagentResultEvent | subagent.SubagentErrorEvent
@@ -55,11 +71,7 @@ RunLifecycleEvent = (
     | lifecycle.StreamFallbackEvent
 )
 FailureEvent = (
-    error.AuthErrorEvent
-    | error.RateLimitErrorEvent
-    | error.ContextExceededEvent
-    | error.CrashEvent
-    | error.ErrorEvent
+    error.AuthErrorEvent | error.RateLimitErrorEvent | error.ContextExceededEvent | error.CrashEvent | error.ErrorEvent
 )
 DiagnosticEvent = debug.DebugEvent | debug.LogEvent
 
@@ -85,12 +97,9 @@ CATEGORIES: dict[str, tuple[type[AgentEvent], ...]] = {
 }
 """The 18 categories of the spec (section 29), in its order."""
 
-_CATEGORY_BY_TYPE = {event.type: name for name, events in CATEGORIES.items() for event in events}
+_CATEGORY_BY_TYPE: dict[str, str] = {event.type: name for name, events in CATEGORIES.items() for event in events}
 _TERMINAL = frozenset({"interrupted", "aborted", "timeout", "turn_limit", "auth_error", "context_exceeded", "crash"})
-_WIRE_NAMES = {
-    event.type: frozenset(event.__struct_encode_fields__)
-    for event in ALL_EVENTS
-}
+_WIRE_NAMES: dict[str, frozenset[str]] = {event.type: frozenset(event.__struct_encode_fields__) for event in ALL_EVENTS}
 
 
 def category_of(event_type: str) -> str | None:

@@ -2,8 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from agent_mux.events.cost import CostRecord
 from agent_mux.events.base import BaseEvent, Index
+from agent_mux.events.cost import CostRecord
 
 
 class SessionStartEvent(BaseEvent, frozen=True):
@@ -20,7 +20,7 @@ class SessionStartEvent(BaseEvent, frozen=True):
 
 
 class SessionResumeEvent(BaseEvent, frozen=True):
-    """An existing session goes on; only after a `session_start` with `resumed`. Source: agent-events spec, section 5.2."""
+    """A session goes on; only after a `session_start` with `resumed`. Source: agent-events spec, section 5.2."""
 
     type: ClassVar[Literal["session_resume"]] = "session_resume"
 

@@ -2,8 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from agent_mux.events.cost import CostRecord
 from agent_mux.events.base import BaseEvent
+from agent_mux.events.cost import CostRecord
 
 
 class SubagentSpawnEvent(BaseEvent, frozen=True):
@@ -11,7 +11,7 @@ class SubagentSpawnEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["subagent_spawn"]] = "subagent_spawn"
 
-    subagent_id: str  # type: ignore[misc]  # narrows the optional field of the base to a required one
+    subagent_id: str
     """Shared by the events of this delegation."""
     agent_name: str
     """Which kind of agent."""
@@ -24,7 +24,7 @@ class SubagentResultEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["subagent_result"]] = "subagent_result"
 
-    subagent_id: str  # type: ignore[misc]  # narrows the optional field of the base to a required one
+    subagent_id: str
     """The delegation."""
     agent_name: str
     """Which kind of agent."""
@@ -39,7 +39,7 @@ class SubagentErrorEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["subagent_error"]] = "subagent_error"
 
-    subagent_id: str  # type: ignore[misc]  # narrows the optional field of the base to a required one
+    subagent_id: str
     """The delegation."""
     agent_name: str
     """Which kind of agent."""

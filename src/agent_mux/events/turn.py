@@ -2,8 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from agent_mux.events.cost import CostRecord
 from agent_mux.events.base import BaseEvent, Index
+from agent_mux.events.cost import CostRecord
 
 
 class TurnStartEvent(BaseEvent, frozen=True):

@@ -2,8 +2,26 @@
 
 from typing import get_args
 
-from agent_mux.events import cost, debug, error, file, interaction, lifecycle, limits, mcp, multimodal
-from agent_mux.events import plugin, session, shell, skill, subagent, text, thinking, tool, turn
+from agent_mux.events import (
+    cost,
+    debug,
+    error,
+    file,
+    interaction,
+    lifecycle,
+    limits,
+    mcp,
+    multimodal,
+    plugin,
+    session,
+    shell,
+    skill,
+    subagent,
+    text,
+    thinking,
+    tool,
+    turn,
+)
 
 AgentEvent = (
     session.SessionStartEvent

@@ -1,15 +1,16 @@
 """Events as JSON: camelCase names, absent fields left out, one compact object per event.
 
 `accumulated=False` leaves out the text-so-far of the delta events, which makes a long stream linear in size;
-`decode_event` takes both forms and can rebuild what was left out (see `Rebuilder`).
+`decode_event` takes both forms, and a `Rebuilder` gives a whole stream back what was left out.
 """
 
 from typing import Any
 
 import msgspec
 
-from agent_mux.events.accumulated import Accumulated, GrowingText
+from agent_mux.events.accumulated import Accumulated
 from agent_mux.events.base import BaseEvent
+from agent_mux.events.mending import mended
 from agent_mux.events.text import TextDeltaEvent
 from agent_mux.events.thinking import ThinkingDeltaEvent
 from agent_mux.events.tool import ToolInputDeltaEvent
@@ -40,30 +41,36 @@ def _from_wire(kind: type, value: Any) -> Any:
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_to_wire)
-_DECODER = msgspec.json.Decoder(AgentEvent, dec_hook=_from_wire)
+_DECODER: msgspec.json.Decoder[AgentEvent] = msgspec.json.Decoder(AgentEvent, dec_hook=_from_wire)
 _KNOWN = frozenset(event.type for event in ALL_EVENTS)
-_GROWING: dict[str, str] = {
+GROWING: dict[str, str] = {
     TextDeltaEvent.type: "accumulated",
     ThinkingDeltaEvent.type: "accumulated",
     ToolInputDeltaEvent.type: "inputAccumulated",
 }
+"""The field that a compact stream leaves out, by event type."""
 
 
 def event_to_dict(event: BaseEvent, *, accumulated: bool = True) -> dict[str, Any]:
     """The event as it would be on the wire, as plain Python values."""
     if isinstance(event, UnknownEvent):
         return dict(event.fields)
-    plain: dict[str, Any] = msgspec.to_builtins(event, enc_hook=_to_wire)
+    try:
+        plain: dict[str, Any] = msgspec.to_builtins(event, enc_hook=_to_wire)
+    except RecursionError:
+        plain = msgspec.to_builtins(mended(event), enc_hook=_to_wire)
     if not accumulated:
-        plain.pop(_GROWING.get(event.type, ""), None)
+        plain.pop(GROWING.get(event.type, ""), None)
     return plain
 
 
 def encode_event(event: BaseEvent, *, accumulated: bool = True) -> bytes:
-    """The event as one line of JSON, without the newline."""
-    if isinstance(event, UnknownEvent) or (not accumulated and event.type in _GROWING):
-        return _ENCODER.encode(event_to_dict(event, accumulated=accumulated))
-    return _ENCODER.encode(event)
+    """The event as one line of JSON, without the newline. What JSON cannot hold is mended, see `mending`."""
+    whole = accumulated and not isinstance(event, UnknownEvent)
+    try:
+        return _ENCODER.encode(event if whole else event_to_dict(event, accumulated=accumulated))
+    except (UnicodeEncodeError, RecursionError):
+        return _ENCODER.encode(mended(event_to_dict(event, accumulated=accumulated)))
 
 
 def decode_event(line: bytes | str) -> AgentEvent | UnknownEvent:
@@ -91,52 +98,40 @@ def event_from_dict(plain: dict[str, Any]) -> AgentEvent | UnknownEvent:
             timestamp=plain["timestamp"] if isinstance(plain.get("timestamp"), int) else 0,
             fields=plain,
         )
-    growing = _GROWING.get(kind) if isinstance(kind, str) else None
+    growing = GROWING.get(kind) if isinstance(kind, str) else None
     if growing is not None and growing not in plain:
         plain = {**plain, growing: plain.get("delta", "")}
-    return msgspec.convert(plain, AgentEvent, dec_hook=_from_wire)
+    event: AgentEvent = msgspec.convert(plain, AgentEvent, dec_hook=_from_wire)
+    return event
 
 
-class Rebuilder:
-    """Reads a compact stream and gives each delta its text so far again, in O(1) per delta."""
-
-    def __init__(self) -> None:
-        self._texts: dict[tuple[str, str | None], GrowingText] = {}
-
-    def decode(self, line: bytes | str) -> AgentEvent | UnknownEvent:
-        """As `decode_event`, with the text so far rebuilt from the deltas before this one."""
-        event = decode_event(line)
-        scope = event.subagent_id
-        match event.type:
-            case "message_start" | "thinking_start":
-                self._texts[event.type.removesuffix("_start"), scope] = GrowingText()
-            case "text_delta" | "thinking_delta":
-                key = ("message" if event.type == "text_delta" else "thinking", scope)
-                view = self._texts.setdefault(key, GrowingText()).append(event.delta)  # type: ignore[union-attr]
-                return msgspec.structs.replace(event, accumulated_view=view)
-            case "tool_input_delta":
-                key = (event.tool_call_id, scope)  # type: ignore[union-attr]
-                view = self._texts.setdefault(key, GrowingText()).append(event.delta)  # type: ignore[union-attr]
-                return msgspec.structs.replace(event, input_accumulated_view=view)
-            case "tool_call_ready":
-                self._texts.pop((event.tool_call_id, scope), None)  # type: ignore[union-attr]
-        return event
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of one event line."""
-
-    def growing(kind: type) -> dict[str, Any]:
-        if kind is Accumulated:
-            return {"type": "string", "description": "All text so far, this delta included; absent in compact streams."}
-        raise NotImplementedError(kind)
-
+def json_schema(*, accumulated: bool = True) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of one event line; `accumulated=False`: of the compact form."""
     (reference,), components = msgspec.json.schema_components(
-        (AgentEvent,), schema_hook=growing, ref_template="#/$defs/{name}"
+        (AgentEvent,), schema_hook=_schema_of, ref_template="#/$defs/{name}"
     )
+    for component in components.values():
+        _without_nulls(component)
+        kind = component["properties"].get("type", {}).get("enum", [""])[0]
+        if not accumulated and kind in GROWING:
+            del component["properties"][GROWING[kind]]
+            component["required"].remove(GROWING[kind])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "AgentEvent",
         **reference,
         "$defs": components,
     }
+
+
+def _schema_of(kind: type) -> dict[str, Any]:
+    if kind is Accumulated:
+        return {"type": "string", "description": "All text so far, this delta included."}
+    raise NotImplementedError(kind)
+
+
+def _without_nulls(component: dict[str, Any]) -> None:
+    """A field that is not there is left out; it is never null."""
+    for name, shape in component["properties"].items():
+        if shape.pop("default", ...) is None:
+            (component["properties"][name],) = (choice for choice in shape["anyOf"] if choice != {"type": "null"})

@@ -1,0 +1,1 @@
+"""Native dialects that several agents share."""

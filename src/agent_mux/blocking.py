@@ -1,0 +1,135 @@
+"""The same client for scripts without an event loop: every call blocks, events come from a plain `for`.
+
+Example:
+    with BlockingAgentMux() as mux:
+        run = mux.run(agent="claude", prompt="fix the failing test")
+        for event in run:
+            print(event.type)
+        print(run.result().text)
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Self
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from agent_mux.client import AgentMux
+from agent_mux.events import AgentEvent
+from agent_mux.options import RunOptions
+from agent_mux.run.handle import RunHandle
+from agent_mux.run.interaction import PendingInteraction, Response
+from agent_mux.run.result import RunResult
+from agent_mux.run.state import RunState
+
+
+class BlockingRun:
+    """A `RunHandle` whose methods block. Callbacks are called in the thread of the event loop."""
+
+    def __init__(self, portal: BlockingPortal, run: RunHandle) -> None:
+        self._portal = portal
+        self._run = run
+
+    @property
+    def run_id(self) -> str:
+        """ULID of the run."""
+        return self._run.run_id
+
+    @property
+    def state(self) -> RunState:
+        """Where the run is."""
+        return self._run.state
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's own session id, once known."""
+        return self._run.session_id
+
+    @property
+    def journal(self) -> str | None:
+        """Path of the run's recording."""
+        return self._run.journal
+
+    def __iter__(self) -> Iterator[AgentEvent]:
+        """Every event from the first, until the run is over."""
+        events = self._run.events().__aiter__()
+
+        async def next_event() -> AgentEvent | None:
+            return await anext(events, None)
+
+        while (event := self._portal.call(next_event)) is not None:
+            yield event
+
+    def on(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
+        """Call `handler` for each event of a type, in the thread of the event loop."""
+        self._portal.call(lambda: (self._run.on(event_type, handler),))
+        return self
+
+    def result(self) -> RunResult:
+        """Wait for the end."""
+        return self._portal.call(self._run.result)
+
+    @property
+    def pending(self) -> list[PendingInteraction]:
+        """What the agent waits for now."""
+        return self._portal.call(lambda: self._run.interaction.pending)
+
+    def respond(self, interaction_id: str, response: Response) -> None:
+        """Answer a request, once."""
+        self._portal.call(self._run.interaction.respond, interaction_id, response)
+
+    def send(self, text: str) -> None:
+        """Send a prompt now."""
+        self._portal.call(self._run.send, text)
+
+    def continue_(self, prompt: str) -> None:
+        """Send a prompt once the running turn is over."""
+        self._portal.call(self._run.continue_, prompt)
+
+    def interrupt(self) -> None:
+        """Stop the agent's current operation."""
+        self._portal.call(self._run.interrupt)
+
+    def abort(self) -> None:
+        """End the run. Returns when it is over."""
+        self._portal.call(self._run.abort)
+
+    def close(self) -> None:
+        """No more prompts will come."""
+        self._portal.call(self._run.close)
+
+
+class BlockingAgentMux:
+    """An `AgentMux` for scripts. Takes the same arguments."""
+
+    def __init__(self, *, backend: str = "asyncio", **arguments: Any) -> None:
+        """Take the arguments of `AgentMux`; `backend` is `asyncio` or `trio`."""
+        self._backend = backend
+        self._mux = AgentMux(**arguments)
+        self._portal: BlockingPortal | None = None
+        self._closing: list[AbstractContextManager[Any]] = []
+
+    def __enter__(self) -> Self:
+        portal_manager = start_blocking_portal(self._backend)
+        self._portal = portal_manager.__enter__()
+        mux_manager = self._portal.wrap_async_context_manager(self._mux)
+        mux_manager.__enter__()
+        self._closing = [mux_manager, portal_manager]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        managers, self._closing = self._closing, []
+        for manager in managers:
+            manager.__exit__(kind, error, trace)
+        self._portal = None
+
+    def run(self, options: RunOptions | None = None, /, **fields: Any) -> BlockingRun:
+        """Start a run and return at once. As `AgentMux.run`."""
+        if self._portal is None:
+            raise RuntimeError("start runs inside of `with BlockingAgentMux() as mux:`")
+        # In a tuple: a handle can be awaited, and the portal would wait for the end of the run.
+        (run,) = self._portal.call(lambda: (self._mux.run(options, **fields),))
+        return BlockingRun(self._portal, run)

@@ -1,0 +1,129 @@
+"""The client: where runs are started and where they end. Source: run API, section 1."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import anyio.abc
+
+from agent_mux.detection import Detector
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.options import RunOptions, validate_options
+from agent_mux.paths import config_dir
+from agent_mux.process.reaper import Reaper
+from agent_mux.registry import AdapterRegistry
+from agent_mux.run.handle import RunHandle
+from agent_mux.run.plan import plan_run
+from agent_mux.run.runner import Runner
+
+_DEFAULTS = (
+    "approval_mode",
+    "timeout",
+    "inactivity_timeout",
+    "stream",
+    "debug",
+    "event_buffer_size",
+    "model",
+    "journal",
+)
+
+
+class AgentMux:
+    """Starts runs and ends them: leaving the block ends whatever still runs, within its grace period.
+
+    Making a client does no I/O. Several may live in one process.
+    """
+
+    def __init__(
+        self,
+        *,
+        default_agent: str | None = None,
+        default_model: str | None = None,
+        config_directory: str | Path | None = None,
+        adapters: AdapterRegistry | None = None,
+        **defaults: Any,
+    ) -> None:
+        """Take the defaults for every run.
+
+        Args:
+            default_agent: The agent of runs that name none.
+            default_model: The model of runs that name none.
+            config_directory: Instead of `~/.agent-mux` (or `$AGENT_MUX_CONFIG_DIR`).
+            adapters: Instead of those of the entry points.
+            **defaults: `approval_mode`, `timeout`, `inactivity_timeout` (seconds), `stream`, `debug`,
+                `event_buffer_size`, `journal`: as in `RunOptions`.
+
+        Raises:
+            ValidationError: A default that is unknown or out of range.
+        """
+        unknown = [name for name in defaults if name not in _DEFAULTS]
+        if unknown:
+            raise ValidationError([FieldError(name, defaults[name], ", ".join(_DEFAULTS)) for name in unknown])
+        self._defaults = {**defaults, **({"model": default_model} if default_model is not None else {})}
+        self._default_agent = default_agent
+        _check_defaults(self._defaults)
+        self._config_dir = Path(config_directory) if config_directory is not None else config_dir()
+        self.adapters = adapters if adapters is not None else AdapterRegistry()
+        self.detector = Detector(self.adapters)
+        self._reaper = Reaper()
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self._live: set[RunHandle] = set()
+
+    async def __aenter__(self) -> Self:
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        tasks, self._tasks = self._tasks, None
+        assert tasks is not None  # noqa: S101  # __aenter__ made it
+        try:
+            for run in self._live:
+                run._runner.stop("abort")  # noqa: SLF001  # the handle is this module's own kind
+            return await tasks.__aexit__(kind, error, trace)
+        finally:
+            self._reaper.close()
+
+    def run(self, options: RunOptions | None = None, /, **fields: Any) -> RunHandle:
+        """Start a run and return at once.
+
+        Args:
+            options: The options, or give them one by one as keywords.
+            **fields: Fields of `RunOptions`; `agent` may be left out when the client has a default.
+
+        Raises:
+            ValidationError: Options that cannot work, every bad field named.
+            CapabilityError: The agent cannot do what was asked.
+            AgentMuxError: AGENT_NOT_FOUND, AGENT_NOT_INSTALLED; RUN_NOT_ACTIVE outside of the client's block.
+        """
+        if self._tasks is None:
+            raise AgentMuxError("RUN_NOT_ACTIVE", "start runs inside of `async with AgentMux() as mux:`")
+        plan = plan_run(self._options(options, fields), self.adapters.get, self._config_dir / "runs")
+        handle = RunHandle(Runner(plan, self._reaper))
+        self._live.add(handle)
+        self._tasks.start_soon(self._execute, handle, name=f"run {plan.run_id}")
+        return handle
+
+    async def _execute(self, handle: RunHandle) -> None:
+        try:
+            await handle._runner.execute()  # noqa: SLF001  # the handle is this module's own kind
+        finally:
+            self._live.discard(handle)
+
+    def _options(self, options: RunOptions | None, fields: dict[str, Any]) -> RunOptions:
+        if options is None:
+            known = RunOptions.__dataclass_fields__
+            unknown = [FieldError(name, fields[name], "a field of RunOptions") for name in fields if name not in known]
+            if unknown:
+                raise ValidationError(unknown)
+            options = RunOptions(**{"agent": self._default_agent or "", **fields})
+        elif fields:
+            raise TypeError("give either RunOptions or keywords, not both")
+        return options.with_defaults(self._defaults)
+
+
+def _check_defaults(defaults: dict[str, Any]) -> None:
+    validate_options(RunOptions(agent="-", prompt="-", **defaults))

@@ -1,0 +1,119 @@
+"""Normalize what an agent printed, without running it: `amux parse`, fixtures, bug reports.
+
+Takes the agent's standard output alone, or a two-way transcript: one JSON object per line that wraps each native line
+as `{"direction": "in"|"out"|"err", "line": ...}` (`in` is what the agent was sent).
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from ulid import ULID
+
+from agent_mux.adapter import Adapter, CodecContext, NativeProtocol, Source
+from agent_mux.assembler import StreamContext
+from agent_mux.errors import AgentMuxError
+from agent_mux.events import AgentEvent
+from agent_mux.framing import lines_of
+from agent_mux.native_json import load_object
+from agent_mux.run.normalizer import Normalizer
+from agent_mux.run.records import Exited, Header, Kind, Record, encode
+from agent_mux.version import __version__
+
+LOOK_AT = 50  # lines to look at before giving up on guessing the protocol
+_KIND = {Source.STDIN: Kind.STDIN, Source.STDOUT: Kind.STDOUT, Source.STDERR: Kind.STDERR}
+_DIRECTIONS = {"in": Source.STDIN, "out": Source.STDOUT, "err": Source.STDERR}
+
+
+class Transcript(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody's conversation with an agent, in order: which stream, which line, and when (microseconds)."""
+
+    lines: tuple[tuple[Source, bytes, int], ...]
+    exited: Exited = Exited()
+
+
+def read_transcript(data: bytes) -> Transcript:
+    """Tell the two forms apart and give the lines. Never raises: what is neither form is standard output."""
+    lines = [line for line in lines_of([data]) if line and not line.isspace()]
+    wrapped = [_unwrap(line) for line in lines]
+    if lines and all(item is not None for item in wrapped):
+        return Transcript(lines=tuple((item[0], item[1], 0) for item in wrapped if item is not None))
+    return Transcript(lines=tuple((Source.STDOUT, line, 0) for line in lines))
+
+
+def _unwrap(line: bytes) -> tuple[Source, bytes] | None:
+    value = load_object(line)
+    if value is None or value.get("direction") not in _DIRECTIONS or "line" not in value:
+        return None
+    inner = value["line"]
+    raw = inner.encode("utf-8", "surrogatepass") if isinstance(inner, str) else msgspec.json.encode(inner)
+    return _DIRECTIONS[value["direction"]], raw
+
+
+def detect_protocol(adapter: Adapter, transcript: Transcript) -> NativeProtocol:
+    """Which of the agent's protocols this is. Raises PARSE_ERROR when none of its lines can be told."""
+    for source, line, _ in transcript.lines[:LOOK_AT]:
+        native = load_object(line) if source is Source.STDOUT else None
+        if native is None:
+            continue
+        for protocol in adapter.protocols.values():
+            if protocol.sniff(native):
+                return protocol
+    known = ", ".join(sorted(adapter.protocols))
+    raise AgentMuxError(
+        "PARSE_ERROR",
+        f"no line of this transcript is {adapter.display_name}'s; it speaks {known}. Is it another agent's?",
+    )
+
+
+def parse_transcript(
+    adapter: Adapter,
+    transcript: Transcript,
+    *,
+    protocol: NativeProtocol | None = None,
+    run_id: str | None = None,
+    started_at: int | None = None,
+    **stream: Any,
+) -> Iterator[AgentEvent]:
+    """The events of a transcript. `started_at` is in milliseconds since the epoch; `stream` goes to `StreamContext`."""
+    normalizer = observing_normalizer(
+        adapter, protocol or detect_protocol(adapter, transcript), run_id=run_id, started_at=started_at, **stream
+    )
+    for record in records_of(transcript):
+        yield from normalizer.feed(record)
+
+
+def observing_normalizer(
+    adapter: Adapter,
+    protocol: NativeProtocol,
+    *,
+    run_id: str | None = None,
+    started_at: int | None = None,
+    **stream: Any,
+) -> Normalizer:
+    """A normalizer for a conversation that somebody else had."""
+    context = CodecContext(agent=adapter.agent, protocol=protocol.name, cwd=stream.get("cwd", ""))
+    header = Header(
+        package_version=__version__,
+        started_at=started_at if started_at is not None else time.time_ns() // 1_000_000,
+        observing=True,
+        codec=context,
+        stream=StreamContext(
+            run_id=run_id or str(ULID()),
+            agent=adapter.agent,
+            display_name=adapter.display_name,
+            streams=protocol.streams,
+            permission_pending=protocol.two_way,
+            auth_guidance=adapter.auth_guidance,
+            **stream,
+        ),
+    )
+    return Normalizer(header, protocol.codec(context))
+
+
+def records_of(transcript: Transcript) -> Iterable[Record]:
+    """The transcript as the records of a run. All that was sent comes first where nothing says when it was."""
+    for source, line, at in transcript.lines:
+        yield Record(_KIND[source], at, line + b"\n")
+    yield Record(Kind.EXIT, max((at for *_, at in transcript.lines), default=0), encode(transcript.exited))

@@ -1,0 +1,1 @@
+"""One run: the process, its journal, its events and its handle."""

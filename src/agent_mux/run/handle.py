@@ -1,0 +1,163 @@
+"""The consumer's end of a run: watch it, talk to it, control it, await it. Source: run API, section 3."""
+
+import signal
+from collections.abc import AsyncIterator, Callable, Generator
+from typing import Any
+
+from agent_mux.actions import Approve as ApproveAction
+from agent_mux.actions import Close, Interrupt, Send
+from agent_mux.actions import Deny as DenyAction
+from agent_mux.errors import AgentMuxError
+from agent_mux.events import AgentEvent, TurnEndEvent
+from agent_mux.run.interaction import InteractionChannel
+from agent_mux.run.records import Control
+from agent_mux.run.result import RunResult
+from agent_mux.run.runner import Runner
+from agent_mux.run.state import RunState
+
+
+class RunHandle:
+    """One run. Three ways to consume it, all at once if wanted: `async for`, `on(...)`, and `await`."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def __repr__(self) -> str:
+        return f"<RunHandle {self.agent} {self.run_id} {self.state}>"
+
+    @property
+    def run_id(self) -> str:
+        """ULID of the run."""
+        return self._runner.plan.run_id
+
+    @property
+    def agent(self) -> str:
+        """Registered name of the agent."""
+        return self._runner.plan.adapter.agent
+
+    @property
+    def model(self) -> str | None:
+        """The model, as the agent says, else as asked for."""
+        return self._runner.normalizer.assembler.model or self._runner.plan.options.model
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's own session id, once known."""
+        return self._runner.normalizer.assembler.session_id
+
+    @property
+    def state(self) -> RunState:
+        """Where the run is."""
+        return self._runner.state.state
+
+    @property
+    def journal(self) -> str | None:
+        """Path of the run's recording; None when there is none."""
+        path = self._runner.plan.journal_path
+        return None if path is None else str(path)
+
+    # -- consuming
+
+    def __aiter__(self) -> AsyncIterator[AgentEvent]:
+        return self.events()
+
+    def events(self, start: int = 0) -> AsyncIterator[AgentEvent]:
+        """Every event from number `start`, from the first by default, however late or slow this reader is."""
+        return self._runner.window.read(self._runner.open_journal, start)
+
+    def on(self, event_type: str, handler: Callable[[Any], Any]) -> "RunHandle":
+        """Call `handler` for each event of a type (`*`: all), as it happens. It must not block."""
+        self._runner.listeners.on(event_type, handler)
+        return self
+
+    def once(self, event_type: str, handler: Callable[[Any], Any]) -> "RunHandle":
+        """As `on`, for the next event only."""
+        self._runner.listeners.on(event_type, handler, once=True)
+        return self
+
+    def off(self, event_type: str, handler: Callable[[Any], Any]) -> "RunHandle":
+        """Call it no more."""
+        self._runner.listeners.off(event_type, handler)
+        return self
+
+    def __await__(self) -> Generator[Any, Any, RunResult]:
+        return self.result().__await__()
+
+    async def result(self) -> RunResult:
+        """How the run ended. Waits for it; never raises for what the agent did."""
+        await self._runner.done.wait()
+        if self._runner.result is None:
+            raise AgentMuxError("INTERNAL", f"run {self.run_id} ended without a result: an error of agent-mux itself")
+        return self._runner.result
+
+    # -- talking
+
+    @property
+    def interaction(self) -> InteractionChannel:
+        """What the agent waits for, and a way to answer."""
+        return self._runner.interaction
+
+    async def send(self, text: str) -> None:
+        """Send a prompt now: merged into the running turn where the agent does that, else it begins the next one."""
+        await self._runner.act(Send(text))
+
+    async def continue_(self, prompt: str) -> None:
+        """Send a prompt once the running turn is over."""
+        self._runner.require_active()
+        start = self._runner.window.end
+        if self._runner.normalizer.assembler.in_turn:
+            async for event in self.events(start):
+                if isinstance(event, TurnEndEvent):
+                    break
+        await self._runner.act(Send(prompt))
+
+    async def approve(self, *, always: bool = False) -> None:
+        """Allow the oldest pending approval. Raises NO_PENDING_INTERACTION when nothing waits."""
+        await self._runner.act(ApproveAction(self._oldest_approval(), always))
+
+    async def deny(self, reason: str | None = None) -> None:
+        """Refuse the oldest pending approval. Raises NO_PENDING_INTERACTION when nothing waits."""
+        await self._runner.act(DenyAction(self._oldest_approval(), reason))
+
+    def _oldest_approval(self) -> str:
+        self._runner.require_active()
+        for open_ in self._runner.normalizer.pending:
+            if open_.kind == "approval":
+                return open_.request_id
+        raise AgentMuxError("NO_PENDING_INTERACTION", f"run {self.run_id} waits for no approval")
+
+    # -- controlling
+
+    async def interrupt(self) -> None:
+        """Stop the agent's current operation. It may live on: see `RunOptions.interactive`."""
+        self._runner.require_active()
+        self._runner.state.move("interrupted")
+        self._runner.control(Control("interrupt"))
+        await self._runner.act(Interrupt())
+
+    async def abort(self) -> None:
+        """End the run, whatever it does: by its protocol, then SIGTERM, then SIGKILL. Returns when it is over."""
+        self._runner.stop("abort")
+        await self._runner.done.wait()
+
+    async def close(self) -> None:
+        """No more prompts will come: the agent finishes what it was asked and leaves."""
+        self._runner.require_active()
+        self._runner.control(Control("close"))
+        await self._runner.act(Close())
+
+    async def pause(self) -> None:
+        """Stop all processes of the run until `resume`."""
+        self._runner.require_active()
+        self._runner.state.move("paused")
+        self._runner.pause_processes(signal.SIGSTOP)
+        self._runner.control(Control("pause"))
+
+    async def resume(self) -> None:
+        """Let them go on."""
+        self._runner.require_active()
+        if self.state != "paused":
+            raise AgentMuxError("INVALID_STATE_TRANSITION", f"run {self.run_id} is {self.state}, not paused")
+        self._runner.state.move("running")
+        self._runner.pause_processes(signal.SIGCONT)
+        self._runner.control(Control("resume"))

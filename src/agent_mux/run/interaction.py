@@ -1,0 +1,177 @@
+"""What an agent waits for, and the answers. Source: run API, section 3 (interaction channel)."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agent_mux import facts
+from agent_mux.actions import Answer, AnyAction
+from agent_mux.actions import Approve as ApproveAction
+from agent_mux.actions import Deny as DenyAction
+from agent_mux.assembler import OpenInteraction
+from agent_mux.errors import AgentMuxError
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalDetail:
+    """What needs permission."""
+
+    action: str
+    detail: str
+    tool_name: str | None
+    risk_level: Literal["low", "medium", "high"]
+
+
+@dataclass(frozen=True, slots=True)
+class InputDetail:
+    """What is asked."""
+
+    question: str
+    context: str | None
+    options: tuple[str, ...]
+    source: Literal["agent", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class PendingInteraction:
+    """Something the agent waits for. Answer it once, with `run.interaction.respond(id, ...)`."""
+
+    id: str
+    type: Literal["approval", "input"]
+    run_id: str
+    description: str
+    """One line for a person."""
+    detail: ApprovalDetail | InputDetail
+    created_at: int
+    """Milliseconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approve:
+    """Allow it. `always`: and the like for the rest of the session, where the agent can."""
+
+    always: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """Refuse it, or decline to answer."""
+
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A free answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of the options: its label, or its position from 0."""
+
+    option: str | int
+
+
+Response = Approve | Deny | Text | Choice
+Responder = Callable[[PendingInteraction], Awaitable[Response | None] | Response | None]
+
+
+def describe(open_: OpenInteraction, run_id: str) -> PendingInteraction:
+    """The public view of an open request."""
+    asked = open_.asked
+    detail: ApprovalDetail | InputDetail
+    if isinstance(asked, facts.ApprovalAsked):
+        detail = ApprovalDetail(asked.action, asked.detail, asked.tool_name, asked.risk)
+        description = f"{asked.action}: {asked.detail}" if asked.detail else asked.action
+    else:
+        detail = InputDetail(asked.question, asked.context, asked.options, asked.source)
+        description = asked.question
+    return PendingInteraction(open_.interaction_id, open_.kind, run_id, description, detail, open_.created_at)
+
+
+def to_action(open_: OpenInteraction, response: Response) -> AnyAction:
+    """The action that carries a response. Raises VALIDATION_ERROR for a response of the wrong kind."""
+    match open_.kind, response:
+        case _, Deny(reason):
+            return DenyAction(open_.request_id, reason)
+        case "approval", Approve(always):
+            return ApproveAction(open_.request_id, always)
+        case "input", Text(text):
+            return Answer(open_.request_id, text)
+        case "input", Choice(option):
+            return Answer(open_.request_id, _label(open_, option))
+    wanted = "Approve or Deny" if open_.kind == "approval" else "Text, Choice or Deny"
+    raise AgentMuxError(
+        "VALIDATION_ERROR",
+        f"{type(response).__name__} does not answer the {open_.kind} {open_.interaction_id}; use {wanted}",
+    )
+
+
+def _label(open_: OpenInteraction, option: str | int) -> str:
+    options = open_.asked.options if isinstance(open_.asked, facts.InputAsked) else ()
+    if isinstance(option, str):
+        return option
+    if 0 <= option < len(options):
+        return options[option]
+    raise AgentMuxError(
+        "VALIDATION_ERROR",
+        f"the question {open_.interaction_id} has {len(options)} options; there is no number {option}",
+    )
+
+
+class InteractionChannel:
+    """`run.interaction`: what the agent waits for, and a way to answer."""
+
+    def __init__(self, run_id: str, pending: Callable[[], tuple[OpenInteraction, ...]], act: "Act") -> None:
+        self._run_id = run_id
+        self._open = pending
+        self._act = act
+        self._listeners: list[Callable[[PendingInteraction], Any]] = []
+
+    @property
+    def pending(self) -> list[PendingInteraction]:
+        """What the agent waits for now, in the order it asked."""
+        return [describe(open_, self._run_id) for open_ in self._open()]
+
+    def on_pending(self, callback: Callable[[PendingInteraction], Any]) -> Callable[[], None]:
+        """Call back for each new request. Returns the function that stops it."""
+        self._listeners.append(callback)
+
+        def stop() -> None:
+            if callback in self._listeners:
+                self._listeners.remove(callback)
+
+        return stop
+
+    def listeners(self) -> tuple[Callable[[PendingInteraction], Any], ...]:
+        """Who wants to know."""
+        return tuple(self._listeners)
+
+    async def respond(self, interaction_id: str, response: Response) -> None:
+        """Answer a request. Raises INTERACTION_NOT_FOUND when it is unknown or was answered already."""
+        for open_ in self._open():
+            if open_.interaction_id == interaction_id:
+                await self._act(to_action(open_, response))
+                return
+        raise AgentMuxError(
+            "INTERACTION_NOT_FOUND",
+            f"no interaction {interaction_id!r} is pending in run {self._run_id}; it may have been answered already",
+        )
+
+    async def approve_all(self) -> int:
+        """Approve every pending approval; questions are left alone. Returns how many there were."""
+        return await self._answer_all([open_ for open_ in self._open() if open_.kind == "approval"], Approve())
+
+    async def deny_all(self, reason: str | None = None) -> int:
+        """Refuse everything that is pending, questions included. Returns how many there were."""
+        return await self._answer_all(list(self._open()), Deny(reason))
+
+    async def _answer_all(self, requests: list[OpenInteraction], response: Response) -> int:
+        for open_ in requests:
+            await self._act(to_action(open_, response))
+        return len(requests)
+
+
+Act = Callable[[AnyAction], Awaitable[None]]

@@ -1,0 +1,167 @@
+"""Records to events: the same code, live and derived. Framing, codec and assembler in a row; no clock, no I/O.
+
+The live runner feeds it what happens and performs the effects; whoever derives events from a journal feeds it the
+same records and leaves the effects alone. Therefore both get the same events, byte for byte.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+
+from agent_mux.actions import AnyAction, Send
+from agent_mux.adapter import Codec, Exit, Source, Step
+from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler, Verdict
+from agent_mux.effects import Effect
+from agent_mux.events import AgentEvent
+from agent_mux.facts import Ignored, Note, Unknown
+from agent_mux.framing import LineFramer
+from agent_mux.run.ledger import Ledger
+from agent_mux.run.records import Header, Kind, Record, action_of, control_of, exited_of
+
+STDERR_TAIL_BYTES = 8192
+LONGEST_RAW_SHOWN = 2000
+_SOURCES = {Kind.STDOUT: Source.STDOUT, Kind.STDERR: Source.STDERR, Kind.STDIN: Source.STDIN}
+
+
+class Normalizer:
+    """Turns the records of one run into its events. `effects` collects what the codec asks for."""
+
+    def __init__(self, header: Header, codec: Codec) -> None:
+        self._started_at = header.started_at
+        self._debug = header.codec.debug
+        self._observing = header.observing
+        self._codec = codec
+        self._assembler = StreamAssembler(header.stream)
+        self._framers = {source: LineFramer() for source in Source}
+        self._stderr: deque[bytes] = deque()
+        self._stderr_size = 0
+        self._cause: Cause | None = None
+        self._message = ""
+        self.ledger = Ledger()
+        self.effects: list[Effect] = []
+        self.verdict: Verdict | None = None
+
+    @property
+    def assembler(self) -> StreamAssembler:
+        """The state of the stream, to look at."""
+        return self._assembler
+
+    @property
+    def pending(self) -> tuple[OpenInteraction, ...]:
+        """What the agent waits for."""
+        return self._assembler.pending
+
+    def take_effects(self) -> list[Effect]:
+        """What the codec asked for since the last call."""
+        effects, self.effects = self.effects, []
+        return effects
+
+    def feed(self, record: Record) -> list[AgentEvent]:
+        """Take one record, give the events it makes."""
+        self._assembler.now = self._started_at + record.at // 1000
+        match record.kind:
+            case Kind.STDOUT:
+                self._lines(Source.STDOUT, self._framers[Source.STDOUT].feed(record.payload))
+            case Kind.STDERR:
+                self._keep_tail(record.payload)
+                self._lines(Source.STDERR, self._framers[Source.STDERR].feed(record.payload))
+            case Kind.STDIN:
+                if self._observing:
+                    self._lines(Source.STDIN, self._framers[Source.STDIN].feed(record.payload))
+            case Kind.ACTION:
+                self._act(action_of(record))
+            case Kind.CONTROL:
+                self._control(record)
+            case Kind.EXIT:
+                self._exit(record)
+            case Kind.HEADER:
+                pass
+        return self._assembler.take()
+
+    def cut_off(self, at: int) -> list[AgentEvent]:
+        """The records end without an exit: whoever wrote them was killed. Close the stream as such."""
+        self._assembler.now = self._started_at + at // 1000
+        self._finish_lines()
+        self.verdict = self._assembler.end(Ending(signal=9, stderr=self.stderr_tail, cause=self._cause))
+        return self._assembler.take()
+
+    # -- lines
+
+    def _lines(self, source: Source, lines: Iterable[bytes]) -> None:
+        receive = self._codec.receive
+        ledger = self.ledger
+        counted = source is Source.STDOUT
+        for line in lines:
+            if not line or line.isspace():
+                continue
+            if self._debug:
+                self._assembler.show_raw(line.decode("utf-8", "replace"))
+            if counted:
+                ledger.lines += 1
+            steps = receive(line, source)
+            if not steps:
+                steps = (Unknown("nothing said about it", line.decode("utf-8", "replace")),)
+            self._apply(steps, counted=counted)
+        if self._debug:
+            self._assembler.show_raw(None)
+
+    def _apply(self, steps: Iterable[Step], *, counted: bool = False) -> None:
+        tell = self._assembler.tell
+        for step in steps:
+            if isinstance(step, Effect):
+                self.effects.append(step)
+            elif isinstance(step, Ignored):
+                if counted:
+                    self.ledger.ignore(step.kind, step.reason)
+            elif isinstance(step, Unknown):
+                if counted:
+                    self.ledger.unknown[step.kind] += 1
+                tell(Unknown(step.kind, step.raw[:LONGEST_RAW_SHOWN]))
+            else:
+                tell(step)
+
+    def _finish_lines(self) -> None:
+        for source, framer in self._framers.items():
+            self._lines(source, framer.finish())
+
+    # -- what the consumer and the mux did, and the end
+
+    def _act(self, action: AnyAction) -> None:
+        if isinstance(action, Send) and self._cause == "interrupt":
+            self._cause = None  # the run went on after the interruption
+        self._apply(self._codec.request(action))
+
+    def _control(self, record: Record) -> None:
+        control = control_of(record)
+        match control.what:
+            case "start":
+                self._apply(self._codec.start())
+            case "pause":
+                self._assembler.pause()
+            case "resume":
+                self._assembler.resume()
+            case "note":
+                self._assembler.tell(Note(control.message, "warn"))
+            case "abort" | "timeout" | "inactivity" | "spawn_error":
+                self._cause, self._message = control.what, control.message
+            case "interrupt" | "close":
+                self._cause = self._cause or control.what
+
+    def _exit(self, record: Record) -> None:
+        exited = exited_of(record)
+        self._finish_lines()
+        self._apply(self._codec.finish(Exit(exited.code, exited.signal)))
+        ending = Ending(
+            code=exited.code, signal=exited.signal, stderr=self.stderr_tail, cause=self._cause, message=self._message
+        )
+        self.verdict = self._assembler.end(ending)
+
+    def _keep_tail(self, chunk: bytes) -> None:
+        self._stderr.append(chunk[-STDERR_TAIL_BYTES:])
+        self._stderr_size += len(self._stderr[-1])
+        while self._stderr_size - len(self._stderr[0]) >= STDERR_TAIL_BYTES:
+            self._stderr_size -= len(self._stderr.popleft())
+
+    @property
+    def stderr_tail(self) -> str:
+        """The end of the agent's standard error."""
+        return b"".join(self._stderr)[-STDERR_TAIL_BYTES:].decode("utf-8", "replace")

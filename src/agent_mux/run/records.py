@@ -1,0 +1,109 @@
+"""What crosses the boundary of a run, as records. Everything that events depend on is one of these.
+
+The journal stores records and the normalizer reads them, live and later: that is why the events can be derived again,
+exactly. Each record has its time: microseconds since the run began, from a monotonic clock.
+"""
+
+from enum import Enum
+from typing import Any, Literal
+
+import msgspec
+
+from agent_mux.actions import AnyAction
+from agent_mux.adapter import CodecContext
+from agent_mux.assembler import Cause, StreamContext
+
+FORMAT = "agent-mux-journal"
+VERSION = 1
+
+
+class Kind(Enum):
+    """One letter each, as in the file."""
+
+    HEADER = b"H"
+    STDOUT = b"O"
+    STDERR = b"E"
+    STDIN = b"I"
+    """What we wrote. In a live run it follows from the codec; in a transcript of somebody else it is read."""
+    ACTION = b"A"
+    CONTROL = b"C"
+    EXIT = b"X"
+
+
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """One thing that happened."""
+
+    kind: Kind
+    at: int
+    """Microseconds since the run began."""
+    payload: bytes
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """The first record: everything that the normalizer needs besides the records. No secrets."""
+
+    format: str = FORMAT
+    version: int = VERSION
+    package_version: str
+    started_at: int
+    """Wall clock, milliseconds since the epoch."""
+    observing: bool = False
+    """The records are from a transcript that somebody else made: what went to stdin is news to the codec."""
+    codec: CodecContext
+    stream: StreamContext
+    argv: tuple[str, ...] = ()
+    agent_version: str | None = None
+    tags: tuple[str, ...] = ()
+    options: dict[str, Any] = {}
+    """The options as given, redacted: for people."""
+
+
+class Control(msgspec.Struct, frozen=True):
+    """Something that the mux did to the run, or that befell it."""
+
+    what: Literal["start", "pause", "resume", "note"] | Cause
+    message: str = ""
+
+
+class Exited(msgspec.Struct, frozen=True):
+    """The process is gone and its output is complete. The last record of a run that ended in order."""
+
+    code: int | None = None
+    signal: int | None = None
+
+
+_ACTION = msgspec.json.Decoder(AnyAction)
+_CONTROL = msgspec.json.Decoder(Control)
+_EXITED = msgspec.json.Decoder(Exited)
+_HEADER = msgspec.json.Decoder(Header)
+
+
+def encode(value: Header | Control | Exited | AnyAction) -> bytes:
+    """The payload of a record that holds a value."""
+    return msgspec.json.encode(value)
+
+
+def header_of(payload: bytes) -> Header:
+    """Read a header. Raises `msgspec.ValidationError` when it is not one, or one of a newer format."""
+    header = _HEADER.decode(payload)
+    if header.format != FORMAT or header.version > VERSION:
+        raise msgspec.ValidationError(
+            f"this is {header.format} version {header.version}; this agent-mux reads {FORMAT} up to version {VERSION}"
+        )
+    return header
+
+
+def action_of(record: Record) -> AnyAction:
+    """The action in a record of that kind."""
+    action: AnyAction = _ACTION.decode(record.payload)
+    return action
+
+
+def control_of(record: Record) -> Control:
+    """The control in a record of that kind."""
+    return _CONTROL.decode(record.payload)
+
+
+def exited_of(record: Record) -> Exited:
+    """The exit in a record of that kind."""
+    return _EXITED.decode(record.payload)

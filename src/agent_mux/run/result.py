@@ -1,0 +1,218 @@
+"""What a run came to. Source: run API, section 3 (RunResult)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_mux.assembler import ExitReason, Verdict
+from agent_mux.assembler.costs import add_optional
+from agent_mux.errors import ErrorCode
+from agent_mux.events import (
+    AgentEvent,
+    CostRecord,
+    MessageStopEvent,
+    SessionEndEvent,
+    TokenUsageEvent,
+    TurnStartEvent,
+    event_to_dict,
+)
+from agent_mux.run.ledger import Ledger
+
+KEPT_TEXT = 1 << 20  # characters of answer kept in memory; longer ones are derived from the journal when asked for
+
+
+@dataclass(frozen=True, slots=True)
+class RunError:
+    """Why a run did not complete."""
+
+    code: ErrorCode
+    message: str
+    stderr: str = ""
+    """The tail of the agent's standard error."""
+    recoverable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """Tokens of all model calls of the run."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    thinking_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """How a run ended. Awaiting a run never raises for what the agent did: look at `exit_reason` and `error`."""
+
+    run_id: str
+    agent: str
+    model: str | None
+    session_id: str | None
+    exit_reason: ExitReason
+    exit_code: int | None
+    """None when a signal ended the process, or when it never started."""
+    signal: int | None
+    duration_ms: int
+    turn_count: int
+    cost: CostRecord | None
+    token_usage: TokenUsage | None
+    error: RunError | None
+    ledger: Ledger
+    """What became of every native line."""
+    structured_output: Any = None
+    """The parsed answer, where `output_schema` was given."""
+    tags: tuple[str, ...] = ()
+    events: tuple[AgentEvent, ...] | None = None
+    """All events; only with `collect_events`."""
+    journal: str | None = None
+    """Path of the run's recording; None when there is none."""
+    texts: "Callable[[], list[list[str]]]" = field(default=list, repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The text of the last turn: its messages, joined with blank lines."""
+        turns = self.texts()
+        return "\n\n".join(turns[-1]) if turns else ""
+
+    @property
+    def messages(self) -> list[str]:
+        """Every message of the run, in order."""
+        return [message for turn in self.texts() for message in turn]
+
+    @property
+    def ok(self) -> bool:
+        """The agent said that it completed the task, and nothing contradicts it."""
+        return self.exit_reason == "completed"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As on the wire: camelCase, absent fields left out. The last line of `amux run --json`."""
+        import msgspec  # noqa: PLC0415
+
+        plain: dict[str, Any] = {
+            "type": "run_result",
+            "runId": self.run_id,
+            "agent": self.agent,
+            "model": self.model,
+            "sessionId": self.session_id,
+            "text": self.text,
+            "exitReason": self.exit_reason,
+            "exitCode": self.exit_code,
+            "signal": self.signal,
+            "durationMs": self.duration_ms,
+            "turnCount": self.turn_count,
+            "cost": msgspec.to_builtins(self.cost),
+            "tokenUsage": _camel_usage(self.token_usage),
+            "error": _camel_error(self.error),
+            "structuredOutput": self.structured_output,
+            "tags": list(self.tags) or None,
+            "journal": self.journal,
+            "events": None if self.events is None else [event_to_dict(event) for event in self.events],
+            "ledger": self.ledger.to_dict(),
+        }
+        return {name: value for name, value in plain.items() if value is not None}
+
+
+class ResultBuilder:
+    """Watches the events of a run for what its result needs.
+
+    `bounded`: long texts can be derived again from the journal, so they are not kept.
+    """
+
+    def __init__(self, *, collect: bool, bounded: bool) -> None:
+        self._events: list[AgentEvent] | None = [] if collect else None
+        self._bounded = bounded
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            MessageStopEvent: self._message,
+            TurnStartEvent: self._turn,
+            TokenUsageEvent: self._count,
+            SessionEndEvent: self._end,
+        }
+        self._turns: list[list[str]] = []
+        self._kept = 0
+        self._overflowed = False
+        self._turn_count = 0
+        self._cost: CostRecord | None = None
+        self._usage: TokenUsage | None = None
+
+    def see(self, events: Sequence[AgentEvent]) -> None:
+        """Take note of events, in order."""
+        if self._events is not None:
+            self._events.extend(events)
+        handlers = self._handlers
+        for event in events:
+            handler = handlers.get(event.__class__)
+            if handler is not None:
+                handler(event)
+
+    def _turn(self, event: TurnStartEvent) -> None:
+        self._turns.append([])
+        self._turn_count = event.turn_index + 1
+
+    def _end(self, event: SessionEndEvent) -> None:
+        self._cost = event.cost
+
+    def _message(self, event: MessageStopEvent) -> None:
+        if event.subagent_id is not None or not self._turns:
+            return
+        self._kept += len(event.text)
+        if self._bounded and self._kept > KEPT_TEXT:
+            self._overflowed = True
+        if not self._overflowed:
+            self._turns[-1].append(event.text)
+
+    def _count(self, event: TokenUsageEvent) -> None:
+        so_far = self._usage or TokenUsage()
+        self._usage = TokenUsage(
+            so_far.input_tokens + event.input_tokens,
+            so_far.output_tokens + event.output_tokens,
+            add_optional(so_far.thinking_tokens, event.thinking_tokens),
+            add_optional(so_far.cached_tokens, event.cached_tokens),
+        )
+
+    def build(
+        self, verdict: Verdict, *, stderr: str, derive: "Callable[[], Sequence[AgentEvent]] | None", **known: Any
+    ) -> RunResult:
+        """The result. `derive` reads the events again, for texts that were too long to keep."""
+        turns = self._turns
+        failure = verdict.failure
+        return RunResult(
+            exit_reason=verdict.exit_reason,
+            turn_count=self._turn_count,
+            cost=self._cost,
+            token_usage=self._usage,
+            error=None if failure is None else RunError(failure.code, failure.message, stderr),
+            events=None if self._events is None else tuple(self._events),
+            texts=(lambda: _texts_of(derive())) if self._overflowed and derive is not None else (lambda: turns),
+            **known,
+        )
+
+
+def _texts_of(events: Sequence[AgentEvent]) -> list[list[str]]:
+    turns: list[list[str]] = []
+    for event in events:
+        if isinstance(event, TurnStartEvent):
+            turns.append([])
+        elif isinstance(event, MessageStopEvent) and event.subagent_id is None:
+            turns[-1].append(event.text)
+    return turns
+
+
+def _camel_usage(usage: TokenUsage | None) -> dict[str, int] | None:
+    if usage is None:
+        return None
+    plain = {
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "thinkingTokens": usage.thinking_tokens,
+        "cachedTokens": usage.cached_tokens,
+    }
+    return {name: value for name, value in plain.items() if value is not None}
+
+
+def _camel_error(error: RunError | None) -> dict[str, Any] | None:
+    if error is None:
+        return None
+    plain = {"code": error.code, "message": error.message, "stderr": error.stderr, "recoverable": error.recoverable}
+    return {name: value for name, value in plain.items() if value != ""}

@@ -1,0 +1,405 @@
+"""Carries out one run: starts the agent, performs effects, records what crosses the boundary, ends everything.
+
+The only place that performs effects. Every wait is bounded; the run itself is shielded from cancellation, which it
+takes as an order to abort: the process is never left behind.
+"""
+
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from inspect import isawaitable
+from typing import Any
+
+import anyio
+import anyio.abc
+from anyio import lowlevel
+
+from agent_mux.actions import AnyAction, Approve, Cancel, Deny
+from agent_mux.assembler import Cause, OpenInteraction
+from agent_mux.effects import CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
+from agent_mux.errors import AgentMuxError
+from agent_mux.events import AgentEvent, DebugEvent
+from agent_mux.process.child import Child, start_child
+from agent_mux.process.marker import kill_processes_of, processes_of
+from agent_mux.process.reaper import Reaper
+from agent_mux.run.derive import JournalEvents, derive_events
+from agent_mux.run.interaction import InteractionChannel, describe, to_action
+from agent_mux.run.journal import JournalWriter
+from agent_mux.run.listeners import Listeners
+from agent_mux.run.normalizer import Normalizer
+from agent_mux.run.plan import RunPlan
+from agent_mux.run.records import Control, Exited, Kind, Record, encode
+from agent_mux.run.result import ResultBuilder, RunResult
+from agent_mux.run.state import StateMachine
+from agent_mux.run.tempdir import private_files
+from agent_mux.run.window import EventWindow
+
+SETTLE = 1.0  # seconds for the rest of the output after the agent is gone: a grandchild can hold the pipe for ever
+LEFTOVER_GRACE = 0.5  # seconds between SIGTERM and SIGKILL for what the agent left running
+PROTOCOL_GRACE = 1.0  # seconds for the agent to leave after it was told in its own protocol
+LOOK_EVERY = 0.02  # seconds between two looks at /proc
+
+
+class Runner:
+    """One run, from start to result."""
+
+    def __init__(self, plan: RunPlan, reaper: Reaper) -> None:
+        options = plan.options
+        self.plan = plan
+        self.state = StateMachine()
+        self.listeners = Listeners(self._note)
+        self.window = EventWindow(options.event_buffer_size, self._loss)
+        self.interaction = InteractionChannel(plan.run_id, lambda: self.normalizer.pending, self.act)
+        self.normalizer = Normalizer(plan.header, plan.new_codec(plan.header.codec))
+        self.result: RunResult | None = None
+        self.done = anyio.Event()
+        self._reaper = reaper
+        self._builder = ResultBuilder(collect=options.collect_events, bounded=plan.journal_path is not None)
+        self._journal: JournalWriter | None = None
+        self._started = time.monotonic_ns()
+        self._child: Child | None = None
+        self._outgoing: list[Effect] = []
+        self._has_outgoing = anyio.Event()
+        self._stopping = anyio.Event()
+        self._ended_streams = 0
+        self._output_complete = anyio.Event()
+        self._last_output = time.monotonic()
+        self._seen: set[str] = set()
+        self._refusal: Refuse | None = None
+        self._tasks: anyio.abc.TaskGroup | None = None
+
+    # -- life
+
+    async def execute(self) -> None:
+        """Run to the end. A cancellation from outside becomes an abort."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._shielded)
+                try:
+                    await self.done.wait()
+                except anyio.get_cancelled_exc_class():
+                    self.stop("abort")
+                    raise
+        finally:
+            self.window.close()
+
+    async def _shielded(self) -> None:
+        with anyio.CancelScope(shield=True):
+            try:
+                self._open_journal()
+                self._reaper.watch(self.plan.run_id)
+                await self._with_files()
+            finally:
+                self._reaper.release(self.plan.run_id)
+                if self._journal is not None:
+                    self._journal.close()
+                self.done.set()
+                self.window.close()
+
+    async def _with_files(self) -> None:
+        spawn = self.plan.spawn
+        try:
+            with private_files(self.plan.temp_dir, spawn.files):
+                for note in spawn.notes:
+                    self.record(Kind.CONTROL, encode(Control("note", note)))
+                self._child = start_child(
+                    spawn.argv, env=self.plan.environ, cwd=self.plan.cwd, stdin=spawn.stdin == "pipe"
+                )
+                await self._drive(self._child)
+        except OSError as error:
+            if self._child is not None:
+                raise
+            self._never_started(error)
+
+    async def _drive(self, child: Child) -> None:
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._tasks = tasks
+                tasks.start_soon(self._read, child.read_stdout, Kind.STDOUT)
+                tasks.start_soon(self._read, child.read_stderr, Kind.STDERR)
+                tasks.start_soon(self._write, child)
+                tasks.start_soon(self._stop_when_told, child)
+                self._start_timers(tasks)
+                self.state.move("running")
+                self._first_input()
+                await child.wait()
+                await self._settle(child)
+                tasks.cancel_scope.cancel()
+        finally:
+            child.signal_group(signal.SIGKILL)
+            kill_processes_of(self.plan.run_id)
+            code = await child.wait()
+            child.close()
+        self._finish(Exited(code=code) if code >= 0 else Exited(signal=-code))
+
+    def _first_input(self) -> None:
+        text = self.plan.spawn.stdin_text
+        if text is not None:
+            self._perform([WriteStdin(text.encode("utf-8", "surrogateescape")), CloseStdin()])
+        self.record(Kind.CONTROL, encode(Control("start")))
+
+    def _never_started(self, error: OSError) -> None:
+        program = self.plan.spawn.argv[0]
+        reason = error.strerror or str(error)
+        message = f"{program} could not be started in {self.plan.cwd}: {reason} (errno {error.errno})"
+        self.record(Kind.CONTROL, encode(Control("spawn_error", message)))
+        self._finish(Exited())
+
+    def _finish(self, exited: Exited) -> None:
+        self.record(Kind.EXIT, encode(exited))
+        verdict = self.normalizer.verdict
+        assert verdict is not None  # noqa: S101  # the exit record makes it
+        self.state.finish(verdict.exit_reason)
+        plan, path = self.plan, self._journal.path if self._journal is not None else None
+        self.result = self._builder.build(
+            verdict,
+            stderr=self.normalizer.stderr_tail,
+            derive=None if path is None else lambda: list(derive_events(path, plan.new_codec)),
+            run_id=plan.run_id,
+            agent=plan.adapter.agent,
+            model=self.normalizer.assembler.model or plan.options.model,
+            session_id=self.normalizer.assembler.session_id,
+            exit_code=exited.code,
+            signal=exited.signal,
+            duration_ms=self._now() // 1000,
+            ledger=self.normalizer.ledger,
+            structured_output=self.normalizer.assembler.structured_output,
+            tags=tuple(plan.options.tags),
+            journal=str(path) if path is not None else None,
+        )
+
+    # -- records
+
+    def _now(self) -> int:
+        return (time.monotonic_ns() - self._started) // 1000
+
+    def record(self, kind: Kind, payload: bytes) -> None:
+        """Something happened: journal it, make events of it, perform what the codec asks for, see what waits."""
+        record = Record(kind, self._now(), payload)
+        self._append(record)
+        events = self.normalizer.feed(record)
+        if events:
+            self._publish(events)
+        if self.normalizer.effects:
+            self._perform(self.normalizer.take_effects())
+        if kind is not Kind.EXIT:
+            self._answer_by_policy()
+
+    def _publish(self, events: list[AgentEvent]) -> None:
+        self._builder.see(events)
+        self.window.append(events)
+        self.listeners.call(events)
+
+    def _open_journal(self) -> None:
+        path = self.plan.journal_path
+        if path is None:
+            return
+        try:
+            self._journal = JournalWriter(path, self.plan.header)
+        except OSError as error:
+            self._note(f"this run has no journal: {path}: {error.strerror or error}; slow readers may lose events")
+
+    def _append(self, record: Record) -> None:
+        if self._journal is None:
+            return
+        try:
+            self._journal.append(record)
+        except OSError as error:
+            # A run is never taken down by its journal.
+            self._journal.close()
+            self._journal = None
+            self._note(f"the journal ends here: {error.strerror or error}; slow readers may lose events")
+
+    def open_journal(self) -> JournalEvents | None:
+        """The events from the first, for a reader that fell behind; None when there is no journal."""
+        if self.plan.journal_path is None or not self.plan.journal_path.exists():
+            return None
+        return JournalEvents(self.plan.journal_path, self.plan.new_codec)
+
+    def _note(self, message: str) -> None:
+        self._publish([self._warning(message)])
+
+    def _loss(self, count: int) -> AgentEvent:
+        return self._warning(f"{count} events were lost: this reader was too slow, and there is no journal to read")
+
+    def _warning(self, message: str) -> DebugEvent:
+        stream = self.plan.header.stream
+        return DebugEvent(stream.run_id, stream.agent, self.normalizer.assembler.now, "warn", message)
+
+    # -- the agent's pipes
+
+    async def _read(self, stream: Callable[[], AsyncIterator[bytes]], kind: Kind) -> None:
+        async for chunk in stream():
+            self._last_output = time.monotonic()
+            self.record(kind, chunk)
+        self._ended_streams += 1
+        if self._ended_streams == 2:  # stdout and stderr
+            self._output_complete.set()
+
+    async def _write(self, child: Child) -> None:
+        while True:
+            await self._has_outgoing.wait()
+            self._has_outgoing = anyio.Event()
+            while self._outgoing:
+                match self._outgoing.pop(0):
+                    case WriteStdin(data):
+                        await self._send(child, data)
+                    case CloseStdin():
+                        child.close_stdin()
+
+    async def _send(self, child: Child, data: bytes) -> None:
+        if not child.stdin_open:
+            return
+        try:
+            await child.write(data)
+            self._append(Record(Kind.STDIN, self._now(), data))
+        except OSError:
+            # The agent reads no more. What that means shows in how it ends; the journal has what it did read.
+            child.close_stdin()
+
+    def _perform(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case WriteStdin() | CloseStdin():
+                    self._outgoing.append(effect)
+                    self._has_outgoing.set()
+                case SignalGroup(number):
+                    if self._child is not None:
+                        self._child.signal_group(number)
+                case Refuse():
+                    self._refusal = effect
+                case _:
+                    raise TypeError(f"no such effect: {effect!r}")
+
+    # -- actions and interactions
+
+    async def act(self, action: AnyAction) -> None:
+        """Ask the agent for something. Raises RUN_NOT_ACTIVE after the end, and what the codec refuses."""
+        self.require_active()
+        self._refusal = None
+        self.record(Kind.ACTION, encode(action))
+        refusal, self._refusal = self._refusal, None
+        if refusal is not None:
+            raise AgentMuxError(refusal.code, refusal.message)
+        await lowlevel.checkpoint()
+
+    def require_active(self) -> None:
+        """Raises RUN_NOT_ACTIVE when the run is over."""
+        if self.state.is_over or self.done.is_set():
+            over = f"run {self.plan.run_id} is over ({self.state.state}); start a new one"
+            raise AgentMuxError("RUN_NOT_ACTIVE", over)
+
+    def control(self, control: Control) -> None:
+        """The mux does something to the run."""
+        self.record(Kind.CONTROL, encode(control))
+
+    def _answer_by_policy(self) -> None:
+        pending = self.normalizer.pending
+        for open_ in pending:
+            if open_.interaction_id not in self._seen:
+                self._seen.add(open_.interaction_id)
+                self._on_new_interaction(open_)
+
+    def _on_new_interaction(self, open_: OpenInteraction) -> None:
+        options = self.plan.options
+        interaction = describe(open_, self.plan.run_id)
+        for listener in self.interaction.listeners():
+            self.listeners.guard(listener, interaction)
+        is_approval = open_.kind == "approval"
+        responder = options.on_approval_request if is_approval else options.on_input_required
+        if is_approval and options.approval_mode == "deny":
+            self.record(Kind.ACTION, encode(Deny(open_.request_id, "denied: this run has approval mode deny")))
+        elif responder is not None and self._tasks is not None:
+            self._tasks.start_soon(self._ask, responder, open_)
+        elif is_approval and options.approval_mode == "yolo":
+            self.record(Kind.ACTION, encode(Approve(open_.request_id)))
+        elif options.approval_mode != "prompt":
+            self.record(Kind.ACTION, encode(Deny(open_.request_id, "nobody is there to answer")))
+
+    async def _ask(self, responder: Callable[[Any], Any], open_: OpenInteraction) -> None:
+        try:
+            response = responder(describe(open_, self.plan.run_id))
+            if isawaitable(response):
+                response = await response
+            action = None if response is None else to_action(open_, response)
+        except Exception as error:  # noqa: BLE001  # whatever a callback does, the agent must not wait for ever
+            self._note(f"the callback for {open_.interaction_id} failed, so the request is denied: {error!r}")
+            action = Deny(open_.request_id, "the callback that should decide failed")
+        if action is not None and any(known.request_id == open_.request_id for known in self.normalizer.pending):
+            self.record(Kind.ACTION, encode(action))
+
+    # -- time-outs and the end
+
+    def stop(self, cause: Cause) -> None:
+        """End the run: told once, for the first reason."""
+        if self._stopping.is_set() or self.state.is_over:
+            return
+        self.control(Control(cause))
+        self._stopping.set()
+
+    def _start_timers(self, tasks: anyio.abc.TaskGroup) -> None:
+        options = self.plan.options
+        if options.timeout:
+            tasks.start_soon(self._stop_after, options.timeout)
+        if options.inactivity_timeout:
+            tasks.start_soon(self._stop_when_silent, options.inactivity_timeout)
+
+    async def _stop_after(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+        self.stop("timeout")
+
+    async def _stop_when_silent(self, seconds: float) -> None:
+        while True:
+            silent = time.monotonic() - self._last_output
+            if self.state.state == "paused" or self.normalizer.pending:
+                self._last_output = time.monotonic()  # waiting for a person is not silence
+            elif silent >= seconds:
+                self.stop("inactivity")
+                return
+            await anyio.sleep(max(min(seconds - silent, seconds), 0.001))
+
+    async def _stop_when_told(self, child: Child) -> None:
+        await self._stopping.wait()
+        grace = self.plan.options.grace_period
+        child.signal_group(signal.SIGCONT)  # a stopped process cannot leave
+        if self.plan.protocol.two_way:
+            self.record(Kind.ACTION, encode(Cancel()))
+        self._perform([CloseStdin()])
+        if self.plan.protocol.two_way and await _within(min(PROTOCOL_GRACE, grace), child.wait()):
+            return
+        child.signal_group(signal.SIGTERM)
+        if not await _within(grace, child.wait()):
+            child.signal_group(signal.SIGKILL)
+            kill_processes_of(self.plan.run_id)
+
+    async def _settle(self, child: Child) -> None:
+        """The agent is gone: wait a moment for the rest of its output, and end what it left running."""
+        await _within(SETTLE, self._output_complete.wait())
+        if await self._end_leftovers(child):
+            await _within(SETTLE, self._output_complete.wait())
+
+    async def _end_leftovers(self, child: Child) -> bool:
+        run_id = self.plan.run_id
+        left = processes_of(run_id)
+        if not left and self._output_complete.is_set():
+            return False
+        child.signal_group(signal.SIGTERM)
+        kill_processes_of(run_id, signal.SIGTERM)
+        deadline = time.monotonic() + LEFTOVER_GRACE
+        while processes_of(run_id) and time.monotonic() < deadline:  # noqa: ASYNC110  # nobody tells when a stranger ends
+            await anyio.sleep(LOOK_EVERY)
+        child.signal_group(signal.SIGKILL)
+        kill_processes_of(run_id)
+        return True
+
+    def pause_processes(self, number: int) -> None:
+        """SIGSTOP or SIGCONT to the group and to everything that left it."""
+        if self._child is not None:
+            self._child.signal_group(number)
+            kill_processes_of(self.plan.run_id, number)
+
+
+async def _within(seconds: float, wait: Awaitable[Any]) -> bool:
+    with anyio.move_on_after(seconds) as scope:
+        await wait
+    return not scope.cancelled_caught

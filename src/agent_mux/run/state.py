@@ -1,0 +1,54 @@
+"""The states of a run and the moves between them. Terminal states absorb. Source: run API, section 3."""
+
+from typing import Literal
+
+from agent_mux.assembler import ExitReason
+from agent_mux.errors import AgentMuxError
+
+RunState = Literal[
+    "spawned", "running", "paused", "interrupted", "completed", "aborted", "timed-out", "crashed", "killed"
+]
+TERMINAL: frozenset[RunState] = frozenset({"completed", "aborted", "timed-out", "crashed", "killed"})
+
+_MOVES: dict[RunState, frozenset[RunState]] = {
+    "spawned": TERMINAL.union({"running"}),
+    "running": TERMINAL.union({"paused", "interrupted"}),
+    "paused": TERMINAL.union({"running"}),
+    "interrupted": TERMINAL.union({"running", "paused"}),
+    **dict.fromkeys(TERMINAL, frozenset()),
+}
+
+_BY_EXIT_REASON: dict[ExitReason, RunState] = {
+    "aborted": "aborted",
+    "timeout": "timed-out",
+    "inactivity": "timed-out",
+    "killed": "killed",
+    "crashed": "crashed",
+    "truncated": "crashed",
+}
+
+
+class StateMachine:
+    """The state of one run."""
+
+    def __init__(self) -> None:
+        self.state: RunState = "spawned"
+
+    @property
+    def is_over(self) -> bool:
+        """The run reached a terminal state."""
+        return self.state in TERMINAL
+
+    def allows(self, target: RunState) -> bool:
+        """The move is legal."""
+        return target in _MOVES[self.state]
+
+    def move(self, target: RunState) -> None:
+        """Go to another state. Raises INVALID_STATE_TRANSITION for an illegal move."""
+        if not self.allows(target):
+            raise AgentMuxError("INVALID_STATE_TRANSITION", f"a run that is {self.state} cannot become {target}")
+        self.state = target
+
+    def finish(self, reason: ExitReason) -> None:
+        """Go to the terminal state that belongs to an exit reason."""
+        self.move(_BY_EXIT_REASON.get(reason, "completed"))

@@ -1,0 +1,40 @@
+"""A model that says what a script tells it, over the wire formats the real CLIs speak. See `script.py`."""
+
+from agent_mux.testing.model_server.loading import load_script, parse_script
+from agent_mux.testing.model_server.requests import RecordedRequest
+from agent_mux.testing.model_server.script import (
+    CustomToolCall,
+    FunctionCall,
+    HttpError,
+    Message,
+    Opaque,
+    Reasoning,
+    Script,
+    ServerToolUse,
+    Step,
+    Text,
+    Thinking,
+    ToolUse,
+    say,
+)
+from agent_mux.testing.model_server.server import ScriptedModelServer
+
+__all__ = [
+    "CustomToolCall",
+    "FunctionCall",
+    "HttpError",
+    "Message",
+    "Opaque",
+    "Reasoning",
+    "RecordedRequest",
+    "Script",
+    "ScriptedModelServer",
+    "ServerToolUse",
+    "Step",
+    "Text",
+    "Thinking",
+    "ToolUse",
+    "load_script",
+    "parse_script",
+    "say",
+]

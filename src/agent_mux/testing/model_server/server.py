@@ -1,0 +1,206 @@
+"""The scripted model as an HTTP server on this machine, for as long as an `async with` lasts."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any, Self
+
+from agent_mux.testing.model_server import anthropic, responses
+from agent_mux.testing.model_server.loading import parse_script
+from agent_mux.testing.model_server.matching import Choice, Conversation, Matcher
+from agent_mux.testing.model_server.requests import RecordedRequest, redact
+from agent_mux.testing.model_server.script import HttpError, Script, Step
+from agent_mux.testing.model_server.sse import Ids, ServerEvent
+
+try:
+    from aiohttp import web
+except ImportError as error:
+    raise ImportError("the model server needs aiohttp; try: pip install 'agent-mux[testing]'") from error
+
+LARGEST_REQUEST = 64 << 20  # conversations with images are long
+SHUTDOWN_GRACE = 0.1  # whoever hangs is told to stop first, so nobody needs longer
+
+
+class ScriptedModelServer:
+    """Answers Anthropic Messages and OpenAI Responses requests as the script says.
+
+        async with ScriptedModelServer({"steps": [{"blocks": [{"type": "text", "text": "Hello"}]}]}) as server:
+            ...  # ANTHROPIC_BASE_URL=server.url, or base_url=f"{server.url}/v1" for Responses
+        assert server.requests[0].step == 0
+
+    Runs on asyncio; a program on another event loop starts `python -m agent_mux.testing.model_server` instead.
+    """
+
+    def __init__(
+        self,
+        script: Script | Mapping[str, Any],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        log: Path | None = None,
+    ) -> None:
+        self.requests: list[RecordedRequest] = []
+        """What was asked so far, oldest first."""
+        self._matcher = Matcher(script if isinstance(script, Script) else parse_script(script))
+        self._ids = Ids()
+        self._host, self._port, self._log = host, port, log
+        self._started = time.monotonic()
+        self._arrived = asyncio.Condition()
+        self._closing = asyncio.Event()
+        # A client that goes away cancels its handler, so that a step that hangs does not outlive it.
+        self._runner = web.AppRunner(
+            _application(self), access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_GRACE
+        )
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self._runner.addresses[0][1])
+
+    @property
+    def url(self) -> str:
+        """Base URL, without a path."""
+        return f"http://{self._host}:{self.port}"
+
+    @property
+    def unused_steps(self) -> tuple[Step, ...]:
+        """Steps of the script that have answered nothing yet."""
+        return self._matcher.unused
+
+    async def requested(self, count: int) -> None:
+        """Wait until that many requests have come. Bound it: they may never come."""
+        async with self._arrived:
+            await self._arrived.wait_for(lambda: len(self.requests) >= count)
+
+    async def __aenter__(self) -> Self:
+        await self._runner.setup()
+        await web.TCPSite(self._runner, self._host, self._port).start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        await self._runner.cleanup()
+
+    async def messages(self, request: web.Request) -> web.StreamResponse:
+        """`POST /v1/messages`."""
+        body = await _json_body(request)
+        aux = not Conversation.of(body).has_tools
+        return await self._answer(request, body, anthropic, "aux" if aux else "messages")
+
+    async def responses(self, request: web.Request) -> web.StreamResponse:
+        """`POST /v1/responses`."""
+        return await self._answer(request, await _json_body(request), responses, "responses")
+
+    async def count_tokens(self, request: web.Request) -> web.StreamResponse:
+        """`POST /v1/messages/count_tokens`."""
+        await self._record(request, await _json_body(request), "count_tokens", None)
+        return web.json_response({"input_tokens": anthropic.TOKEN_COUNT})
+
+    async def models(self, request: web.Request) -> web.StreamResponse:
+        """`GET /v1/models`: an empty list in both dialects."""
+        await self._record(request, None, "models", None)
+        return web.json_response({"object": "list", "data": [], "models": [], "has_more": False})
+
+    async def unknown(self, request: web.Request) -> web.StreamResponse:
+        """Everything else is recorded, and not found."""
+        await self._record(request, await _json_body(request), "unknown", None)
+        missing = {"type": "not_found_error", "message": f"no such route: {request.path}"}
+        return web.json_response({"type": "error", "error": missing}, status=404)
+
+    async def _answer(self, request: web.Request, body: Any, api: ModuleType, kind: str) -> web.StreamResponse:
+        conversation = Conversation.of(body)
+        choice = self._matcher.choose(conversation, aux=kind == "aux")
+        await self._record(request, body, kind, choice.index)
+        step = choice.step
+        if step.pre_delay:
+            await self._pause(step.pre_delay)
+        error = step.error or _mismatch(choice, api.PARTS)
+        if error is not None:
+            return _http_error(error)
+        if isinstance(body, dict) and body.get("stream"):
+            return await self._send(request, step, api.stream(step, conversation.model, self._ids))
+        if step.hang:
+            await self._closing.wait()
+        return web.json_response(api.reply(step, conversation.model, self._ids), headers=self._headers(step))
+
+    async def _send(self, request: web.Request, step: Step, events: Iterable[ServerEvent]) -> web.StreamResponse:
+        headers = {"content-type": "text/event-stream", "cache-control": "no-cache", **self._headers(step)}
+        response = web.StreamResponse(headers=headers)
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionResetError):  # the client may hang up whenever it likes
+            for event in events:
+                await response.write(event.encode())
+                if step.delay:
+                    await self._pause(step.delay)
+            if step.hang:
+                await self._closing.wait()
+            if step.drop and request.transport is not None:
+                request.transport.close()
+        return response
+
+    async def _pause(self, seconds: float) -> None:
+        """A delay that the end of the server cuts short."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._closing.wait(), seconds)
+
+    def _headers(self, step: Step) -> dict[str, str]:
+        return {"request-id": self._ids.new("req"), **step.headers}
+
+    async def _record(self, request: web.Request, body: Any, kind: str, step: int | None) -> None:
+        record = RecordedRequest(
+            at=round(time.monotonic() - self._started, 3),
+            method=request.method,
+            path=request.path_qs,
+            kind=kind,
+            step=step,
+            headers=redact(request.headers),
+            body=body,
+        )
+        if self._log is not None:
+            with self._log.open("ab") as file:
+                file.write(record.log_line())
+        async with self._arrived:
+            self.requests.append(record)
+            self._arrived.notify_all()
+
+
+def _application(server: ScriptedModelServer) -> web.Application:
+    application = web.Application(client_max_size=LARGEST_REQUEST)
+    for prefix in ("", "/v1"):
+        application.router.add_post(f"{prefix}/messages", server.messages)
+        application.router.add_post(f"{prefix}/messages/count_tokens", server.count_tokens)
+        application.router.add_post(f"{prefix}/responses", server.responses)
+        application.router.add_get(f"{prefix}/models", server.models)
+    application.router.add_route("*", "/{path:.*}", server.unknown)
+    return application
+
+
+async def _json_body(request: web.Request) -> Any:
+    """The parsed body; None when there is none, and a hint when it is no JSON."""
+    raw = await request.read()
+    if not raw:
+        return None
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return {"unreadable": repr(raw[:300])}
+
+
+def _mismatch(choice: Choice, parts: str) -> HttpError | None:
+    """A script for another API: better a loud error than an empty answer."""
+    if getattr(choice.step, parts) is not None or not (choice.step.blocks or choice.step.items):
+        return None
+    message = f"bad script: this API needs `{parts}`, which step {choice.index} has not"
+    return HttpError(400, {"type": "error", "error": {"type": "invalid_request_error", "message": message}})
+
+
+def _http_error(error: HttpError) -> web.Response:
+    if isinstance(error.body, str):
+        return web.Response(text=error.body, status=error.status, headers=error.headers)
+    return web.json_response({} if error.body is None else error.body, status=error.status, headers=error.headers)

@@ -1,0 +1,36 @@
+"""What both wire formats share: events of a stream, ids, and texts in pieces."""
+
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    """One server-sent event."""
+
+    name: str
+    data: dict[str, Any]
+
+    def encode(self) -> bytes:
+        """As it goes over the wire."""
+        return f"event: {self.name}\ndata: {json.dumps(self.data)}\n\n".encode()
+
+
+@dataclass(slots=True)
+class Ids:
+    """Ids that are the same in every run: `msg_0001`, `toolu_0002`, ..."""
+
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def new(self, prefix: str) -> str:
+        """The next id."""
+        return f"{prefix}_{next(self._numbers):04d}"
+
+
+def in_pieces(text: str, count: int) -> list[str]:
+    """The text, cut into at most `count` parts; an empty text is one empty part."""
+    size = max(1, -(-len(text) // count))
+    return [text[start : start + size] for start in range(0, len(text), size)] or [""]

@@ -1,0 +1,149 @@
+"""The models are those of the spec: same events, same fields, same optionality, same types. Checked both ways.
+
+`spec_events.json` is the spec's text as data: its TypeScript interfaces and its tables of sections 23, 27, 28 and 29.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+
+from agent_mux import events
+from agent_mux.errors import ERROR_CODES
+from agent_mux.events import ALL_EVENTS, CATEGORIES, AgentEventType, CostRecord, ErrorEvent, json_schema
+from agent_mux.events.base import BaseEvent
+from agent_mux.events.guards import category_of, has_correlation_key, is_event_type, is_terminal_event
+from event_strategies import EVENTS
+
+SPEC: dict[str, Any] = json.loads((Path(__file__).parent / "spec_events.json").read_text())
+BY_TYPE = {event.type: event for event in ALL_EVENTS}
+OUR_ADDITIONS = {"subagentId", "cacheCreationTokens", "source"}
+SCHEMA = json_schema()
+GUARDS = {
+    "session": events.is_session_event,
+    "turn": events.is_turn_event,
+    "text": events.is_text_event,
+    "thinking": events.is_thinking_event,
+    "tool": events.is_tool_event,
+    "file": events.is_file_event,
+    "shell": events.is_shell_event,
+    "mcp": events.is_mcp_event,
+    "subagent": events.is_subagent_event,
+    "plugin": events.is_plugin_event,
+    "skill": events.is_skill_event,
+    "multimodal": events.is_multimodal_event,
+    "cost": events.is_cost_event,
+    "interaction": events.is_interaction_event,
+    "rate_limit": events.is_rate_limit_event,
+    "run_lifecycle": events.is_run_lifecycle_event,
+    "error": events.is_error_event,
+    "debug": events.is_debug_event,
+}
+
+
+def model_fields(kind: type[msgspec.Struct]) -> dict[str, bool]:
+    """Wire name -> required."""
+    return {field.encode_name: field.required for field in msgspec.structs.fields(kind)}
+
+
+def is_of_type(shape: dict[str, Any], typescript: str) -> bool:
+    """A field's JSON schema says what the spec's TypeScript says."""
+    match typescript:
+        case "string" | "AgentName":
+            return shape["type"] == "string"
+        case "boolean":
+            return shape["type"] == "boolean"
+        case "number":
+            return shape["type"] in {"integer", "number"}
+        case "unknown":
+            return "type" not in shape
+        case "CostRecord":
+            return shape == {"$ref": "#/$defs/CostRecord"}
+        case "ErrorCode":
+            return set(shape["enum"]) == set(ERROR_CODES)
+    return {f"'{value}'" for value in shape["enum"]} == set(typescript.split(" | "))
+
+
+def test_the_events_are_those_of_the_spec_in_its_order() -> None:
+    assert [event.type for event in ALL_EVENTS] == [kind for group in SPEC["categories"] for kind in group["types"]]
+    assert {event.type: event.__name__ for event in ALL_EVENTS} == {
+        kind: told["interface"] for kind, told in SPEC["events"].items()
+    }
+    assert len(ALL_EVENTS) == 67
+
+
+@pytest.mark.parametrize("kind", SPEC["events"])
+def test_the_fields_of_an_event_are_those_of_the_spec(kind: str) -> None:
+    told = {**SPEC["base"], **SPEC["events"][kind]["fields"]}
+    ours = {"type": True, **model_fields(BY_TYPE[kind])}
+    assert {name: field["required"] for name, field in told.items()} == {
+        name: required for name, required in ours.items() if name in told
+    }
+    added = set(ours) - set(told)
+    assert added <= OUR_ADDITIONS
+    assert not any(ours[name] for name in added)
+    shapes = SCHEMA["$defs"][BY_TYPE[kind].__name__]["properties"]
+    assert not [name for name, field in told.items() if name != "type" and not is_of_type(shapes[name], field["type"])]
+    assert shapes["type"] == {"enum": [kind]}
+
+
+def test_the_cost_record_is_that_of_the_spec() -> None:
+    told = {name: field["required"] for name, field in SPEC["cost_record"].items()}
+    ours = model_fields(CostRecord)
+    assert told == {name: required for name, required in ours.items() if name in told}
+    assert set(ours) - set(told) == {"cacheCreationTokens", "source"}
+    assert not (ours["cacheCreationTokens"] or ours["source"])
+
+
+def test_the_constants_are_those_of_the_spec() -> None:
+    assert {member.name: member.value for member in AgentEventType} == SPEC["constants"]
+    assert AgentEventType.TEXT_DELTA == "text_delta"
+
+
+def test_the_categories_are_those_of_the_spec() -> None:
+    assert [[event.type for event in group] for group in CATEGORIES.values()] == [
+        group["types"] for group in SPEC["categories"]
+    ]
+    assert [len(group) for group in CATEGORIES.values()] == [group["count"] for group in SPEC["categories"]]
+    assert {event.type: category_of(event.type) for event in ALL_EVENTS} == {
+        event.type: name for name, group in CATEGORIES.items() for event in group
+    }
+    assert category_of("not_yet_invented") is None
+
+
+def test_every_category_has_a_guard() -> None:
+    assert list(GUARDS) == list(CATEGORIES)
+
+
+@given(EVENTS)
+def test_exactly_the_guard_of_its_category_knows_an_event(event: BaseEvent) -> None:
+    assert [name for name, guard in GUARDS.items() if guard(event)] == [category_of(event.type)]
+    assert [kind for kind in ALL_EVENTS if is_event_type(event, kind)] == [type(event)]
+
+
+@given(EVENTS)
+def test_terminal_is_what_the_spec_lists_and_an_unrecoverable_error(event: BaseEvent) -> None:
+    listed = event.type in SPEC["terminal"]
+    assert is_terminal_event(event) == (listed and not (isinstance(event, ErrorEvent) and event.recoverable))
+
+
+@given(EVENTS)
+def test_correlation_keys_are_those_of_the_spec(event: BaseEvent) -> None:
+    for key, kinds in SPEC["correlation_keys"].items():
+        inside_subagent = key == "subagentId" and event.subagent_id is not None
+        assert has_correlation_key(event, key) == (event.type in kinds or inside_subagent), key
+    assert not has_correlation_key(event, "turnNumber")
+
+
+@given(EVENTS)
+def test_events_are_frozen(event: BaseEvent) -> None:
+    with pytest.raises(AttributeError):
+        event.timestamp = 2  # type: ignore[misc]
+
+
+def test_what_is_public_is_what_all_lists() -> None:
+    assert {event.__name__ for event in ALL_EVENTS} <= set(events.__all__)
+    assert not [name for name in events.__all__ if not hasattr(events, name)]

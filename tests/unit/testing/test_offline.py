@@ -1,0 +1,91 @@
+"""Commands without a network, and what agents get for an environment. Each command is bounded."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from agent_mux.testing import offline
+from agent_mux.testing.environments import ENVIRONMENTS, claude_environment, codex_environment
+from agent_mux.testing.offline import ALLOW_NETWORK, EXIT_REFUSED
+
+BOUND = 20.0
+PROBE = """
+import socket
+from agent_mux.testing.offline import is_offline
+server = socket.create_server(("127.0.0.1", 0))
+socket.create_connection(server.getsockname(), 5).close()
+print("offline" if is_offline() else "online")
+"""
+
+
+def run(*command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    whole = [sys.executable, "-m", "agent_mux.testing.offline", *command]
+    inherited = {name: value for name, value in os.environ.items() if name != ALLOW_NETWORK}
+    return subprocess.run(
+        whole, env={**inherited, **environment}, capture_output=True, text=True, timeout=BOUND, check=False
+    )
+
+
+def test_a_command_sees_only_the_loopback_which_works() -> None:
+    done = run("--", sys.executable, "-c", PROBE)
+    if done.returncode == EXIT_REFUSED:
+        pytest.skip(done.stderr)
+    assert (done.stdout, done.stderr, done.returncode) == ("offline\n", "", 0)
+
+
+def test_the_exit_code_is_the_commands_own() -> None:
+    assert run("--", "sh", "-c", "exit 5", **{ALLOW_NETWORK: "1"}).returncode == 5
+    assert run("--", "/nonexistent", **{ALLOW_NETWORK: "1"}).returncode == 127
+    assert run().returncode == 2
+
+
+def test_without_namespaces_it_refuses_and_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _make_impossible(monkeypatch)
+    monkeypatch.delenv(ALLOW_NETWORK, raising=False)
+    assert offline.main() == EXIT_REFUSED
+    assert f"set {ALLOW_NETWORK}=1" in capsys.readouterr().err
+
+
+def test_the_network_can_be_allowed_but_not_in_silence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _make_impossible(monkeypatch)
+    monkeypatch.setenv(ALLOW_NETWORK, "1")
+    assert offline.main() == 127
+    assert "warning: the network stays on" in capsys.readouterr().err
+
+
+def _make_impossible(monkeypatch: pytest.MonkeyPatch) -> None:
+    def impossible() -> None:
+        raise OSError(1, "not permitted")
+
+    monkeypatch.setattr(offline, "enter_offline", impossible)
+    monkeypatch.setattr(sys, "argv", ["offline", "--", "/nonexistent"])
+
+
+def test_agents_get_a_home_of_their_own_and_dummy_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-real")
+    for make in ENVIRONMENTS.values():
+        environment = make("http://127.0.0.1:8099", tmp_path / "home")
+        assert environment["HOME"] == str(tmp_path / "home")
+        assert "sk-real" not in environment.values()
+        assert "sk-dummy" in environment.values()
+
+
+def test_claude_is_sent_to_the_scripted_model(tmp_path: Path) -> None:
+    assert claude_environment("http://127.0.0.1:1", tmp_path)["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:1"
+
+
+def test_codex_is_sent_to_the_scripted_model(tmp_path: Path) -> None:
+    environment = codex_environment("http://127.0.0.1:1", tmp_path)
+    config = tomllib.loads((Path(environment["CODEX_HOME"]) / "config.toml").read_text())
+    provider = config["model_providers"][config["model_provider"]]
+    assert provider["base_url"] == "http://127.0.0.1:1/v1"
+    assert provider["env_key"] in environment
+    assert config["analytics"] == {"enabled": False}

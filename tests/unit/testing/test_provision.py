@@ -1,0 +1,109 @@
+"""Provisioning with an npm of ours, which installs a shell script that says a version."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.testing import provision as module
+from agent_mux.testing.provision import PINNED, find_agent, provision
+
+BOUND = 20.0
+NPM = """\
+#!/bin/sh
+echo "$@" >> "$NPM_LOG"
+[ -z "$NPM_FAILS" ] || { echo "npm error 404" >&2; exit 1; }
+for argument; do case "$argument" in --prefix=*) prefix="${argument#--prefix=}";; esac; done
+folder="$prefix/node_modules/@openai/codex/vendor/some-triple/bin"
+mkdir -p "$folder"
+printf '#!/bin/sh\\necho codex-cli %s\\n' "$NPM_VERSION" > "$folder/codex"
+chmod +x "$folder/codex"
+"""
+
+
+@pytest.fixture
+def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The log of an npm that works."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "npm").write_text(NPM)
+    (programs / "npm").chmod(0o755)
+    log = tmp_path / "npm.log"
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.defpath}")
+    monkeypatch.setenv("NPM_LOG", str(log))
+    monkeypatch.setenv("NPM_VERSION", PINNED["codex"].version)
+    return log
+
+
+def test_the_pinned_version_is_installed_once_and_found(npm: Path, tmp_path: Path) -> None:
+    assert find_agent("codex", tmp_path) is None
+    program = provision("codex", tmp_path)
+    assert provision("codex", tmp_path) == program == find_agent("codex", tmp_path)
+    assert program.is_relative_to(tmp_path / "codex-0.169.0")
+    assert len(npm.read_text().splitlines()) == 1
+    assert "--ignore-scripts" in npm.read_text()
+    assert PINNED["codex"].package.split("{")[0] in npm.read_text()
+
+
+def test_another_version_is_refused_and_not_kept(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPM_VERSION", "0.1.0")
+    with pytest.raises(AgentMuxError, match=r"says it is 'codex-cli 0\.1\.0', not 0\.169\.0"):
+        provision("codex", tmp_path)
+    assert find_agent("codex", tmp_path) is None
+
+
+def test_a_failing_npm_is_quoted(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPM_FAILS", "1")
+    with pytest.raises(AgentMuxError, match="npm error 404"):
+        provision("codex", tmp_path)
+
+
+def test_a_missing_npm_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(AgentMuxError, match=r"npm, which is not on PATH; install Node\.js"):
+        provision("codex", tmp_path)
+
+
+def test_an_unpinned_agent_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AgentMuxError, match="is not pinned; known: claude, codex"):
+        provision("nobody", tmp_path)
+
+
+def test_a_broken_installation_is_named(npm: Path, tmp_path: Path) -> None:
+    program = provision("codex", tmp_path)
+    program.write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(AgentMuxError, match="and try again"):
+        provision("codex", tmp_path)
+    shutil.rmtree(tmp_path / "codex-0.169.0")
+    assert provision("codex", tmp_path).exists()
+
+
+def test_two_installers_do_not_meet(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOCK_TIMEOUT", 0.0)
+    with (tmp_path / "codex-0.169.0.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(AgentMuxError, match="another installation still holds"):
+            provision("codex", tmp_path)
+    assert provision("codex", tmp_path).exists()
+
+
+def test_the_command_prints_the_program(npm: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "AMUX_AGENT_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "agent_mux.testing.provision"]
+    done = subprocess.run(
+        [*command, "codex"], env=environment, capture_output=True, text=True, timeout=BOUND, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    agent, version, program = done.stdout.split()
+    assert (agent, version) == ("codex", "0.169.0")
+    assert Path(program).exists()
+    bad = subprocess.run(
+        [*command, "nobody"], env=environment, capture_output=True, text=True, timeout=BOUND, check=False
+    )
+    assert bad.returncode == 1
+    assert "is not pinned" in bad.stderr
