@@ -1,7 +1,8 @@
 """Normalize what an agent printed, without running it: `amux parse`, fixtures, bug reports.
 
-Takes the agent's standard output alone, or a two-way transcript: one JSON object per line that wraps each native line
-as `{"direction": "in"|"out"|"err", "line": ...}` (`in` is what the agent was sent).
+Takes the agent's standard output alone, or a two-way transcript: one JSON object per line that wraps each native line,
+`{"t": 1.25, "dir": "->", "msg": {...}}`. `t` is in seconds; `->` is what the agent was sent, `<-` what it printed and
+`<!` its standard error; `msg` is the native line, parsed or as a string.
 """
 
 import time
@@ -23,7 +24,7 @@ from agent_mux.version import __version__
 
 LOOK_AT = 50  # lines to look at before giving up on guessing the protocol
 _KIND = {Source.STDIN: Kind.STDIN, Source.STDOUT: Kind.STDOUT, Source.STDERR: Kind.STDERR}
-_DIRECTIONS = {"in": Source.STDIN, "out": Source.STDOUT, "err": Source.STDERR}
+_DIRECTIONS = {"->": Source.STDIN, "<-": Source.STDOUT, "<!": Source.STDERR}
 
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,17 +39,18 @@ def read_transcript(data: bytes) -> Transcript:
     lines = [line for line in lines_of([data]) if line and not line.isspace()]
     wrapped = [_unwrap(line) for line in lines]
     if lines and all(item is not None for item in wrapped):
-        return Transcript(lines=tuple((item[0], item[1], 0) for item in wrapped if item is not None))
+        return Transcript(lines=tuple(item for item in wrapped if item is not None))
     return Transcript(lines=tuple((Source.STDOUT, line, 0) for line in lines))
 
 
-def _unwrap(line: bytes) -> tuple[Source, bytes] | None:
+def _unwrap(line: bytes) -> tuple[Source, bytes, int] | None:
     value = load_object(line)
-    if value is None or value.get("direction") not in _DIRECTIONS or "line" not in value:
+    source = _DIRECTIONS.get(str(value.get("dir"))) if value is not None else None
+    if value is None or source is None or "msg" not in value:
         return None
-    inner = value["line"]
+    inner, at = value["msg"], value.get("t")
     raw = inner.encode("utf-8", "surrogatepass") if isinstance(inner, str) else msgspec.json.encode(inner)
-    return _DIRECTIONS[value["direction"]], raw
+    return source, raw, int(at * 1_000_000) if isinstance(at, int | float) and at >= 0 else 0
 
 
 def detect_protocol(adapter: Adapter, transcript: Transcript) -> NativeProtocol:

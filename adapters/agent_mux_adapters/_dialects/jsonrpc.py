@@ -4,6 +4,7 @@ Both sides count their ids for themselves, so the same id may be under way in bo
 is never an answer to us.
 """
 
+import json
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ class RpcError(msgspec.Struct, frozen=True, gc=False):
         fields = value if isinstance(value, dict) else {"message": value}
         code, message = fields.get("code"), fields.get("message")
         whole = isinstance(code, int) and not isinstance(code, bool)
-        text = message if isinstance(message, str) else msgspec.json.encode(value).decode()
+        text = message if isinstance(message, str) else json.dumps(value)
         return cls(code if whole and code is not None else 0, text)
 
 
@@ -69,9 +70,10 @@ class JsonRpcClient:
         return self._waiting.pop(key_of(request_id), None)
 
     def _line(self, message: dict[str, Any]) -> bytes:
-        return msgspec.json.encode({**self._head, **message}) + b"\n"
+        # The standard library, because it writes anything that was read: integers of any size, lone surrogates.
+        return json.dumps({**self._head, **message}, separators=(",", ":")).encode() + b"\n"
 
 
 def key_of(request_id: Any) -> str:
     """A JSON-RPC id as one text: 1 and "1" are different ids."""
-    return msgspec.json.encode(request_id).decode()
+    return json.dumps(request_id)

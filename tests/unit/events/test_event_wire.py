@@ -39,7 +39,7 @@ COMPACT = jsonschema.Draft202012Validator(json_schema(accumulated=False))
 DELTAS = (TextDeltaEvent, ThinkingDeltaEvent, ToolInputDeltaEvent)
 
 
-def plain_event(kind: str, **fields: Any) -> dict[str, Any]:
+def plain_event(kind: str, /, **fields: Any) -> dict[str, Any]:
     return {"type": kind, "runId": WHO[0], "agent": WHO[1], "timestamp": WHO[2], **fields}
 
 

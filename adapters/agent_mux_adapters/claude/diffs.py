@@ -1,0 +1,73 @@
+"""Unified diffs of what an edit did, from whatever the CLI tells about it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agent_mux_adapters.claude.wire import rows, text, whole
+
+CONTEXT_LINES = 3
+NO_NEWLINE = "\\ No newline at end of file"
+
+
+def from_patch(path: str, patch: Any) -> str:
+    """The diff of a `structuredPatch`: hunks with their lines ready. Empty when there are none."""
+    hunks = [hunk for row in rows(patch) for hunk in _hunk_of_row(row)]
+    return _with_header(path, hunks)
+
+
+def from_texts(path: str, old: str, new: str) -> str:
+    """The diff between two whole texts, in one hunk; empty when they are the same. Linear in their length."""
+    return _with_header(path, list(_hunk_between(old, new)))
+
+
+def from_replacements(path: str, pairs: list[tuple[str, str]]) -> str:
+    """The diff of replacements whose place in the file nobody told: line numbers count from the fragment's start."""
+    return _with_header(path, [line for old, new in pairs for line in _hunk_between(old, new)])
+
+
+def _with_header(path: str, lines: list[str]) -> str:
+    if not lines:
+        return ""
+    name = path.lstrip("/")
+    return "\n".join([f"--- a/{name}", f"+++ b/{name}", *lines]) + "\n"
+
+
+def _hunk_of_row(row: Mapping[str, Any]) -> list[str]:
+    lines = row.get("lines")
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        return []
+    spans = [whole(row.get(name)) for name in ("oldStart", "oldLines", "newStart", "newLines")]
+    return ["@@ -{},{} +{},{} @@".format(*spans), *map(text, lines)]
+
+
+def _hunk_between(old: str, new: str) -> Iterator[str]:
+    if old == new:
+        return
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    same_head = _common(before, after)
+    same_tail = _common(before[same_head:][::-1], after[same_head:][::-1])
+    first = max(same_head - CONTEXT_LINES, 0)
+    kept = min(same_tail, CONTEXT_LINES)
+    old_end, new_end = len(before) - same_tail, len(after) - same_tail
+    old_count, new_count = old_end + kept - first, new_end + kept - first
+    yield f"@@ -{first + (old_count > 0)},{old_count} +{first + (new_count > 0)},{new_count} @@"
+    yield from _marked(" ", before[first:same_head])
+    yield from _marked("-", before[same_head:old_end])
+    yield from _marked("+", after[same_head:new_end])
+    yield from _marked(" ", before[old_end : old_end + kept])
+
+
+def _common(left: list[str], right: list[str]) -> int:
+    count = 0
+    for ours, theirs in zip(left, right, strict=False):
+        if ours != theirs:
+            break
+        count += 1
+    return count
+
+
+def _marked(mark: str, lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        yield mark + line.rstrip("\r\n")
+        if not line.endswith(("\n", "\r")):
+            yield NO_NEWLINE

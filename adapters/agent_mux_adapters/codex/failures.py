@@ -1,0 +1,87 @@
+"""What went wrong, from Codex's words. The app-server gives a name or an HTTP status; `exec --json` gives only prose."""
+
+import re
+from typing import Any
+
+from agent_mux.errors import ErrorCode
+from agent_mux.facts import Fact, Failure, RateLimited, Retrying
+
+_NAMES: dict[str, ErrorCode] = {
+    "contextWindowExceeded": "CONTEXT_EXCEEDED",
+    "rateLimitExceeded": "RATE_LIMITED",
+    "unauthorized": "AUTH_ERROR",
+    "usageLimitExceeded": "RATE_LIMITED",
+}
+_STATUSES: dict[int, ErrorCode] = {401: "AUTH_ERROR", 403: "AUTH_ERROR", 429: "RATE_LIMITED"}
+# Lower case; the first that occurs decides. An exhausted quota is a limit that no login lifts.
+_PHRASES: tuple[tuple[str, ErrorCode], ...] = (
+    ("401 unauthorized", "AUTH_ERROR"),
+    ("403 forbidden", "AUTH_ERROR"),
+    ("429 too many requests", "RATE_LIMITED"),
+    ("context window", "CONTEXT_EXCEEDED"),
+    ("missing environment variable", "AUTH_ERROR"),
+    ("incorrect api key", "AUTH_ERROR"),
+    ("not logged in", "AUTH_ERROR"),
+    ("log in again", "AUTH_ERROR"),
+    ("sign in again", "AUTH_ERROR"),
+    ("rate limit", "RATE_LIMITED"),
+    ("usage limit", "RATE_LIMITED"),
+    ("quota exceeded", "RATE_LIMITED"),
+)
+_NO_SESSION = ("no rollout found", "thread not found", "invalid session id", "invalid thread id")
+_RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d{1,6})/(\d{1,6})|waiting for network)(?: \((.*)\))?", re.DOTALL)
+_WAIT = re.compile(r"try again in (\d{1,6}(?:\.\d{1,6})?) ?(ms|s|m)")
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000}
+
+
+def code_of(message: str, info: Any = None) -> ErrorCode:
+    """The error code for a failure: by Codex's own name for it, by the HTTP status, else by its prose."""
+    if isinstance(info, str) and info in _NAMES:
+        return _NAMES[info]
+    if isinstance(info, dict):
+        for details in info.values():
+            status = details.get("httpStatusCode") if isinstance(details, dict) else None
+            if isinstance(status, int) and status in _STATUSES:
+                return _STATUSES[status]
+    words = message.lower()
+    return next((code for phrase, code in _PHRASES if phrase in words), "AGENT_CRASH")
+
+
+def failure_of(message: str, info: Any = None, *, used_tokens: int = 0, max_tokens: int = 0) -> Failure:
+    """A failure in full. The token counts are of the context, where the protocol tells them."""
+    code = code_of(message, info)
+    full = code == "CONTEXT_EXCEEDED"
+    return Failure(
+        code,
+        message,
+        retry_after_ms=_wait_of(message) if code == "RATE_LIMITED" else None,
+        used_tokens=used_tokens if full else 0,
+        max_tokens=max_tokens if full else 0,
+    )
+
+
+def session_code_of(message: str) -> ErrorCode:
+    """The error code for a thread that could not be opened."""
+    words = message.lower()
+    return "SESSION_NOT_FOUND" if any(phrase in words for phrase in _NO_SESSION) else code_of(message)
+
+
+def retrying(message: str, details: str | None, info: Any, *, nth: int) -> tuple[Fact, ...] | None:
+    """The facts of a "Reconnecting..." message; None for any other. `nth`: which retry of the turn this is.
+
+    Codex waits for the network without counting and without end: that has no highest attempt (0).
+    """
+    match = _RETRY.match(message)
+    if match is None:
+        return None
+    attempt, most, inside = match.groups()
+    reason = details or inside or message
+    facts: tuple[Fact, ...] = (Retrying(int(attempt or nth), int(most or 0), reason),)
+    if code_of(reason, info) == "RATE_LIMITED":
+        facts = (RateLimited(_wait_of(reason)), *facts)
+    return facts
+
+
+def _wait_of(message: str) -> int | None:
+    match = _WAIT.search(message)
+    return int(float(match[1]) * _MILLISECONDS[match[2]]) if match is not None else None
