@@ -17,6 +17,8 @@ class AdapterRegistry:
         self._points = {point.name: point for point in entry_points(group=GROUP)}
         self._adapters: dict[str, Adapter] = {}
         self._removed: set[str] = set()
+        self.problems: dict[str, str] = {}
+        """Registered names whose adapter could not be loaded, and why."""
 
     def register(self, adapter: Adapter) -> None:
         """Add an adapter, or replace the one with its name."""
@@ -34,7 +36,12 @@ class AdapterRegistry:
         return sorted((set(self._points) | set(self._adapters)) - self._removed)
 
     def __iter__(self) -> Iterator[Adapter]:
-        return (self.get(name) for name in self.names())
+        """Every adapter that can be loaded; `problems` has the others."""
+        for name in self.names():
+            try:
+                yield self.get(name)
+            except AgentMuxError as error:
+                self.problems[name] = str(error)
 
     def __contains__(self, name: str) -> bool:
         return self._find(name) is not None
@@ -59,9 +66,16 @@ class AdapterRegistry:
         return next((adapter for adapter in self if name in adapter.aliases), None)
 
     def _load(self, name: str) -> Adapter:
-        adapter = self._points[name].load()
+        point = self._points[name]
+        try:
+            adapter = point.load()
+        except Exception as error:
+            # Somebody else's package: whatever it raises must not take down the other adapters.
+            broken = (
+                f"the adapter {name!r} ({point.value}) cannot be loaded: {error!r}; reinstall or remove its package"
+            )
+            raise AgentMuxError("INTERNAL", broken) from error
         if not isinstance(adapter, Adapter):
-            point = self._points[name]
             raise AgentMuxError("INTERNAL", f"the entry point {name} = {point.value} is not an Adapter")
         self._adapters[name] = adapter
         return adapter

@@ -43,7 +43,7 @@ def _hunk_of_row(row: Mapping[str, Any]) -> list[str]:
 def _hunk_between(old: str, new: str) -> Iterator[str]:
     if old == new:
         return
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    before, after = _lines(old), _lines(new)
     same_head = _common(before, after)
     same_tail = _common(before[same_head:][::-1], after[same_head:][::-1])
     first = max(same_head - CONTEXT_LINES, 0)
@@ -57,6 +57,12 @@ def _hunk_between(old: str, new: str) -> Iterator[str]:
     yield from _marked(" ", before[old_end : old_end + kept])
 
 
+def _lines(content: str) -> list[str]:
+    # Not splitlines(): it also splits at characters that are part of a line for everybody else.
+    *complete, rest = content.split("\n")
+    return [f"{line}\n" for line in complete] + ([rest] if rest else [])
+
+
 def _common(left: list[str], right: list[str]) -> int:
     count = 0
     for ours, theirs in zip(left, right, strict=False):
@@ -68,6 +74,6 @@ def _common(left: list[str], right: list[str]) -> int:
 
 def _marked(mark: str, lines: list[str]) -> Iterator[str]:
     for line in lines:
-        yield mark + line.rstrip("\r\n")
-        if not line.endswith(("\n", "\r")):
+        yield mark + line.removesuffix("\n")
+        if not line.endswith("\n"):
             yield NO_NEWLINE

@@ -88,6 +88,11 @@ class StreamAssembler:
         return self._interactions.open
 
     @property
+    def turns_ended(self) -> int:
+        """How many turns the agent has closed."""
+        return self._turns.count + self._turns.is_held
+
+    @property
     def in_turn(self) -> bool:
         """A turn is open and has no closing message yet."""
         return self._turns.is_open

@@ -41,6 +41,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     stderr: str = ""
     """The tail of standard error."""
     cause: Cause | None = None
+    unanswered: bool = False
+    """A prompt was sent after the last turn ended, and no turn took it up."""
     message: str = ""
     """For a start that failed: what the operating system said."""
 
@@ -61,6 +63,7 @@ def judge(ending: Ending, outcome: Outcome | None, *, turn_open: bool, agent: st
     imposed = _imposed(ending, agent)
     if imposed is not None:
         return imposed
+    turn_open = turn_open or ending.unanswered
     if turn_open or outcome is None:
         return _without_closing_message(ending, agent, began=turn_open or outcome is not None)
     match outcome:

@@ -22,11 +22,6 @@ class Session:
         """The class of the domain event before this one."""
         self._prior_turns = 0
 
-    @property
-    def has_started(self) -> bool:
-        """`session_start` was there."""
-        return self._start is not None
-
     def see(self, event: BaseEvent, turns: int, report: Report) -> None:
         """Check one domain event. `turns`: how many ended in this run."""
         start = self._start

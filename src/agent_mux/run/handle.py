@@ -100,16 +100,25 @@ class RunHandle:
     async def send(self, text: str) -> None:
         """Send a prompt now: merged into the running turn where the agent does that, else it begins the next one."""
         await self._runner.act(Send(text))
+        if self.state == "interrupted":
+            self._runner.state.move("running")
 
     async def continue_(self, prompt: str) -> None:
         """Send a prompt once the running turn is over."""
+        await self._runner.begun.wait()
+        start = 0
+        while self._runner.normalizer.is_busy:
+            start = await self._turn_over(start)
+        await self.send(prompt)
+
+    async def _turn_over(self, start: int) -> int:
+        position = start
+        async for event in self.events(start):
+            position += 1
+            if isinstance(event, TurnEndEvent):
+                return position
         self._runner.require_active()
-        start = self._runner.window.end
-        if self._runner.normalizer.assembler.in_turn:
-            async for event in self.events(start):
-                if isinstance(event, TurnEndEvent):
-                    break
-        await self._runner.act(Send(prompt))
+        return position
 
     async def approve(self, *, always: bool = False) -> None:
         """Allow the oldest pending approval. Raises NO_PENDING_INTERACTION when nothing waits."""
@@ -130,6 +139,7 @@ class RunHandle:
 
     async def interrupt(self) -> None:
         """Stop the agent's current operation. It may live on: see `RunOptions.interactive`."""
+        await self._runner.begun.wait()
         self._runner.require_active()
         self._runner.state.move("interrupted")
         self._runner.control(Control("interrupt"))
@@ -142,12 +152,14 @@ class RunHandle:
 
     async def close(self) -> None:
         """No more prompts will come: the agent finishes what it was asked and leaves."""
+        await self._runner.begun.wait()
         self._runner.require_active()
         self._runner.control(Control("close"))
         await self._runner.act(Close())
 
     async def pause(self) -> None:
         """Stop all processes of the run until `resume`."""
+        await self._runner.begun.wait()
         self._runner.require_active()
         self._runner.state.move("paused")
         self._runner.pause_processes(signal.SIGSTOP)
@@ -155,6 +167,7 @@ class RunHandle:
 
     async def resume(self) -> None:
         """Let them go on."""
+        await self._runner.begun.wait()
         self._runner.require_active()
         if self.state != "paused":
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"run {self.run_id} is {self.state}, not paused")

@@ -36,6 +36,7 @@ class Normalizer:
         self._stderr_size = 0
         self._cause: Cause | None = None
         self._message = ""
+        self._asked_at: int | None = None
         self.ledger = Ledger()
         self.effects: list[Effect] = []
         self.verdict: Verdict | None = None
@@ -49,6 +50,11 @@ class Normalizer:
     def pending(self) -> tuple[OpenInteraction, ...]:
         """What the agent waits for."""
         return self._assembler.pending
+
+    @property
+    def is_busy(self) -> bool:
+        """The agent has a prompt that it has not dealt with."""
+        return self._assembler.in_turn or self._asked_at == self._assembler.turns_ended
 
     def take_effects(self) -> list[Effect]:
         """What the codec asked for since the last call."""
@@ -126,14 +132,17 @@ class Normalizer:
     # -- what the consumer and the mux did, and the end
 
     def _act(self, action: AnyAction) -> None:
-        if isinstance(action, Send) and self._cause == "interrupt":
-            self._cause = None  # the run went on after the interruption
+        if isinstance(action, Send):
+            self._asked_at = self._assembler.turns_ended
+            if self._cause == "interrupt":
+                self._cause = None  # the run went on after the interruption
         self._apply(self._codec.request(action))
 
     def _control(self, record: Record) -> None:
         control = control_of(record)
         match control.what:
             case "start":
+                self._asked_at = 0
                 self._apply(self._codec.start())
             case "pause":
                 self._assembler.pause()
@@ -151,7 +160,12 @@ class Normalizer:
         self._finish_lines()
         self._apply(self._codec.finish(Exit(exited.code, exited.signal)))
         ending = Ending(
-            code=exited.code, signal=exited.signal, stderr=self.stderr_tail, cause=self._cause, message=self._message
+            code=exited.code,
+            signal=exited.signal,
+            stderr=self.stderr_tail,
+            cause=self._cause,
+            unanswered=self._asked_at == self._assembler.turns_ended,
+            message=self._message,
         )
         self.verdict = self._assembler.end(ending)
 

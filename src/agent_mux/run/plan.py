@@ -182,6 +182,7 @@ def _stream_context(
     options: RunOptions, adapter: Adapter, protocol: NativeProtocol, run_id: str, cwd: str
 ) -> StreamContext:
     mode = options.approval_mode
+    asks = mode != "yolo" or options.on_approval_request is not None
     return StreamContext(
         run_id=run_id,
         agent=adapter.agent,
@@ -189,9 +190,9 @@ def _stream_context(
         cwd=cwd,
         streams=protocol.streams,
         buffered=options.stream is False,
-        show_approvals=mode != "yolo" or options.on_approval_request is not None,
+        show_approvals=asks,
         show_requests=mode != "deny",
-        permission_pending=protocol.two_way and mode != "yolo",
+        permission_pending=protocol.two_way and asks,
         interactive=options.interactive,
         include_subagent_events=options.include_subagent_events,
         resumed=options.session_id is not None,

@@ -52,6 +52,7 @@ class Runner:
         self.interaction = InteractionChannel(plan.run_id, lambda: self.normalizer.pending, self.act)
         self.normalizer = Normalizer(plan.header, plan.new_codec(plan.header.codec))
         self.result: RunResult | None = None
+        self.begun = anyio.Event()
         self.done = anyio.Event()
         self._reaper = reaper
         self._builder = ResultBuilder(collect=options.collect_events, bounded=plan.journal_path is not None)
@@ -93,6 +94,7 @@ class Runner:
                 self._reaper.release(self.plan.run_id)
                 if self._journal is not None:
                     self._journal.close()
+                self.begun.set()
                 self.done.set()
                 self.window.close()
 
@@ -137,6 +139,7 @@ class Runner:
         if text is not None:
             self._perform([WriteStdin(text.encode("utf-8", "surrogateescape")), CloseStdin()])
         self.record(Kind.CONTROL, encode(Control("start")))
+        self.begun.set()
 
     def _never_started(self, error: OSError) -> None:
         program = self.plan.spawn.argv[0]
@@ -275,6 +278,7 @@ class Runner:
 
     async def act(self, action: AnyAction) -> None:
         """Ask the agent for something. Raises RUN_NOT_ACTIVE after the end, and what the codec refuses."""
+        await self.begun.wait()
         self.require_active()
         self._refusal = None
         self.record(Kind.ACTION, encode(action))

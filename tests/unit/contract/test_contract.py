@@ -4,23 +4,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import pytest
-
-from agent_mux.contract import RULES, Breach, ContractChecker, validate
-from agent_mux.events import (
-    Accumulated,
-    CostEvent,
-    CostRecord,
-    GrowingText,
-    Rebuilder,
-    TextDeltaEvent,
-    TokenUsageEvent,
-    UnknownEvent,
-    event_from_dict,
-)
-from agent_mux.events.wire import GROWING
-from cases import BROKEN, LAWFUL
-from streams import (
+from contract_cases import BROKEN, LAWFUL
+from contract_streams import (
     CRASH,
     LOG,
     RUN_ID,
@@ -40,6 +27,20 @@ from streams import (
     thought,
     turn_start,
 )
+
+from agent_mux.contract import RULES, Breach, ContractChecker, validate
+from agent_mux.events import (
+    Accumulated,
+    CostEvent,
+    CostRecord,
+    GrowingText,
+    Rebuilder,
+    TextDeltaEvent,
+    TokenUsageEvent,
+    UnknownEvent,
+    event_from_dict,
+)
+from agent_mux.events.wire import GROWING
 
 WHO = (RUN_ID, "claude", 1)
 
@@ -61,7 +62,7 @@ def compact(stream: list[Event]) -> list[Event]:
 def is_readable(stream: list[Event]) -> bool:
     try:
         [event_from_dict(event) for event in stream]
-    except ValueError:
+    except msgspec.ValidationError:
         return False
     return True
 
@@ -91,7 +92,7 @@ def test_a_breach_is_found_first_and_once(rule: str, stream: list[Event]) -> Non
     found = rules(validate(stream))
     assert found[:1] == [rule]
     # What follows from the first breach may be told too, but only a little of it.
-    assert len(found) <= 6
+    assert len(found) <= 3
     if is_readable(stream):
         assert rules(validate([event_from_dict(event) for event in stream])) == found
 

@@ -1,5 +1,6 @@
 """Any event there can be, made from what the models say about their fields."""
 
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
@@ -20,31 +21,27 @@ JSON = st.recursive(
 
 def values(shape: inspect.Type) -> st.SearchStrategy[Any]:
     """Values of a field."""
-    match shape:
-        case inspect.Metadata():
-            return values(shape.type)
-        case inspect.StrType():
-            return st.text(max_size=30)
-        case inspect.BoolType():
-            return st.booleans()
-        case inspect.IntType():
-            low = shape.ge if shape.ge is not None else shape.gt + 1 if shape.gt is not None else -(2**31)
-            return st.integers(low, 2**53)
-        case inspect.FloatType():
-            return st.floats(shape.ge, 1e12)
-        case inspect.LiteralType():
-            return st.sampled_from(shape.values)
-        case inspect.NoneType():
-            return st.none()
-        case inspect.UnionType():
-            return st.one_of([values(choice) for choice in shape.types])
-        case inspect.StructType():
-            return st.builds(shape.cls, **{field.name: values(field.type) for field in shape.fields})
-        case inspect.CustomType(cls) if cls is Accumulated:
-            return st.text(max_size=30).map(Accumulated.of)
-        case inspect.AnyType():
-            return JSON
-    raise NotImplementedError(shape)
+    return MAKERS[type(shape)](shape)
+
+
+def _integers(shape: inspect.IntType) -> st.SearchStrategy[int]:
+    low = shape.ge if shape.ge is not None else shape.gt + 1 if shape.gt is not None else -(2**31)
+    return st.integers(low, 2**53)
+
+
+MAKERS: dict[type[inspect.Type], Callable[[Any], st.SearchStrategy[Any]]] = {
+    inspect.Metadata: lambda shape: values(shape.type),
+    inspect.StrType: lambda _: st.text(max_size=30),
+    inspect.BoolType: lambda _: st.booleans(),
+    inspect.IntType: _integers,
+    inspect.FloatType: lambda shape: st.floats(shape.ge, 1e12),
+    inspect.LiteralType: lambda shape: st.sampled_from(shape.values),
+    inspect.NoneType: lambda _: st.none(),
+    inspect.UnionType: lambda shape: st.one_of([values(choice) for choice in shape.types]),
+    inspect.StructType: lambda shape: st.builds(shape.cls, **{part.name: values(part.type) for part in shape.fields}),
+    inspect.CustomType: lambda _: st.text(max_size=30).map(Accumulated.of),
+    inspect.AnyType: lambda _: JSON,
+}
 
 
 def events_of(kind: type[BaseEvent]) -> st.SearchStrategy[Any]:

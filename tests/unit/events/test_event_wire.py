@@ -1,11 +1,13 @@
 """Events on the wire: nothing is lost, nothing is null, the future can be read, and a compact stream can be rebuilt."""
 
+import copy
 import json
 from typing import Any
 
 import jsonschema
 import msgspec
 import pytest
+from event_strategies import EVENTS, JSON
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,7 +33,6 @@ from agent_mux.events import (
     json_schema,
 )
 from agent_mux.events.wire import GROWING
-from event_strategies import EVENTS, JSON
 
 WHO = ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "claude", 1712345678901)
 FULL = jsonschema.Draft202012Validator(json_schema())
@@ -186,6 +187,14 @@ def test_a_view_is_equal_to_its_text() -> None:
     assert first != 1
     assert hash(first) == hash("a")
     assert (repr(second), len(second)) == ("'ab'", 2)
+    assert copy.copy(second) is copy.deepcopy(second) is second
+
+
+def test_the_text_so_far_is_read_as_a_string() -> None:
+    view = Accumulated.of("so far")
+    assert TextDeltaEvent(*WHO, "", view).accumulated == "so far"
+    assert ThinkingDeltaEvent(*WHO, "", view).accumulated == "so far"
+    assert ToolInputDeltaEvent(*WHO, "c", "", view).input_accumulated == "so far"
 
 
 @given(st.lists(st.text(max_size=5), min_size=1), st.text(max_size=5))

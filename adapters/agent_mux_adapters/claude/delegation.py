@@ -1,0 +1,82 @@
+"""Sub-agents: delegated by a `Task` call, over when their report comes, which may be turns later.
+
+A synchronous one reports as the result of its call. An asynchronous one (the default since 2.1.330) has a result that
+only says it was launched; its report is the summary of a `system/task_notification`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux import facts
+from agent_mux_adapters.claude.results import Result
+from agent_mux_adapters.claude.wire import mapping, rows, text, whole
+
+LAUNCHED = "Async agent launched"
+FRAME_END = "The report follows:"
+DEFAULT_AGENT = "general-purpose"
+GOOD_STATUS = "completed"
+
+
+class Delegation:
+    """The sub-agents that have not reported yet."""
+
+    def __init__(self) -> None:
+        self._waiting: set[str] = set()
+        self._asynchronous: set[str] = set()
+        self._summaries: dict[str, str] = {}
+
+    def begin(self, call_id: str, arguments: Mapping[str, Any]) -> facts.Fact:
+        """A task is delegated."""
+        self._waiting.add(call_id)
+        name = text(arguments.get("subagent_type")) or DEFAULT_AGENT
+        return facts.SubagentBegin(call_id, name, text(arguments.get("prompt")))
+
+    def started(self, line: Mapping[str, Any]) -> None:
+        """`system/task_started`."""
+        subagent_id = text(line.get("tool_use_id"))
+        if line.get("is_backgrounded") is True and subagent_id in self._waiting:
+            self._asynchronous.add(subagent_id)
+
+    def notified(self, line: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
+        """`system/task_notification`: the end of an asynchronous one; only a summary of a synchronous one."""
+        subagent_id, summary = text(line.get("tool_use_id")), text(line.get("summary"))
+        if subagent_id not in self._waiting:
+            return ()
+        if subagent_id not in self._asynchronous:
+            self._summaries[subagent_id] = summary
+            return ()
+        status = text(line.get("status"))
+        self._forget(subagent_id)
+        if status == GOOD_STATUS:
+            return (facts.SubagentDone(subagent_id, summary),)
+        return (facts.SubagentDone(subagent_id, error=summary or f"the sub-agent ended as {status or 'unknown'}"),)
+
+    def result(self, result: Result) -> tuple[facts.Fact, ...]:
+        """The result of the call."""
+        subagent_id, extra = result.call_id, mapping(result.extra)
+        if subagent_id not in self._waiting:
+            return ()
+        launched = extra.get("isAsync") is True or result.shown.startswith(LAUNCHED)
+        if launched and not result.failed:
+            self._asynchronous.add(subagent_id)
+            return ()
+        fallback = self._summaries.get(subagent_id, "")
+        self._forget(subagent_id)
+        if result.failed:
+            return (facts.SubagentDone(subagent_id, error=result.error),)
+        return (facts.SubagentDone(subagent_id, _report(result) or fallback),)
+
+    def _forget(self, subagent_id: str) -> None:
+        self._waiting.discard(subagent_id)
+        self._asynchronous.discard(subagent_id)
+        self._summaries.pop(subagent_id, None)
+
+
+def _report(result: Result) -> str:
+    """The sub-agent's own words: without the notes, the frame and the figures that the CLI puts around them."""
+    extra = mapping(result.extra)
+    own = [text(block.get("text")) for block in rows(extra.get("content")) if block.get("type") == "text"]
+    if own:
+        return "\n".join(own[whole(extra.get("harnessNoteCount")) :]).strip()
+    shown = result.shown.partition(FRAME_END)[2] or result.shown
+    return shown.partition("\nagentId: ")[0].strip()

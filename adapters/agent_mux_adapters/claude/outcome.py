@@ -1,0 +1,108 @@
+"""How a turn ended: from a `result` line to the facts that close the turn.
+
+`subtype` alone says little: an API error is `success` with `is_error`, and an interruption is an error. What kind of
+error it was stands in a synthetic `assistant` line before it, which is no message.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from agent_mux import facts
+from agent_mux.errors import ErrorCode
+from agent_mux.events.cost import CostRecord
+from agent_mux_adapters.claude.wire import mapping, optional_whole, text
+
+AUTH_ERRORS = frozenset({
+    "authentication_failed", "oauth_org_not_allowed", "account_on_hold", "verification_required", "session_expired",
+    "cloud_credential_error",
+})  # fmt: skip
+AUTH_STATUSES = frozenset({401, 403})
+RATE_LIMIT_STATUS = 429
+OVERLOADED_STATUS = 529
+NO_SESSION = ("No conversation found", "--resume requires a valid session")
+TOO_LONG = "prompt is too long"
+STOPPED = "aborted"
+TURN_LIMIT = "error_max_turns"
+BUDGET = "error_max_budget_usd"
+
+
+class ApiError(msgspec.Struct, frozen=True):
+    """What a synthetic `assistant` line says about a failed request."""
+
+    error: str
+    message: str
+
+
+def api_error_of(line: Mapping[str, Any]) -> ApiError | None:
+    """The API error that this `assistant` line is about; None when it is a message."""
+    error = text(line.get("error"))
+    if not error and line.get("is_api_error_message") is not True:
+        return None
+    blocks = mapping(line.get("message")).get("content")
+    said = [text(mapping(block).get("text")) for block in blocks] if isinstance(blocks, list) else []
+    return ApiError(error or "unknown", "\n".join(part for part in said if part))
+
+
+def is_limited(error: str, status: int | None) -> bool:
+    """The provider refused for now: too much from us, or from everybody."""
+    return error in {"rate_limit", "overloaded"} or status in {RATE_LIMIT_STATUS, OVERLOADED_STATUS}
+
+
+def closing_fact(
+    line: Mapping[str, Any], api_error: ApiError | None, cost: CostRecord | None, *, interrupted: bool, max_turns: int
+) -> facts.Fact:
+    """What closes the turn."""
+    subtype, why = text(line.get("subtype")), text(line.get("terminal_reason"))
+    if subtype == TURN_LIMIT:
+        return facts.TurnLimitHit(max_turns or _limit_in(_errors(line)), cost)
+    if why.startswith(STOPPED) or (interrupted and subtype == "error_during_execution"):
+        return facts.TurnStopped(cost)
+    if line.get("is_error") is True or subtype.startswith("error"):
+        return facts.TurnFailed(_failure(line, api_error), cost)
+    return facts.TurnDone(cost, line.get("structured_output"))
+
+
+def _failure(line: Mapping[str, Any], api_error: ApiError | None) -> facts.Failure:
+    message = text(line.get("result")) or (api_error.message if api_error else "") or _errors(line)
+    message = message or f"the agent reported {text(line.get('subtype')) or 'an error'}"
+    used, limit = _token_counts(message)
+    return facts.Failure(_code(line, api_error, message), message, used_tokens=used, max_tokens=limit)
+
+
+def _code(line: Mapping[str, Any], api_error: ApiError | None, message: str) -> ErrorCode:
+    error = api_error.error if api_error else ""
+    status = optional_whole(line.get("api_error_status"))
+    if text(line.get("subtype")) == BUDGET:
+        return "BUDGET_EXCEEDED"
+    if line.get("terminal_reason") == "prompt_too_long" or TOO_LONG in message.lower():
+        return "CONTEXT_EXCEEDED"
+    if error in AUTH_ERRORS or status in AUTH_STATUSES:
+        return "AUTH_ERROR"
+    if error == "rate_limit" or status == RATE_LIMIT_STATUS:
+        return "RATE_LIMITED"
+    if message.startswith(NO_SESSION):
+        return "SESSION_NOT_FOUND"
+    return "AGENT_CRASH"
+
+
+def _errors(line: Mapping[str, Any]) -> str:
+    errors = line.get("errors")
+    return "; ".join(error for error in errors if isinstance(error, str)) if isinstance(errors, list) else ""
+
+
+def _limit_in(errors: str) -> int:
+    """The number in `Reached maximum number of turns (3)`; 0 when there is none."""
+    return _number(errors.rpartition("(")[2].partition(")")[0])
+
+
+def _token_counts(message: str) -> tuple[int, int]:
+    """The numbers in `prompt is too long: 210000 tokens > 200000 maximum`; 0 where there are none."""
+    before, found, after = message.partition(" tokens > ")
+    return (_number(before.split()[-1]), _number(after.split()[0])) if found and before.split() and after.split() \
+        else (0, 0)  # fmt: skip
+
+
+def _number(digits: str) -> int:
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else 0

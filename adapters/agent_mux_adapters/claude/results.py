@@ -1,0 +1,202 @@
+"""What came of a tool call: from a `tool_result` block, and the `tool_use_result` beside it, to facts.
+
+`tool_use_result` is the CLI's own structured result: an object on success, a string when the tool failed, a list for
+MCP tools, and absent inside sub-agents. The block's `content` is what the model was shown: a string or blocks.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from agent_mux import facts
+from agent_mux_adapters.claude import diffs, tools
+from agent_mux_adapters.claude.wire import mapping, rows, text
+
+EXIT_CODE = "Exit code "
+TIMED_OUT = "Command timed out"
+INTERPRETED_EXIT_CODE = 1
+"""All exit codes that the CLI calls a success ("No matches found", "Files differ") are this one."""
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A tool call that waits for its result."""
+
+    name: str
+    input: Mapping[str, Any]
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool's result, taken apart."""
+
+    call_id: str
+    content: Any
+    failed: bool
+    extra: Any
+    """`tool_use_result`."""
+
+    @property
+    def shown(self) -> str:
+        """The text the model was shown."""
+        if isinstance(self.content, str):
+            return _without_wrapper(self.content)
+        return "\n".join(text(block.get("text")) for block in rows(self.content) if block.get("type") == "text")
+
+    @property
+    def output(self) -> Any:
+        """What is told as the output: text where it is only text, else the blocks, without the bytes of images."""
+        blocks = rows(self.content)
+        if all(block.get("type") == "text" for block in blocks):
+            return self.shown
+        return [_without_bytes(block) for block in blocks]
+
+    @property
+    def error(self) -> str:
+        """What is told as the error."""
+        return self.shown or text(self.extra) or "the tool failed and said nothing"
+
+
+def read_result(block: Mapping[str, Any], extra: Any) -> Result:
+    """A `tool_result` block."""
+    return Result(
+        call_id=text(block.get("tool_use_id")),
+        content=block.get("content"),
+        failed=block.get("is_error") is True,
+        extra=extra,
+    )
+
+
+def tool_facts(call: Call | None, result: Result) -> tuple[facts.Fact, ...]:
+    """The end of a native tool call, and what it brought to light."""
+    call = call or Call("", {})
+    if call.name in tools.SHELL_TOOLS:
+        return (_shell_done(call, result), *images(result))
+    if result.failed or _failed_quietly(call, result):
+        return (facts.ToolDone(result.call_id, error=_quiet_error(result), name=call.name or None),)
+    effect = _EFFECTS.get(call.name)
+    files = effect(call, mapping(result.extra), result) if effect else ()
+    done = facts.ToolDone(result.call_id, output=result.output, files=files, name=call.name or None)
+    skill = text(call.input.get("skill")) if call.name == tools.SKILL_TOOL else ""
+    return (done, *images(result), *((facts.SkillInvoked(skill),) if skill else ()))
+
+
+def mcp_facts(result: Result) -> tuple[facts.Fact, ...]:
+    """The end of a call of an MCP server's tool."""
+    if result.failed:
+        return (facts.McpDone(result.call_id, error=result.error),)
+    return (facts.McpDone(result.call_id, output=result.output), *images(result))
+
+
+def images(result: Result) -> tuple[facts.Fact, ...]:
+    """The images in a result."""
+    sources = [mapping(block.get("source")) for block in rows(result.content) if block.get("type") == "image"]
+    return tuple(
+        facts.ImageProduced(text(source.get("media_type")) or "image/png", base64=text(source.get("data")))
+        for source in sources
+        if text(source.get("data"))
+    )
+
+
+# -- commands
+
+
+def _shell_done(call: Call, result: Result) -> facts.ToolDone:
+    extra = mapping(result.extra)
+    if result.failed or not extra:
+        return _shell_from_text(call, result)
+    stdout, stderr = text(extra.get("stdout")), text(extra.get("stderr"))
+    if extra.get("isImage") is True:
+        return facts.ToolDone(result.call_id, output=result.output, name=call.name)
+    output = "\n".join(part for part in (stdout, stderr) if part) or result.shown
+    meaning = text(extra.get("returnCodeInterpretation"))
+    done = facts.ToolDone(result.call_id, output=output, stdout=stdout, stderr=stderr, name=call.name)
+    if meaning:
+        return msgspec.structs.replace(
+            done, output=None, error=stdout or stderr or meaning, exit_code=INTERPRETED_EXIT_CODE
+        )
+    if extra.get("interrupted") is True:
+        return msgspec.structs.replace(done, output=None, error=output or "the command was interrupted")
+    return done
+
+
+def _shell_from_text(call: Call, result: Result) -> facts.ToolDone:
+    if not result.failed:
+        return facts.ToolDone(result.call_id, output=result.output, stdout=result.shown, name=call.name)
+    code, printed = _split_exit_code(result.error)
+    if code is None:
+        return facts.ToolDone(result.call_id, error=result.error, name=call.name)
+    # The CLI merges both streams of a command that failed; its own remark about a time-out is no output.
+    stdout = "" if printed.startswith(TIMED_OUT) else printed
+    return facts.ToolDone(result.call_id, error=result.error, exit_code=code, stdout=stdout, name=call.name)
+
+
+def _split_exit_code(said: str) -> tuple[int | None, str]:
+    """`Exit code 3` and the lines after it."""
+    first, _, rest = said.partition("\n")
+    number = first.removeprefix(EXIT_CODE)
+    if number == first or not number.isascii() or not number.isdigit() or len(number) > 4:
+        return None, said
+    return int(number), rest
+
+
+# -- files
+
+
+def _read(call: Call, extra: Mapping[str, Any], _: Result) -> tuple[facts.FileEffect, ...]:
+    path = text(mapping(extra.get("file")).get("filePath")) or text(call.input.get("file_path"))
+    return (facts.FileRead(path),) if path else ()
+
+
+def _written(call: Call, extra: Mapping[str, Any], result: Result) -> tuple[facts.FileEffect, ...]:
+    path = text(extra.get("filePath")) or text(call.input.get("file_path"))
+    content = extra["content"] if isinstance(extra.get("content"), str) else text(call.input.get("content"))
+    created = extra["type"] == "create" if "type" in extra else result.shown.startswith("File created")
+    return (facts.FileWritten(path, len(content.encode("utf-8", "replace")), created),) if path else ()
+
+
+def _edited(call: Call, extra: Mapping[str, Any], _: Result) -> tuple[facts.FileEffect, ...]:
+    path = text(extra.get("filePath")) or text(call.input.get("file_path"))
+    edits = [call.input, *rows(call.input.get("edits"))]
+    pairs = [(text(edit.get("old_string")), text(edit.get("new_string"))) for edit in edits]
+    diff = diffs.from_patch(path, extra.get("structuredPatch")) or diffs.from_replacements(path, pairs)
+    return (facts.FilePatched(path, diff),) if path and diff else ()
+
+
+def _notebook(call: Call, extra: Mapping[str, Any], _: Result) -> tuple[facts.FileEffect, ...]:
+    path = text(extra.get("notebook_path")) or text(call.input.get("notebook_path"))
+    before, after = text(extra.get("original_file")), text(extra.get("updated_file"))
+    if not after:
+        before, after = "", text(call.input.get("new_source"))
+    diff = diffs.from_texts(path, before, after)
+    return (facts.FilePatched(path, diff),) if path and diff else ()
+
+
+Effect = Callable[[Call, Mapping[str, Any], Result], tuple[facts.FileEffect, ...]]
+_EFFECTS: Mapping[str, Effect] = {
+    **dict.fromkeys(tools.READING_TOOLS, _read),
+    **dict.fromkeys(tools.WRITING_TOOLS, _written),
+    **dict.fromkeys(tools.EDITING_TOOLS, _edited),
+    **dict.fromkeys(tools.NOTEBOOK_TOOLS, _notebook),
+}
+
+
+# -- text
+
+
+def _failed_quietly(call: Call, result: Result) -> bool:
+    return call.name in tools.NOTEBOOK_TOOLS and bool(text(mapping(result.extra).get("error")))
+
+
+def _quiet_error(result: Result) -> str:
+    return text(mapping(result.extra).get("error")) or result.error
+
+
+def _without_wrapper(said: str) -> str:
+    return said.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
+
+
+def _without_bytes(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    source = block.get("source")
+    if not isinstance(source, dict) or "data" not in source:
+        return block
+    return {**block, "source": {key: value for key, value in source.items() if key != "data"}}

@@ -1,0 +1,88 @@
+"""What the tools of Claude Code are to us: a table from their names to the way they are told."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux.facts import Shell
+from agent_mux_adapters.claude.wire import as_json, text
+
+SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
+DELEGATING_TOOLS = frozenset({"Task", "Agent"})
+"""`Agent` is what newer versions call `Task`."""
+READING_TOOLS = frozenset({"Read", "NotebookRead"})
+WRITING_TOOLS = frozenset({"Write"})
+EDITING_TOOLS = frozenset({"Edit", "MultiEdit"})
+NOTEBOOK_TOOLS = frozenset({"NotebookEdit"})
+SKILL_TOOL = "Skill"
+QUESTION_TOOL = "AskUserQuestion"
+PLAN_TOOL = "ExitPlanMode"
+
+MCP_PREFIX = "mcp__"
+
+ACTIONS: Mapping[str, str] = {
+    "Bash": "Run a shell command",
+    "PowerShell": "Run a shell command",
+    "Read": "Read a file",
+    "Write": "Write a file",
+    "Edit": "Edit a file",
+    "MultiEdit": "Edit a file",
+    "NotebookEdit": "Edit a notebook",
+    "WebFetch": "Fetch a web page",
+    "WebSearch": "Search the web",
+    "Task": "Start a sub-agent",
+    "Agent": "Start a sub-agent",
+    "Skill": "Use a skill",
+    PLAN_TOOL: "Leave plan mode and carry out the plan",
+}
+"""What a person is asked to approve."""
+
+DETAILS: Mapping[str, str] = {
+    "Bash": "command",
+    "PowerShell": "command",
+    "Read": "file_path",
+    "Write": "file_path",
+    "Edit": "file_path",
+    "MultiEdit": "file_path",
+    "NotebookEdit": "notebook_path",
+    "WebFetch": "url",
+    "WebSearch": "query",
+    "Task": "prompt",
+    "Agent": "prompt",
+    "Skill": "skill",
+    PLAN_TOOL: "plan",
+}
+"""The field of the input that says it all; for other tools it is the whole input."""
+
+
+def split_mcp_name(name: str) -> tuple[str, str] | None:
+    """`mcp__server__tool` as (server, tool); None when it is no tool of an MCP server."""
+    if not name.startswith(MCP_PREFIX):
+        return None
+    server, separator, tool = name[len(MCP_PREFIX) :].partition("__")
+    return (server, tool) if separator and server and tool else None
+
+
+def is_told_whole(name: str) -> bool:
+    """The call is told when its input is complete, not while it streams: MCP tools and sub-agents."""
+    return name in DELEGATING_TOOLS or split_mcp_name(name) is not None
+
+
+def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
+    """The command of a foreground shell call. A background command's exit is not the call's: it has no projection."""
+    command = text(arguments.get("command"))
+    if name not in SHELL_TOOLS or not command or arguments.get("run_in_background") is True:
+        return None
+    return Shell(command)
+
+
+def action_of(name: str) -> str:
+    """What a person is asked to approve."""
+    server_and_tool = split_mcp_name(name)
+    if server_and_tool is not None:
+        return f"Use {server_and_tool[1]} of the MCP server {server_and_tool[0]}"
+    return ACTIONS.get(name, f"Use {name}")
+
+
+def detail_of(name: str, arguments: Mapping[str, Any]) -> str:
+    """The one thing to look at before approving."""
+    return text(arguments.get(DETAILS.get(name, ""))) or as_json(arguments)

@@ -1,0 +1,145 @@
+"""An agent whose every move is a line of Python: for tests of the process side, where no real CLI misbehaves on demand.
+
+Its native protocol is one JSON object per line with a single key that names what it says.
+"""
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from agent_mux import AgentMux, actions, facts
+from agent_mux.adapter import (
+    Adapter,
+    AgentCapabilities,
+    CodecContext,
+    Exit,
+    NativeProtocol,
+    Source,
+    SpawnArgs,
+    SpawnEnvironment,
+    Step,
+)
+from agent_mux.effects import CloseStdin, Refuse, WriteStdin
+from agent_mux.native_json import load_object
+from agent_mux.options import RunOptions
+from agent_mux.registry import AdapterRegistry
+
+PRELUDE = """
+import json, os, signal, subprocess, sys, time
+def say(**native): print(json.dumps(native), flush=True)
+def hear(): return json.loads(sys.stdin.readline() or "null")
+def rest():
+    for _ in sys.stdin: pass
+"""
+
+
+class ScriptedCodec:
+    """Maps the keys of the scripted agent to facts."""
+
+    def __init__(self, context: CodecContext) -> None:
+        self._context = context
+
+    def start(self) -> Iterable[Step]:
+        return (WriteStdin(b'{"prompt": true}\n'),) if self._context.prompt is not None else ()
+
+    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+        if source is Source.STDERR:
+            return (facts.LogLine(line.decode("utf-8", "replace"), "stderr"),)
+        native = load_object(line)
+        if native is None:
+            return (facts.LogLine(line.decode("utf-8", "replace")),)
+        (key, value), *_ = native.items()
+        return self._steps(key, value, line)
+
+    def _steps(self, key: str, value: Any, line: bytes) -> Iterable[Step]:
+        match key:
+            case "session":
+                return (facts.SessionKnown(value),)
+            case "text":
+                return (facts.TextDelta(value),)
+            case "shell":
+                return (facts.ToolReady(value, "Shell", {}, facts.Shell(value)),)
+            case "ask":
+                return (facts.ApprovalAsked(value, "run", value, "medium", call_id=value),)
+            case "question":
+                return (facts.InputAsked(value, value, options=("red", "blue")),)
+            case "done":
+                return (facts.TurnDone(),) if self._context.interactive else (facts.TurnDone(), CloseStdin())
+            case "failed":
+                return (facts.TurnFailed(facts.Failure(value, "the agent said so")), CloseStdin())
+            case "stopped":
+                return (facts.TurnStopped(),)
+            case "nothing":
+                return (facts.Ignored("nothing", "it says nothing"),)
+        return (facts.Unknown(key, line.decode("utf-8", "replace")),)
+
+    def request(self, action: actions.AnyAction) -> Iterable[Step]:
+        match action:
+            case actions.Send(text):
+                return (WriteStdin(b'{"send": "%s"}\n' % text.encode()),)
+            case actions.Approve(request_id):
+                return (WriteStdin(b'{"answer": "yes"}\n'), facts.RequestSettled(request_id, True))
+            case actions.Deny(request_id, reason):
+                return (WriteStdin(b'{"answer": "no"}\n'), facts.RequestSettled(request_id, False, reason))
+            case actions.Answer(request_id, text):
+                return (WriteStdin(b'{"answer": "%s"}\n' % text.encode()), facts.RequestSettled(request_id, True))
+            case actions.Interrupt():
+                return (WriteStdin(b'{"interrupt": true}\n'),)
+            case actions.Close():
+                return (CloseStdin(),)
+        return (Refuse("CAPABILITY_ERROR", f"the scripted agent cannot {type(action).__name__}"),)
+
+    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002
+        return ()
+
+
+def scripted_adapter(
+    body: str, *, two_way: bool = True, argv: tuple[str, ...] | None = None, notes: tuple[str, ...] = ()
+) -> Adapter:
+    """An adapter whose agent runs `body`."""
+
+    def spawn(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+        return SpawnArgs(
+            argv=argv or (environment.executable, "-c", PRELUDE + body), protocol="lines", notes=notes,
+            stdin_text=None if two_way else options.prompt_text,
+        )  # fmt: skip
+
+    protocol = NativeProtocol(
+        name="lines",
+        codec=ScriptedCodec,
+        streams=frozenset({"text", "tool_calls", "thinking"}),
+        two_way=two_way,
+        sniff=lambda _: True,
+    )
+    return Adapter(
+        agent="scripted",
+        display_name="Scripted",
+        executables=(sys.executable,),
+        executable_variable="AMUX_SCRIPTED_EXECUTABLE",
+        min_version="3.11",
+        tested_version="3.11",
+        capabilities=AgentCapabilities(
+            agent="scripted", approval_modes=("yolo", "prompt", "deny"), text_streaming=True, interactive_mode=True
+        ),
+        protocols={"lines": protocol},
+        spawn=spawn,
+        install=(),
+        auth_guidance="there is nothing to log in to",
+    )
+
+
+class ScriptedMux:
+    """Makes clients whose only agent is the scripted one."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def client(self, body: str, **arguments: Any) -> AgentMux:
+        registry = AdapterRegistry()
+        adapter_arguments = {k: arguments.pop(k) for k in ("two_way", "argv", "notes") if k in arguments}
+        registry.register(scripted_adapter(body, **adapter_arguments))
+        return AgentMux(adapters=registry, default_agent="scripted", config_directory=self.directory, **arguments)
+
+
+MakeClient = Callable[..., AgentMux]

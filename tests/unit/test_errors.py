@@ -1,0 +1,64 @@
+"""Errors store data, say whole sentences, and are told apart by code."""
+
+import pytest
+
+from agent_mux.errors import (
+    ERROR_CODES,
+    RECOVERABLE,
+    AgentMuxError,
+    AuthError,
+    CapabilityError,
+    FieldError,
+    ValidationError,
+)
+
+
+def test_the_codes_are_those_of_the_run_api() -> None:
+    told = """CAPABILITY_ERROR VALIDATION_ERROR AUTH_ERROR AGENT_NOT_FOUND AGENT_NOT_INSTALLED
+        AGENT_CRASH SPAWN_ERROR TIMEOUT INACTIVITY_TIMEOUT PARSE_ERROR CONFIG_ERROR CONFIG_LOCK_ERROR SESSION_NOT_FOUND
+        PROFILE_NOT_FOUND PLUGIN_ERROR RATE_LIMITED CONTEXT_EXCEEDED ABORTED RUN_NOT_ACTIVE STDIN_NOT_AVAILABLE
+        NO_PENDING_INTERACTION INTERACTION_NOT_FOUND INVALID_STATE_TRANSITION PTY_NOT_AVAILABLE BUDGET_EXCEEDED
+        INTERNAL"""
+    assert list(ERROR_CODES) == told.split()
+    assert set(ERROR_CODES) >= RECOVERABLE
+
+
+@pytest.mark.parametrize("code", ERROR_CODES)
+def test_an_error_is_recoverable_by_its_code_unless_it_says_so(code: str) -> None:
+    error = AgentMuxError(code, "what happened")  # type: ignore[arg-type]
+    assert (error.code, str(error), error.message) == (code, "what happened", "what happened")
+    assert error.recoverable == (code in RECOVERABLE)
+    assert AgentMuxError(code, "", recoverable=True).recoverable  # type: ignore[arg-type]
+    assert not AgentMuxError(code, "", recoverable=False).recoverable  # type: ignore[arg-type]
+
+
+def test_a_validation_error_lists_every_bad_field() -> None:
+    error = ValidationError([FieldError("top_p", 2, "a number from 0 to 1"), FieldError("agent", "", "a name")])
+    assert error.code == "VALIDATION_ERROR"
+    assert [field.path for field in error.fields] == ["top_p", "agent"]
+    expected = "invalid options: top_p: got 2; allowed: a number from 0 to 1; agent: got ''; allowed: a name"
+    assert str(error) == expected
+
+
+def test_a_long_value_is_cut_off() -> None:
+    shown = str(FieldError("prompt", "x" * 1000, "less"))
+    assert len(shown) < 120
+    assert "..." in shown
+
+
+def test_a_capability_error_names_agent_model_and_way_out() -> None:
+    error = CapabilityError("someone", "images", "small-1", hint="use big-1")
+    assert (error.agent, error.capability, error.model) == ("someone", "images", "small-1")
+    assert str(error) == "someone with model small-1 does not support images; use big-1"
+    assert str(CapabilityError("someone", "images")) == "someone does not support images"
+
+
+def test_an_auth_error_says_what_to_do() -> None:
+    error = AuthError("someone", "expired", "run `someone login`")
+    assert (error.code, error.status, error.guidance) == ("AUTH_ERROR", "expired", "run `someone login`")
+    assert str(error) == "someone is not authenticated (expired); run `someone login`"
+
+
+def test_every_error_is_caught_as_one_kind() -> None:
+    for error in (ValidationError([]), CapabilityError("a", "b"), AuthError("a", "b", "c")):
+        assert isinstance(error, AgentMuxError)

@@ -1,0 +1,32 @@
+"""Every scenario can be run, and has been: the recording of its name was made from it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent_mux.testing.fixtures import load_fixture
+from agent_mux.testing.model_server import parse_script
+from agent_mux.testing.provision import PINNED
+
+ROOT = Path(__file__).parents[3]
+SCENARIOS = sorted((ROOT / "tests/e2e/scenarios").glob("*/*.json"))
+KEYS = {"arguments", "script", "note", "environment", "files", "cwd", "continues", "stdin", "keep_stdin_open"}
+
+
+def test_there_are_scenarios() -> None:
+    assert SCENARIOS
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_scenario_is_sound_and_recorded(path: Path) -> None:
+    scenario = json.loads(path.read_bytes())
+    assert set(scenario) <= KEYS | {"conversation", "timeout"}
+    parse_script(scenario["script"])
+    if "continues" in scenario:
+        assert path.with_stem(scenario["continues"]).exists()
+    agent = path.parent.name
+    fixture = load_fixture(ROOT / "fixtures" / agent / PINNED[agent].version / path.stem)
+    assert fixture.script == scenario["script"]
+    said = [argument for argument in scenario["arguments"] if isinstance(argument, str)]
+    assert [argument for argument in fixture.command[1:] if argument in said] == said
