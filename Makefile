@@ -1,0 +1,57 @@
+# Everything runs in .venv, which these targets make. Needs Python >= 3.11 and make, nothing else.
+PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell command -v $(p) 2>/dev/null)))
+BIN := .venv/bin
+SOURCES := src adapters tests benchmarks docs
+
+.PHONY: help demo test e2e check bench docs goldens clean
+
+help:
+	@echo "make demo    set up, and run the main job on a recorded real session (no agent, no key)"
+	@echo "make test    set up, and pass the unit, conformance and process tests"
+	@echo "make e2e     drive the real CLIs, installed at pinned versions, offline"
+	@echo "make check   lint, types, import rules, generated docs, coverage"
+	@echo "make bench   the benchmarks, as ratios from one run"
+	@echo "make docs    generate the reference pages again"
+	@echo "make goldens rewrite the golden events (then review the diff)"
+
+.venv/base: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "agent-mux needs Python >= 3.11; say make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/dev: .venv/base
+	$(BIN)/python -m pip install --quiet --group dev --editable .
+	@touch $@
+
+demo: .venv/base
+	$(BIN)/amux demo
+
+test: .venv/dev
+	$(BIN)/python -m pytest
+
+e2e: .venv/dev
+	$(BIN)/python -m agent_mux.testing.provision claude codex
+	$(BIN)/python -m agent_mux.testing.offline -- $(BIN)/python -m pytest tests/e2e
+
+check: .venv/dev
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered --cov-fail-under=90
+
+bench: .venv/dev
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m benchmarks
+
+docs: .venv/dev
+	$(BIN)/python docs/generate.py
+
+goldens: .venv/dev
+	AMUX_UPDATE_GOLDENS=1 $(BIN)/python -m pytest tests/conformance
+
+clean:
+	rm -rf .venv dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
