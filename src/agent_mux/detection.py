@@ -56,7 +56,10 @@ class Detector:
         found: list[Detected] = []
 
         async def look(name: str) -> None:
-            found.append(await self.detect(name))
+            try:
+                found.append(await self.detect(name))
+            except AgentMuxError as error:  # the package of one adapter is broken: the others are still of interest
+                found.append(Detected(name, name, False, problem=str(error)))
 
         async with anyio.create_task_group() as tasks:
             for name in self._adapters.names():

@@ -95,12 +95,24 @@ def observing_normalizer(
     **stream: Any,
 ) -> Normalizer:
     """A normalizer for a conversation that somebody else had."""
-    context = CodecContext(agent=adapter.agent, protocol=protocol.name, cwd=stream.get("cwd", ""))
-    header = Header(
+    header = observing_header(adapter, protocol, run_id=run_id, started_at=started_at, **stream)
+    return Normalizer(header, protocol.codec(header.codec))
+
+
+def observing_header(
+    adapter: Adapter,
+    protocol: NativeProtocol,
+    *,
+    run_id: str | None = None,
+    started_at: int | None = None,
+    **stream: Any,
+) -> Header:
+    """The first record of a conversation that somebody else had."""
+    return Header(
         package_version=__version__,
         started_at=started_at if started_at is not None else time.time_ns() // 1_000_000,
         observing=True,
-        codec=context,
+        codec=CodecContext(agent=adapter.agent, protocol=protocol.name, cwd=stream.get("cwd", "")),
         stream=StreamContext(
             run_id=run_id or str(ULID()),
             agent=adapter.agent,
@@ -111,7 +123,6 @@ def observing_normalizer(
             **stream,
         ),
     )
-    return Normalizer(header, protocol.codec(context))
 
 
 def records_of(transcript: Transcript) -> Iterable[Record]:

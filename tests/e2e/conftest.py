@@ -5,21 +5,65 @@ python -m agent_mux.testing.offline -- pytest tests/e2e
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from agent_mux.testing.offline import ALLOW_NETWORK, is_offline
+from agent_mux.testing.provision import PINNED, find_agent
+
+pytest.register_assert_rewrite("tests.e2e.harness")
+
+from tests.e2e.gaps import GAPS  # noqa: E402  # assertions in the harness are to be explained, too
+from tests.e2e.harness import Live  # noqa: E402
 
 HERE = Path(__file__).parent
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=sorted(PINNED))
+def agent(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def program(agent: str) -> Path:
+    found = find_agent(agent)
+    if found is None:
+        pinned = PINNED[agent]
+        pytest.skip(f"{agent} {pinned.version} is not there; try: python -m agent_mux.testing.provision {agent}")
+    return found
+
+
+@pytest.fixture
+def live(agent: str, program: Path, tmp_path: Path) -> Iterator[Live]:
+    with ExitStack() as stack:
+        yield Live(agent, program, tmp_path, stack)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Nothing here runs where a CLI could reach anybody."""
+    """Nothing here runs where a CLI could reach anybody; what an agent cannot do has to fail."""
     allowed = is_offline() or bool(os.environ.get(ALLOW_NETWORK))
     reason = f"would have the network; run it under agent_mux.testing.offline, or set {ALLOW_NETWORK}=1"
     for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.e2e)
-            if not allowed:
-                item.add_marker(pytest.mark.skip(reason=reason))
+        if not item.path.is_relative_to(HERE):
+            continue
+        item.add_marker(pytest.mark.e2e)
+        if not allowed:
+            item.add_marker(pytest.mark.skip(reason=reason))
+        gap = GAPS.get(_agent_and_scenario(item))
+        if gap is not None:
+            item.add_marker(pytest.mark.xfail(reason=str(gap), strict=True))
+
+
+def _agent_and_scenario(item: pytest.Item) -> tuple[str, str]:
+    if not isinstance(item, pytest.Function):
+        return "", ""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return str(parameters.get("agent", "")), str(item.originalname).removeprefix("test_")

@@ -134,17 +134,15 @@ class Accounts:
             ),
         )
 
-    def close_turn(self, line: Mapping[str, Any]) -> CostRecord | None:
-        """What was spent since the last result. None when nothing was."""
+    def spent_until(self, line: Mapping[str, Any]) -> tuple[CostRecord | None, tuple[facts.Fact, ...]]:
+        """What was spent since the last result, and the cost of the run by now. Nothing where nothing was."""
         spent = self._spent_since(line)
         if spent is None:
-            return _tokens_only(usage_of(mapping(line.get("usage"))))
+            return _tokens_only(usage_of(mapping(line.get("usage")))), ()
+        if not spent:
+            return None, ()
         self._run += spent
-        return spent.record() if spent else None
-
-    def run_cost(self) -> tuple[facts.Fact, ...]:
-        """The cost of this run so far."""
-        return (facts.RunCost(self._run.record()),) if self._run else ()
+        return spent.record(), (facts.RunCost(self._run.record()),)
 
     def _spent_since(self, line: Mapping[str, Any]) -> Spent | None:
         total = Spent.of_models(mapping(line.get("modelUsage")))
@@ -175,4 +173,3 @@ def _tokens_only(usage: facts.Usage) -> CostRecord | None:
         cache_creation_tokens=usage.cache_creation_tokens,
         source="unknown",
     )
-

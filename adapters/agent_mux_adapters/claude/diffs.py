@@ -36,8 +36,14 @@ def _hunk_of_row(row: Mapping[str, Any]) -> list[str]:
     lines = row.get("lines")
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         return []
-    spans = [whole(row.get(name)) for name in ("oldStart", "oldLines", "newStart", "newLines")]
-    return ["@@ -{},{} +{},{} @@".format(*spans), *map(text, lines)]
+    old, new = (_span(row, side) for side in ("old", "new"))
+    return [f"@@ -{old} +{new} @@", *map(text, lines)]
+
+
+def _span(row: Mapping[str, Any], side: str) -> str:
+    start, count = whole(row.get(f"{side}Start")), whole(row.get(f"{side}Lines"))
+    # The CLI counts from 1 always; in a unified diff, no lines start before the first one.
+    return f"{start if count else max(start - 1, 0)},{count}"
 
 
 def _hunk_between(old: str, new: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from agent_mux import facts
 from agent_mux_adapters.claude.accounting import Accounts, usage_of
 from agent_mux_adapters.claude.calls import ToolCalls
-from agent_mux_adapters.claude.wire import Delta, WrongShape, as_json, mapping, need_text, rows, text, whole
+from agent_mux_adapters.claude.wire import Delta, WrongShapeError, as_json, mapping, need_text, rows, text, whole
 
 TOOL_USES = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 SILENT_DELTAS = frozenset({"signature_delta", "citations_delta"})
@@ -86,26 +86,30 @@ class MessageReader:
     # -- the other events of the stream
 
     def event(self, event: Mapping[str, Any], line: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
-        """Any `stream_event` but a fragment. Empty when it says nothing."""
+        """Any event of the model's stream. Empty when it says nothing. Raises `WrongShapeError`."""
         match event.get("type"):
             case "message_start":
                 return self._message_start(mapping(event.get("message")))
             case "content_block_start":
                 return self._block_start(whole(event.get("index")), mapping(event.get("content_block")))
-            case "content_block_stop":
-                return self._block_stop(whole(event.get("index")))
-            case "message_delta":
-                # A count that the model's API leaves out, or gives as 0, stays what `message_start` said.
-                self._usage.update({name: count for name, count in mapping(event.get("usage")).items() if count})
-                self._stop_reason = text(mapping(event.get("delta")).get("stop_reason")) or self._stop_reason
-                return ()
-            case "message_stop":
-                return self._message_stop(mapping(line.get("abandoned_blocks")))
             case "content_block_delta":
                 return self._slow_fragment(event)
+            case "content_block_stop":
+                return self._block_stop(whole(event.get("index")))
+            case "message_stop":
+                return self._message_stop(mapping(line.get("abandoned_blocks")))
+            case "message_delta":
+                self._message_delta(event)
             case "ping":
-                return ()
-        raise WrongShape("event.type")
+                pass
+            case _:
+                raise WrongShapeError("event.type")
+        return ()
+
+    def _message_delta(self, event: Mapping[str, Any]) -> None:
+        # A count that the model's API leaves out, or gives as 0, stays what `message_start` said.
+        self._usage.update({name: count for name, count in mapping(event.get("usage")).items() if count})
+        self._stop_reason = text(mapping(event.get("delta")).get("stop_reason")) or self._stop_reason
 
     def _slow_fragment(self, event: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
         raw = mapping(event.get("delta"))
@@ -113,7 +117,7 @@ class MessageReader:
                       text(raw.get("partial_json")))  # fmt: skip
         said = self.fragment(whole(event.get("index")), delta)
         if said is None:
-            raise WrongShape("event.delta.type")
+            raise WrongShapeError("event.delta.type")
         return said
 
     def _message_start(self, message: Mapping[str, Any]) -> tuple[facts.Fact, ...]:

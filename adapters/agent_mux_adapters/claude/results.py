@@ -15,6 +15,8 @@ from agent_mux_adapters.claude.wire import mapping, rows, text
 
 EXIT_CODE = "Exit code "
 TIMED_OUT = "Command timed out"
+NOT_EXITED = -1
+"""For a foreground command that the CLI moved to the background when its time was up: it runs on."""
 INTERPRETED_EXIT_CODE = 1
 """All exit codes that the CLI calls a success ("No matches found", "Files differ") are this one."""
 
@@ -114,6 +116,8 @@ def _shell_done(call: Call, result: Result) -> facts.ToolDone:
         return msgspec.structs.replace(
             done, output=None, error=stdout or stderr or meaning, exit_code=INTERPRETED_EXIT_CODE
         )
+    if extra.get("backgroundTaskId"):
+        return msgspec.structs.replace(done, output=result.shown, exit_code=NOT_EXITED)
     if extra.get("interrupted") is True:
         return msgspec.structs.replace(done, output=None, error=output or "the command was interrupted")
     return done

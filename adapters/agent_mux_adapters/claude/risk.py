@@ -5,6 +5,7 @@ person who decides, made from the tool and, for commands, from the words in it: 
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from agent_mux.facts import Risk
@@ -50,7 +51,7 @@ def assess(tool: str, arguments: Mapping[str, Any]) -> Risk:
 def _of_command(command: str) -> Risk:
     words = [word.rsplit("/", 1)[-1].lower() for word in command.translate(SEPARATORS).split()]
     alarming = PRIVILEGED | DESTRUCTIVE | NETWORK
-    if not alarming.isdisjoint(words) or not HIGH_PAIRS.isdisjoint(zip(words, words[1:], strict=False)):
+    if not alarming.isdisjoint(words) or not HIGH_PAIRS.isdisjoint(pairwise(words)):
         return "high"
     only_reads = bool(words) and words[0] in READING and not set(command) & set(";|&<>`$\n")
     return "low" if only_reads else "medium"

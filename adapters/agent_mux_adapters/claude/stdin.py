@@ -29,9 +29,7 @@ def prompt(said: str) -> WriteStdin:
 
 def control(request_id: str, subtype: str, **fields: Any) -> WriteStdin:
     """A request of ours."""
-    return write(
-        {"type": "control_request", "request_id": request_id, "request": {"subtype": subtype, **fields}}
-    )
+    return write({"type": "control_request", "request_id": request_id, "request": {"subtype": subtype, **fields}})
 
 
 def answer(request_id: str, response: Mapping[str, Any]) -> WriteStdin:

@@ -39,7 +39,7 @@ def _missing_servers(line: Mapping[str, Any]) -> list[facts.Fact]:
 def _api_retry(line: Mapping[str, Any]) -> Facts:
     status, error = optional_whole(line.get("error_status")), text(line.get("error"))
     delay = whole(line.get("retry_delay_ms"))
-    reason = f"{error or 'unknown'} (HTTP {status})" if status is not None else error or "unknown"
+    reason = f"{error or 'unknown'} ({'no answer' if status is None else f'HTTP {status}'})"
     retrying = facts.Retrying(whole(line.get("attempt")), whole(line.get("max_retries")), reason, delay)
     return (facts.RateLimited(delay), retrying) if is_limited(error, status) else (retrying,)
 
@@ -93,7 +93,7 @@ MAPPED: Mapping[str, Callable[[Mapping[str, Any]], Facts]] = {
 """What is told of a subtype. Nothing told: the line is ignored as saying nothing."""
 
 IGNORED: Mapping[str, str] = {
-    "status": "steps begin with the message itself; the permission mode is no event",
+    "status": "the permission mode and the stages of a compaction are no events",
     "thinking_tokens": "an estimate; the model's own count follows",
     "task_progress": "the tools of a sub-agent tell its progress",
     "task_updated": "its end is told by task_notification or the result",

@@ -2,7 +2,7 @@
 
 `Line` is the one `msgspec` decode of the hot path: only what a streamed fragment needs, everything else is skipped.
 All other lines are read as plain objects through the small functions below; where a line cannot be understood
-without a field, `need_*` raises `WrongShape`, and the codec shows the line as `Unknown`.
+without a field, `need_*` raises `WrongShapeError`, and the codec shows the line as `Unknown`.
 """
 
 import math
@@ -42,7 +42,7 @@ class Line(msgspec.Struct, gc=False):
 decode_line = msgspec.json.Decoder(Line).decode
 
 
-class WrongShape(ValueError):
+class WrongShapeError(ValueError):
     """A field without which the line means nothing is missing or of another type."""
 
 
@@ -84,7 +84,7 @@ def need_mapping(line: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """The object under `key`."""
     value = line.get(key)
     if not isinstance(value, dict):
-        raise WrongShape(key)
+        raise WrongShapeError(key)
     return value
 
 
@@ -92,7 +92,7 @@ def need_text(line: Mapping[str, Any], key: str) -> str:
     """The non-empty string under `key`."""
     value = line.get(key)
     if not isinstance(value, str) or not value:
-        raise WrongShape(key)
+        raise WrongShapeError(key)
     return value
 
 

@@ -8,20 +8,22 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.facts import Fact, FileDeleted, FileRead, ImageProduced, McpBegin, McpDone, Shell
-from agent_mux.facts import ToolBegin, ToolDone, ToolReady
+from agent_mux.facts import (
+    Fact,
+    FileDeleted,
+    FileRead,
+    ImageProduced,
+    McpBegin,
+    McpDone,
+    Shell,
+    ToolBegin,
+    ToolDone,
+    ToolReady,
+)
 from agent_mux_adapters.codex.diffs import Change, effects_of, unified
 
 SHELL_TOOL = "exec_command"
 PATCH_TOOL = "apply_patch"
-
-
-class Place(msgspec.Struct):
-    """What the end of a call is measured against."""
-
-    cwd: str
-    written: set[str]
-    """Files that this run is known to have made."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -35,7 +37,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The call as it begins."""
         raise NotImplementedError
 
-    def ended(self, place: Place) -> tuple[Fact, ...]:
+    def ended(self) -> tuple[Fact, ...]:
         """The call as it ends."""
         raise NotImplementedError
 
@@ -54,7 +56,7 @@ class Command(Call, frozen=True, kw_only=True, gc=False):
         place = {} if self.cwd is None else {"cwd": self.cwd}
         return (ToolReady(self.id, SHELL_TOOL, {"command": self.command, **place}, Shell(self.command, self.cwd)),)
 
-    def ended(self, place: Place) -> tuple[Fact, ...]:
+    def ended(self) -> tuple[Fact, ...]:
         """Its exit, or that it never ran."""
         output = self.aggregated_output or ""
         error = None
@@ -62,16 +64,17 @@ class Command(Call, frozen=True, kw_only=True, gc=False):
             error = "the command was declined"
         elif self.status == "failed" or self.exit_code:
             error = output or (f"exit code {self.exit_code}" if self.exit_code else "the command could not be run")
-        done = ToolDone(
-            self.id,
-            output=output,
-            error=error,
-            duration_ms=self.duration_ms,
-            stdout=self.aggregated_output,
-            exit_code=self.exit_code,
-            name=SHELL_TOOL,
+        return (
+            ToolDone(
+                self.id,
+                output,
+                error,
+                self.duration_ms,
+                stdout=self.aggregated_output,
+                exit_code=self.exit_code,
+                name=SHELL_TOOL,
+            ),
         )
-        return (done,)
 
 
 class PathChange(msgspec.Struct, frozen=True, gc=False):
@@ -90,7 +93,7 @@ class PathChanges(Call, frozen=True, kw_only=True, gc=False):
         """The files it is about."""
         return (ToolReady(self.id, PATCH_TOOL, {"changes": msgspec.to_builtins(self.changes)}),)
 
-    def ended(self, place: Place) -> tuple[Fact, ...]:
+    def ended(self) -> tuple[Fact, ...]:
         """Done, or failed."""
         error = _patch_error(self.status)
         files = tuple(FileDeleted(change.path) for change in self.changes if change.kind == "delete")
@@ -107,12 +110,17 @@ class FileChanges(Call, frozen=True, kw_only=True, gc=False):
         """The files it is about."""
         return (ToolReady(self.id, PATCH_TOOL, {"changes": msgspec.to_builtins(self.changes)}),)
 
-    def ended(self, place: Place) -> tuple[Fact, ...]:
-        """Done, or failed."""
-        error = _patch_error(self.status)
-        files = [] if error else [file for change in self.changes for file in effects_of(change, *_of(place))]
+    def ended(self) -> tuple[Fact, ...]:
+        """Done, or failed; without saying what happened on disk."""
         output = {"changes": [{"path": change.path, "kind": change.kind.type} for change in self.changes]}
-        return (ToolDone(self.id, output, error, name=PATCH_TOOL, files=tuple(files)),)
+        return (ToolDone(self.id, output, _patch_error(self.status), name=PATCH_TOOL),)
+
+    def ended_with_files(self, cwd: str, written: set[str]) -> tuple[Fact, ...]:
+        """As `ended`, with the effects on disk. `written`: the files that this run is known to have made."""
+        if _patch_error(self.status) is not None:
+            return self.ended()
+        files = tuple(file for change in self.changes for file in effects_of(change, cwd, written))
+        return tuple(msgspec.structs.replace(fact, files=files) for fact in self.ended())
 
     def diff(self, cwd: str) -> str:
         """All of it as one unified diff, for whoever has to approve it."""
@@ -127,12 +135,13 @@ class McpCall(Call, frozen=True, kw_only=True, gc=False):
     arguments: Any = None
     result: Any = None
     error: Any = None
+    read_only_hint: bool | None = None
 
     def begun(self) -> tuple[Fact, ...]:
         """The call with its arguments."""
         return (McpBegin(self.id, self.server, self.tool, self.arguments),)
 
-    def ended(self, place: Place) -> tuple[Fact, ...]:
+    def ended(self) -> tuple[Fact, ...]:
         """Its result; a result whose tool reports an error is a failure."""
         if self.status != "failed" and self.error is None:
             return (McpDone(self.id, self.result),)
@@ -150,7 +159,7 @@ class WebSearch(Call, frozen=True, kw_only=True, gc=False):
         """The search, if it is known what for."""
         return (self._ready() if self.query else ToolBegin(self.id, "web_search"),)
 
-    def ended(self, place: Place) -> tuple[Fact, ...]:
+    def ended(self) -> tuple[Fact, ...]:
         """Codex shows what was looked for, rarely what was found."""
         return self._ready(), ToolDone(self.id, self.results, name="web_search")
 
@@ -170,7 +179,7 @@ class DynamicCall(Call, frozen=True, kw_only=True, gc=False):
         """The call with its arguments."""
         return (ToolReady(self.id, self.tool, self.arguments),)
 
-    def ended(self, place: Place) -> tuple[Fact, ...]:
+    def ended(self) -> tuple[Fact, ...]:
         """Its result."""
         failed = self.status == "failed" or self.success is False
         error = (_texts_of({"content": self.content_items}) or "the tool failed") if failed else None
@@ -186,7 +195,7 @@ class ImageView(Call, frozen=True, kw_only=True, gc=False):
         """Which file."""
         return (ToolReady(self.id, "view_image", {"path": self.path}),)
 
-    def ended(self, place: Place) -> tuple[Fact, ...]:
+    def ended(self) -> tuple[Fact, ...]:
         """It was read."""
         return (ToolDone(self.id, name="view_image", files=(FileRead(self.path),)),)
 
@@ -198,7 +207,7 @@ class Sleep(Call, frozen=True, kw_only=True, gc=False):
         """For how long."""
         return (ToolReady(self.id, "sleep", {"duration_ms": self.duration_ms}),)
 
-    def ended(self, place: Place) -> tuple[Fact, ...]:
+    def ended(self) -> tuple[Fact, ...]:
         """It waited."""
         return (ToolDone(self.id, name="sleep"),)
 
@@ -214,16 +223,12 @@ class ImageGeneration(Call, frozen=True, kw_only=True, gc=False):
         """What is to be drawn, as far as it is known yet."""
         return (ToolReady(self.id, "image_generation", {"prompt": self.revised_prompt}),)
 
-    def ended(self, place: Place) -> tuple[Fact, ...]:
+    def ended(self) -> tuple[Fact, ...]:
         """The image, where it was saved."""
         error = "the image could not be made" if self.failure is not None or self.status == "failed" else None
         done = ToolDone(self.id, self.saved_path, error, name="image_generation")
         image = () if error or self.saved_path is None else (ImageProduced("image/png", file_path=self.saved_path),)
         return done, *image
-
-
-def _of(place: Place) -> tuple[str, set[str]]:
-    return place.cwd, place.written
 
 
 def _patch_error(status: str) -> str | None:

@@ -7,6 +7,7 @@ and in `exec --json` not at all.
 
 import msgspec
 
+from agent_mux.events.cost import CostRecord
 from agent_mux.facts import Fact, Ignored, SubagentBegin, SubagentDone, ToolDone, ToolReady
 
 UNNAMED = "agent"  # the first generation has no names
@@ -84,12 +85,14 @@ class Delegation:
         self._begun.add(agent_id)
         return (SubagentBegin(agent_id, name, prompt),)
 
-    def report(self, agent_id: str, summary: str = "", error: str | None = None) -> tuple[Fact, ...]:
+    def report(
+        self, agent_id: str, summary: str = "", error: str | None = None, cost: CostRecord | None = None
+    ) -> tuple[Fact, ...]:
         """A sub-agent is done; the first one to say so is believed."""
         if agent_id in self._reported:
             return ()
         self._reported.add(agent_id)
-        return (SubagentDone(agent_id, summary, error),)
+        return (SubagentDone(agent_id, summary, error, cost),)
 
     def _spawned(self, call: CollabCall) -> list[Fact]:
         prompt = call.prompt or ""

@@ -31,12 +31,12 @@ from agent_mux.facts import (
     Unknown,
 )
 from agent_mux.native_json import load_object
-from agent_mux_adapters.codex.answer import parsed_answer
-from agent_mux_adapters.codex.calls import Call, Place
+from agent_mux_adapters.codex.calls import Call, WebSearch
 from agent_mux_adapters.codex.delegation import CollabCall, Delegation
 from agent_mux_adapters.codex.failures import code_of, failure_of, retrying
 from agent_mux_adapters.codex.items import EXEC_ITEMS, Message, Reasoning, TodoList, Warned, load
 from agent_mux_adapters.codex.meter import Meter, cost_of, sum_of, usage_of
+from agent_mux_adapters.codex.outcome import parsed_answer
 from agent_mux_adapters.codex.wire import Tokens, read
 
 SIGINT = 2
@@ -66,7 +66,6 @@ class ExecCodec:
         # A thread that existed before has tokens on its counter, and exec does not say how many.
         self._meter = Meter(None if self._continues else Tokens())
         self._spent = Tokens()
-        self._place = Place(context.cwd, set())
         self._delegation = Delegation()
         self._open: set[str] = set()
         self._plans: dict[str, int] = {}
@@ -115,7 +114,7 @@ class ExecCodec:
                 return ()
         return (Refuse("CAPABILITY_ERROR", _NEVER_ASKS),)
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the protocol
+    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """An error that no `turn.failed` repeated was the last word."""
         message, self._last_error = self._last_error, ""
         return (Trouble(code_of(message), message),) if message else ()
@@ -199,7 +198,7 @@ class ExecCodec:
                 return None
         return (Ignored(_kind_of(message), "told whole when it is completed"),)
 
-    def _item_completed(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:
+    def _item_completed(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:  # noqa: PLR0911  # a table
         match _item_of(message):
             case Message(text=text):
                 self._answer = text
@@ -207,10 +206,10 @@ class ExecCodec:
             case Reasoning(text=text):
                 return *self._step_after_tools(), Thinking(text)
             case Call() as call:
-                self._tools_ran = True
+                self._tools_ran |= not isinstance(call, WebSearch)  # which happens inside the model call
                 begun = () if call.id in self._open else call.begun()
                 self._open.discard(call.id)
-                return begun + call.ended(self._place)
+                return begun + call.ended()
             case CollabCall() as call:
                 self._tools_ran = True
                 return self._delegation.call_completed(call)
@@ -229,7 +228,7 @@ class ExecCodec:
         return ready, ToolDone(call_id, name=PLAN_TOOL)
 
     def _step_after_tools(self) -> tuple[Fact, ...]:
-        """The model speaks after a tool returned: that is another model call. (Tool after tool may be one call.)"""
+        """The model speaks after a tool returned: that is another model call. Tool after tool may still be one."""
         ran, self._tools_ran = self._tools_ran, False
         return (StepBegin(),) if ran else ()
 

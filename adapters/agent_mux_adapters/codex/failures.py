@@ -1,4 +1,4 @@
-"""What went wrong, from Codex's words. The app-server gives a name or an HTTP status; `exec --json` gives only prose."""
+"""What went wrong, from Codex's words: the app-server gives a name or an HTTP status, `exec --json` only prose."""
 
 import re
 from typing import Any

@@ -16,6 +16,7 @@ _SNAKE = {
     "contentItems": "content_items",
     "durationMs": "duration_ms",
     "exitCode": "exit_code",
+    "readOnlyHint": "read_only_hint",
     "receiverThreadIds": "receiver_thread_ids",
     "revisedPrompt": "revised_prompt",
     "savedPath": "saved_path",

@@ -1,5 +1,7 @@
-"""What the agent says and thinks in one thread, streamed. Fragments are told as they come; the completed item adds what
-they missed and nothing else. An item that is cut off (a dropped connection, a steered turn) never completes.
+"""What the agent says and thinks in one thread, streamed.
+
+Fragments are told as they come; the completed item adds what they missed and nothing else. An item that is cut off (by
+a dropped connection, by steering) never completes.
 """
 
 from agent_mux.facts import Fact, Ignored, Note, Text, TextDelta, TextEnd, Thinking, ThinkingDelta, ThinkingEnd
@@ -30,7 +32,7 @@ class Prose:
         return *closing, TextDelta(text)
 
     def think(self, item: str, kind: str, part: int, text: str) -> tuple[Fact, ...]:
-        """A fragment of a thought: of part n of its summary, or of the raw thought. The first kind that comes is told."""
+        """A fragment of a thought: of its summary or of the raw thought, whichever comes first."""
         before = self._parts.get(item)
         if before is not None and before[0] != kind:
             return (Ignored(f"item/reasoning/{kind}", "the same thought is already told"),)

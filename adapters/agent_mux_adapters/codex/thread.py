@@ -4,8 +4,6 @@ A model call ends with `thread/tokenUsage/updated`, after its tools; where the n
 opens with the first item of it.
 """
 
-from typing import Any
-
 from agent_mux.facts import (
     ContextCompacted,
     ContextFilling,
@@ -21,7 +19,7 @@ from agent_mux.facts import (
     TurnBegin,
     Usage,
 )
-from agent_mux_adapters.codex.calls import Call, Place
+from agent_mux_adapters.codex.calls import Call, FileChanges
 from agent_mux_adapters.codex.failures import code_of, retrying
 from agent_mux_adapters.codex.items import Compaction, Message, Reasoning
 from agent_mux_adapters.codex.meter import Meter, sum_of, usage_of
@@ -36,8 +34,11 @@ PLAN_TOOL = "update_plan"
 class Thread:
     """What is known of a thread while its lines come in."""
 
-    def __init__(self, thread_id: str, cwd: str) -> None:
+    def __init__(self, thread_id: str, cwd: str, *, is_inside: bool = False) -> None:
         self.id = thread_id
+        self.cwd = cwd
+        self.is_inside = is_inside
+        """It is a sub-agent's."""
         self.turn_id: str | None = None
         """The turn that runs."""
         self.answer = ""
@@ -52,7 +53,7 @@ class Thread:
         self.calls: dict[str, Call] = {}
         """The tool calls that have not ended."""
         self.prose = Prose()
-        self._place = Place(cwd, set())
+        self._written: set[str] = set()
         self._meter = Meter(None)
         self._outlived: set[str] = set()
         self._held: dict[str, list[str]] = {}
@@ -97,21 +98,21 @@ class Thread:
 
     def speech_started(self, item: Message | Reasoning) -> tuple[Fact, ...]:
         """The model begins to say something."""
-        return *self.prose.started(item.id), *self._begin_step()
+        return *self.prose.started(item.id), *self.begin_step()
 
     def said(self, item: Message) -> tuple[Fact, ...]:
         """A whole message."""
         self.answer = item.text
-        return *self._begin_step(), *self.prose.message_done(item.id, item.text)
+        return *self.begin_step(), *self.prose.message_done(item.id, item.text)
 
     def thought(self, item: Reasoning) -> tuple[Fact, ...]:
         """A whole thought."""
-        return *self._begin_step(), *self.prose.thought_done(item.id, item.summary, item.content)
+        return *self.begin_step(), *self.prose.thought_done(item.id, item.summary, item.content)
 
     def call_started(self, call: Call) -> tuple[Fact, ...]:
         """A tool is called."""
         self.calls[call.id] = call
-        return *self._begin_step(), *call.begun()
+        return *self.begin_step(), *call.begun()
 
     def call_completed(self, call: Call) -> tuple[Fact, ...]:
         """A tool returned. A command that outlived its turn was closed with it."""
@@ -119,8 +120,10 @@ class Thread:
         self._room.pop(call.id, None)
         if call.id in self._outlived:
             return (Ignored("item/completed", "the call was closed with the turn that it outlived"),)
-        begun = () if self.calls.pop(call.id, None) else (*self._begin_step(), *call.begun())
-        return begun + call.ended(self._place)
+        begun = () if self.calls.pop(call.id, None) else (*self.begin_step(), *call.begun())
+        if isinstance(call, FileChanges):
+            return begun + call.ended_with_files(self.cwd, self._written)
+        return begun + call.ended()
 
     def compaction_started(self, _: Compaction) -> tuple[Fact, ...]:
         """The context is being compressed."""
@@ -139,7 +142,7 @@ class Thread:
         call_id = f"{PLAN_TOOL}:{self.turn_id}:{self._plans}"
         steps = [{"step": step.step, "status": step.status} for step in plan.plan]
         ready = ToolReady(call_id, PLAN_TOOL, {"explanation": plan.explanation, "plan": steps})
-        return *self._begin_step(), ready, ToolDone(call_id, name=PLAN_TOOL)
+        return *self.begin_step(), ready, ToolDone(call_id, name=PLAN_TOOL)
 
     # -- fragments
 
@@ -154,7 +157,7 @@ class Thread:
                 facts = self.prose.think(params.item, "textDelta", params.content_index, params.delta)
             case _:
                 return self._hold(params)
-        return facts if self._in_step else (*self._begin_step(), *facts)
+        return facts if self._in_step else (*self.begin_step(), *facts)
 
     def _hold(self, params: DeltaParams) -> tuple[Fact, ...]:
         """Output may lack its beginning, and the completed item has all of it: kept in case that never comes."""
@@ -188,7 +191,7 @@ class Thread:
         self.spent = sum_of(self.spent, added)
         self.spent_in_turn = sum_of(self.spent_in_turn, added)
         self._retries = 0
-        return *self._begin_step(), fact, *(() if self.calls else self._end_step())
+        return *self.begin_step(), fact, *self._end_step()
 
     def _filling(self) -> tuple[Fact, ...]:
         if self._warned or not self.context_size or self.context_used < FILLING * self.context_size:
@@ -207,7 +210,8 @@ class Thread:
         self.prose.abandon()  # without facts: a retry closes what was half-said
         return told or (Retrying(self._retries, 0, error.additional_details or error.message),)
 
-    def _begin_step(self) -> tuple[Fact, ...]:
+    def begin_step(self) -> tuple[Fact, ...]:
+        """The first item of a model call opens its step."""
         if self._in_step:
             return ()
         self._in_step = True
@@ -215,4 +219,4 @@ class Thread:
 
     def _end_step(self) -> tuple[Fact, ...]:
         ended, self._in_step = self._in_step, False
-        return (StepDone(),) if ended else ()
+        return (StepDone(),) if ended and not self.calls else ()  # what still runs keeps its step open

@@ -4,6 +4,7 @@ Source: recordings of Codex 0.169.0 and its `codex app-server generate-json-sche
 snake_case fields, those of the app-server camelCase ones: `items.py` reads both through the classes below.
 """
 
+import json
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +18,11 @@ def read(kind: type[Shape], value: Any) -> Shape | None:
         return msgspec.convert(value, kind)
     except (ValueError, RecursionError):
         return None
+
+
+def as_text(value: Any) -> str:
+    """A JSON value for people to read."""
+    return json.dumps(value, ensure_ascii=False)  # it writes whatever was read, integers of any size too
 
 
 # -- streamed fragments: the hot path, decoded in one go -------------------------------------------------------------

@@ -28,19 +28,21 @@ class Prose:
         """A thought is open."""
         return self._thought is not None
 
+    def go_on(self, text: str) -> bool:
+        """A fragment of the message that is open: the hot path. False when there is none, or more is to be done."""
+        message, emitter = self._message, self._emitter
+        if message is None or not text or self._buffered or self._subagent is not None or emitter.raw is not None:
+            return False
+        event = TextDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, message.append(text))
+        emitter.out.append(event)
+        return True
+
     def say(self, text: str) -> None:
         """A fragment of a message."""
-        message = self._message
-        if message is None:
-            message = self._open_message()
+        message = self._message if self._message is not None else self._open_message()
         view = message.append(text)
-        if self._buffered:
-            return
-        emitter = self._emitter
-        if self._subagent is None and emitter.raw is None:  # the hot path: one call, no keyword
-            emitter.out.append(TextDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, view))
-        else:
-            emitter.emit(TextDeltaEvent, text, view, subagent=self._subagent)
+        if not self._buffered:
+            self._emitter.emit(TextDeltaEvent, text, view, subagent=self._subagent)
 
     def think(self, text: str, effort: str | None = None) -> None:
         """A fragment of a thought."""

@@ -1,6 +1,6 @@
 """The assembler itself: session, turns, steps, limits and the end. Lawful for any sequence of facts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -66,6 +66,11 @@ class StreamAssembler:
     @now.setter
     def now(self, value: int) -> None:
         self._emitter.now = max(value, self._emitter.now)
+
+    @property
+    def handlers(self) -> Mapping[type, Callable[[Any], None]]:
+        """What `tell` does with each class of fact: for callers with many facts. Every class of `facts` is there."""
+        return self._handlers
 
     @property
     def session_id(self) -> str | None:
@@ -190,9 +195,7 @@ class StreamAssembler:
 
     def _text_delta(self, fact: facts.TextDelta) -> None:
         # The hot path: in an open message there is nothing to open, close or infer.
-        if self._main.prose.in_message and fact.text and not self._ended:
-            self._main.prose.say(fact.text)
-        else:
+        if not self._main.prose.go_on(fact.text):
             self._content(fact)
 
     def _content(self, fact: Any) -> None:

@@ -3,13 +3,13 @@
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import anyio
-import anyio.abc
-from anyio import lowlevel, to_thread
+from anyio import to_thread
 
-CHUNK = 1 << 16  # what a Linux pipe holds
+from agent_mux.process.pump import pump
+
 PIPE_SIZE = 1 << 20  # ask for more, so that a busy reader does not stop the agent
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux; not in the fcntl module before Python 3.10 on every platform
 
@@ -34,13 +34,13 @@ class Child:
         """More can be written."""
         return self._stdin is not None
 
-    def read_stdout(self) -> AsyncIterator[bytes]:
-        """Chunks until the end of the stream."""
-        return _chunks(self._stdout)
+    async def read_stdout(self, take: Callable[[bytes], None]) -> None:
+        """Give every chunk to `take` as it comes, until the end of the stream."""
+        await pump(self._stdout, take)
 
-    def read_stderr(self) -> AsyncIterator[bytes]:
-        """Chunks until the end of the stream."""
-        return _chunks(self._stderr)
+    async def read_stderr(self, take: Callable[[bytes], None]) -> None:
+        """Give every chunk to `take` as it comes, until the end of the stream."""
+        await pump(self._stderr, take)
 
     async def write(self, data: bytes) -> None:
         """Write everything, however slowly the child reads. Raises `BrokenPipeError` when it reads no more."""
@@ -111,19 +111,6 @@ def start_child(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, stdin:
         os.set_blocking(descriptor, False)
     _enlarge(out_read)
     return Child(popen, pairs[2][1] if stdin else None, out_read, err_read)
-
-
-async def _chunks(descriptor: int) -> AsyncIterator[bytes]:
-    while True:
-        try:
-            chunk = os.read(descriptor, CHUNK)
-        except BlockingIOError:
-            await anyio.wait_readable(descriptor)
-            continue
-        if not chunk:
-            return
-        yield chunk
-        await lowlevel.checkpoint()
 
 
 def _enlarge(descriptor: int) -> None:

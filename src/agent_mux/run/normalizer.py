@@ -5,12 +5,13 @@ same records and leaves the effects alone. Therefore both get the same events, b
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from agent_mux.actions import AnyAction, Send
 from agent_mux.adapter import Codec, Exit, Source, Step
 from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler, Verdict
-from agent_mux.effects import Effect
+from agent_mux.effects import CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.events import AgentEvent
 from agent_mux.facts import Ignored, Note, Unknown
 from agent_mux.framing import LineFramer
@@ -37,6 +38,13 @@ class Normalizer:
         self._cause: Cause | None = None
         self._message = ""
         self._asked_at: int | None = None
+        self._counted = False
+        self._dispatch: dict[type, Callable[[Any], None]] = {
+            **self._assembler.handlers,
+            **dict.fromkeys((WriteStdin, CloseStdin, SignalGroup, Refuse), self._effect),
+            Ignored: self._ignored,
+            Unknown: self._unknown,
+        }
         self.ledger = Ledger()
         self.effects: list[Effect] = []
         self.verdict: Verdict | None = None
@@ -93,37 +101,37 @@ class Normalizer:
     # -- lines
 
     def _lines(self, source: Source, lines: Iterable[bytes]) -> None:
-        receive = self._codec.receive
-        ledger = self.ledger
-        counted = source is Source.STDOUT
+        receive, dispatch, ledger = self._codec.receive, self._dispatch, self.ledger
+        self._counted = source is Source.STDOUT
         for line in lines:
             if not line or line.isspace():
                 continue
             if self._debug:
                 self._assembler.show_raw(line.decode("utf-8", "replace"))
-            if counted:
+            if self._counted:
                 ledger.lines += 1
-            steps = receive(line, source)
-            if not steps:
-                steps = (Unknown("nothing said about it", line.decode("utf-8", "replace")),)
-            self._apply(steps, counted=counted)
+            # The hot path: one look-up and one call per step.
+            for step in receive(line, source) or (_silent(line),):
+                dispatch[step.__class__](step)
+        self._counted = False
         if self._debug:
             self._assembler.show_raw(None)
 
-    def _apply(self, steps: Iterable[Step], *, counted: bool = False) -> None:
-        tell = self._assembler.tell
+    def _apply(self, steps: Iterable[Step]) -> None:
         for step in steps:
-            if isinstance(step, Effect):
-                self.effects.append(step)
-            elif isinstance(step, Ignored):
-                if counted:
-                    self.ledger.ignore(step.kind, step.reason)
-            elif isinstance(step, Unknown):
-                if counted:
-                    self.ledger.unknown[step.kind] += 1
-                tell(Unknown(step.kind, step.raw[:LONGEST_RAW_SHOWN]))
-            else:
-                tell(step)
+            self._dispatch[step.__class__](step)
+
+    def _ignored(self, step: Ignored) -> None:
+        if self._counted:
+            self.ledger.ignore(step.kind, step.reason)
+
+    def _unknown(self, step: Unknown) -> None:
+        if self._counted:
+            self.ledger.unknown[step.kind] += 1
+        self._assembler.tell(Unknown(step.kind, step.raw[:LONGEST_RAW_SHOWN]))
+
+    def _effect(self, step: Effect) -> None:
+        self.effects.append(step)
 
     def _finish_lines(self) -> None:
         for source, framer in self._framers.items():
@@ -179,3 +187,7 @@ class Normalizer:
     def stderr_tail(self) -> str:
         """The end of the agent's standard error."""
         return b"".join(self._stderr)[-STDERR_TAIL_BYTES:].decode("utf-8", "replace")
+
+
+def _silent(line: bytes) -> Unknown:
+    return Unknown("nothing was said about it", line.decode("utf-8", "replace"))

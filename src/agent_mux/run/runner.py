@@ -6,7 +6,7 @@ takes as an order to abort: the process is never left behind.
 
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from inspect import isawaitable
 from typing import Any
 
@@ -231,10 +231,12 @@ class Runner:
 
     # -- the agent's pipes
 
-    async def _read(self, stream: Callable[[], AsyncIterator[bytes]], kind: Kind) -> None:
-        async for chunk in stream():
+    async def _read(self, stream: Callable[[Callable[[bytes], None]], Awaitable[None]], kind: Kind) -> None:
+        def take(chunk: bytes) -> None:
             self._last_output = time.monotonic()
             self.record(kind, chunk)
+
+        await stream(take)
         self._ended_streams += 1
         if self._ended_streams == 2:  # stdout and stderr
             self._output_complete.set()
@@ -298,8 +300,7 @@ class Runner:
         self.record(Kind.CONTROL, encode(control))
 
     def _answer_by_policy(self) -> None:
-        pending = self.normalizer.pending
-        for open_ in pending:
+        for open_ in self.normalizer.pending:
             if open_.interaction_id not in self._seen:
                 self._seen.add(open_.interaction_id)
                 self._on_new_interaction(open_)

@@ -18,7 +18,7 @@ class EventWindow:
         self._events: list[AgentEvent] = []
         self._first = 0
         self._closed = False
-        self._news = anyio.Event()
+        self._news: anyio.Event | None = None
 
     @property
     def first(self) -> int:
@@ -51,18 +51,26 @@ class EventWindow:
         """
         return EventReader(self, open_journal, start)
 
-    async def batch_from(self, position: int) -> Sequence[AgentEvent] | None:
-        """The events from a number on. Waits for one; empty when the run is over, None when they fell out meanwhile."""
-        while position >= self._first:
-            batch = self._events[position - self._first :]
-            if batch or self._closed:
-                return batch
-            await self._news.wait()
-        return None
+    def since(self, position: int) -> Sequence[AgentEvent]:
+        """The events from a number on, as far as there are any. The number must not have fallen out of the window."""
+        return self._events[position - self._first :]
+
+    @property
+    def is_closed(self) -> bool:
+        """No more events will come."""
+        return self._closed
+
+    @property
+    def news(self) -> anyio.Event:
+        """Set when there are more events, or when there will be no more."""
+        if self._news is None:
+            self._news = anyio.Event()
+        return self._news
 
     def _wake(self) -> None:
-        news, self._news = self._news, anyio.Event()
-        news.set()
+        news, self._news = self._news, None
+        if news is not None:
+            news.set()
 
 
 class EventReader:
@@ -80,21 +88,21 @@ class EventReader:
         return self
 
     async def __anext__(self) -> AgentEvent:
-        if self._next == len(self._batch):
-            self._batch, self._next = await self._more(), 0
+        while self._next == len(self._batch):
+            if self._position < self._window.first:
+                await lowlevel.checkpoint()
+                self._batch = self._derived()
+            else:
+                self._batch = self._window.since(self._position)
+                if not self._batch and self._window.is_closed:
+                    raise StopAsyncIteration
             if not self._batch:
-                raise StopAsyncIteration
+                await self._window.news.wait()
+            self._position += len(self._batch)
+            self._next = 0
         event = self._batch[self._next]
         self._next += 1
         return event
-
-    async def _more(self) -> Sequence[AgentEvent]:
-        batch = await self._window.batch_from(self._position)
-        if batch is None:
-            await lowlevel.checkpoint()
-            batch = self._derived()
-        self._position += len(batch)
-        return batch
 
     def _derived(self) -> Sequence[AgentEvent]:
         """The next events out of the journal: this reader fell out of the window."""

@@ -1,0 +1,100 @@
+"""Claude Code: stream-json, one-shot and two-way."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.facts import Capability
+from agent_mux_adapters.claude.argv import build_context, build_spawn_args
+from agent_mux_adapters.claude.codec import ONE_SHOT, TWO_WAY, ClaudeCodec
+
+CAPABILITIES = AgentCapabilities(
+    agent="claude",
+    can_resume=True,
+    can_fork=True,
+    supports_multi_turn=True,
+    session_persistence="file",
+    text_streaming=True,
+    tool_call_streaming=True,
+    thinking_streaming=True,
+    mcp=True,
+    parallel_tool_calls=True,
+    requires_tool_approval=True,
+    approval_modes=("yolo", "prompt", "deny"),
+    thinking=True,
+    thinking_effort_levels=("low", "medium", "high", "max"),
+    thinking_budget_tokens=True,
+    json_mode=True,
+    structured_output=True,
+    skills=True,
+    agents_md=True,
+    subagent_dispatch=True,
+    parallel_execution=True,
+    interactive_mode=True,
+    stdin_injection=True,
+    image_input=True,
+    file_attachments=True,
+    plugins=True,
+    auth_methods=("api_key", "auth_token", "oauth"),
+    auth_files=("~/.claude/.credentials.json",),
+    emits=frozenset({
+        "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
+        "context_exceeded", "cost", "crash", "debug", "error", "file_create", "file_patch", "file_read", "file_write",
+        "image_output", "input_required", "interrupted", "log", "mcp_tool_call_start", "mcp_tool_error",
+        "mcp_tool_result", "message_start", "message_stop", "plugin_loaded", "rate_limit_error", "rate_limited",
+        "retry", "session_end", "session_start", "shell_exit", "shell_start", "shell_stdout_delta", "skill_invoked",
+        "skill_loaded", "step_end", "step_start", "subagent_error", "subagent_result", "subagent_spawn", "text_delta",
+        "thinking_delta", "thinking_start", "thinking_stop", "token_usage", "tool_call_ready", "tool_call_start",
+        "tool_error", "tool_input_delta", "tool_result", "turn_end", "turn_limit", "turn_start",
+    }),
+)  # fmt: skip
+
+CONTROL_LINES = frozenset({"control_request", "control_response", "control_cancel_request"})
+
+
+def is_two_way(line: Mapping[str, Any]) -> bool:
+    """A line of the control protocol."""
+    return line.get("type") in CONTROL_LINES and bool({"request", "response", "request_id"} & line.keys())
+
+
+def is_one_shot(line: Mapping[str, Any]) -> bool:
+    """A line that both protocols have: without the control protocol, nobody can have answered anything."""
+    match line.get("type"):
+        case "system":
+            own = "claude_code_version" if line.get("subtype") == "init" else "uuid"
+            return own in line and "session_id" in line
+        case "assistant" | "user" | "stream_event":
+            return "session_id" in line and "parent_tool_use_id" in line
+        case "result":
+            return "modelUsage" in line or "permission_denials" in line
+    return False
+
+
+STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
+
+ADAPTER = Adapter(
+    agent="claude",
+    display_name="Claude Code",
+    aliases=("claude-code",),
+    executables=("claude",),
+    executable_variable="AMUX_CLAUDE_EXECUTABLE",
+    min_version="2.1.197",
+    tested_version="2.1.330",
+    capabilities=CAPABILITIES,
+    protocols={
+        TWO_WAY: NativeProtocol(name=TWO_WAY, codec=ClaudeCodec, streams=STREAMS, two_way=True, sniff=is_two_way),
+        ONE_SHOT: NativeProtocol(name=ONE_SHOT, codec=ClaudeCodec, streams=STREAMS, two_way=False, sniff=is_one_shot),
+    },
+    spawn=build_spawn_args,
+    context=build_context,
+    install=(
+        InstallMethod(kind="npm", command="npm install -g @anthropic-ai/claude-code", requires=("npm",)),
+        InstallMethod(
+            kind="brew", command="brew install --cask claude-code", platforms=("darwin", "linux"), requires=("brew",)
+        ),
+        InstallMethod(
+            kind="winget", command="winget install Anthropic.ClaudeCode", platforms=("win32",), requires=("winget",)
+        ),
+    ),
+    auth_guidance="Set ANTHROPIC_API_KEY, or run `claude` and log in with /login.",
+)

@@ -1,0 +1,60 @@
+"""Codex CLI: `codex exec --json` for one-shot runs, `codex app-server` for everything else."""
+
+from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux_adapters.codex.app_server_codec import AppServerCodec
+from agent_mux_adapters.codex.argv import APP_SERVER, EXEC, build_spawn_args, codec_context
+from agent_mux_adapters.codex.exec_codec import ExecCodec
+from agent_mux_adapters.codex.sniffing import is_app_server_line, is_exec_line
+
+__all__ = ["ADAPTER", "CAPABILITIES"]
+
+CAPABILITIES = AgentCapabilities(
+    agent="codex",
+    can_resume=True,
+    can_fork=True,
+    supports_multi_turn=True,
+    session_persistence="file",
+    text_streaming=True,
+    thinking_streaming=True,
+    mcp=True,
+    parallel_tool_calls=True,
+    requires_tool_approval=True,
+    approval_modes=("yolo", "prompt", "deny"),
+    thinking=True,
+    thinking_effort_levels=("low", "medium", "high", "max"),
+    structured_output=True,
+    agents_md=True,
+    subagent_dispatch=True,
+    interactive_mode=True,
+    stdin_injection=True,
+    image_input=True,
+    auth_methods=("chatgpt", "api-key"),
+    auth_files=("~/.codex/auth.json",),
+)
+
+ADAPTER = Adapter(
+    agent="codex",
+    display_name="Codex CLI",
+    executables=("codex",),
+    executable_variable="AMUX_CODEX_EXECUTABLE",
+    min_version="0.169.0",
+    tested_version="0.169.0",
+    capabilities=CAPABILITIES,
+    protocols={
+        EXEC: NativeProtocol(name=EXEC, codec=ExecCodec, streams=frozenset(), two_way=False, sniff=is_exec_line),
+        APP_SERVER: NativeProtocol(
+            name=APP_SERVER,
+            codec=AppServerCodec,
+            streams=frozenset({"text", "thinking"}),
+            two_way=True,
+            sniff=is_app_server_line,
+        ),
+    },
+    spawn=build_spawn_args,
+    context=codec_context,
+    install=(
+        InstallMethod(kind="npm", command="npm install -g @openai/codex", requires=("npm",)),
+        InstallMethod(kind="brew", command="brew install --cask codex", platforms=("darwin",), requires=("brew",)),
+    ),
+    auth_guidance="run `codex login`, or `codex login --with-api-key` with the key on standard input",
+)

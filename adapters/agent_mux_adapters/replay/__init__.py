@@ -1,0 +1,45 @@
+"""Plays any recording, as if the agent ran: `amux run replay demo`, `amux run replay fixtures/codex/0.169.0/exec_ok`.
+
+The prompt is the recording: a fixture folder, the journal of a run, or the word `demo` for the one that is built in.
+A real process plays it, through real pipes, with the recorded timing; the recorded agent's own codec reads it. Set
+`AMUX_REPLAY_SPEED` to play it faster (2), or without any pause (0), and `AMUX_REPLAY_PATIENCE` to the seconds that a
+conversation is waited for (see player.py). Only the order of what a conversation had is played, not its words: the
+text of prompts is not compared.
+"""
+
+import sys
+
+from agent_mux.adapter import Adapter, AgentCapabilities
+from agent_mux_adapters.replay.argv import PLAYER, context, spawn
+from agent_mux_adapters.replay.player import VERSION
+
+CAPABILITIES = AgentCapabilities(
+    agent="replay",
+    supports_multi_turn=True,
+    text_streaming=True,
+    tool_call_streaming=True,
+    thinking_streaming=True,
+    parallel_tool_calls=True,
+    approval_modes=("prompt", "yolo", "deny"),
+    interactive_mode=True,
+    stdin_injection=True,
+    subagent_dispatch=True,
+    platforms=("linux", "darwin"),
+    emits=frozenset(),  # nothing of its own: whatever the recorded agent emitted
+)
+
+ADAPTER = Adapter(
+    agent="replay",
+    display_name="Replay",
+    executables=(sys.executable,),
+    executable_variable="AMUX_REPLAY_EXECUTABLE",
+    min_version=VERSION,
+    tested_version=VERSION,
+    version_argv=("-I", "-S", str(PLAYER), "--version"),
+    capabilities=CAPABILITIES,
+    protocols={},  # those of the recorded agents
+    spawn=spawn,
+    context=context,
+    install=(),
+    auth_guidance="nothing to do: this failure was recorded",
+)

@@ -1,0 +1,77 @@
+"""Which recording to play, and how: the prompt is its path."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
+from agent_mux.errors import FieldError, ValidationError
+from agent_mux.options import RunOptions
+from agent_mux_adapters.replay.playing.recording import Recording, load
+
+HERE = Path(__file__).parent
+PLAYER = HERE / "player.py"
+DEMO = "demo"
+SPEED = "AMUX_REPLAY_SPEED"
+PATIENCE = "AMUX_REPLAY_PATIENCE"
+DEFAULT_SPEED = 1.0  # as recorded; 0: at once
+DEFAULT_PATIENCE = 120.0  # seconds: a person may have to approve something
+NEUTRAL_PROMPT = "(replayed)"  # what the recorded agent was really asked is its own business
+
+
+def spawn(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+    """Start the player. Raises `ValidationError` when the prompt is no recording."""
+    recording = _recording(options)
+    speed = _number(environment.environ, SPEED, DEFAULT_SPEED)
+    patience = _number(environment.environ, PATIENCE, DEFAULT_PATIENCE)
+    return SpawnArgs(
+        argv=(environment.executable, "-I", "-S", str(PLAYER), str(_path(options)), f"{speed:g}", f"{patience:g}"),
+        protocol=_protocol(recording),
+        stdin="pipe" if recording.is_two_way else "null",
+    )
+
+
+def context(options: RunOptions, spawned: SpawnArgs) -> CodecContext:
+    """As the recorded agent's codec needs it: it never learns of the replay. A journal has the one of its run."""
+    recording = _recording(options)
+    return msgspec.structs.replace(
+        msgspec.convert({"agent": "", "protocol": "", **recording.codec}, CodecContext),
+        agent=recording.agent,
+        protocol=recording.protocol,
+        cwd=recording.cwd,
+        prompt=NEUTRAL_PROMPT if spawned.stdin == "pipe" else None,
+        approval_mode=options.approval_mode,
+        interactive=options.interactive,
+        debug=options.debug,
+    )
+
+
+def _path(options: RunOptions) -> Path:
+    said = options.prompt_text.strip()
+    return HERE / DEMO if said == DEMO else Path(said).expanduser().absolute()
+
+
+def _recording(options: RunOptions) -> Recording:
+    try:
+        return load(_path(options))
+    except ValueError as error:
+        allowed = f"a recording: a fixture folder, the journal of a run, or {DEMO!r} ({error})"
+        raise ValidationError([FieldError("prompt", options.prompt_text, allowed)]) from error
+
+
+def _protocol(recording: Recording) -> str:
+    """Its lines are read by the codec of the agent that was recorded."""
+    return f"{recording.agent}/{recording.protocol}"
+
+
+def _number(environ: Mapping[str, str], name: str, default: float) -> float:
+    said = environ.get(name, "")
+    try:
+        value = float(said) if said else default
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise ValidationError([FieldError(f"env.{name}", said, "a number >= 0")])
+    return value

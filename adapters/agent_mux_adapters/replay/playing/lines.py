@@ -1,0 +1,146 @@
+"""What a native line means to a player: who asks, who answers, what only a person decides.
+
+Two families are known: JSON-RPC (Codex, ACP) and the control requests of Claude Code. A line of any other shape is an
+aside: it may come on standard input or not.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+PROMPT = "prompt"
+STEER = "steer"
+INTERRUPT = "interrupt"
+ANSWER = "answer"
+HANDSHAKE = "handshake"
+ASIDE = "aside"
+"""Kinds of lines that an agent is sent."""
+
+ASK = "ask"
+RESPONSE = "response"
+TURN = "turn"
+NOTICE = "notice"
+"""Kinds of lines that an agent prints."""
+
+NEEDED = frozenset({PROMPT, STEER, INTERRUPT, ANSWER})
+"""What a consumer decides. The recording goes on only when this run decided the same."""
+
+_RPC_KINDS = {
+    "initialize": (HANDSHAKE, "initialize"),
+    "initialized": (HANDSHAKE, "initialized"),
+    "thread/start": (HANDSHAKE, "session"),
+    "thread/resume": (HANDSHAKE, "session"),
+    "thread/fork": (HANDSHAKE, "session"),
+    "session/new": (HANDSHAKE, "session"),
+    "session/load": (HANDSHAKE, "session"),
+    "turn/start": (PROMPT, ""),
+    "session/prompt": (PROMPT, ""),
+    "turn/steer": (STEER, ""),
+    "turn/interrupt": (INTERRUPT, ""),
+    "session/cancel": (INTERRUPT, ""),
+}
+_CONTROL_KINDS = {"initialize": (HANDSHAKE, "initialize"), "interrupt": (INTERRUPT, "")}
+
+
+class Line(NamedTuple):
+    """One native line: its kind, what it is about, and the id by which question and answer find each other."""
+
+    kind: str
+    about: str = ""
+    """For handshakes and asides: the method. For answers: `allow`, `deny`, `error` or `done`."""
+    key: str | None = None
+    """The id as JSON text: 1 and "1" are different ids."""
+
+    def __str__(self) -> str:
+        of_request = f" to request {self.key}" if self.kind == ANSWER else ""
+        return f"{self.kind}{of_request}{f' ({self.about})' if self.about else ''}"
+
+
+def sent(data: bytes) -> Line:
+    """A line that the agent is sent."""
+    native = _load(data)
+    if native is None:
+        return Line(ASIDE, "not a JSON object")
+    if "type" in native:
+        return _sent_control(native)
+    key = _key(native.get("id"))
+    if "method" not in native:
+        return Line(ANSWER, "error" if "error" in native else _verdict(native.get("result")), key)
+    method = str(native["method"])
+    kind, about = _RPC_KINDS.get(method, (ASIDE, method))
+    return Line(kind, about, key)
+
+
+def printed(data: bytes) -> Line:
+    """A line that the agent prints."""
+    native = _load(data)
+    if native is None:
+        return Line(NOTICE)
+    if "type" in native:
+        return _printed_control(native)
+    if "id" not in native:
+        return Line(NOTICE)
+    return Line(ASK if "method" in native else RESPONSE, key=_key(native["id"]))
+
+
+def with_key(data: bytes, key: str) -> bytes:
+    """A response as it would be if the request had had this id."""
+    native = json.loads(data)
+    if "type" in native:
+        native["response"]["request_id"] = json.loads(key)
+    else:
+        native["id"] = json.loads(key)
+    return json.dumps(native, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _sent_control(native: Mapping[str, Any]) -> Line:
+    request, response = _mapping(native.get("request")), _mapping(native.get("response"))
+    match native["type"]:
+        case "user":
+            return Line(PROMPT)
+        case "control_request":
+            subtype = str(request.get("subtype"))
+            kind, about = _CONTROL_KINDS.get(subtype, (ASIDE, subtype))
+            return Line(kind, about, _key(native.get("request_id")))
+        case "control_response":
+            failed = response.get("subtype") == "error"
+            about = "error" if failed else _verdict(response.get("response"))
+            return Line(ANSWER, about, _key(response.get("request_id")))
+    return Line(ASIDE, str(native["type"]))
+
+
+def _printed_control(native: Mapping[str, Any]) -> Line:
+    match native["type"], native.get("subtype"):
+        case "control_request", _:
+            return Line(ASK, key=_key(native.get("request_id")))
+        case "control_response", _:
+            return Line(RESPONSE, key=_key(_mapping(native.get("response")).get("request_id")))
+        case "system", "init":
+            return Line(TURN)
+    return Line(NOTICE)
+
+
+def _verdict(result: Any) -> str:
+    """Whether an answer grants or refuses: Claude says `behavior`, Codex `decision` or `action`."""
+    said = _mapping(result)
+    decision = said.get("behavior") or said.get("decision") or said.get("action")
+    word = next(iter(decision), "") if isinstance(decision, dict) else decision
+    if not isinstance(word, str):
+        return "done"
+    return "allow" if word.startswith(("allow", "accept", "approve")) else "deny"
+
+
+def _load(data: bytes) -> dict[str, Any] | None:
+    try:
+        native = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return native if isinstance(native, dict) else None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _key(value: Any) -> str | None:
+    return None if value is None else json.dumps(value)

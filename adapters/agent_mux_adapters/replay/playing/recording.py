@@ -1,0 +1,134 @@
+"""Recordings as a list of what happened: a fixture folder, or the journal of a run."""
+
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import lines
+from .order import places
+
+STDOUT, STDERR, STDIN = "stdout", "stderr", "stdin"
+_JOURNAL_STREAMS = {b"O": STDOUT, b"E": STDERR, b"I": STDIN}
+_KILLED = 9
+
+
+class Item(NamedTuple):
+    """Something that crossed the boundary of the agent's process."""
+
+    at: float
+    """Seconds after the start."""
+    stream: str
+    data: bytes
+    """With its line ending, where it has one."""
+
+
+class Recording(NamedTuple):
+    """All of it, in order."""
+
+    agent: str
+    protocol: str
+    cwd: str
+    items: Sequence[Item]
+    code: int | None
+    signal: int | None
+    end: float
+    """Seconds after the start."""
+    codec: Mapping[str, Any]
+    """The codec's context, from a journal; empty for a fixture."""
+
+    @property
+    def is_two_way(self) -> bool:
+        """Something was decided on standard input: this run has to decide it, too."""
+        return any(item.stream == STDIN and lines.sent(item.data).kind in lines.NEEDED for item in self.items)
+
+
+def load(path: Path) -> Recording:
+    """Read a recording. Raises `ValueError`, saying what is wrong with it."""
+    if not path.exists():
+        raise ValueError(f"{path} does not exist")
+    try:
+        return _load_folder(path) if path.is_dir() else _load_journal(path.read_bytes())
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is not a recording: {error or type(error).__name__}") from error
+
+
+def _load_folder(folder: Path) -> Recording:
+    run = tomllib.loads((folder / "run.toml").read_text("utf-8"))
+    ending = json.loads((folder / "exit.json").read_bytes())
+    printed = _split((folder / "stdout.jsonl").read_bytes())
+    sent = _split(_optional(folder / "stdin.jsonl"))
+    times = json.loads((folder / "times.json").read_bytes())
+    sent_times = json.loads(_optional(folder / "stdin_times.json") or b"[]")
+    complaint = _optional(folder / "stderr.txt")
+    items = list(_merge(_timed(printed, times), sent, sent_times))
+    end = max(float(ending["wall_s"]), *(item.at for item in items), 0.0)
+    if complaint:
+        items.append(Item(end, STDERR, complaint))  # nobody noted when it came
+    return Recording(run["agent"], run["protocol"], run["cwd"], items, ending["code"], ending["signal"], end, {})
+
+
+def _timed(printed: Sequence[bytes], times: Sequence[float]) -> list[Item]:
+    last = times[-1] if times else 0.0
+    return [Item(times[index] if index < len(times) else last, STDOUT, data) for index, data in enumerate(printed)]
+
+
+def _merge(printed: Sequence[Item], sent: Sequence[bytes], sent_times: Sequence[float]) -> Iterator[Item]:
+    found = places([item.data for item in printed], sent, times=[item.at for item in printed], sent_times=sent_times)
+    waiting = list(zip(found, sent, strict=True))
+    for index, item in enumerate(printed):
+        while waiting and waiting[0][0] <= index:
+            yield Item(printed[index - 1].at if index else 0.0, STDIN, waiting.pop(0)[1])
+        yield item
+    yield from (Item(printed[-1].at if printed else 0.0, STDIN, data) for _, data in waiting)
+
+
+def _load_journal(data: bytes) -> Recording:
+    records = _records(data if data.startswith(b"H ") else b"")
+    _, _, header = next(records, (b"", 0.0, b""))
+    if not header:
+        raise ValueError("it is neither a fixture folder nor a journal")
+    codec = json.loads(header)["codec"]
+    happened = [(kind, at, payload) for kind, at, payload in records]
+    ending = json.loads(next((payload for kind, _, payload in happened if kind == b"X"), b'{"signal":%d}' % _KILLED))
+    # A prompt that was given at the start says nothing about when; only a conversation is played back to.
+    heard = {b"O", b"E", b"I"} if codec.get("prompt") is not None else {b"O", b"E"}
+    items = list(_whole_lines((at, _JOURNAL_STREAMS[kind], data) for kind, at, data in happened if kind in heard))
+    end = max((at for _, at, _ in happened), default=0.0)
+    agent, protocol, cwd = codec["agent"], codec["protocol"], codec.get("cwd", "")
+    return Recording(agent, protocol, cwd, items, ending.get("code"), ending.get("signal"), end, codec)
+
+
+def _records(data: bytes) -> Iterator[tuple[bytes, float, bytes]]:
+    position = 0
+    while (end := data.find(b"\n", position)) >= 0:
+        kind, at, length = data[position:end].split(b" ")
+        start, position = end + 1, end + 1 + int(length) + 1
+        if position > len(data):
+            return  # torn: the writer was killed
+        yield kind, int(at) / 1_000_000, data[start : position - 1]
+
+
+def _whole_lines(chunks: Iterable[tuple[float, str, bytes]]) -> Iterator[Item]:
+    """Chunks as lines, each at the time it was complete: so that a response can be found and told again."""
+    rest: dict[str, tuple[float, bytes]] = {}
+    for at, stream, data in chunks:
+        _, begun = rest.pop(stream, (at, b""))
+        for line in _split(begun + data):
+            if line.endswith(b"\n"):
+                yield Item(at, stream, line)
+            else:
+                rest[stream] = (at, line)
+    yield from (Item(at, stream, line) for stream, (at, line) in rest.items())
+
+
+def _split(data: bytes) -> list[bytes]:
+    parts = data.split(b"\n")
+    return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def _optional(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""

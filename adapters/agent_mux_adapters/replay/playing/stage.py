@@ -1,0 +1,154 @@
+"""The play itself: what is written when, and what is waited for."""
+
+import os
+import queue
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from typing import NoReturn
+
+from . import lines
+from .expectations import Expectations, MismatchError
+from .recording import STDERR, STDIN, STDOUT, Item, Recording
+
+BATCH = 1 << 16  # bytes; what a pipe holds anyway
+READ_SIZE = 1 << 16
+HANDSHAKE_PATIENCE = 2.0  # seconds for what the codec of today perhaps never sends
+_DESCRIPTORS = {STDOUT: 1, STDERR: 2}
+
+
+class Input:
+    """The lines on standard input. `None`: nothing came in time; `b""`: it is closed."""
+
+    def __init__(self) -> None:
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._closed = False
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def next(self, seconds: float) -> bytes | None:
+        """The next line, waiting for it so long at most."""
+        if self._closed:
+            return b""
+        try:
+            line = self._lines.get(timeout=seconds) if seconds > 0 else self._lines.get_nowait()
+        except queue.Empty:
+            return None
+        self._closed = line == b""
+        return line
+
+    def _read(self) -> None:
+        rest: list[bytes] = []
+        while chunk := os.read(0, READ_SIZE):
+            first, *more = chunk.split(b"\n")
+            rest.append(first)
+            for piece in more:
+                self._lines.put(b"".join(rest) + b"\n")
+                rest = [piece]
+        if any(rest):
+            self._lines.put(b"".join(rest))
+        self._lines.put(b"")
+
+
+class Stage:
+    """Plays one recording, once."""
+
+    def __init__(self, recording: Recording, *, speed: float, patience: float) -> None:
+        self._recording = recording
+        self._speed = speed
+        self._patience = patience
+        self._expected = Expectations([lines.sent(i.data) for i in recording.items if i.stream == STDIN])
+        self._input = Input() if recording.is_two_way else None
+        self._batch: list[bytes] = []
+        self._batch_size = 0
+        self._origin = time.monotonic()
+
+    def play(self) -> None:
+        """Everything but the exit. Raises `MismatchError`."""
+        heard = 0
+        for item in self._recording.items:
+            if item.stream == STDIN:
+                self._flush()
+                self._hear(heard, item)
+                heard += 1
+            else:
+                self._wait_until(item.at)
+                self._say(item)
+        self._wait_until(self._recording.end)
+        self._flush()
+
+    # -- speaking
+
+    def _say(self, item: Item) -> None:
+        if item.stream == STDERR:
+            self._flush()
+            _write(_DESCRIPTORS[STDERR], item.data)
+            return
+        self._batch.append(self._to_this_run(item.data))
+        self._batch_size += len(item.data)
+        if self._batch_size >= BATCH:
+            self._flush()
+
+    def _to_this_run(self, data: bytes) -> bytes:
+        if self._expected.renamed:
+            line = lines.printed(data)
+            if line.kind == lines.RESPONSE and line.key in self._expected.renamed:
+                return lines.with_key(data, self._expected.renamed[line.key])
+        return data
+
+    def _flush(self) -> None:
+        if self._batch:
+            batch, self._batch, self._batch_size = b"".join(self._batch), [], 0
+            _write(_DESCRIPTORS[STDOUT], batch)
+
+    # -- waiting
+
+    def _wait_until(self, at: float) -> None:
+        due = self._origin + at / self._speed if self._speed else 0.0
+        left = due - time.monotonic()
+        if left > 0:
+            self._flush()
+        while self._input is not None and (line := self._input.next(left)):
+            self._expected.take(line)
+            left = due - time.monotonic()
+        left = due - time.monotonic()
+        if left > 0:
+            time.sleep(left)
+
+    def _hear(self, index: int, item: Item) -> None:
+        if self._input is None:
+            return
+        needed = self._expected.is_needed(index)
+        deadline = time.monotonic() + (self._patience if needed else min(HANDSHAKE_PATIENCE, self._patience))
+        while not self._expected.is_settled(index):
+            line = self._input.next(deadline - time.monotonic())
+            if line:
+                self._expected.take(line)
+            elif needed:
+                why = f"nothing came within {self._patience:g} s" if line is None else "standard input was closed"
+                raise MismatchError(f"{why}; the recording expects {self._expected.describe(index)}")
+            else:
+                break
+        if self._speed:  # what was waited for moves the rest of the play
+            self._origin = max(self._origin, time.monotonic() - item.at / self._speed)
+
+
+def leave(code: int | None, number: int | None) -> NoReturn:
+    """End as the agent did. Does not return."""
+    if number is not None:
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(code if code is not None else 1)  # the thread that reads standard input is not waited for
+
+
+def die_like_a_program(numbers: Sequence[int] = (signal.SIGINT, signal.SIGPIPE)) -> None:
+    """Python makes exceptions of these; a program ends."""
+    for number in numbers:
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]

@@ -1,0 +1,22 @@
+"""`python -m benchmarks [name ...]`: run all benchmarks, or these."""
+
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+NAMES = ("parse_only", "end_to_end", "delta_cost", "memory", "latency", "startup")
+
+
+def main() -> None:
+    """Run them in order."""
+    chosen = sys.argv[1:] or NAMES
+    unknown = set(chosen) - set(NAMES)
+    if unknown:
+        sys.exit(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in chosen:
+            import_module(f"benchmarks.{name}").main(Path(scratch))
+
+
+main()

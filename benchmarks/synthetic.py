@@ -1,0 +1,93 @@
+"""A synthetic Claude Code stream with partial messages, in the shape of the recordings."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+SESSION = "5b7d1bd5-bd86-4624-bad9-c1a17aea4ea5"
+DELTAS_PER_MESSAGE = 180
+RECORDING = Path(__file__).parents[1] / "fixtures" / "claude" / "2.1.330" / "tool_bash" / "stdout.jsonl"
+
+
+def write_stream(path: Path, lines: int) -> Path:
+    """About `lines` lines: turns of text deltas with a shell call in between, opened and closed by recorded lines."""
+    recorded = [json.loads(line) for line in RECORDING.read_bytes().splitlines()]
+    init = next(line for line in recorded if line.get("subtype") == "init")
+    result = next(line for line in recorded if line["type"] == "result")
+    with path.open("w", encoding="utf-8") as file:
+        written = 1
+        file.write(_line(init))
+        number = 0
+        while written < lines - 1:
+            number += 1
+            for line in _model_call(number):
+                file.write(_line(line))
+                written += 1
+        file.write(_line(result))
+    return path
+
+
+def _line(native: dict[str, object]) -> str:
+    return json.dumps(native, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def _model_call(number: int) -> Iterator[dict[str, object]]:
+    message, tool = f"msg_{number:06d}", f"toolu_{number:06d}"
+    usage = {"input_tokens": 100, "output_tokens": 1}
+    text = [f"word{number % 7}{index} and " for index in range(DELTAS_PER_MESSAGE)]
+    start = {"id": message, "type": "message", "role": "assistant", "model": "m", "content": [], "usage": usage}
+    yield _event(message, {"type": "message_start", "message": start})
+    yield _event(message, _start(0, {"type": "text", "text": ""}))
+    for piece in text:
+        yield _event(message, _delta(0, {"type": "text_delta", "text": piece}))
+    yield _assistant(message, {"type": "text", "text": "".join(text)})
+    yield _event(message, {"type": "content_block_stop", "index": 0})
+    command = {"command": f"echo {number}", "description": "say it"}
+    yield _event(message, _start(1, {"type": "tool_use", "id": tool, "name": "Bash", "input": {}}))
+    for piece in (json.dumps(command)[:12], json.dumps(command)[12:]):
+        yield _event(message, _delta(1, {"type": "input_json_delta", "partial_json": piece}))
+    yield _assistant(message, {"type": "tool_use", "id": tool, "name": "Bash", "input": command})
+    yield _event(message, {"type": "content_block_stop", "index": 1})
+    stop = {"stop_reason": "tool_use", "stop_sequence": None}
+    yield _event(message, {"type": "message_delta", "delta": stop, "usage": {"input_tokens": 100, "output_tokens": 12}})
+    yield _event(message, {"type": "message_stop"})
+    output = f"{number}\n"
+    yield {
+        "type": "user",
+        "message": {"role": "user", "content": [{"tool_use_id": tool, "type": "tool_result", "content": output}]},
+        "parent_tool_use_id": None,
+        "session_id": SESSION,
+        "uuid": "cf3c5f8e-10ae-4d7e-95ef-472f1ca56680",
+        "tool_use_result": {"stdout": output, "stderr": "", "interrupted": False, "isImage": False},
+    }
+
+
+def _event(message: str, event: dict[str, object]) -> dict[str, object]:
+    return {
+        "type": "stream_event",
+        "event": event,
+        "session_id": SESSION,
+        "parent_tool_use_id": None,
+        "uuid": "19c59fea-12a5-4e06-82a0-d751fe067125",
+        "api_message_id": message,
+    }
+
+
+def _start(index: int, block: dict[str, object]) -> dict[str, object]:
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def _delta(index: int, delta: dict[str, object]) -> dict[str, object]:
+    return {"type": "content_block_delta", "index": index, "delta": delta}
+
+
+def _assistant(message: str, block: dict[str, object]) -> dict[str, object]:
+    usage = {"input_tokens": 100, "output_tokens": 1}
+    content = {"id": message, "type": "message", "role": "assistant", "model": "m", "content": [block], "usage": usage}
+    return {
+        "type": "assistant",
+        "message": content,
+        "parent_tool_use_id": None,
+        "session_id": SESSION,
+        "uuid": "29fe7f77-7377-4379-9bfe-35dd01430e8f",
+    }

@@ -1,0 +1,117 @@
+"""Errors as the user sees them: one line that says what happened, and what to do. Never a traceback for bad input."""
+
+import os
+import sys
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+from agent_mux.cli import exit_codes
+from agent_mux.cli.terminal import one_line, palette_for
+from agent_mux.errors import AgentMuxError, ErrorCode
+
+LONGEST_MESSAGE = 2000
+_HINTS: dict[ErrorCode, str] = {
+    "AGENT_NOT_FOUND": "`amux adapters list` shows the agents there are",
+    "AGENT_NOT_INSTALLED": "`amux adapters detect` shows what is installed here",
+    "INTERNAL": "an error of agent-mux itself; --debug shows where",
+}
+
+
+@dataclass(slots=True)
+class Invocation:
+    """What holds for the whole command line."""
+
+    json: bool = False
+    """Errors go to standard output as JSON too."""
+    debug: bool = False
+    no_color: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """An error, ready to be shown."""
+
+    code: ErrorCode
+    message: str
+    recoverable: bool = False
+    hint: str = ""
+    exit_code: int = exit_codes.GENERAL
+
+
+def report(error: BaseException, invocation: Invocation | None = None) -> int:
+    """Show an error and return the exit code that belongs to it."""
+    invocation = invocation or Invocation()
+    error = _unwrapped(error)
+    if isinstance(error, BrokenPipeError):
+        abandon_output()
+        return exit_codes.BROKEN_PIPE
+    complaint = complaint_about(error)
+    try:
+        if invocation.debug and not isinstance(error, KeyboardInterrupt):
+            sys.stderr.write("".join(traceback.format_exception(error)))
+        show(complaint, invocation)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        abandon_output()
+    return complaint.exit_code
+
+
+def show(complaint: Complaint, invocation: Invocation) -> None:
+    """Say it: as JSON on standard output where that was asked for, else on standard error."""
+    if invocation.json:
+        from agent_mux.cli.json_output import to_json  # noqa: PLC0415  # `--help` does without the core
+
+        error = {"code": complaint.code, "message": complaint.message, "recoverable": complaint.recoverable}
+        sys.stdout.write(to_json({"ok": False, "error": error}) + "\n")
+        return
+    palette = palette_for(sys.stderr, no_color=invocation.no_color)
+    message = one_line(complaint.message, LONGEST_MESSAGE)
+    sys.stderr.write(f"{palette.bad('error:')} {message} {palette.dim(f'[{complaint.code}]')}\n")
+    if complaint.hint:
+        sys.stderr.write(f"{palette.dim('hint:')} {one_line(complaint.hint, LONGEST_MESSAGE)}\n")
+
+
+def complaint_about(error: BaseException) -> Complaint:
+    """What to say about an exception."""
+    match error:
+        case AgentMuxError(code=code, message=message, recoverable=recoverable):
+            return Complaint(code, message, recoverable, _HINTS.get(code, ""), exit_codes.of_error(code))
+        case KeyboardInterrupt():
+            return Complaint("ABORTED", "aborted", False, "", exit_codes.ABORTED)
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            return Complaint("INTERNAL", f"{where}{error.strerror or error}")
+    usage = _usage_complaint(error)
+    if usage is not None:
+        return usage
+    return Complaint("INTERNAL", f"{type(error).__name__}: {error}", hint=_HINTS["INTERNAL"])
+
+
+def _usage_complaint(error: BaseException) -> Complaint | None:
+    """For what typer raises. Its exceptions are click's, which newer versions of typer keep to themselves."""
+    say: Any = getattr(error, "format_message", None)
+    if say is None:
+        return None
+    context: Any = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "amux"
+    return Complaint("VALIDATION_ERROR", say(), hint=f"`{command} --help` shows how", exit_code=exit_codes.USAGE)
+
+
+def _unwrapped(error: BaseException) -> BaseException:
+    """Task groups wrap what happens inside of them, however lonely it is."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def abandon_output() -> None:
+    """Nobody reads: what is still buffered goes nowhere, so that Python does not complain about it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

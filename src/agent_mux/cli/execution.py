@@ -1,0 +1,47 @@
+"""One command line, from its arguments to its exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from agent_mux.cli.app import command
+from agent_mux.cli.errors import Invocation, report
+
+_COMPLETION = "_AMUX_COMPLETE"  # set by the completion scripts of the shells
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Carry it out. Nothing escapes but what ends the interpreter."""
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    invocation = Invocation(json="--json" in own, debug="--debug" in own, no_color="--no-color" in own)
+    _never_fail_to_encode()
+    try:
+        code = _invoke(list(arguments), invocation)
+        sys.stdout.flush()
+    except Exception as error:  # noqa: BLE001  # the user gets a sentence, whatever it is
+        return report(error, invocation)
+    except KeyboardInterrupt as error:
+        return report(error, invocation)
+    return code
+
+
+def _invoke(arguments: list[str], invocation: Invocation) -> int:
+    amux = command()
+    if _COMPLETION in os.environ:
+        amux.main(arguments, prog_name="amux")
+    try:
+        with amux.make_context("amux", arguments, obj=invocation) as context:
+            code: int | None = amux.invoke(context)
+    except typer.Exit as leaving:  # `--help` does that
+        code = leaving.exit_code
+    return code or 0
+
+
+def _never_fail_to_encode() -> None:
+    """A terminal that cannot show a character shows a question mark."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")

@@ -1,0 +1,126 @@
+"""Values from the command line and the files it names. What cannot be used is a VALIDATION_ERROR that says where."""
+
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_mux.cli.terminal import is_terminal
+from agent_mux.errors import AgentMuxError
+from agent_mux.options import Attachment, McpServer
+
+STDIN = "-"
+_URL = ("http://", "https://")
+_OLD_TRANSPORT = "sse+"
+
+
+def bad_input(message: str) -> AgentMuxError:
+    """What was given cannot be used."""
+    return AgentMuxError("VALIDATION_ERROR", message)
+
+
+def read_bytes(source: str | Path) -> bytes:
+    """A whole file, or standard input for `-`."""
+    if str(source) == STDIN:
+        return sys.stdin.buffer.read()
+    try:
+        return Path(source).read_bytes()
+    except (OSError, ValueError) as error:
+        raise unreadable(source, error) from error
+
+
+def unreadable(source: str | Path, error: OSError | ValueError) -> AgentMuxError:
+    """A file that cannot be opened."""
+    reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    return bad_input(f"cannot read {source}: {reason}")
+
+
+def read_json_object(path: Path, what: str) -> dict[str, Any]:
+    """A file that holds one JSON object."""
+    try:
+        value = json.loads(read_bytes(path))
+    except json.JSONDecodeError as error:
+        raise bad_input(f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise bad_input(f"{path} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise bad_input(f"{path} holds no JSON object: {what} is expected")
+    return value
+
+
+def pipe_prompt() -> str:
+    """The prompt from standard input, where that is no terminal."""
+    if is_terminal(sys.stdin):
+        raise bad_input("no prompt; give it as an argument, with --prompt, or on standard input")
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
+
+
+def environment(assignments: Iterable[str]) -> dict[str, str]:
+    """`NAME=VALUE` each. A value may be a secret: it is never shown."""
+    pairs = [assignment.partition("=") for assignment in assignments]
+    for name, equals, _ in pairs:
+        if not name or not equals:
+            raise bad_input("--env wants NAME=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+def attachments(named: Iterable[str]) -> tuple[Attachment, ...]:
+    """Files and URLs."""
+    return tuple(
+        Attachment(url=name) if name.startswith(_URL) else Attachment(file_path=str(Path(name).absolute()))
+        for name in named
+    )
+
+
+def mcp_servers(specs: Iterable[str]) -> tuple[McpServer, ...]:
+    """`NAME=COMMAND ARGS...`, `NAME=URL`, or `@FILE`: see the help of `--mcp-server`."""
+    return tuple(server for spec in specs for server in _mcp_servers(spec))
+
+
+def _mcp_servers(spec: str) -> list[McpServer]:
+    if spec.startswith("@"):
+        path = Path(spec[1:])
+        listed = read_json_object(path, "an object of MCP servers")
+        servers = listed.get("mcpServers", listed)
+        if not isinstance(servers, dict):
+            raise bad_input(f"{path}: mcpServers is no object")
+        return [_from_json(path, name, server) for name, server in servers.items()]
+    name, _, target = spec.partition("=")
+    if not name or not target.strip():
+        raise bad_input(f"--mcp-server wants NAME=COMMAND, NAME=URL or @FILE, got {spec!r}")
+    old, address = target.startswith(_OLD_TRANSPORT), target.removeprefix(_OLD_TRANSPORT)
+    if address.startswith(_URL):
+        return [McpServer(name, "sse" if old else "streamable-http", url=address)]
+    try:
+        command, *arguments = shlex.split(target)
+    except ValueError as error:
+        raise bad_input(f"--mcp-server {name}: the command cannot be split into words: {error}") from error
+    return [McpServer(name, command=command, args=tuple(arguments))]
+
+
+_TRANSPORTS: Mapping[Any, Any] = {"sse": "sse", "http": "streamable-http", "streamable-http": "streamable-http"}
+
+
+def _from_json(path: Path, name: str, server: Any) -> McpServer:
+    known = {"type", "command", "args", "env", "url", "headers"}
+    if not isinstance(server, dict) or not known.issuperset(server):
+        raise bad_input(f"{path}: the server {name!r} must be an object of {', '.join(sorted(known))}")
+    texts = {key: server.get(key) for key in ("command", "url")}
+    maps = {key: server.get(key, {}) for key in ("env", "headers")}
+    arguments = server.get("args", [])
+    sound = (
+        all(value is None or isinstance(value, str) for value in texts.values())
+        and all(isinstance(value, dict) and _all_text(value.values()) for value in maps.values())
+        and isinstance(arguments, list)
+        and _all_text(arguments)
+    )
+    if not sound:
+        raise bad_input(f"{path}: the server {name!r} has a field of the wrong type")
+    transport = "stdio" if texts["command"] is not None else _TRANSPORTS.get(server.get("type"), "streamable-http")
+    return McpServer(name, transport, args=tuple(arguments), **texts, **maps)
+
+
+def _all_text(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)

@@ -1,0 +1,32 @@
+"""Entry point of the console script `amux`.
+
+`amux --version` is answered before anything else is imported: it costs little more than starting Python.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from agent_mux.version import __version__
+
+_VERSION = (["--version"], ["-V"], ["version"])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Carry out one command line and return its exit code. `argv` is without the program's name."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments in _VERSION:
+        try:
+            sys.stdout.write(f"amux {__version__}\n")
+            sys.stdout.flush()
+        except OSError as error:
+            from agent_mux.cli.errors import report  # noqa: PLC0415  # only when it is needed
+
+            return report(error)
+        return 0
+    from agent_mux.cli.execution import execute  # noqa: PLC0415  # what it imports takes a tenth of a second
+
+    return execute(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

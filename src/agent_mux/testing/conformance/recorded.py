@@ -1,0 +1,120 @@
+"""A recording made ready for checking: its records, and the events that an adapter makes of them.
+
+Everything is fixed that could differ between two checks: the run id, and the time, which begins at midnight (UTC) of
+the day of the recording.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from agent_mux.adapter import Adapter, NativeProtocol
+from agent_mux.assembler import Verdict
+from agent_mux.effects import Effect
+from agent_mux.events import AgentEvent
+from agent_mux.parsing import observing_header
+from agent_mux.run.ledger import Ledger
+from agent_mux.run.normalizer import Normalizer
+from agent_mux.run.records import Exited, Header, Kind, Record, encode
+from agent_mux.testing.fixtures import Fixture, load_fixture, split_lines
+
+RUN_ID = "0" * 26
+_SECOND = 1_000_000  # microseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What an adapter made of records."""
+
+    events: Sequence[AgentEvent]
+    ledger: Ledger
+    verdict: Verdict | None
+    """None when the records do not end with an exit."""
+    effects: Sequence[Effect]
+
+
+class Recorded:
+    """One recording, and the adapter that has to read it."""
+
+    def __init__(self, adapter: Adapter, folder: Path) -> None:
+        self.adapter = adapter
+        self.folder = folder
+
+    def __repr__(self) -> str:
+        return "/".join(self.folder.parts[-3:])
+
+    @cached_property
+    def fixture(self) -> Fixture:
+        """What was recorded."""
+        return load_fixture(self.folder)
+
+    @property
+    def protocol(self) -> NativeProtocol:
+        """The protocol it is read as: its own, or the first one-way protocol for output that is in none."""
+        protocols = self.adapter.protocols
+        one_way = (protocol for protocol in protocols.values() if not protocol.two_way)
+        return protocols.get(self.fixture.protocol) or next(one_way)
+
+    @cached_property
+    def lines(self) -> Sequence[bytes]:
+        """What was printed, line by line, with line endings."""
+        return tuple(line + b"\n" for line in split_lines(self.fixture.stdout))
+
+    def header(self, **stream: Any) -> Header:
+        """The first record; `stream` goes to the `StreamContext`."""
+        midnight = dt.datetime.combine(self.fixture.recorded, dt.time(), dt.UTC)
+        started_at = int(midnight.timestamp()) * 1000
+        return observing_header(
+            self.adapter, self.protocol, run_id=RUN_ID, started_at=started_at, cwd=self.fixture.cwd, **stream
+        )
+
+    @cached_property
+    def records(self) -> Sequence[Record]:
+        """Everything, at its time. What was sent comes first where nobody noted when."""
+        fixture = self.fixture
+        sent = _timed(Kind.STDIN, [line + b"\n" for line in fixture.stdin], fixture.stdin_times)
+        both = sorted([*sent, *_timed(Kind.STDOUT, self.lines, fixture.times)], key=lambda record: record.at)
+        return (*both, *self.ending(fixture.stderr))
+
+    @property
+    def sent(self) -> Sequence[Record]:
+        """What the agent was sent, at the very beginning."""
+        return _timed(Kind.STDIN, [line + b"\n" for line in self.fixture.stdin], ())
+
+    def ending(self, stderr: bytes = b"", exited: Exited | None = None) -> Sequence[Record]:
+        """Standard error and the exit, as recorded if nothing else is said."""
+        at = int(max(self.fixture.wall_s, *self.fixture.times, 0.0) * _SECOND)
+        last = exited or Exited(self.fixture.exit.code, self.fixture.exit.signal)
+        return (*([Record(Kind.STDERR, at, stderr)] if stderr else []), Record(Kind.EXIT, at, encode(last)))
+
+    def chunks(self, chunks: Iterable[bytes]) -> Sequence[Record]:
+        """The recording as if the output had come in these chunks, all at the same time."""
+        return (*self.sent, *(Record(Kind.STDOUT, 0, chunk) for chunk in chunks), *self.ending(self.fixture.stderr))
+
+    @cached_property
+    def played(self) -> Played:
+        """What the adapter makes of it."""
+        return self.play(self.records)
+
+    def play(self, records: Iterable[Record], **stream: Any) -> Played:
+        """What the adapter makes of these records."""
+        header = self.header(**stream)
+        normalizer = Normalizer(header, self.protocol.codec(header.codec))
+        events = [event for record in records for event in normalizer.feed(record)]
+        return Played(events, normalizer.ledger, normalizer.verdict, normalizer.take_effects())
+
+    def play_cut_off(self, records: Sequence[Record], **stream: Any) -> Played:
+        """As `play`, when whoever wrote the records was killed after them."""
+        header = self.header(**stream)
+        normalizer = Normalizer(header, self.protocol.codec(header.codec))
+        events = [event for record in records for event in normalizer.feed(record)]
+        events += normalizer.cut_off(records[-1].at if records else 0)
+        return Played(events, normalizer.ledger, normalizer.verdict, normalizer.take_effects())
+
+
+def _timed(kind: Kind, lines: Sequence[bytes], times: Sequence[float]) -> list[Record]:
+    padded = [*times, *[times[-1] if times else 0.0] * len(lines)]
+    return [Record(kind, int(at * _SECOND), line) for at, line in zip(padded, lines, strict=False)]

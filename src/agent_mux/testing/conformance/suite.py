@@ -1,0 +1,118 @@
+"""The suite as a test class for pytest."""
+
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent_mux.adapter import Adapter
+from agent_mux.testing.conformance import checks
+from agent_mux.testing.conformance.claims import check_claimed_events
+from agent_mux.testing.conformance.goldens import check_golden
+from agent_mux.testing.conformance.recorded import Recorded
+from agent_mux.testing.conformance.tolerance import check_is_tolerant
+from agent_mux.testing.fixtures import find_fixtures
+
+BYTE_BY_BYTE = 1 << 17  # bytes of output; longer recordings are cut at random only
+_FEW = settings(
+    max_examples=8,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+)
+
+
+class AdapterConformance:
+    """Inherit from it, name the adapter and where its recordings are, and pytest does the rest.
+
+    class TestMyAgent(AdapterConformance):
+        adapter = ADAPTER
+        fixtures = Path(__file__).parent / "fixtures"  # with <agent>/<version>/<scenario>/ in it
+    """
+
+    adapter: ClassVar[Adapter]
+    fixtures: ClassVar[Path]
+
+    @classmethod
+    def folders(cls) -> tuple[Path, ...]:
+        """The recordings to check: all there are of the agent."""
+        return find_fixtures(cls.fixtures, cls.adapter.agent)
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """One test for each check and recording."""
+        if "recorded" in metafunc.fixturenames:
+            recordings = [Recorded(self.adapter, folder) for folder in self.folders()]
+            metafunc.parametrize("recorded", recordings, ids=repr)
+
+    def test_there_are_recordings(self) -> None:
+        """Without any, nothing would be checked."""
+        _expect_none([] if self.folders() else [f"no recordings of {self.adapter.agent} in {self.fixtures}"])
+
+    def test_emits_what_it_claims(self) -> None:
+        """`AgentCapabilities.emits`, both ways."""
+        recordings = [Recorded(self.adapter, folder) for folder in self.folders()]
+        _expect_none(check_claimed_events(self.adapter, recordings))
+
+    def test_is_understood(self, recorded: Recorded) -> None:
+        """See `check_is_understood`."""
+        _expect_none(checks.check_is_understood(recorded))
+
+    def test_is_lawful(self, recorded: Recorded) -> None:
+        """See `check_is_lawful`."""
+        _expect_none(checks.check_is_lawful(recorded))
+
+    def test_matches_golden(self, recorded: Recorded) -> None:
+        """See `check_golden`."""
+        _expect_none(check_golden(recorded))
+
+    def test_beginnings_are_lawful(self, recorded: Recorded) -> None:
+        """See `check_beginnings_are_lawful`."""
+        _expect_none(checks.check_beginnings_are_lawful(recorded))
+
+    def test_torn_lines_are_lawful(self, recorded: Recorded) -> None:
+        """See `check_torn_lines_are_lawful`."""
+        _expect_none(checks.check_torn_lines_are_lawful(recorded))
+
+    def test_single_bytes_do_not_matter(self, recorded: Recorded) -> None:
+        """See `check_chunks_do_not_matter`."""
+        output = recorded.fixture.stdout
+        if len(output) <= BYTE_BY_BYTE:
+            _expect_none(checks.check_chunks_do_not_matter(recorded, [bytes([byte]) for byte in output]))
+
+    @_FEW
+    @given(data=st.data())
+    def test_chunks_do_not_matter(self, recorded: Recorded, data: Any) -> None:
+        """See `check_chunks_do_not_matter`."""
+        output = recorded.fixture.stdout
+        cuts = sorted(data.draw(st.sets(st.integers(0, len(output)), max_size=40), label="cuts"))
+        chunks = [output[start:end] for start, end in zip([0, *cuts], [*cuts, len(output)], strict=True)]
+        _expect_none(checks.check_chunks_do_not_matter(recorded, chunks))
+
+    @_FEW
+    @given(seed=st.integers(0, 2**32))
+    def test_is_tolerant(self, recorded: Recorded, seed: int) -> None:
+        """See `check_is_tolerant`."""
+        _expect_none(check_is_tolerant(recorded, seed))
+
+    def test_journal_gives_the_same(self, recorded: Recorded) -> None:
+        """See `check_journal_gives_the_same`."""
+        _expect_none(checks.check_journal_gives_the_same(recorded))
+
+    def test_buffered_says_the_same(self, recorded: Recorded) -> None:
+        """See `check_buffered_says_the_same`."""
+        _expect_none(checks.check_buffered_says_the_same(recorded))
+
+    def test_insides_of_subagents_are_apart(self, recorded: Recorded) -> None:
+        """See `check_insides_of_subagents_are_apart`."""
+        _expect_none(checks.check_insides_of_subagents_are_apart(recorded))
+
+
+def _expect_none(problems: Iterable[str]) -> None:
+    found = list(islice(problems, 10))
+    if found:
+        pytest.fail("\n".join(found), pytrace=False)

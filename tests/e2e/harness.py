@@ -1,0 +1,207 @@
+"""A real CLI, driven through our client, against a model that says what it was told to.
+
+Whatever a scenario asserts, `finish` asserts for every run: the event stream is lawful, no native line is unknown, the
+journal tells the same events again, byte for byte, no process and no file of the run is left, and no key was recorded.
+"""
+
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import anyio
+from tests.e2e.dialects import MCP_SERVER, Part, delegation, step_of
+from tests.e2e.model import Model, serve
+from tests.e2e.refusals import Refusal, refuse
+
+from agent_mux import AgentMux, McpServer, RunHandle, RunOptions, RunResult, encode_event, validate
+from agent_mux.events import AgentEvent, CostRecord
+from agent_mux.process.marker import processes_of
+from agent_mux.registry import AdapterRegistry
+from agent_mux.run.derive import derive_events
+from agent_mux.run.plan import find_protocol
+from agent_mux.run.tempdir import temp_dir_of
+from agent_mux.testing import mcp_echo
+from agent_mux.testing.environments import DUMMY_KEY, ENVIRONMENTS
+from agent_mux.testing.model_server import Step
+
+BOUND = 60.0  # seconds for a scenario
+LOOK_EVERY = 0.02  # seconds between two looks at what nobody tells of
+PROMPT = "do the thing"
+PYTHON = "/usr/bin/env"  # agents start MCP servers in environments of their own
+
+# What the scripted model says each answer used (see `model_server`), as our events should count it.
+PER_CALL = {
+    "claude": CostRecord(
+        total_usd=0.0, input_tokens=100, output_tokens=12, thinking_tokens=0, cached_tokens=30, source="native"
+    ),
+    "codex": CostRecord(
+        total_usd=0.0, input_tokens=70, output_tokens=20, thinking_tokens=5, cached_tokens=30, source="unknown"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that is over."""
+
+    result: RunResult
+    events: tuple[Any, ...]
+
+    def types(self, *wanted: str) -> list[str]:
+        """The types of its events, in order; only these, if some are named."""
+        return [event.type for event in self.events if not wanted or event.type in wanted]
+
+    def all(self, kind: str) -> list[Any]:
+        """Its events of a type."""
+        return [event for event in self.events if event.type == kind]
+
+    def one(self, kind: str) -> Any:
+        """Its only event of a type."""
+        (event,) = self.all(kind)
+        return event
+
+
+class Live:
+    """One agent at its pinned version, with a home, a workspace and a scripted model of its own."""
+
+    def __init__(self, agent: str, program: Path, directory: Path, stack: ExitStack) -> None:
+        self.agent = agent
+        self.home = directory / "home"
+        self.workspace = directory / "workspace"
+        self.config_directory = directory / "mux"
+        self._program = program
+        self._stack = stack
+        self._model: Model | None = None
+        self.workspace.mkdir()
+        subprocess.run(["git", "init", "--quiet", str(self.workspace)], check=True, timeout=BOUND)
+
+    # -- the model
+
+    @property
+    def model(self) -> Model:
+        """The scripted model."""
+        assert self._model is not None, "tell the model what to say first"
+        return self._model
+
+    def script(self, *steps: Step | tuple[Step, ...]) -> Self:
+        """Start the model that says these things, one after the other."""
+        flat = [inner for step in steps for inner in (step if isinstance(step, tuple) else (step,))]
+        self._model = self._stack.enter_context(serve(*flat))
+        return self
+
+    def answer(self, *parts: Part, **fields: Any) -> Step:
+        """One answer of the model. `fields` are those of `Step`."""
+        return step_of(self.agent, self.workspace, *parts, **fields)
+
+    def delegation(self, task: str, *inside: Part) -> tuple[Step, ...]:
+        """The model has a sub-agent do something and waits for the report."""
+        return delegation(self.agent, self.workspace, task, *inside)
+
+    def refusal(self, refusal: Refusal, *, repeat: bool | int = 1) -> Step:
+        """The model's provider does not answer."""
+        return refuse(self.agent, refusal, repeat=repeat)
+
+    # -- runs
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """All that the agent gets."""
+        executable = f"AMUX_{self.agent.upper()}_EXECUTABLE"
+        return {**ENVIRONMENTS[self.agent](self.model.url, self.home), executable: str(self._program)}
+
+    def options(self, prompt: str = PROMPT, **fields: Any) -> RunOptions:
+        """Options of a run in the workspace; tools run unasked unless the scenario says otherwise."""
+        given = {"approval_mode": "yolo", "collect_events": True, **fields}
+        return RunOptions(
+            agent=self.agent, prompt=prompt, cwd=self.workspace, env=self.environment, inherit_env=False, **given
+        )
+
+    @asynccontextmanager
+    async def running(self, prompt: str = PROMPT, **fields: Any) -> AsyncIterator[RunHandle]:
+        """A run to talk to. It has to end by itself before the bound."""
+        with anyio.fail_after(BOUND):
+            async with AgentMux(config_directory=self.config_directory) as mux:
+                run = mux.run(self.options(prompt, **fields))
+                yield run
+                await run
+
+    async def run(self, prompt: str = PROMPT, **fields: Any) -> Finished:
+        """A run from start to end."""
+        async with self.running(prompt, **fields) as run:
+            pass
+        return await finish(run)
+
+    # -- what scenarios look at
+
+    @property
+    def mcp_server(self) -> McpServer:
+        """The MCP server whose tools `Mcp` calls."""
+        return McpServer(MCP_SERVER, command=PYTHON, args=("python3", str(mcp_echo.__file__)))
+
+    def file(self, name: str) -> Path:
+        """A file in the workspace."""
+        return self.workspace / name
+
+    async def appears(self, name: str) -> None:
+        """Wait until a file is in the workspace: the agent's tools tell nobody that they have begun."""
+        while not self.file(name).exists():  # noqa: ASYNC110
+            await anyio.sleep(LOOK_EVERY)
+
+    def used(self, finished: Finished, *, calls: int) -> None:
+        """Assert what the run used: exactly what the model says that these calls used, and nothing twice."""
+        told, cost = PER_CALL[self.agent], finished.result.cost
+        assert cost is not None
+        assert (cost.input_tokens, cost.output_tokens) == (told.input_tokens * calls, told.output_tokens * calls)
+        assert cost.cached_tokens == (told.cached_tokens or 0) * calls
+        assert cost.thinking_tokens == (told.thinking_tokens or 0) * calls
+        assert cost.source == told.source
+        assert (cost.total_usd > 0) == (told.source == "native")
+        self._counted_once(finished)
+
+    @staticmethod
+    def _counted_once(finished: Finished) -> None:
+        """The tokens of the model calls are those of the run; so are those of its turns."""
+        cost, usage = finished.result.cost, finished.result.token_usage
+        turns = [event.cost for event in finished.all("turn_end")]
+        assert cost is not None
+        assert usage is not None
+        assert (usage.input_tokens, usage.output_tokens) == (cost.input_tokens, cost.output_tokens)
+        assert sum(turn.input_tokens for turn in turns if turn) == cost.input_tokens
+        assert finished.one("session_end").cost == cost
+        assert finished.all("cost")[-1].cost == cost
+
+
+async def finish(run: RunHandle) -> Finished:
+    """What became of a run, having checked what must hold for all of them."""
+    result = await run
+    events = result.events
+    assert events is not None
+    assert validate(events) == []
+    assert result.ledger.unknown == {}, result.ledger
+    assert result.ledger.lines > 0
+    lines = [encode_event(event) for event in events]
+    assert [encode_event(event) async for event in run] == lines
+    assert result.journal is not None
+    assert [encode_event(event) for event in derived(Path(result.journal), run.agent)] == lines
+    nothing_left(run.run_id)
+    assert DUMMY_KEY.encode() not in Path(result.journal).read_bytes()
+    return Finished(result, events)
+
+
+def derived(journal: Path, agent: str) -> list[AgentEvent]:
+    """The events that a journal tells."""
+    registry = AdapterRegistry()
+    return list(
+        derive_events(
+            journal, lambda context: find_protocol(registry.get(agent), context.protocol, registry.get).codec(context)
+        )
+    )
+
+
+def nothing_left(run_id: str) -> None:
+    """Assert that a run left no process and no file of its own."""
+    assert processes_of(run_id) == []
+    assert not temp_dir_of(run_id).exists()

@@ -1,0 +1,59 @@
+"""The scripted model in a thread of its own: the client under test may then run on any event loop, or on none."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import anyio.to_thread
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from agent_mux.testing.model_server import RecordedRequest, Script, ScriptedModelServer, Step
+
+AUXILIARY = "aux"
+ASKED_MODEL = frozenset({"messages", "responses", AUXILIARY})
+
+
+class Model:
+    """A model that says what it was told to, and remembers what it was asked."""
+
+    def __init__(self, server: ScriptedModelServer, portal: BlockingPortal) -> None:
+        self._server = server
+        self._portal = portal
+        self.url = server.url
+
+    @property
+    def requests(self) -> list[RecordedRequest]:
+        """Requests for an answer, oldest first; not those for lists of models or counts of tokens."""
+        return [request for request in self._server.requests if request.kind in ASKED_MODEL]
+
+    @property
+    def unused_steps(self) -> tuple[Step, ...]:
+        """What it was never asked to say."""
+        return self._server.unused_steps
+
+    def answered(self, step: int) -> list[RecordedRequest]:
+        """The requests that a step of the script answered."""
+        return [request for request in self.requests if request.step == step]
+
+    def heard(self, text: str, request: int = -1) -> bool:
+        """Whether the conversation of a request holds this text."""
+        body = self.requests[request].body
+        return json.dumps(text)[1:-1] in json.dumps(body)
+
+    async def asked(self, count: int) -> None:
+        """Wait until that many requests of any kind have come. Bound it."""
+        waiting = self._portal.start_task_soon(self._server.requested, count)
+        await anyio.to_thread.run_sync(waiting.result, abandon_on_cancel=True)
+
+
+@contextmanager
+def serve(*steps: Step) -> Iterator[Model]:
+    """A model with this script."""
+
+    async def make() -> ScriptedModelServer:
+        return ScriptedModelServer(Script(steps=steps))
+
+    with start_blocking_portal("asyncio") as portal:
+        server = portal.call(make)
+        with portal.wrap_async_context_manager(server):
+            yield Model(server, portal)

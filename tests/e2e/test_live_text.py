@@ -1,0 +1,132 @@
+"""What the model says reaches the caller; what the caller says reaches the model."""
+
+from typing import Any
+
+import pytest
+from tests.e2e.dialects import Answer, Say, Shell, Think
+from tests.e2e.harness import Live
+
+pytestmark = pytest.mark.anyio
+ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+TWO_WAY = {"approval_mode": "prompt"}
+
+
+@ON_BOTH_LOOPS
+async def test_text(live: Live) -> None:
+    live.script(live.answer(Say("Hello from the script.")))
+    done = await live.run("say hello")
+    assert done.result.exit_reason == "completed"
+    assert done.result.text == "Hello from the script."
+    assert done.one("message_stop").text == "Hello from the script."
+    assert "".join(event.delta for event in done.all("text_delta")) == "Hello from the script."
+    assert done.types("session_start", "turn_start", "message_start", "message_stop", "turn_end", "session_end") == [
+        "session_start", "turn_start", "message_start", "message_stop", "turn_end", "session_end",
+    ]  # fmt: skip
+    assert done.result.session_id == done.one("session_start").session_id
+    assert live.model.heard("say hello")
+    assert live.model.unused_steps == ()
+    live.used(done, calls=1)
+
+
+async def test_text_two_way(live: Live) -> None:
+    live.script(live.answer(Say("Hello in pieces, over the richer protocol.")))
+    done = await live.run("say hello", **TWO_WAY)
+    assert done.result.exit_reason == "completed"
+    assert done.one("message_stop").text == "Hello in pieces, over the richer protocol."
+    assert len(done.all("text_delta")) == 3  # as the model streams it
+    assert done.all("text_delta")[-1].accumulated == done.result.text
+    assert done.all("stream_fallback") == []
+    live.used(done, calls=1)
+
+
+async def test_thinking(live: Live) -> None:
+    live.script(live.answer(Think("Let me think about it carefully."), Say("Answer: 42")))
+    done = await live.run(**TWO_WAY)
+    assert done.result.exit_reason == "completed"
+    assert done.one("thinking_stop").thinking == "Let me think about it carefully."
+    assert done.types("thinking_start", "thinking_stop", "message_start", "message_stop") == [
+        "thinking_start", "thinking_stop", "message_start", "message_stop",
+    ]  # fmt: skip
+    assert done.one("step_start").step_type == "thinking"
+    assert done.result.text == "Answer: 42"
+
+
+async def test_steps_are_model_calls(live: Live) -> None:
+    live.script(
+        live.answer(Say("First."), Shell("true")), live.answer(Shell("true")), live.answer(Say("Last.")),
+    )  # fmt: skip
+    done = await live.run(**TWO_WAY)
+    assert done.result.messages == ["First.", "Last."]
+    assert [(step.step_index, step.step_type) for step in done.all("step_start")] == [
+        (0, "generation"), (1, "tool_use"), (2, "generation"),
+    ]  # fmt: skip
+    live.used(done, calls=3)
+
+
+async def test_unstreamed(live: Live) -> None:
+    live.script(live.answer(Say("All at once."), Shell("true")), live.answer(Say("And again.")))
+    done = await live.run(stream=False, **TWO_WAY)
+    assert [event.delta for event in done.all("text_delta")] == ["All at once.", "And again."]
+    assert done.all("tool_input_delta") == []
+    assert done.result.text == "All at once.\n\nAnd again."
+
+
+async def test_unicode_text(live: Live) -> None:
+    odd = "naïve — 日本 \u2028 line separator \u0085 next line 😀 \\ \" end"
+    live.script(live.answer(Say(odd)))
+    done = await live.run(odd, **TWO_WAY)
+    assert done.result.text == odd
+    assert live.model.heard(odd)
+
+
+async def test_system_prompt(live: Live) -> None:
+    live.script(live.answer(Say("Arr.")))
+    done = await live.run(system_prompt="Always talk like a pirate.", **TWO_WAY)
+    assert done.result.text == "Arr."
+    assert live.model.heard("Always talk like a pirate.")
+    assert len(str(live.model.requests[0].body)) > 5000  # it comes on top of the agent's own
+
+
+async def test_system_prompt_replaced(live: Live) -> None:
+    live.script(live.answer(Say("Arr.")), live.answer(Say("Good day.")))
+    await live.run(system_prompt="Only talk like a pirate.", system_prompt_mode="replace")
+    await live.run()
+    replaced, own = (_instructions(request.body) for request in live.model.requests)
+    assert "Only talk like a pirate." in replaced
+    assert len(replaced) < len(own) / 2
+
+
+async def test_model_name(live: Live) -> None:
+    name = {"claude": "claude-opus-4-1-20250805", "codex": "gpt-5.1-codex"}[live.agent]
+    live.script(live.answer(Say("Hi.")))
+    done = await live.run(model=name)
+    assert {request.body["model"] for request in live.model.requests} == {name}
+    assert done.result.model == name
+
+
+async def test_output_schema(live: Live) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"answer": {"type": "integer"}},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }
+    live.script(live.answer(Answer({"answer": 42})), live.answer(Say("Done.")))
+    done = await live.run(output_schema=schema)
+    assert done.result.exit_reason == "completed"
+    assert done.result.structured_output == {"answer": 42}
+    assert live.model.heard('"answer"', request=0)
+
+
+async def test_thinking_effort(live: Live) -> None:
+    live.script(live.answer(Say("Hi.")))
+    done = await live.run(thinking_effort="high")
+    assert done.result.exit_reason == "completed"
+    effort = {"claude": ("output_config", "effort"), "codex": ("reasoning", "effort")}[live.agent]
+    body = live.model.requests[0].body
+    assert body[effort[0]][effort[1]] == "high"
+
+
+def _instructions(body: Any) -> str:
+    """The system prompt of a request, whichever API."""
+    return str(body.get("system") or body.get("instructions"))

@@ -1,0 +1,71 @@
+"""The blocking facade: the same runs, without an event loop."""
+
+from typing import Any
+
+import pytest
+from tests.process.scripted import scripted_adapter
+
+from agent_mux import AgentMuxError, Approve, BlockingAgentMux, validate
+from agent_mux.registry import AdapterRegistry
+
+
+def blocking_client(tmp_path: Any, body: str, backend: str) -> BlockingAgentMux:
+    registry = AdapterRegistry()
+    registry.register(scripted_adapter(body))
+    return BlockingAgentMux(
+        backend=backend, adapters=registry, default_agent="scripted", config_directory=tmp_path / "config"
+    )
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_a_script_watches_answers_and_awaits_a_run(tmp_path: Any, backend: str) -> None:
+    body = "hear(); say(session='S'); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
+    types: list[str] = []
+    with blocking_client(tmp_path, body, backend) as mux:
+        run = mux.run(prompt="hi", timeout=20)
+        run.on("*", lambda event: types.append(event.type))
+        events = []
+        for event in run:
+            events.append(event)
+            if event.type == "approval_request":
+                (pending,) = run.pending
+                run.respond(pending.id, Approve())
+        result = run.result()
+    assert (result.exit_reason, result.text, run.session_id, run.state) == ("completed", "yes", "S", "completed")
+    assert validate(events) == []
+    assert types[-1] == "session_end"
+    assert run.journal == result.journal
+
+
+def test_leaving_the_block_ends_what_still_runs(tmp_path: Any, backend: str) -> None:
+    with blocking_client(tmp_path, "hear(); time.sleep(1000)", backend) as mux:
+        run = mux.run(prompt="hi", grace_period=0.1)
+        other = mux.run(prompt="hi", grace_period=0.1)
+        other.abort()
+        assert other.result().exit_reason == "aborted"
+    assert run.state == "aborted"
+
+
+def test_an_interactive_run_is_continued_and_closed(tmp_path: Any, backend: str) -> None:
+    body = "hear(); say(done=1)\nfor line in sys.stdin: say(text='to ' + json.loads(line)['send']); say(done=True)"
+    with blocking_client(tmp_path, body, backend) as mux:
+        run = mux.run(prompt="hi", interactive=True, timeout=20)
+        run.continue_("two")
+        run.send("three")
+        for event in run:
+            if event.type == "turn_end" and event.turn_index == 2:
+                run.close()
+        result = run.result()
+    assert (result.exit_reason, result.messages) == ("completed", ["to two", "to three"])
+
+
+def test_a_run_outside_of_the_block_is_refused(tmp_path: Any) -> None:
+    mux = blocking_client(tmp_path, "", "asyncio")
+    with pytest.raises(RuntimeError, match="inside of"):
+        mux.run(prompt="hi")
+    with mux, pytest.raises(AgentMuxError, match="prompt"):
+        mux.run(prompt="")

@@ -1,0 +1,210 @@
+"""Whatever the facts, however a run ends: the events keep the contract. And the same facts give the same bytes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import ENDINGS, FACTS, RUN_ID, any_facts, contexts, facts_of, plausible_runs
+
+from agent_mux import facts
+from agent_mux.assembler import Ending, StreamAssembler, StreamContext
+from agent_mux.contract import validate
+from agent_mux.events import AgentEvent, Rebuilder, encode_event
+
+Step = facts.Fact | Callable[[StreamAssembler], None]
+THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+SHOWN = StreamContext(run_id=RUN_ID, agent="someone", include_subagent_events=True)
+
+
+def pause(assembler: StreamAssembler) -> None:
+    assembler.pause()
+
+
+def resume(assembler: StreamAssembler) -> None:
+    assembler.resume()
+
+
+def go_back_in_time(assembler: StreamAssembler) -> None:
+    assembler.now -= 5
+
+
+def see_raw(assembler: StreamAssembler) -> None:
+    assembler.show_raw("native")
+
+
+def assemble(
+    context: StreamContext, steps: Sequence[Step], ending: Ending | None, *, tick: int = 1, eager: bool = False
+) -> list[AgentEvent]:
+    """The events of some facts; `ending=None`: the run goes on. `eager`: taken after each fact."""
+    assembler = StreamAssembler(context)
+    assembler.now = 1_763_762_400_000
+    events: list[AgentEvent] = []
+    for step in steps:
+        assembler.now += tick
+        if isinstance(step, facts.Fact):
+            assembler.tell(step)
+        else:
+            step(assembler)
+        if eager:
+            events += assembler.take()
+    if ending is not None:
+        assembler.end(ending)
+    return events + assembler.take()
+
+
+def lines(events: Sequence[AgentEvent]) -> list[bytes]:
+    return [encode_event(event) for event in events]
+
+
+def of_type(events: Sequence[AgentEvent], *kinds: str) -> list[Any]:
+    return [event for event in events if event.type in kinds]
+
+
+# -- lawful
+
+
+def test_all_facts_are_tried() -> None:
+    assert len(FACTS) > 40
+    assert facts.InSubagent in FACTS
+
+
+@THOROUGH
+@given(contexts(), any_facts(), ENDINGS)
+def test_any_facts_make_a_lawful_run(context: StreamContext, told: list[facts.Fact], ending: Ending) -> None:
+    assert validate(assemble(context, told, ending)) == []
+
+
+@THOROUGH
+@given(contexts(), plausible_runs(), ENDINGS)
+def test_a_plausible_run_is_lawful(context: StreamContext, told: list[facts.Fact], ending: Ending) -> None:
+    assert validate(assemble(context, told, ending)) == []
+
+
+@THOROUGH
+@given(contexts(), plausible_runs() | any_facts(), ENDINGS, st.data())
+def test_a_run_may_end_after_any_fact(
+    context: StreamContext, told: list[facts.Fact], ending: Ending, data: st.DataObject
+) -> None:
+    length = data.draw(st.integers(0, len(told)))
+    assert validate(assemble(context, told[:length], ending)) == []
+    assert validate(assemble(context, told[:length], None), complete=False) == []
+
+
+@THOROUGH
+@given(contexts(), plausible_runs() | any_facts(), any_facts(max_size=5), ENDINGS, st.data())
+def test_pauses_clocks_and_late_facts_break_nothing(
+    context: StreamContext, told: list[facts.Fact], late: list[facts.Fact], ending: Ending, data: st.DataObject
+) -> None:
+    steps: list[Step] = list(told)
+    first, second = sorted(data.draw(st.tuples(st.integers(0, len(steps)), st.integers(0, len(steps)))))
+    steps[second:second] = [resume, see_raw]
+    steps[first:first] = [go_back_in_time, pause]
+
+    def end(assembler: StreamAssembler) -> None:
+        assembler.end(ending)
+
+    after: list[Step] = [end, *late, pause, end]
+    assert validate(assemble(context, [*steps, *after], None, tick=data.draw(st.integers(0, 3)))) == []
+
+
+@pytest.mark.parametrize("kind", FACTS)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_one_fact_alone_is_lawful(kind: type[facts.Fact], data: st.DataObject) -> None:
+    fact = data.draw(facts_of(kind))
+    for context in (SHOWN, StreamContext(run_id=RUN_ID, agent="someone", buffered=True, show_approvals=False)):
+        assert validate(assemble(context, [fact], Ending(code=0))) == []
+        assert validate(assemble(context, [fact, fact], Ending(code=0))) == []
+
+
+@THOROUGH
+@given(contexts(), plausible_runs() | any_facts(), ENDINGS)
+def test_the_wire_keeps_the_contract_in_both_forms(
+    context: StreamContext, told: list[facts.Fact], ending: Ending
+) -> None:
+    events = assemble(context, told, ending)
+    rebuilder, compact = Rebuilder(), Rebuilder()
+    read = [rebuilder.decode(encode_event(event)) for event in events]
+    rebuilt = [compact.decode(encode_event(event, accumulated=False)) for event in events]
+    assert read == rebuilt == events
+    assert validate(rebuilt) == []
+
+
+# -- the same
+
+
+@THOROUGH
+@given(contexts(), plausible_runs() | any_facts(), ENDINGS)
+def test_the_same_facts_give_the_same_bytes(context: StreamContext, told: list[facts.Fact], ending: Ending) -> None:
+    once = lines(assemble(context, told, ending))
+    assert once == lines(assemble(context, told, ending))
+    assert once == lines(assemble(context, told, ending, eager=True))
+
+
+# -- complete
+
+
+@settings(THOROUGH, max_examples=200)
+@given(plausible_runs(), ENDINGS)
+def test_no_text_is_lost_or_doubled(told: list[facts.Fact], ending: Ending) -> None:
+    for buffered in (False, True):
+        context = StreamContext(run_id=RUN_ID, agent="someone", buffered=buffered)
+        events = assemble(context, told, ending)
+        said = "".join(fact.text for fact in told if isinstance(fact, facts.TextDelta | facts.Text))
+        thought = "".join(fact.text for fact in told if isinstance(fact, facts.ThinkingDelta | facts.Thinking))
+        assert "".join(event.text for event in of_type(events, "message_stop")) == said
+        assert "".join(event.delta for event in of_type(events, "text_delta")) == said
+        assert "".join(event.thinking for event in of_type(events, "thinking_stop")) == thought
+        assert "".join(event.delta for event in of_type(events, "thinking_delta")) == thought
+
+
+@settings(THOROUGH, max_examples=200)
+@given(plausible_runs(), ENDINGS)
+def test_every_call_of_interleaved_calls_ends_as_it_was_told(told: list[facts.Fact], ending: Ending) -> None:
+    events = assemble(SHOWN, told, ending)
+    inner = [fact.fact if isinstance(fact, facts.InSubagent) else fact for fact in told]
+    done = {fact.call_id: fact for fact in inner if isinstance(fact, facts.ToolDone)}
+    ends = of_type(events, "tool_result", "tool_error")
+    ready = of_type(events, "tool_call_ready")
+    assert sorted(event.tool_call_id for event in ends) == sorted(event.tool_call_id for event in ready)
+    for event in ends:
+        fact = done.get(event.tool_call_id)
+        if fact is not None and event.type == "tool_result":
+            assert fact.error is None
+
+
+@settings(THOROUGH, max_examples=200)
+@given(contexts(buffered=True), plausible_runs() | any_facts(), ENDINGS)
+def test_without_streaming_everything_comes_whole(
+    context: StreamContext, told: list[facts.Fact], ending: Ending
+) -> None:
+    events = assemble(context, told, ending)
+    assert of_type(events, "tool_input_delta", "stream_fallback") == []
+    assert len(of_type(events, "text_delta")) == len(of_type(events, "message_start"))
+    assert len(of_type(events, "thinking_delta")) == len(of_type(events, "thinking_start"))
+    assert [event.accumulated for event in of_type(events, "text_delta")] == [
+        event.text for event in of_type(events, "message_stop")
+    ]
+
+
+@settings(THOROUGH, max_examples=200)
+@given(contexts(include_subagent_events=False), plausible_runs() | any_facts(), ENDINGS)
+def test_the_inside_of_a_subagent_stays_inside_unless_asked_for(
+    context: StreamContext, told: list[facts.Fact], ending: Ending
+) -> None:
+    events = assemble(context, told, ending)
+    inside = [event for event in events if event.subagent_id is not None and not event.type.startswith("subagent_")]
+    assert inside == []
+
+
+@settings(THOROUGH, max_examples=200)
+@given(contexts(), plausible_runs() | any_facts(), ENDINGS)
+def test_turns_are_counted_and_the_end_comes_once(
+    context: StreamContext, told: list[facts.Fact], ending: Ending
+) -> None:
+    events = assemble(context, told, ending)
+    (last,) = of_type(events, "session_end")
+    assert last.turn_count >= len(of_type(events, "turn_end")) == len(of_type(events, "turn_start"))
+    assert len(of_type(events, "session_start")) == 1

@@ -1,0 +1,80 @@
+"""What is installed, in which version, and what stands in the way."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.process.scripted import scripted_adapter
+
+from agent_mux.detection import Detector, version_key
+from agent_mux.registry import AdapterRegistry
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def program(path: Path, body: str) -> str:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def detector() -> Detector:
+    registry = AdapterRegistry()
+    registry.register(scripted_adapter(""))
+    return Detector(registry)
+
+
+async def test_an_installed_agent_is_found_with_its_version(detector: Detector) -> None:
+    found = await detector.detect("scripted")
+    assert (found.installed, found.supported, found.path) == (True, True, sys.executable)
+    assert found.version == ".".join(map(str, sys.version_info[:3]))
+    assert await detector.detect("scripted") is found
+
+
+@pytest.mark.parametrize(
+    ("body", "version", "problem"),
+    [
+        ("echo scripted 1.2.3", "1.2.3", "older than 3.11"),
+        ("echo hello; exit 4", None, "(exit code 4) printed no version"),
+    ],
+)
+async def test_what_stands_in_the_way_is_said(
+    detector: Detector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, version: str | None, problem: str
+) -> None:
+    monkeypatch.setenv("AMUX_SCRIPTED_EXECUTABLE", program(tmp_path / "agent", body))
+    found = await detector.detect("scripted")
+    assert (found.installed, found.supported, found.version) == (True, False, version)
+    assert problem in (found.problem or "")
+
+
+async def test_a_missing_agent_is_not_installed(detector: Detector, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMUX_SCRIPTED_EXECUTABLE", "/nowhere/agent")
+    found = await detector.detect("scripted")
+    assert not found.installed
+    assert "/nowhere/agent" in (found.problem or "")
+
+
+async def test_a_version_that_never_comes_is_not_waited_for(
+    detector: Detector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_mux.detection.VERSION_TIMEOUT", 0.2)
+    monkeypatch.setenv("AMUX_SCRIPTED_EXECUTABLE", program(tmp_path / "agent", "exec sleep 100"))
+    found = await detector.detect("scripted")
+    assert "did not answer" in (found.problem or "")
+
+
+async def test_all_agents_are_looked_for_at_once(detector: Detector) -> None:
+    found = await detector.detect_all()
+    assert [detected.agent for detected in found] == sorted(detected.agent for detected in found)
+    assert "scripted" in [detected.agent for detected in found]
+
+
+def test_versions_compare_by_number() -> None:
+    assert version_key("2.1.330") > version_key("2.1.99")
+    assert version_key("0.169.0-alpha.1") == version_key("0.169.0")
