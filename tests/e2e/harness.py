@@ -191,6 +191,16 @@ async def finish(run: RunHandle) -> Finished:
     return Finished(result, events)
 
 
+async def seen(run: RunHandle, kind: str, count: int = 1) -> None:
+    """Wait for an event."""
+    async for event in run:
+        if event.type == kind:
+            count -= 1
+            if not count:
+                return
+    raise AssertionError(f"the run ended without {kind}")
+
+
 def derived(journal: Path, agent: str) -> list[AgentEvent]:
     """The events that a journal tells."""
     registry = AdapterRegistry()

@@ -13,7 +13,7 @@ from agent_mux_adapters.codex.conversation import Conversation
 from agent_mux_adapters.codex.events import Events
 from agent_mux_adapters.codex.requests import DECIDABLE, Requests
 from agent_mux_adapters.codex.threads import Threads
-from agent_mux_adapters.codex.wire import DELTA_STARTS, InThread, ThreadAnswer, TurnAnswer, decode_delta, read
+from agent_mux_adapters.codex.wire import DELTA_STARTS, InThread, ThreadAnswer, decode_delta, read
 
 _OPENING = frozenset({"thread/start", "thread/resume", "thread/fork"})
 _NOT_OFFERED = {
@@ -123,17 +123,15 @@ class AppServerCodec:
             return self._answer_to_nobody(result)
         if asked.method in _OPENING:
             return self._opened(asked, result)
-        if asked.method == "turn/start":
-            return self._turn_known(result)
         return self._conversation.answered(asked)
 
     def _answer_to_nobody(self, result: Any) -> tuple[Step, ...] | None:
-        """In a transcript without our side, the answers that matter are known by their shape."""
+        """In a transcript without our side, the answer that matters is known by its shape."""
         if not self._observing:
             return None
         if self._threads.main is None and read(ThreadAnswer, result) is not None:
             return self._opened(Asked(""), result)
-        return self._turn_known(result) or (Ignored("response", "an answer whose request was not seen"),)
+        return (Ignored("response", "an answer whose request was not seen"),)
 
     def _opened(self, asked: Asked, result: Any) -> tuple[Step, ...] | None:
         answer = read(ThreadAnswer, result)
@@ -151,13 +149,6 @@ class AppServerCodec:
         )
         steps = self._conversation.opened(known)
         return *steps[:1], *self._events.documents(answer.instruction_sources), *steps[1:]
-
-    def _turn_known(self, result: Any) -> tuple[Step, ...] | None:
-        answer = read(TurnAnswer, result)
-        if answer is None:
-            return None
-        taken = Ignored("response:turn/start", "turn/started tells it")
-        return taken, *self._conversation.turn_known(answer.turn.id)
 
     # -- a line of another client
 

@@ -6,7 +6,7 @@
     initialized, thread/start     ->
                                   <-       the thread
     turn/start                    ->
-                                  <-       the turn's id; turn/started ... turn/completed
+                                  <-       its answer, turn/started ... turn/completed
     turn/start, or end of input   ->
 
 The end of our input ends the process at once, whatever it does: it must not come in mid turn.
@@ -87,7 +87,7 @@ class Conversation:
     # -- what the app-server answers
 
     def answered(self, asked: Asked) -> tuple[Step, ...]:
-        """One of our requests succeeded, `thread/*` and `turn/start` apart."""
+        """One of our requests succeeded, `thread/*` apart."""
         kind = f"response:{asked.method}"
         match asked.method:
             case "initialize" if not self._silent:
@@ -96,7 +96,7 @@ class Conversation:
             case "turn/steer":
                 self._steering -= 1
                 return Ignored(kind, "the message is in the turn"), *self._next()
-        return (Ignored(kind, "an answer that says nothing more"),)
+        return (Ignored(kind, "the notifications tell what comes of it"),)
 
     def refused(self, asked: Asked, error: RpcError) -> tuple[Step, ...]:
         """One of our requests failed."""
@@ -119,8 +119,8 @@ class Conversation:
 
     # -- what the app-server tells
 
-    def turn_known(self, turn_id: str) -> tuple[Step, ...]:
-        """The turn that runs has an id. It is told twice, and answers may come late: even after the turn."""
+    def turn_started(self, turn_id: str) -> tuple[Step, ...]:
+        """The turn runs. Its id was known from the answer to `turn/start`, but it takes no orders before this."""
         if turn_id in self._over:
             return ()
         self._turn, self._turn_id = "running", turn_id
@@ -174,7 +174,7 @@ class Conversation:
         return (CloseStdin(),)
 
     def _catch_up(self) -> tuple[Effect, ...]:
-        """Say what had to wait for the turn's id."""
+        """Say what had to wait for the turn to run."""
         if self._silent or self._turn_id is None or self._thread_id is None:
             return ()
         turn = {"threadId": self._thread_id}

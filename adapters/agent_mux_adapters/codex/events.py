@@ -7,7 +7,7 @@ from agent_mux.adapter import CodecContext, Step
 from agent_mux.facts import AgentdocRead, Fact, Ignored, SessionKnown
 from agent_mux_adapters.codex.calls import Call
 from agent_mux_adapters.codex.conversation import Conversation
-from agent_mux_adapters.codex.delegation import Activity, CollabCall
+from agent_mux_adapters.codex.delegation import UNNAMED, Activity, CollabCall
 from agent_mux_adapters.codex.items import SILENT_ITEMS, THREAD_ITEMS, Compaction, Message, Reasoning, load
 from agent_mux_adapters.codex.notices import notice
 from agent_mux_adapters.codex.outcome import closing_of, cost_of_run, cost_of_turn, failure_inside
@@ -109,7 +109,7 @@ class Events:
         facts = self._threads.tell(thread, thread.turn_started(started.turn))
         if thread.is_inside:
             return *facts, *self._conversation.inside(thread.id, busy=True)
-        return *facts, *self._conversation.turn_known(started.turn.id)
+        return *facts, *self._conversation.turn_started(started.turn.id)
 
     def _turn_completed(self, params: Any) -> Told:
         completed = read(TurnParams, params)
@@ -128,12 +128,11 @@ class Events:
 
     def _reported(self, thread: Thread, turn: Turn) -> tuple[Fact, ...]:
         """A sub-agent's turn is its task."""
-        introduced = self._threads.introduce(thread.id, "agent", "")
+        introduced = self._threads.introduce(thread.id, UNNAMED, "")
         failure, cost = failure_inside(thread, turn), cost_of_turn(thread)
         done = self._threads.delegation.report(thread.id, thread.answer, failure, cost)
-        if not done:
-            return (Ignored("turn/completed", "the sub-agent has reported before"),)
-        return *introduced, *cost_of_run(each.spent for each in self._threads.all()), *done
+        run = cost_of_run(each.spent for each in self._threads.all())
+        return (*introduced, *run, *done) or (Ignored("turn/completed", "the sub-agent has reported before"),)
 
     # -- items
 

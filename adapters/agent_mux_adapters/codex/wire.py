@@ -170,9 +170,3 @@ class ThreadStarted(_Camel, frozen=True):
     """`thread/started`."""
 
     thread: ThreadInfo
-
-
-class TurnAnswer(_Camel, frozen=True):
-    """The answer to `turn/start`."""
-
-    turn: Turn

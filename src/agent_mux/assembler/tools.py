@@ -16,7 +16,7 @@ NEVER_EXITED = -1
 class _Call:
     """An open call of a native tool."""
 
-    __slots__ = ("input", "name", "ready", "ready_at", "shell", "shell_running", "streamed")
+    __slots__ = ("input", "name", "ready", "ready_at", "shell", "shell_started_at", "streamed")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -24,7 +24,7 @@ class _Call:
         self.ready = False
         self.ready_at = 0
         self.shell: facts.Shell | None = None
-        self.shell_running = False
+        self.shell_started_at: int | None = None
         self.streamed: dict[str, GrowingText] = {}
 
 
@@ -113,10 +113,9 @@ class Tools:
             self.make_ready(facts.ToolReady(fact.call_id, name, None))
             call = self._calls.pop(fact.call_id)
         self._ensure_ready(fact.call_id, call)
-        measured = self._emitter.now - call.ready_at
-        duration = measured if fact.duration_ms is None or fact.duration_ms < 0 else fact.duration_ms
-        self._end_shell(call, fact, duration)
+        self._end_shell(call, fact)
         if fact.error is None:
+            duration = self._duration(fact, call.ready_at)
             self._emit(tool.ToolResultEvent, fact.call_id, call.name, fact.output, duration)
         else:
             self._emit(tool.ToolErrorEvent, fact.call_id, call.name, fact.error)
@@ -178,8 +177,8 @@ class Tools:
         self._mark_ready(call_id, call, text)
 
     def _start_shell(self, call: _Call) -> None:
-        if call.shell is not None and not call.shell_running:
-            call.shell_running = True
+        if call.shell is not None and call.shell_started_at is None:
+            call.shell_started_at = self._emitter.now
             cwd = call.shell.cwd if call.shell.cwd is not None else self._cwd
             self._emit(shell.ShellStartEvent, call.shell.command, cwd)
 
@@ -188,17 +187,22 @@ class Tools:
         kind = shell.ShellStderrDeltaEvent if stream == "stderr" else shell.ShellStdoutDeltaEvent
         self._emit(kind, text)
 
-    def _end_shell(self, call: _Call, fact: facts.ToolDone, duration: int) -> None:
+    def _duration(self, fact: facts.ToolDone, since: int) -> int:
+        said = fact.duration_ms
+        return said if said is not None and said >= 0 else self._emitter.now - since
+
+    def _end_shell(self, call: _Call, fact: facts.ToolDone) -> None:
         if call.shell is None:
             return
         if fact.error is None or fact.exit_code is not None or fact.stdout or fact.stderr:
             self._start_shell(call)  # it did run, whether or not anybody said so before
-        if not call.shell_running:
+        if call.shell_started_at is None:
             return
         self._show_rest(call, "stdout", fact.stdout)
         self._show_rest(call, "stderr", fact.stderr)
         unsaid = 0 if fact.error is None else NEVER_EXITED
-        self._emit(shell.ShellExitEvent, unsaid if fact.exit_code is None else fact.exit_code, duration)
+        exit_code = unsaid if fact.exit_code is None else fact.exit_code
+        self._emit(shell.ShellExitEvent, exit_code, self._duration(fact, call.shell_started_at))
 
     def _show_rest(self, call: _Call, stream: str, whole: str | None) -> None:
         streamed = str(call.streamed.get(stream, ""))

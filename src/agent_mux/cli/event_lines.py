@@ -7,7 +7,7 @@ from agent_mux import events as ev
 from agent_mux.cli.phrases import count, diff_size, duration, short_input
 from agent_mux.events import BaseEvent
 
-Mark = Literal["call", "good", "bad", "warning", "question", "note"]
+Mark = Literal["call", "good", "bad", "warning", "question", "note", "error"]
 LONGEST_INPUT = 500
 
 
@@ -17,6 +17,8 @@ class Line(NamedTuple):
     mark: Mark
     text: str
     rest: str = ""
+    whole: bool = False
+    """However long the text is, it is not cut: a path, a message that says what to do."""
 
 
 def line_of(event: BaseEvent) -> Line | None:

@@ -4,7 +4,7 @@ A renderer only makes text; who writes it, and where the events come from (a run
 business. What comes from the agent is sanitized for standard error always, for standard output where it is a terminal.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agent_mux import events as ev
@@ -15,8 +15,12 @@ from agent_mux.cli.shell_view import ShellView
 from agent_mux.cli.terminal import one_line, sanitize
 from agent_mux.events import BaseEvent
 
-_MARKS: dict[Mark, str] = {"call": "*", "good": "+", "bad": "x", "warning": "!", "question": "?", "note": ""}
+_MARKS: Mapping[Mark, str] = {
+    "call": "*", "good": "+", "bad": "x", "warning": "!", "question": "?", "note": "", "error": "error:",
+}  # fmt: skip
+_DELEGATION = frozenset({"subagent_spawn", "subagent_result", "subagent_error"})
 _SHORTEST_REST = 20
+_Shower = Callable[[Any], None]
 
 
 class Renderer:
@@ -28,26 +32,36 @@ class Renderer:
         self._shell = ShellView(screen.palette, screen.width)
         self._wrote_message = False
         self._shell_failed = False
+        self._showers: Mapping[str, _Shower] = {
+            "message_start": self._message_start,
+            "text_delta": self._text,
+            "message_stop": self._message_stop,
+            "thinking_delta": self._thinking,
+            "thinking_stop": self._thinking_stop,
+            "tool_call_ready": self._tool,
+            "tool_error": self._tool_error,
+            "shell_stdout_delta": self._shell_output,
+            "shell_stderr_delta": self._shell_output,
+            "shell_exit": self._shell_exit,
+            "debug": self._debug,
+        }
 
     def show(self, event: BaseEvent) -> list[Piece]:
         """The text for one event; often nothing."""
-        inside = event.subagent_id is not None and event.type not in _DELEGATION
-        shower = (_INSIDE if inside else _SHOWERS).get(event.type)
-        if shower is not None:
-            shower(self, event)
-        elif event.type != "debug" or self._screen.verbose or event.level == "warn":  # type: ignore[attr-defined]
-            self._say(line_of(event), "  " if inside else "")
+        if event.subagent_id is not None and event.type not in _DELEGATION:
+            self._show_inside(event)
+        elif event.type in self._showers:
+            self._showers[event.type](event)
+        else:
+            self._say(line_of(event))
         return self._paper.take()
 
-    def note(self, line: Line) -> list[Piece]:
-        """A line of the mux's own."""
-        self._say(line)
-        return self._paper.take()
-
-    def finish(self) -> list[Piece]:
-        """The stream is over: no line stays open."""
+    def finish(self, lines: Iterable[Line] = ()) -> list[Piece]:
+        """The stream is over: no line stays open, and these are the last ones."""
         self._paper.close_out()
         self._paper.close_err()
+        for line in lines:
+            self._say(line)
         return self._paper.take()
 
     def _say(self, line: Line | None, indent: str = "") -> None:
@@ -55,15 +69,23 @@ class Renderer:
             return
         mark = _MARKS[line.mark]
         lead = indent + (self._paint(line.mark, mark) + " " if mark else "")
-        room = self._screen.width - len(indent) - len(mark) - 2
+        room = max(self._screen.width - len(indent) - len(mark) - 2, _SHORTEST_REST) if not line.whole else len(line.text)
         text = one_line(line.text, room)
         rest = one_line(line.rest, max(room - len(text), _SHORTEST_REST))
         self._paper.line(lead + " ".join(part for part in (text, self._screen.palette.dim(rest)) if part))
 
     def _paint(self, mark: Mark, text: str) -> str:
         palette = self._screen.palette
-        paint = {"call": palette.accent, "good": palette.good, "bad": palette.bad, "note": palette.dim}
+        paint = {"call": palette.accent, "good": palette.good, "bad": palette.bad, "error": palette.bad}
         return paint.get(mark, palette.warning)(text)
+
+    def _show_inside(self, event: BaseEvent) -> None:
+        """The inside of a sub-agent is told by its whole messages and by its lines."""
+        if isinstance(event, ev.MessageStopEvent):
+            for part in sanitize(event.text).splitlines():
+                self._paper.line("  " + self._screen.palette.dim(part))
+        else:
+            self._say(line_of(event), "  ")
 
     # -- what comes in fragments
 
@@ -86,14 +108,7 @@ class Renderer:
     def _thinking_stop(self, _: BaseEvent) -> None:
         self._paper.close_err()
 
-    def _whole_message(self, event: ev.MessageStopEvent) -> None:
-        for part in sanitize(event.text).splitlines():
-            self._paper.line("  " + self._screen.palette.dim(part))
-
-    def _nothing(self, _: BaseEvent) -> None:
-        pass
-
-    # -- commands
+    # -- commands, and the mux's own notes
 
     def _tool(self, event: ev.ToolCallReadyEvent) -> None:
         self._shell_failed = False
@@ -115,25 +130,6 @@ class Renderer:
             self._shell_failed = True
             self._say(Line("bad", f"exit code {event.exit_code}", f"after {duration(event.duration_ms)}"))
 
-
-_DELEGATION = frozenset({"subagent_spawn", "subagent_result", "subagent_error"})
-_Shower = Callable[[Renderer, Any], None]
-
-_SHOWERS: dict[str, _Shower] = {
-    "message_start": Renderer._message_start,  # noqa: SLF001  # its own methods
-    "text_delta": Renderer._text,  # noqa: SLF001
-    "message_stop": Renderer._message_stop,  # noqa: SLF001
-    "thinking_delta": Renderer._thinking,  # noqa: SLF001
-    "thinking_stop": Renderer._thinking_stop,  # noqa: SLF001
-    "tool_call_ready": Renderer._tool,  # noqa: SLF001
-    "tool_error": Renderer._tool_error,  # noqa: SLF001
-    "shell_stdout_delta": Renderer._shell_output,  # noqa: SLF001
-    "shell_stderr_delta": Renderer._shell_output,  # noqa: SLF001
-    "shell_exit": Renderer._shell_exit,  # noqa: SLF001
-}
-# The inside of a sub-agent is told by its whole messages and by its lines.
-_INSIDE: dict[str, _Shower] = {
-    "message_stop": Renderer._whole_message,  # noqa: SLF001
-    "shell_stdout_delta": Renderer._nothing,  # noqa: SLF001
-    "shell_stderr_delta": Renderer._nothing,  # noqa: SLF001
-}
+    def _debug(self, event: ev.DebugEvent) -> None:
+        if event.level == "warn" or self._screen.verbose:
+            self._say(line_of(event))

@@ -44,9 +44,10 @@ POOLS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-def _apart(fact: facts.Fact) -> facts.Fact:
-    """The calls inside sub-agents have ids of their own."""
-    return replace(fact, call_id=f"in-{fact.call_id}") if getattr(fact, "call_id", None) else fact
+def _inside(subagent_id: str, fact: facts.Fact) -> facts.InSubagent:
+    """The calls inside a sub-agent have ids of their own."""
+    has_call = bool(getattr(fact, "call_id", None))
+    return facts.InSubagent(subagent_id, replace(fact, call_id=f"{subagent_id}-{fact.call_id}") if has_call else fact)
 
 
 def _union(shape: inspect.UnionType) -> st.SearchStrategy[Any]:
@@ -55,7 +56,7 @@ def _union(shape: inspect.UnionType) -> st.SearchStrategy[Any]:
 
 def _struct(shape: inspect.StructType) -> st.SearchStrategy[Any]:
     if shape.cls is facts.InSubagent:
-        return st.builds(facts.InSubagent, POOLS["subagent_id"], st.deferred(lambda: ANY_FACT | BUSY_FACT).map(_apart))
+        return st.builds(_inside, POOLS["subagent_id"], st.deferred(lambda: ANY_FACT | BUSY_FACT))
     if shape.cls is CostRecord:
         return COSTS
     parts = {field.name: POOLS.get(field.name, _values(field.type)) for field in shape.fields}

@@ -14,7 +14,7 @@ from agent_mux.contract import validate
 from agent_mux.events import AgentEvent, Rebuilder, encode_event
 
 Step = facts.Fact | Callable[[StreamAssembler], None]
-THOROUGH = settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+THOROUGH = settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
 SHOWN = StreamContext(run_id=RUN_ID, agent="someone", include_subagent_events=True)
 
 
@@ -146,7 +146,7 @@ def test_the_same_facts_give_the_same_bytes(context: StreamContext, told: list[f
 # -- complete
 
 
-@settings(THOROUGH, max_examples=800)
+@settings(THOROUGH, max_examples=500)
 @given(plausible_runs(), ENDINGS)
 def test_no_text_is_lost_or_doubled(told: list[facts.Fact], ending: Ending) -> None:
     for buffered in (False, True):
@@ -160,7 +160,7 @@ def test_no_text_is_lost_or_doubled(told: list[facts.Fact], ending: Ending) -> N
         assert "".join(event.delta for event in of_type(events, "thinking_delta")) == thought
 
 
-@settings(THOROUGH, max_examples=800)
+@settings(THOROUGH, max_examples=500)
 @given(plausible_runs(), ENDINGS)
 def test_every_call_of_interleaved_calls_ends_as_it_was_told(told: list[facts.Fact], ending: Ending) -> None:
     events = assemble(SHOWN, told, ending)
@@ -175,7 +175,7 @@ def test_every_call_of_interleaved_calls_ends_as_it_was_told(told: list[facts.Fa
             assert fact.error is None
 
 
-@settings(THOROUGH, max_examples=800)
+@settings(THOROUGH, max_examples=500)
 @given(contexts(buffered=True), plausible_runs() | any_facts(), ENDINGS)
 def test_without_streaming_everything_comes_whole(
     context: StreamContext, told: list[facts.Fact], ending: Ending
@@ -189,7 +189,7 @@ def test_without_streaming_everything_comes_whole(
     ]
 
 
-@settings(THOROUGH, max_examples=800)
+@settings(THOROUGH, max_examples=500)
 @given(contexts(include_subagent_events=False), plausible_runs() | any_facts(), ENDINGS)
 def test_the_inside_of_a_subagent_stays_inside_unless_asked_for(
     context: StreamContext, told: list[facts.Fact], ending: Ending
@@ -199,7 +199,7 @@ def test_the_inside_of_a_subagent_stays_inside_unless_asked_for(
     assert inside == []
 
 
-@settings(THOROUGH, max_examples=800)
+@settings(THOROUGH, max_examples=500)
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
 def test_turns_are_counted_and_the_end_comes_once(
     context: StreamContext, told: list[facts.Fact], ending: Ending

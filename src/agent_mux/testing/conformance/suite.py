@@ -1,6 +1,7 @@
 """The suite as a test class for pytest."""
 
 from collections.abc import Iterable
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,24 +40,23 @@ class AdapterConformance:
     fixtures: ClassVar[Path]
 
     @classmethod
-    def folders(cls) -> tuple[Path, ...]:
+    @cache
+    def recordings(cls) -> tuple[Recorded, ...]:
         """The recordings to check: all there are of the agent."""
-        return find_fixtures(cls.fixtures, cls.adapter.agent)
+        return tuple(Recorded(cls.adapter, folder) for folder in find_fixtures(cls.fixtures, cls.adapter.agent))
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """One test for each check and recording."""
         if "recorded" in metafunc.fixturenames:
-            recordings = [Recorded(self.adapter, folder) for folder in self.folders()]
-            metafunc.parametrize("recorded", recordings, ids=repr)
+            metafunc.parametrize("recorded", self.recordings(), ids=repr)
 
     def test_there_are_recordings(self) -> None:
         """Without any, nothing would be checked."""
-        _expect_none([] if self.folders() else [f"no recordings of {self.adapter.agent} in {self.fixtures}"])
+        _expect_none([] if self.recordings() else [f"no recordings of {self.adapter.agent} in {self.fixtures}"])
 
     def test_emits_what_it_claims(self) -> None:
         """`AgentCapabilities.emits`, both ways."""
-        recordings = [Recorded(self.adapter, folder) for folder in self.folders()]
-        _expect_none(check_claimed_events(self.adapter, recordings))
+        _expect_none(check_claimed_events(self.adapter, self.recordings()))
 
     def test_is_understood(self, recorded: Recorded) -> None:
         """See `check_is_understood`."""

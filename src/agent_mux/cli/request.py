@@ -1,0 +1,117 @@
+"""From words and flags to `RunOptions`, and to how the run is shown."""
+
+import os
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from agent_mux.cli import inputs
+from agent_mux.cli.inputs import bad_input
+from agent_mux.cli.paper import Screen
+from agent_mux.cli.run_flags import RunFlags
+from agent_mux.cli.terminal import is_terminal, palette_for, width_of
+from agent_mux.cli.views import HumanView, JsonView, QuietView, View
+from agent_mux.options import RunOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What this process is connected to."""
+
+    asks: bool
+    """A person sits at standard input and standard error."""
+    in_pipeline: bool
+    """Standard input and standard output are both pipes: JSONL is implied."""
+
+
+def look_around() -> Surroundings:
+    """Look at the standard streams."""
+    return Surroundings(
+        asks=is_terminal(sys.stdin) and is_terminal(sys.stderr),
+        in_pipeline=_is_pipe(sys.stdin) and _is_pipe(sys.stdout),
+    )
+
+
+def wants_json(flags: RunFlags, around: Surroundings) -> bool:
+    """As JSONL: asked for, or implied by two pipes where nothing else is asked for."""
+    if flags.json and flags.quiet:
+        raise bad_input("--json and --quiet exclude each other")
+    return flags.json if flags.json is not None else around.in_pipeline and not flags.quiet
+
+
+def view_for(flags: RunFlags, *, as_json: bool) -> View:
+    """How the run is shown."""
+    if as_json:
+        return JsonView(compact=flags.compact)
+    screen = screen_for(no_color=flags.no_color, verbose=flags.debug)
+    return QuietView(screen) if flags.quiet else HumanView(screen)
+
+
+def screen_for(*, no_color: bool, verbose: bool = False) -> Screen:
+    """What the two streams are."""
+    out, err = is_terminal(sys.stdout), is_terminal(sys.stderr)
+    return Screen(palette_for(sys.stderr, no_color=no_color), width_of(sys.stderr), out, out and err, verbose)
+
+
+def options_for(words: list[str], flags: RunFlags) -> RunOptions:
+    """The options of the run. Reads the prompt from standard input if nothing else gives one."""
+    agent, prompt = _agent_and_prompt(words, flags)
+    if flags.yolo and flags.deny:
+        raise bad_input("--yolo and --deny exclude each other")
+    if flags.journal is not None and flags.no_journal:
+        raise bad_input("--journal and --no-journal exclude each other")
+    schema = flags.output_schema
+    given: dict[str, Any] = {
+        "system_prompt": flags.system,
+        "system_prompt_mode": flags.system_mode,
+        "attachments": inputs.attachments(flags.attach or ()),
+        "model": flags.model,
+        "thinking_effort": flags.thinking_effort,
+        "thinking_budget_tokens": flags.thinking_budget,
+        "temperature": flags.temperature,
+        "top_p": flags.top_p,
+        "top_k": flags.top_k,
+        "max_tokens": flags.max_tokens,
+        "session_id": flags.session,
+        "fork_session_id": flags.fork,
+        "no_session": flags.no_session,
+        "stream": flags.stream,
+        "output_schema": None if schema is None else inputs.read_json_object(schema, "a JSON Schema"),
+        "cwd": None if flags.cwd is None else Path(os.path.abspath(flags.cwd)),  # noqa: PTH100  # resolves `..` only
+        "env": inputs.environment(flags.env or ()),
+        "timeout": flags.timeout,
+        "inactivity_timeout": flags.inactivity_timeout,
+        "grace_period": flags.grace_period,
+        "max_turns": flags.max_turns,
+        "approval_mode": "yolo" if flags.yolo else "deny" if flags.deny else "prompt",
+        "mcp_servers": inputs.mcp_servers(flags.mcp_server or ()),
+        "run_id": flags.run_id,
+        "tags": tuple(flags.tag or ()),
+        "project_id": flags.project_id,
+        "include_subagent_events": flags.include_subagent_events,
+        "debug": flags.debug,
+        "journal": False if flags.no_journal else flags.journal,
+    }
+    said = {name: value for name, value in given.items() if value is not None}
+    return RunOptions(agent=agent, prompt=prompt, **said)
+
+
+def _agent_and_prompt(words: list[str], flags: RunFlags) -> tuple[str, str | list[str]]:
+    agent, *rest = words if flags.agent is None else [flags.agent, *words]
+    if len(rest) > 1:
+        raise bad_input(f"one prompt is expected, got {len(rest)} words; quote it")
+    if rest and flags.prompt:
+        raise bad_input("give the prompt as an argument or with --prompt, not both")
+    if flags.prompt:
+        return agent, flags.prompt
+    return agent, rest[0] if rest and rest != [inputs.STDIN] else inputs.pipe_prompt()
+
+
+def _is_pipe(stream: TextIO) -> bool:
+    try:
+        mode = os.fstat(stream.fileno()).st_mode
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

@@ -1,0 +1,175 @@
+"""Permissions and questions, asked and answered by the agents' own protocols."""
+
+from typing import Any
+
+import pytest
+from tests.e2e.dialects import Ask, Mcp, Say, Shell, Write
+from tests.e2e.harness import Finished, Live, finish
+
+from agent_mux import AgentMuxError, Approve, Choice, Deny, PendingInteraction, RunHandle, Text
+
+pytestmark = pytest.mark.anyio
+ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+DECISIONS = ("approval_request", "approval_granted", "approval_denied")
+
+
+async def pending(run: RunHandle) -> PendingInteraction:
+    """What the agent waits for, as soon as it does."""
+    async for event in run:
+        if event.type in {"approval_request", "input_required"}:
+            (waiting,) = run.interaction.pending
+            assert waiting.id == event.interaction_id
+            return waiting
+    raise AssertionError("the agent asked nothing")
+
+
+def order(done: Finished, *types: str) -> list[str]:
+    return done.types(*DECISIONS, *types)
+
+
+@ON_BOTH_LOOPS
+async def test_approve(live: Live) -> None:
+    live.script(live.answer(Shell("touch made; echo yes", asks=True)), live.answer(Say("Made it.")))
+    async with live.running(approval_mode="prompt") as run:
+        waiting = await pending(run)
+        assert waiting.type == "approval"
+        assert "touch made" in waiting.detail.detail
+        assert not live.file("made").exists()
+        await run.interaction.respond(waiting.id, Approve())
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert live.file("made").exists()
+    assert order(done, "shell_exit", "tool_result", "tool_error") == [
+        "approval_request", "approval_granted", "shell_exit", "tool_result",
+    ]  # fmt: skip
+    assert done.one("approval_granted").interaction_id == done.one("approval_request").interaction_id
+    assert done.one("approval_request").risk_level in {"medium", "high"}
+    assert live.model.heard("yes")
+    assert done.result.text == "Made it."
+    live.used(done, calls=2)
+
+
+@ON_BOTH_LOOPS
+async def test_deny(live: Live) -> None:
+    live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
+    async with live.running(approval_mode="prompt") as run:
+        await pending(run)
+        await run.deny("not in my house")
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert not live.file("made").exists()
+    assert order(done, "tool_result", "tool_error") == ["approval_request", "approval_denied", "tool_error"]
+    assert done.one("approval_denied").reason == "not in my house"
+    assert "call" in str(live.model.requests[-1].body["messages" if live.agent == "claude" else "input"])
+    assert len(live.model.requests) == 2  # the refusal went back to the model, which went on
+    assert done.result.text == "As you like."
+
+
+async def test_deny_reason_reaches_the_model(live: Live) -> None:
+    live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
+    async with live.running(approval_mode="prompt") as run:
+        await pending(run)
+        await run.deny("not in my house")
+    await finish(run)
+    assert live.model.heard("not in my house")
+
+
+async def test_approve_file_change(live: Live) -> None:
+    outside = live.workspace.parent / "outside.txt"
+    live.script(live.answer(Write(str(outside), "new\n")), live.answer(Say("Made it.")))
+    async with live.running(approval_mode="prompt") as run:
+        waiting = await pending(run)
+        assert "outside.txt" in waiting.detail.detail
+        await run.approve()
+    done = await finish(run)
+    assert outside.read_text() == "new\n"
+    assert order(done, "file_create") == ["approval_request", "approval_granted", "file_create"]
+
+
+async def test_approve_always(live: Live) -> None:
+    same = live.answer(Shell("touch made", asks=True))
+    live.script(same, same, live.answer(Say("Twice.")))
+    async with live.running(approval_mode="prompt") as run:
+        await pending(run)
+        await run.approve(always=True)
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert len(done.all("approval_request")) == 1  # the second time it does not ask
+    assert len(done.all("tool_result")) == 2
+
+
+async def test_approve_parallel(live: Live) -> None:
+    live.script(
+        live.answer(Shell("touch first", asks=True), Shell("touch second", asks=True)), live.answer(Say("Done.")),
+    )  # fmt: skip
+    asked: list[str] = []
+
+    def decide(waiting: PendingInteraction) -> Approve | Deny:
+        asked.append(waiting.description)
+        return Approve() if "first" in waiting.detail.detail else Deny("one is enough")
+
+    done = await live.run(approval_mode="prompt", on_approval_request=decide)
+    assert len(asked) == 2
+    assert live.file("first").exists()
+    assert not live.file("second").exists()
+    assert sorted(done.types("tool_result", "tool_error")) == ["tool_error", "tool_result"]
+
+
+async def test_mode_deny(live: Live) -> None:
+    called: list[Any] = []
+    live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
+    done = await live.run(approval_mode="deny", on_approval_request=called.append)
+    assert done.result.exit_reason == "completed"
+    assert not live.file("made").exists()
+    assert called == []
+    assert order(done, "tool_result", "tool_error") == ["approval_denied", "tool_error"]
+
+
+async def test_mode_yolo_asks_nothing(live: Live) -> None:
+    live.script(live.answer(Shell("touch made")), live.answer(Say("Made it.")))
+    done = await live.run(approval_mode="yolo")
+    assert live.file("made").exists()
+    assert order(done) == []
+
+
+async def test_approve_mcp_tool(live: Live) -> None:
+    live.script(live.answer(Mcp("echo", {"text": "ping"})), live.answer(Say("Done.")))
+    async with live.running(approval_mode="prompt", mcp_servers=[live.mcp_server]) as run:
+        waiting = await pending(run)
+        assert waiting.detail.tool_name is not None
+        assert "echo" in waiting.description
+        await run.approve()
+    done = await finish(run)
+    assert order(done, "mcp_tool_result", "mcp_tool_error")[-1] == "mcp_tool_result"
+    assert live.model.heard("echo: ping")
+
+
+async def test_question_answered(live: Live) -> None:
+    live.script(live.answer(Ask("Which one?", ("Red", "Blue"))), live.answer(Say("Blue it is.")))
+    async with live.running(approval_mode="prompt") as run:
+        waiting = await pending(run)
+        assert waiting.type == "input"
+        assert waiting.detail.question == "Which one?"
+        assert waiting.detail.options[:2] == ("Red", "Blue")
+        await run.interaction.respond(waiting.id, Choice(1))
+        with pytest.raises(AgentMuxError, match="INTERACTION_NOT_FOUND|answered already"):
+            await run.interaction.respond(waiting.id, Choice(1))
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert done.one("input_required").question == "Which one?"
+    assert live.model.heard("Blue")
+    assert _last_result(live).count("Blue") >= 1
+    assert done.result.text == "Blue it is."
+
+
+async def test_question_answered_freely(live: Live) -> None:
+    live.script(live.answer(Ask("Which one?", ("Red", "Blue"))), live.answer(Say("Green it is.")))
+    done = await live.run(approval_mode="prompt", on_input_required=lambda _: Text("Green, if you please"))
+    assert done.result.exit_reason == "completed"
+    assert "Green, if you please" in _last_result(live)
+
+
+def _last_result(live: Live) -> str:
+    """The last thing the model was told."""
+    body = live.model.requests[-1].body
+    return str((body.get("messages") or body.get("input"))[-1])

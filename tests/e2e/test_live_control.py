@@ -1,0 +1,95 @@
+"""Ending what would not end by itself: nothing is left, whatever the agent was doing."""
+
+import anyio
+import pytest
+from tests.e2e.dialects import Say, Shell
+from tests.e2e.harness import BOUND, Live, finish, nothing_left, seen
+
+from agent_mux import AgentMux
+from agent_mux.process.marker import processes_of
+
+pytestmark = pytest.mark.anyio
+ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+WAYS = {"one_shot": {}, "two_way": {"on_approval_request": lambda _: None}}
+BOTH_WAYS = pytest.mark.parametrize("way", WAYS)
+BUSY = "touch started; sleep 300"
+
+
+@BOTH_WAYS
+@ON_BOTH_LOOPS
+async def test_abort_in_a_tool(live: Live, way: str) -> None:
+    live.script(live.answer(Say("Working."), Shell(BUSY)))
+    async with live.running(**WAYS[way]) as run:
+        await live.appears("started")
+        assert len(processes_of(run.run_id)) > 1  # the agent and its shell
+        await run.abort()
+        nothing_left(run.run_id)
+    done = await finish(run)
+    assert done.result.exit_reason == "aborted"
+    assert done.types("tool_result", "tool_error", "turn_end", "aborted", "session_end") == [
+        "tool_error", "turn_end", "aborted", "session_end",
+    ]  # fmt: skip
+    assert done.result.messages == ["Working."]
+
+
+async def test_abort_with_an_approval_pending(live: Live) -> None:
+    live.script(live.answer(Shell("touch made", asks=True)))
+    async with live.running(approval_mode="prompt") as run:
+        await seen(run, "approval_request")
+        await run.abort()
+    done = await finish(run)
+    assert done.result.exit_reason == "aborted"
+    assert done.types("approval_request", "approval_granted", "approval_denied", "aborted") == [
+        "approval_request", "approval_denied", "aborted",
+    ]  # fmt: skip
+    assert not live.file("made").exists()
+
+
+@BOTH_WAYS
+async def test_interrupt_ends_a_one_prompt_run(live: Live, way: str) -> None:
+    live.script(live.answer(Say("A long text that hangs here."), hang=True))
+    async with live.running(**WAYS[way]) as run:
+        await live.model.asked(1)
+        await run.interrupt()
+    done = await finish(run)
+    assert done.result.exit_reason == "interrupted"
+    assert done.types("turn_end", "interrupted", "session_end") == ["turn_end", "interrupted", "session_end"]
+
+
+@BOTH_WAYS
+async def test_timeout(live: Live, way: str) -> None:
+    live.script(live.answer(Say("A long text that hangs here."), hang=True))
+    done = await live.run(timeout=3.0, **WAYS[way])
+    assert done.result.exit_reason == "timeout"
+    assert done.one("timeout").kind == "run"
+    assert 3000 <= done.result.duration_ms < 10_000
+
+
+async def test_inactivity_timeout(live: Live) -> None:
+    live.script(live.answer(Shell(BUSY)))
+    done = await live.run(inactivity_timeout=2.0)
+    assert done.result.exit_reason == "inactivity"
+    assert done.one("timeout").kind == "inactivity"
+
+
+async def test_leaving_the_client_ends_the_run(live: Live) -> None:
+    live.script(live.answer(Shell(BUSY)))
+    with anyio.fail_after(BOUND):
+        async with AgentMux(config_directory=live.config_directory) as mux:
+            run = mux.run(live.options())
+            await live.appears("started")
+        nothing_left(run.run_id)
+    assert (await finish(run)).result.exit_reason == "aborted"
+
+
+async def test_pause_and_resume(live: Live) -> None:
+    live.script(live.answer(Shell("touch started; sleep 0.5")), live.answer(Say("Done.")))
+    async with live.running() as run:
+        await live.appears("started")
+        await run.pause()
+        assert run.state == "paused"
+        await run.resume()
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert done.types("paused", "resumed") == ["paused", "resumed"]
+    assert done.result.text == "Done."

@@ -1,0 +1,106 @@
+"""Providers that do not answer, or not to the end: who recovers, recovers; who fails, says why."""
+
+import pytest
+from tests.e2e.dialects import Say, Shell
+from tests.e2e.harness import Finished, Live, finish, seen
+
+pytestmark = pytest.mark.anyio
+WAYS = {"one_shot": {}, "two_way": {"approval_mode": "prompt"}}
+BOTH_WAYS = pytest.mark.parametrize("way", WAYS)
+
+
+def assert_failed(done: Finished, code: str, event: str) -> None:
+    """The run failed for this reason: it is said once, as an error and never as a message."""
+    assert done.result.exit_reason == "failed"
+    assert done.result.error is not None
+    assert done.result.error.code == code
+    assert done.all("message_stop") == []
+    assert done.types("turn_end", event, "session_end") == ["turn_end", event, "session_end"]
+
+
+@BOTH_WAYS
+async def test_unauthorized(live: Live, way: str) -> None:
+    live.script(live.refusal("unauthorized", repeat=True))
+    done = await live.run(**WAYS[way])
+    assert_failed(done, "AUTH_ERROR", "auth_error")
+    assert done.one("auth_error").guidance
+
+
+@BOTH_WAYS
+async def test_rate_limited_then_recovers(live: Live, way: str) -> None:
+    live.script(live.refusal("rate_limited"), live.answer(Say("Recovered.")))
+    done = await live.run(**WAYS[way])
+    assert done.result.exit_reason == "completed"
+    assert done.result.text == "Recovered."
+    assert done.one("retry").attempt == 1
+    assert done.types("retry", "message_start") == ["retry", "message_start"]
+    assert len(live.model.requests) == 2
+    live.used(done, calls=1)
+
+
+async def test_rate_limited_for_good(live: Live) -> None:
+    live.script(live.refusal("rate_limited", repeat=True))
+    done = await live.run()
+    assert_failed(done, "RATE_LIMITED", "rate_limit_error")
+
+
+@BOTH_WAYS
+async def test_server_error_for_good(live: Live, way: str) -> None:
+    live.script(live.refusal("server_error", repeat=True))
+    done = await live.run(**WAYS[way])
+    assert_failed(done, "AGENT_CRASH", "error")
+    assert not done.one("error").recoverable
+    assert done.all("retry") != []
+
+
+async def test_server_error_after_a_tool(live: Live) -> None:
+    live.script(live.answer(Say("Working."), Shell("touch made")), live.refusal("server_error", repeat=True))
+    done = await live.run()
+    assert done.result.exit_reason == "failed"
+    assert live.file("made").exists()
+    assert done.result.messages == ["Working."]
+    assert done.result.error is not None
+    assert done.result.error.code == "AGENT_CRASH"
+
+
+@BOTH_WAYS
+async def test_dropped_stream_then_recovers(live: Live, way: str) -> None:
+    live.script(live.answer(Say("partial text that will be cut"), drop=True), live.answer(Say("Whole now.")))
+    done = await live.run(**WAYS[way])
+    assert done.result.exit_reason == "completed"
+    assert done.result.messages[-1] == "Whole now."
+    texts = [event.text for event in done.all("message_stop")]
+    assert "partial text that will be cut" not in texts  # it was never said to its end
+    assert len(live.model.requests) == 2
+
+
+@BOTH_WAYS
+async def test_context_exceeded(live: Live, way: str) -> None:
+    live.script(live.refusal("context_exceeded", repeat=True))
+    done = await live.run(**WAYS[way])
+    assert_failed(done, "CONTEXT_EXCEEDED", "context_exceeded")
+
+
+@BOTH_WAYS
+async def test_max_turns(live: Live, way: str) -> None:
+    live.script(live.answer(Shell("touch one")), live.answer(Shell("touch two")), live.answer(Say("Never said.")))
+    done = await live.run(max_turns=1, **{**WAYS[way], "approval_mode": "yolo"})
+    assert done.result.exit_reason == "turn_limit"
+    assert done.one("turn_limit").max_turns == 1
+    assert done.types("turn_end", "turn_limit", "session_end") == ["turn_end", "turn_limit", "session_end"]
+    assert not live.file("two").exists()
+    assert len(live.model.requests) == 1
+
+
+async def test_a_failed_turn_is_not_the_end(live: Live) -> None:
+    live.script(live.refusal("bad_request"), live.answer(Say("Fine now.")))
+    async with live.running(interactive=True) as run:
+        await run.continue_("again")
+        await seen(run, "turn_end", 2)
+        await run.close()
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert done.result.messages == ["Fine now."]
+    failed = done.one("error")
+    assert failed.recoverable
+    assert done.types("turn_start", "turn_end", "error") == ["turn_start", "turn_end", "error", "turn_start", "turn_end"]

@@ -1,0 +1,154 @@
+"""Several prompts in one session: in one run, or in runs that follow each other."""
+
+import pytest
+from tests.e2e.dialects import Say, Shell
+from tests.e2e.harness import Live, finish, seen
+
+from agent_mux import AgentMuxError
+
+pytestmark = pytest.mark.anyio
+ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+TWO_WAY = {"approval_mode": "prompt"}
+TALK = {"interactive": True, "approval_mode": "prompt"}
+
+
+@ON_BOTH_LOOPS
+async def test_multi_turn(live: Live) -> None:
+    live.script(live.answer(Say("First answer.")), live.answer(Say("Second answer.")))
+    async with live.running("first question", **TALK) as run:
+        await run.continue_("second question")
+        await seen(run, "turn_end", 2)
+        await run.close()
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert done.result.messages == ["First answer.", "Second answer."]
+    assert done.result.text == "Second answer."
+    assert [(event.type, event.turn_index) for event in done.events if event.type in {"turn_start", "turn_end"}] == [
+        ("turn_start", 0), ("turn_end", 0), ("turn_start", 1), ("turn_end", 1),
+    ]  # fmt: skip
+    assert len(done.all("session_start")) == 1
+    for said in ("first question", "First answer.", "second question"):
+        assert live.model.heard(said)
+    live.used(done, calls=2)
+
+
+async def test_interactive_without_prompt(live: Live) -> None:
+    live.script(live.answer(Say("Here I am.")))
+    async with live.running("", **TALK) as run:
+        await run.send("are you there?")
+        await seen(run, "turn_end")
+        await run.close()
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert done.result.text == "Here I am."
+    assert live.model.heard("are you there?")
+
+
+@ON_BOTH_LOOPS
+async def test_interrupt_then_continue(live: Live) -> None:
+    live.script(live.answer(Say("A long text that hangs here."), hang=True), live.answer(Say("Continued.")))
+    async with live.running("begin", **TALK) as run:
+        await seen(run, "text_delta")
+        await run.interrupt()
+        await seen(run, "turn_end")
+        await run.send("go on")
+        await seen(run, "turn_end", 2)
+        await run.close()
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert done.result.text == "Continued."
+    assert done.all("interrupted") == []  # that would be the end of the run
+    stopped = done.one("error")
+    assert (stopped.code, stopped.recoverable) == ("ABORTED", True)
+    assert live.model.heard("go on")
+
+
+async def test_interrupt_tool(live: Live) -> None:
+    live.script(live.answer(Shell("touch started; sleep 300")), live.answer(Say("Continued.")))
+    async with live.running("begin", interactive=True) as run:
+        await live.appears("started")
+        await run.interrupt()
+        await seen(run, "turn_end")
+        await run.send("go on")
+        await seen(run, "turn_end", 2)
+        await run.close()
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert done.types("tool_result", "tool_error") == ["tool_error"]
+    assert done.result.text == "Continued."
+
+
+@ON_BOTH_LOOPS
+async def test_resume(live: Live) -> None:
+    live.script(live.answer(Say("I shall remember 7.")), live.answer(Say("It was 7.")))
+    first = await live.run("remember 7")
+    second = await live.run("which number?", session_id=first.result.session_id)
+    assert second.result.exit_reason == "completed"
+    assert second.result.session_id == first.result.session_id
+    assert second.one("session_start").resumed
+    assert second.types("session_start", "session_resume", "turn_start")[:3] == [
+        "session_start", "session_resume", "turn_start",
+    ]  # fmt: skip
+    assert second.result.messages == ["It was 7."]  # what was said before is not said again
+    assert live.model.heard("remember 7")
+    assert live.model.heard("I shall remember 7.")
+    live.used(first, calls=1)
+
+
+async def test_resume_costs_only_itself(live: Live) -> None:
+    live.script(live.answer(Say("One.")), live.answer(Say("Two.")))
+    first = await live.run(**TWO_WAY)
+    second = await live.run(session_id=first.result.session_id, **TWO_WAY)
+    live.used(second, calls=1)
+    assert first.result.cost is not None
+    assert second.result.cost is not None
+    assert second.result.cost.total_usd == pytest.approx(first.result.cost.total_usd)
+
+
+async def test_resume_with_tools(live: Live) -> None:
+    live.script(live.answer(Say("Hello.")), live.answer(Shell("touch made")), live.answer(Say("Made it.")))
+    first = await live.run()
+    second = await live.run(session_id=first.result.session_id)
+    assert second.result.exit_reason == "completed"
+    assert live.file("made").exists()  # a resumed session may do what a new one may
+
+
+@ON_BOTH_LOOPS
+async def test_fork(live: Live) -> None:
+    live.script(live.answer(Say("I shall remember 7.")), live.answer(Say("It was 7.")), live.answer(Say("Still 7.")))
+    first = await live.run("remember 7")
+    fork = await live.run("which number?", fork_session_id=first.result.session_id)
+    assert fork.result.exit_reason == "completed"
+    assert fork.result.session_id != first.result.session_id
+    assert fork.one("session_start").forked_from == first.result.session_id
+    assert fork.one("session_fork").forked_from == first.result.session_id
+    assert live.model.heard("I shall remember 7.")
+    again = await live.run("and now?", session_id=first.result.session_id)
+    assert again.result.session_id == first.result.session_id
+    assert not live.model.heard("which number?")  # the source does not know of its fork
+
+
+async def test_resume_missing(live: Live) -> None:
+    live.script(live.answer(Say("Never said.")))
+    done = await live.run(session_id="00000000-0000-4000-8000-000000000000")
+    assert done.result.exit_reason == "failed"
+    assert done.result.error is not None
+    assert done.result.error.code == "SESSION_NOT_FOUND"
+    assert live.model.requests == []
+
+
+async def test_no_session(live: Live) -> None:
+    live.script(live.answer(Say("Forget me.")))
+    done = await live.run("a secret question", no_session=True)
+    assert done.result.text == "Forget me."
+    kept = [path for path in live.home.rglob("*.jsonl") if "a secret question" in path.read_text("utf-8", "replace")]
+    assert kept == []
+
+
+async def test_send_to_a_one_shot(live: Live) -> None:
+    live.script(live.answer(Say("Once."), pre_delay=0.5))
+    async with live.running() as run:
+        with pytest.raises(AgentMuxError) as refused:
+            await run.send("and more")
+        assert refused.value.code == "STDIN_NOT_AVAILABLE"
+    assert (await finish(run)).result.text == "Once."
