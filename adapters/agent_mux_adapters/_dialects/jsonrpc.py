@@ -70,8 +70,9 @@ class JsonRpcClient:
         return self._waiting.pop(key_of(request_id), None)
 
     def _line(self, message: dict[str, Any]) -> bytes:
-        # The standard library, because it writes anything that was read: integers of any size, lone surrogates.
-        return json.dumps({**self._head, **message}, separators=(",", ":")).encode() + b"\n"
+        # The standard library writes integers of any size; a lone surrogate, which no parser takes, becomes "?".
+        text = json.dumps({**self._head, **message}, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace") + b"\n"
 
 
 def key_of(request_id: Any) -> str:

@@ -7,6 +7,7 @@ from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeP
 from agent_mux.facts import Capability
 from agent_mux_adapters.claude.argv import build_context, build_spawn_args
 from agent_mux_adapters.claude.codec import ONE_SHOT, TWO_WAY, ClaudeCodec
+from agent_mux_adapters.claude.wire import text
 
 CAPABILITIES = AgentCapabilities(
     agent="claude",
@@ -54,7 +55,7 @@ CONTROL_LINES = frozenset({"control_request", "control_response", "control_cance
 
 def is_two_way(line: Mapping[str, Any]) -> bool:
     """A line of the control protocol."""
-    return line.get("type") in CONTROL_LINES and bool({"request", "response", "request_id"} & line.keys())
+    return text(line.get("type")) in CONTROL_LINES and bool({"request", "response", "request_id"} & line.keys())
 
 
 def is_one_shot(line: Mapping[str, Any]) -> bool:

@@ -74,7 +74,7 @@ class Reader:
     def _session(self, line: Mapping[str, Any]) -> Facts:
         session_id = text(line.get("session_id"))
         # A session that could not be resumed is named in the error, and is none.
-        if self._session_id or not session_id or line.get("subtype") in {"init", "error_during_execution"}:
+        if self._session_id or not session_id or text(line.get("subtype")) in {"init", "error_during_execution"}:
             return ()
         return self._session_known(session_id, None)
 

@@ -32,7 +32,7 @@ def _missing_servers(line: Mapping[str, Any]) -> list[facts.Fact]:
     return [
         facts.Note(f"the MCP server {text(row.get('name'))} is not there: {text(row.get('status'))}", "warn")
         for row in rows(line.get("mcp_servers"))
-        if row.get("status") in {"failed", "needs-auth"}
+        if text(row.get("status")) in {"failed", "needs-auth"}
     ]
 
 
@@ -64,7 +64,7 @@ def _warning(line: Mapping[str, Any]) -> Facts:
 
 
 def _notice(line: Mapping[str, Any]) -> Facts:
-    return (facts.Note(_words(line), "warn" if line.get("level") in {"warning", "error"} else "info"),)
+    return (facts.Note(_words(line), "warn" if text(line.get("level")) in {"warning", "error"} else "info"),)
 
 
 def _local_output(line: Mapping[str, Any]) -> Facts:

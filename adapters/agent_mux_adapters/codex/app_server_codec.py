@@ -13,7 +13,7 @@ from agent_mux_adapters.codex.conversation import Conversation
 from agent_mux_adapters.codex.events import Events
 from agent_mux_adapters.codex.requests import DECIDABLE, Requests
 from agent_mux_adapters.codex.threads import Threads
-from agent_mux_adapters.codex.wire import DELTA_STARTS, InThread, ThreadAnswer, decode_delta, read
+from agent_mux_adapters.codex.wire import DELTA_STARTS, InThread, ThreadAnswer, as_text, decode_delta, read
 
 _OPENING = frozenset({"thread/start", "thread/resume", "thread/fork"})
 _NOT_OFFERED = {
@@ -133,12 +133,13 @@ class AppServerCodec:
             return self._opened(Asked(""), result)
         return (Ignored("response", "an answer whose request was not seen"),)
 
-    def _opened(self, asked: Asked, result: Any) -> tuple[Step, ...] | None:
+    def _opened(self, asked: Asked, result: Any) -> tuple[Step, ...]:
         answer = read(ThreadAnswer, result)
         if answer is None:
-            return None
+            told = Unknown(f"response:{asked.method}", as_text(result))
+            return told, *self._conversation.refused(asked, RpcError(0, "codex opened no thread"))
         thread, forked_from = answer.thread, answer.thread.forked_from_id
-        self._threads.get(thread.id)
+        self._threads.open(thread.id, answer.cwd)
         by_shape = not asked.method and forked_from is None and bool(thread.turns)
         known = SessionKnown(
             thread.id,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent_mux.adapter import CodecContext, Step
-from agent_mux.facts import AgentdocRead, Fact, Ignored, SessionKnown
+from agent_mux.facts import AgentdocRead, Fact, Ignored, SessionKnown, Unknown
 from agent_mux_adapters.codex.calls import Call
 from agent_mux_adapters.codex.conversation import Conversation
 from agent_mux_adapters.codex.delegation import UNNAMED, Activity, CollabCall
@@ -25,6 +25,7 @@ from agent_mux_adapters.codex.wire import (
     TokenUsageParams,
     Turn,
     TurnParams,
+    as_text,
     read,
 )
 
@@ -123,7 +124,7 @@ class Events:
         spent = (each.spent for each in self._threads.all())
         closing = closing_of(thread, turn, spent, self._schema)
         if closing is None:
-            return None
+            closing = (Unknown("turn/completed", as_text(params)),)
         return *facts, *closing, *self._conversation.turn_over(turn.id)
 
     def _reported(self, thread: Thread, turn: Turn) -> tuple[Fact, ...]:

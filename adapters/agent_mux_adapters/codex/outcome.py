@@ -10,7 +10,7 @@ from agent_mux.facts import Fact, Note, RunCost, TurnDone, TurnFailed, TurnStopp
 from agent_mux_adapters.codex.failures import failure_of
 from agent_mux_adapters.codex.meter import cost_of, sum_of
 from agent_mux_adapters.codex.thread import Thread
-from agent_mux_adapters.codex.wire import Tokens, Turn
+from agent_mux_adapters.codex.wire import Tokens, Turn, TurnError, read
 
 _NOTHING = Tokens()
 
@@ -38,10 +38,10 @@ def cost_of_turn(thread: Thread) -> CostRecord | None:
 
 def failure_inside(thread: Thread, turn: Turn) -> str | None:
     """Why a sub-agent's turn gave no result; None when it did."""
-    error, thread.error = turn.error or thread.error, None
+    error = _error_of(thread, turn)
     if turn.status == "completed":
         return None
-    return error.message if error is not None else turn.status
+    return error.message if error is not None else f"the turn ended as {turn.status}"
 
 
 def parsed_answer(text: str, schema: dict[str, Any] | None) -> Any:
@@ -56,7 +56,7 @@ def parsed_answer(text: str, schema: dict[str, Any] | None) -> Any:
 
 def _outcome_of(thread: Thread, turn: Turn, schema: dict[str, Any] | None) -> tuple[Fact, ...] | None:
     cost = cost_of_turn(thread)
-    error, thread.error = turn.error or thread.error, None
+    error = _error_of(thread, turn)
     match turn.status:
         case "completed":
             return (TurnDone(cost, parsed_answer(thread.answer, schema)),)
@@ -69,3 +69,8 @@ def _outcome_of(thread: Thread, turn: Turn, schema: dict[str, Any] | None) -> tu
             used, size = thread.context_used, thread.context_size
             return (TurnFailed(failure_of(message, info, used_tokens=used, max_tokens=size), cost),)
     return None
+
+
+def _error_of(thread: Thread, turn: Turn) -> TurnError | None:
+    error, thread.error = thread.error, None
+    return read(TurnError, turn.error) or error

@@ -41,6 +41,12 @@ class Threads:
                 self.main = thread
         return thread
 
+    def open(self, thread_id: str, cwd: str | None) -> None:
+        """The main thread was opened, in this folder. A transcript's reader does not know it before."""
+        self._cwd = self._cwd or cwd or ""
+        thread = self.get(thread_id)
+        thread.cwd = thread.cwd or self._cwd
+
     def all(self) -> Iterable[Thread]:
         """Every thread that was seen."""
         return self._known.values()

@@ -7,7 +7,7 @@ DELETE = "\x7f"
 
 
 def toml_string(text: str) -> str:
-    """A TOML basic string. Lone surrogates, which TOML has no word for, become U+FFFD."""
+    """A TOML basic string. A lone surrogate, which TOML has no word for, becomes "?"."""
     return '"' + "".join(map(_escaped, text.encode("utf-8", "replace").decode())) + '"'
 
 

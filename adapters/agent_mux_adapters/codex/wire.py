@@ -84,8 +84,9 @@ class Turn(_Camel, frozen=True):
     """A turn as `turn/started` and `turn/completed` tell it."""
 
     id: str
-    status: str = ""
-    error: TurnError | None = None
+    status: Any = None
+    error: Any = None
+    """A `TurnError`. Whatever is wrong with it, the turn is over."""
 
 
 class TurnParams(_Camel, frozen=True):
@@ -163,6 +164,7 @@ class ThreadAnswer(_Camel, frozen=True):
 
     thread: ThreadInfo
     model: str | None = None
+    cwd: str | None = None
     instruction_sources: list[str] = []
 
 

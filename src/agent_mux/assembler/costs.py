@@ -48,7 +48,7 @@ class CostTally:
         self._turns: CostRecord | None = None
         self._usage: CostRecord | None = None
 
-    def of_run(self, cost: CostRecord) -> None:
+    def of_run(self, cost: CostRecord | None) -> None:
         """The agent's cumulative figure."""
         self._run = cost
 

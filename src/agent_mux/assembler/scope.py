@@ -15,10 +15,13 @@ class Scope:
 
     __slots__ = ("_handlers", "prose", "tools")
 
-    def __init__(self, emitter: Emitter, context: StreamContext, subagent: str | None = None) -> None:
+    def __init__(
+        self, emitter: Emitter, context: StreamContext, used_ids: set[str], subagent: str | None = None
+    ) -> None:
         self.prose = Prose(emitter, buffered=context.buffered, subagent=subagent)
         self.tools = Tools(
             emitter,
+            used_ids,
             cwd=context.cwd,
             buffered=context.buffered,
             permission_pending=context.permission_pending,

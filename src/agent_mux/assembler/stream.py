@@ -9,6 +9,7 @@ from agent_mux import facts
 from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.costs import CostTally
 from agent_mux.assembler.emitter import Emitter
+from agent_mux.assembler.figures import possible, possible_cost, possible_or_none, possible_usage
 from agent_mux.assembler.interactions import Interactions, OpenInteraction
 from agent_mux.assembler.scope import Scope
 from agent_mux.assembler.subagents import Subagents
@@ -38,8 +39,9 @@ class StreamAssembler:
     def __init__(self, context: StreamContext) -> None:
         self._context = context
         self._emitter = Emitter(context.run_id, context.agent)
-        self._main = Scope(self._emitter, context)
-        self._subagents = Subagents(self._emitter, context)
+        used_ids: set[str] = set()
+        self._main = Scope(self._emitter, context, used_ids)
+        self._subagents = Subagents(self._emitter, context, used_ids)
         self._interactions = Interactions(
             self._emitter, show_approvals=context.show_approvals, show_requests=context.show_requests
         )
@@ -53,6 +55,7 @@ class StreamAssembler:
         self._unsaid: facts.Failure | None = None
         self._fallbacks: set[str] = set()
         self._structured: Any = None
+        self._paused = False
         self._ended = False
         self._handlers = self._make_handlers()
 
@@ -119,11 +122,15 @@ class StreamAssembler:
 
     def pause(self) -> None:
         """The run was stopped and can go on."""
-        self._control(lifecycle.PausedEvent)
+        if not self._paused:
+            self._control(lifecycle.PausedEvent)
+            self._paused = True
 
     def resume(self) -> None:
         """The run goes on."""
-        self._control(lifecycle.ResumedEvent)
+        if self._paused:
+            self._control(lifecycle.ResumedEvent)
+            self._paused = False
 
     def end(self, ending: Ending) -> Verdict:
         """The run is over: close what is open, emit the terminal event and `session_end`. Only logs may follow."""
@@ -156,8 +163,6 @@ class StreamAssembler:
             facts.SkillInvoked: (skill.SkillInvokedEvent,),
             facts.ImageProduced: (multimodal.ImageOutputEvent,),
             facts.ImageTaken: (multimodal.ImageInputAckEvent,),
-            facts.RateLimited: (limits.RateLimitedEvent,),
-            facts.ContextCompacted: (limits.ContextCompactedEvent,),
         }
         handlers: dict[type, Callable[[Any], None]] = {
             **dict.fromkeys(content, self._content),
@@ -183,6 +188,8 @@ class StreamAssembler:
             facts.ApprovalAsked: self._approval,
             facts.InputAsked: self._question,
             facts.RequestSettled: self._settled,
+            facts.RateLimited: self._rate_limited,
+            facts.ContextCompacted: self._context_compacted,
             facts.ContextFilling: self._context_filling,
             facts.Retrying: self._retrying,
             facts.Trouble: self._trouble,
@@ -262,7 +269,7 @@ class StreamAssembler:
             resumed=self._context.resumed or fact.resumed,
             forked_from=self._context.forked_from or fact.forked_from,
         )
-        self._prior_turns = max(fact.prior_turns, 0)
+        self._prior_turns = possible(fact.prior_turns)
         self._start_session()
 
     def _checkpoint(self, fact: facts.CheckpointSaved) -> None:
@@ -320,7 +327,7 @@ class StreamAssembler:
     def _close_turn(self, fact: Outcome | None) -> None:
         self._main.close()
         self._interactions.close("the turn ended" if fact is not None else "the run ended")
-        cost_of_turn = fact.cost if fact is not None else None
+        cost_of_turn = possible_cost(fact.cost) if fact is not None else None
         self._costs.of_turn(cost_of_turn)
         if fact is not None and self._subagents.any_open:
             self._turns.hold(cost_of_turn)
@@ -371,14 +378,16 @@ class StreamAssembler:
     def _usage(self, fact: facts.Usage) -> None:
         if not self._ended:
             self._start_session()
-            self._costs.of_call(fact)
-            self._emitter.emit(cost.TokenUsageEvent, *_usage_values(fact))
+            usage = possible_usage(fact)
+            self._costs.of_call(usage)
+            self._emitter.emit(cost.TokenUsageEvent, *_usage_values(usage))
 
     def _run_cost(self, fact: facts.RunCost) -> None:
         if not self._ended:
             self._start_session()
-            self._costs.of_run(fact.cost)
-            self._emitter.emit(cost.CostEvent, fact.cost)
+            cost_so_far = possible_cost(fact.cost)
+            self._costs.of_run(cost_so_far)
+            self._emitter.emit(cost.CostEvent, cost_so_far)
 
     def _approval(self, fact: facts.ApprovalAsked) -> None:
         if not self._ended:
@@ -395,6 +404,16 @@ class StreamAssembler:
         if asked is not None and fact.granted and isinstance(asked.asked, facts.ApprovalAsked) and asked.asked.call_id:
             self._main.tools.permit(asked.asked.call_id)
 
+    def _rate_limited(self, fact: facts.RateLimited) -> None:
+        if not self._ended:
+            self._open_turn()
+            self._emitter.emit(limits.RateLimitedEvent, possible_or_none(fact.retry_after_ms))
+
+    def _context_compacted(self, fact: facts.ContextCompacted) -> None:
+        if not self._ended:
+            self._open_turn()
+            self._emitter.emit(limits.ContextCompactedEvent, fact.summary, possible(fact.tokens_saved))
+
     def _context_filling(self, fact: facts.ContextFilling) -> None:
         if not self._ended and fact.max_tokens > 0 and fact.used_tokens >= 0:
             self._open_turn()
@@ -406,7 +425,7 @@ class StreamAssembler:
             return
         self._open_turn()
         self._main.abandon(f"abandoned: the model call is repeated ({fact.reason})")
-        attempt, most, delay = max(fact.attempt, 1), max(fact.max_attempts, 0), max(fact.delay_ms, 0)
+        attempt, most, delay = max(fact.attempt, 1), possible(fact.max_attempts), possible(fact.delay_ms)
         self._emitter.emit(limits.RetryEvent, attempt, most, fact.reason, delay)
 
     def _trouble(self, fact: facts.Trouble) -> None:
@@ -452,7 +471,7 @@ class StreamAssembler:
                 emit(lifecycle.TimeoutEvent, "inactivity")
             case "turn_limit":
                 hit = self._outcome.max_turns if isinstance(self._outcome, facts.TurnLimitHit) else 0
-                emit(lifecycle.TurnLimitEvent, hit or self._context.max_turns)
+                emit(lifecycle.TurnLimitEvent, possible(hit) or self._context.max_turns)
             case "crashed" | "killed":
                 emit(error.CrashEvent, _crash_code(ending), ending.stderr or ending.message)
             case _ if verdict.failure is not None:
@@ -464,9 +483,9 @@ class StreamAssembler:
             case "AUTH_ERROR":
                 emit(error.AuthErrorEvent, failure.message, failure.guidance or self._context.auth_guidance)
             case "RATE_LIMITED":
-                emit(error.RateLimitErrorEvent, failure.message, failure.retry_after_ms)
+                emit(error.RateLimitErrorEvent, failure.message, possible_or_none(failure.retry_after_ms))
             case "CONTEXT_EXCEEDED":
-                emit(error.ContextExceededEvent, max(failure.used_tokens, 0), max(failure.max_tokens, 0))
+                emit(error.ContextExceededEvent, possible(failure.used_tokens), possible(failure.max_tokens))
             case _:
                 emit(error.ErrorEvent, failure.code, failure.message, False)
 

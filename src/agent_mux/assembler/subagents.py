@@ -3,6 +3,7 @@
 from agent_mux import facts
 from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.emitter import Emitter
+from agent_mux.assembler.figures import possible_cost
 from agent_mux.assembler.scope import Scope
 from agent_mux.events.subagent import SubagentErrorEvent, SubagentResultEvent, SubagentSpawnEvent
 
@@ -12,9 +13,10 @@ NEVER_REPORTED = "no result: the run ended before the sub-agent reported"
 class Subagents:
     """The open sub-agents of a run, each with the scope of its inside when that is shown."""
 
-    def __init__(self, emitter: Emitter, context: StreamContext) -> None:
+    def __init__(self, emitter: Emitter, context: StreamContext, used_ids: set[str]) -> None:
         self._emitter = emitter
         self._context = context
+        self._used_ids = used_ids
         self._names: dict[str, str] = {}
         self._scopes: dict[str, Scope] = {}
         self._used: set[str] = set()
@@ -37,7 +39,7 @@ class Subagents:
         self._used.add(fact.subagent_id)
         self._names[fact.subagent_id] = fact.name
         if self._context.include_subagent_events:
-            self._scopes[fact.subagent_id] = Scope(self._emitter, self._context, subagent=fact.subagent_id)
+            self._scopes[fact.subagent_id] = Scope(self._emitter, self._context, self._used_ids, fact.subagent_id)
         self._emitter.emit(SubagentSpawnEvent, fact.subagent_id, fact.name, fact.prompt)
 
     def accept(self, fact: facts.InSubagent) -> None:
@@ -53,7 +55,7 @@ class Subagents:
         if scope is not None:
             scope.close()
         if fact.error is None:
-            self._emitter.emit(SubagentResultEvent, fact.subagent_id, name, fact.summary, fact.cost)
+            self._emitter.emit(SubagentResultEvent, fact.subagent_id, name, fact.summary, possible_cost(fact.cost))
         else:
             self._emitter.emit(SubagentErrorEvent, fact.subagent_id, name, fact.error)
 

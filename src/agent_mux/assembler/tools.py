@@ -6,6 +6,7 @@ import msgspec
 
 from agent_mux import facts
 from agent_mux.assembler.emitter import Emitter
+from agent_mux.assembler.figures import possible
 from agent_mux.events import file, mcp, shell, tool
 from agent_mux.events.accumulated import GrowingText
 
@@ -32,7 +33,14 @@ class Tools:
     """The open calls of one scope, native and MCP."""
 
     def __init__(
-        self, emitter: Emitter, *, cwd: str, buffered: bool, permission_pending: bool, subagent: str | None = None
+        self,
+        emitter: Emitter,
+        used_ids: set[str],
+        *,
+        cwd: str,
+        buffered: bool,
+        permission_pending: bool,
+        subagent: str | None = None,
     ) -> None:
         self._emitter = emitter
         self._cwd = cwd
@@ -41,7 +49,8 @@ class Tools:
         self._subagent = subagent
         self._calls: dict[str, _Call] = {}
         self._mcp: dict[str, facts.McpBegin] = {}
-        self._used: set[str] = set()
+        self._used = used_ids
+        """Of all scopes: a call id is used once in a run."""
 
     def _emit(self, kind: Any, *values: Any) -> None:
         self._emitter.emit(kind, *values, subagent=self._subagent)
@@ -214,7 +223,7 @@ class Tools:
             case facts.FileRead(path):
                 self._emit(file.FileReadEvent, path)
             case facts.FileWritten(path, byte_count, created):
-                self._emit(file.FileCreateEvent if created else file.FileWriteEvent, path, byte_count)
+                self._emit(file.FileCreateEvent if created else file.FileWriteEvent, path, possible(byte_count))
             case facts.FilePatched(path, diff):
                 self._emit(file.FilePatchEvent, path, diff)
             case facts.FileDeleted(path):

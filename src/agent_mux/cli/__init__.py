@@ -1,1 +1,1 @@
-"""The command line: argv -> library calls -> rendering. Nothing is decided here that a program could not ask for too."""
+"""The command line: argv -> library calls -> rendering. It decides nothing."""

@@ -3,14 +3,14 @@
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
 
 from agent_mux.cli import exit_codes
-from agent_mux.cli.output import Output, until_reader_is_gone
+from agent_mux.cli.output import Output
 from agent_mux.cli.paper import Piece
 from agent_mux.cli.person import Person
 from agent_mux.cli.terminal import Palette, one_line
@@ -20,7 +20,9 @@ from agent_mux.options import RunOptions
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.interaction import Deny, PendingInteraction
 from agent_mux.run.result import RunResult
+from agent_mux.run.state import TERMINAL
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NOBODY = "nobody is there to answer"
 
 
@@ -35,26 +37,25 @@ class Conduct:
     encoding: str | None = None
     """Of standard output, instead of its own."""
     config_directory: Path | None = None
-    prepare: Callable[[AgentMux], None] | None = None
 
     async def run(self, options: RunOptions) -> RunResult:
         """Carry it out. Raises `BrokenPipeError` when the reader went away; the run is aborted then."""
         output = Output(self.encoding)
-        person = Person(output, self.palette) if self.asks else None
-        numbers = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
-        with anyio.open_signal_receiver(*numbers) as signals:
+        with anyio.open_signal_receiver(*_heeded()) as signals:
             async with AgentMux(config_directory=self.config_directory) as mux, anyio.create_task_group() as tasks:
                 run = mux.run(self._with_answers(options, output))
                 tasks.start_soon(output.run)
-                tasks.start_soon(self._obey, signals, run, output)
+                tasks.start_soon(output.watch, sys.stdout.fileno())
                 tasks.start_soon(_abort_without_reader, run, output)
-                result = await self._show(run, output, person)
+                tasks.start_soon(self._obey, signals, run, output)
+                result = await self._show(run, output)
                 tasks.cancel_scope.cancel()
         if output.error is not None:
             raise output.error
         return result
 
-    async def _show(self, run: RunHandle, output: Output, person: Person | None) -> RunResult:
+    async def _show(self, run: RunHandle, output: Output) -> RunResult:
+        person = Person(output, self.palette) if self.asks else None
         async for event in run:
             output.add(self.view.show(event))
             await output.room()
@@ -66,25 +67,26 @@ class Conduct:
         return result
 
     def _with_answers(self, options: RunOptions, output: Output) -> RunOptions:
-        """Requests stay pending for the person, or are denied."""
+        """What is asked stays pending for the person, or is denied."""
         if self.asks:
             return replace(options, on_input_required=lambda _: None)
         if options.approval_mode == "prompt":
-            refuse = _Refusal(self, output)
-            return replace(options, on_approval_request=refuse, on_input_required=refuse)
+            refusal = _Refusal(self, output)
+            return replace(options, on_approval_request=refusal, on_input_required=refusal)
         return options
 
     async def _obey(self, signals: AsyncIterator[signal.Signals], run: RunHandle, output: Output) -> None:
-        told = 0
-        async for number in signals:
-            told += 1
-            if told == 1:
-                output.add([self.warning(f"{number.name}: aborting the run; once more kills it")])
-                run.request_abort()
-            elif told == 2 and not run.is_over:
-                run.kill()
-            else:
-                os._exit(exit_codes.ABORTED)  # our own reader does not read any more; the reaper ends what is left
+        async with anyio.create_task_group() as tasks:
+            told = 0
+            async for number in signals:
+                told += 1
+                if told == 1:
+                    output.add([self.warning(f"{number.name}: the run is being aborted; once more kills it")])
+                    tasks.start_soon(run.abort)
+                elif told == 2 and run.state not in TERMINAL:
+                    run.kill()
+                else:
+                    os._exit(exit_codes.ABORTED)  # whoever should read our output does not
 
     def warning(self, text: str) -> Piece:
         """A line on standard error, also where nothing else is shown there."""
@@ -102,19 +104,17 @@ class _Refusal:
     def __call__(self, pending: PendingInteraction) -> Deny:
         if not self._warned:
             self._warned = True
-            hint = "--yolo allows everything, --deny says so in advance"
-            told = f"denied, as {_NOBODY}: {one_line(pending.description, 200)} ({hint})"
+            asked = one_line(pending.description, 200)
+            told = f"{_NOBODY}, so this and the like is denied: {asked} (--yolo allows everything)"
             self._output.add([self._conduct.warning(told)])
         return Deny(_NOBODY)
 
 
 async def _abort_without_reader(run: RunHandle, output: Output) -> None:
-    async with anyio.create_task_group() as tasks:
-
-        async def first(wait: Callable[[], object]) -> None:
-            ...
-
-    run.request_abort()
+    await output.broken.wait()
+    await run.abort()
 
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+def _heeded() -> list[signal.Signals]:
+    """The signals that end a run; not those that whoever started us (nohup, a shell's `&`) wants ignored."""
+    return [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_mux.cli import exit_codes
+from agent_mux.cli.options import Invocation
 from agent_mux.cli.terminal import one_line, palette_for
 from agent_mux.errors import AgentMuxError, ErrorCode
 
@@ -16,16 +17,6 @@ _HINTS: dict[ErrorCode, str] = {
     "AGENT_NOT_INSTALLED": "`amux adapters detect` shows what is installed here",
     "INTERNAL": "an error of agent-mux itself; --debug shows where",
 }
-
-
-@dataclass(slots=True)
-class Invocation:
-    """What holds for the whole command line."""
-
-    json: bool = False
-    """Errors go to standard output as JSON too."""
-    debug: bool = False
-    no_color: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +52,7 @@ def report(error: BaseException, invocation: Invocation | None = None) -> int:
 def show(complaint: Complaint, invocation: Invocation) -> None:
     """Say it: as JSON on standard output where that was asked for, else on standard error."""
     if invocation.json:
-        from agent_mux.cli.json_output import to_json  # noqa: PLC0415  # `--help` does without the core
+        from agent_mux.cli.json_output import to_json
 
         error = {"code": complaint.code, "message": complaint.message, "recoverable": complaint.recoverable}
         sys.stdout.write(to_json({"ok": False, "error": error}) + "\n")

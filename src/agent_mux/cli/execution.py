@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import typer
 
 from agent_mux.cli.app import command
-from agent_mux.cli.errors import Invocation, report
+from agent_mux.cli.errors import report
+from agent_mux.cli.options import Invocation
 
 _COMPLETION = "_AMUX_COMPLETE"  # set by the completion scripts of the shells
 

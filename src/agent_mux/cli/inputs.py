@@ -107,7 +107,7 @@ def _from_json(path: Path, name: str, server: Any) -> McpServer:
     known = {"type", "command", "args", "env", "url", "headers"}
     if not isinstance(server, dict) or not known.issuperset(server):
         raise bad_input(f"{path}: the server {name!r} must be an object of {', '.join(sorted(known))}")
-    texts = {key: server.get(key) for key in ("command", "url")}
+    texts: dict[str, Any] = {key: server.get(key) for key in ("command", "url")}
     maps = {key: server.get(key, {}) for key in ("env", "headers")}
     arguments = server.get("args", [])
     sound = (
@@ -119,7 +119,7 @@ def _from_json(path: Path, name: str, server: Any) -> McpServer:
     if not sound:
         raise bad_input(f"{path}: the server {name!r} has a field of the wrong type")
     transport = "stdio" if texts["command"] is not None else _TRANSPORTS.get(server.get("type"), "streamable-http")
-    return McpServer(name, transport, args=tuple(arguments), **texts, **maps)
+    return McpServer(name=name, args=tuple(arguments), **{**texts, **maps, "transport": transport})
 
 
 def _all_text(values: Iterable[Any]) -> bool:

@@ -19,11 +19,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.write(f"amux {__version__}\n")
             sys.stdout.flush()
         except OSError as error:
-            from agent_mux.cli.errors import report  # noqa: PLC0415  # only when it is needed
+            from agent_mux.cli.errors import report
 
             return report(error)
         return 0
-    from agent_mux.cli.execution import execute  # noqa: PLC0415  # what it imports takes a tenth of a second
+    from agent_mux.cli.execution import execute
 
     return execute(arguments)
 

@@ -1,17 +1,74 @@
-"""Options that several commands have, as annotations."""
+"""Options that several commands have, and how a command gets them."""
 
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.", show_default=False)]
+
+@dataclass(slots=True)
+class Invocation:
+    """What holds for the whole command line. It is the `obj` of typer's context."""
+
+    json: bool = False
+    """Print JSON, for programs; errors, too."""
+    debug: bool = False
+    no_color: bool = False
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs; errors, too.", show_default=False)]
 Compact = Annotated[
     bool, typer.Option("--compact", help="Leave the text so far off the delta events.", show_default=False)
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Say more about errors.", show_default=False)]
+Debug = Annotated[bool, typer.Option("--debug", help="Say more; show where errors happened.", show_default=False)]
 NoColor = Annotated[bool, typer.Option("--no-color", help="No colours; so does NO_COLOR.", show_default=False)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only what was asked for.", show_default=False)]
 ConfigDir = Annotated[
     Path | None,
     typer.Option("--config-dir", help="Instead of ~/.agent-mux (or $AGENT_MUX_CONFIG_DIR).", show_default=False),
 ]
+_COMMON = {"json": Json, "debug": Debug, "no_color": NoColor}
+
+
+def with_common_flags(function: Callable[..., int]) -> Callable[..., int]:
+    """The command `function(context, ...)` with `--json`, `--debug` and `--no-color`, which go to its `Invocation`."""
+
+    def command(**given: Any) -> int:
+        invocation: Invocation = given["context"].obj
+        for name in _COMMON:
+            setattr(invocation, name, given.pop(name) or getattr(invocation, name))
+        return function(**given)
+
+    added = [keyword(name, annotation, default=False) for name, annotation in _COMMON.items()]
+    return extended(command, function, added)
+
+
+def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """One option, as a parameter."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def extended(
+    command: Callable[..., int],
+    function: Callable[..., int],
+    added: Sequence[inspect.Parameter],
+    without: str | None = None,
+) -> Callable[..., int]:
+    """`command` as typer shall see it: with the parameters of `function`, and these."""
+    signature = inspect.signature(function)
+    own = [parameter for name, parameter in signature.parameters.items() if name != without]
+    wraps(function)(command)
+    command.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *added)}
+    command.__doc__ = reflowed(function.__doc__)
+    return command
+
+
+def reflowed(docstring: str | None) -> str:
+    """A docstring as help: its paragraphs without their line breaks, which are those of the source."""
+    paragraphs = inspect.cleandoc(docstring or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

@@ -61,10 +61,19 @@ class Output:
             try:
                 await to_thread.run_sync(self._write, batch, abandon_on_cancel=True)
             except OSError as error:
-                self.error = error
-                self.broken.set()
+                self._break(error)
             self._writing = False
             self._tell_progress()
+
+    async def watch(self, descriptor: int) -> None:
+        """Notice that nobody can read standard output any more, also while there is nothing to write."""
+        await until_reader_is_gone(descriptor)
+        self._break(BrokenPipeError())
+
+    def _break(self, error: OSError) -> None:
+        self.error = self.error or error
+        self.broken.set()
+        self._tell_progress()
 
     def _tell_progress(self) -> None:
         progress, self._progress = self._progress, anyio.Event()

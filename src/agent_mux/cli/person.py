@@ -150,6 +150,6 @@ def _indented(text: str) -> str:
 
 def _forget_typed_ahead() -> None:
     """A key pressed before the question was there must not answer it."""
-    import termios  # noqa: PLC0415  # not on every platform
+    import termios  # not on every platform
 
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

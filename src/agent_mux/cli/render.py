@@ -20,6 +20,7 @@ _MARKS: Mapping[Mark, str] = {
 }  # fmt: skip
 _DELEGATION = frozenset({"subagent_spawn", "subagent_result", "subagent_error"})
 _SHORTEST_REST = 20
+WHOLE = 4000  # characters of a line that is not cut to the screen
 _Shower = Callable[[Any], None]
 
 
@@ -69,7 +70,7 @@ class Renderer:
             return
         mark = _MARKS[line.mark]
         lead = indent + (self._paint(line.mark, mark) + " " if mark else "")
-        room = max(self._screen.width - len(indent) - len(mark) - 2, _SHORTEST_REST) if not line.whole else len(line.text)
+        room = WHOLE if line.whole else max(self._screen.width - len(indent) - len(mark) - 2, _SHORTEST_REST)
         text = one_line(line.text, room)
         rest = one_line(line.rest, max(room - len(text), _SHORTEST_REST))
         self._paper.line(lead + " ".join(part for part in (text, self._screen.palette.dim(rest)) if part))

@@ -99,6 +99,8 @@ def options_for(words: list[str], flags: RunFlags) -> RunOptions:
 
 
 def _agent_and_prompt(words: list[str], flags: RunFlags) -> tuple[str, str | list[str]]:
+    if flags.agent is None and not words:
+        raise bad_input("no agent; name one: amux run AGENT PROMPT")
     agent, *rest = words if flags.agent is None else [flags.agent, *words]
     if len(rest) > 1:
         raise bad_input(f"one prompt is expected, got {len(rest)} words; quote it")

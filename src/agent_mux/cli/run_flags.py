@@ -1,17 +1,22 @@
 """The flags of `amux run` and `amux record`, as data: they mirror `RunOptions`."""
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from agent_mux.cli.options import Compact, ConfigDir, Debug, NoColor
+from agent_mux.cli.options import Compact, ConfigDir, Debug, NoColor, extended, keyword
 
-_TASK, _MODEL, _SESSION, _LIMITS, _TOOLS, _OUTPUT = "Task", "Model", "Session", "Limits", "Permissions and tools", "Output"
+_TASK, _MODEL, _SESSION, _LIMITS, _TOOLS, _OUTPUT = (
+    "Task",
+    "Model",
+    "Session",
+    "Limits",
+    "Permissions and tools",
+    "Output",
+)
 
 
 def _flag(*names: str, panel: str, help: str, metavar: str | None = None) -> Any:  # noqa: A002  # as typer calls it
@@ -22,7 +27,9 @@ def _flag(*names: str, panel: str, help: str, metavar: str | None = None) -> Any
 class RunFlags:
     """What was said on the command line. None and empty: nothing was said."""
 
-    agent: Annotated[str | None, _flag("--agent", "-a", panel=_TASK, help="The agent, instead of the first word.")] = None
+    agent: Annotated[str | None, _flag("--agent", "-a", panel=_TASK, help="The agent, instead of the first word.")] = (
+        None
+    )
     prompt: Annotated[
         list[str] | None, _flag("--prompt", "-p", panel=_TASK, help="The prompt. Several are joined with a blank line.")
     ] = None
@@ -46,7 +53,8 @@ class RunFlags:
         str | None, _flag("--thinking-effort", panel=_MODEL, metavar="low|medium|high|max", help="How hard to think.")
     ] = None
     thinking_budget: Annotated[
-        int | None, _flag("--thinking-budget", panel=_MODEL, metavar="TOKENS", help="At least 1024; wins over the effort.")
+        int | None,
+        _flag("--thinking-budget", panel=_MODEL, metavar="TOKENS", help="At least 1024; wins over the effort."),
     ] = None
     temperature: Annotated[float | None, _flag("--temperature", panel=_MODEL, help="0 to 2.")] = None
     top_p: Annotated[float | None, _flag("--top-p", panel=_MODEL, help="0 to 1.")] = None
@@ -61,7 +69,9 @@ class RunFlags:
     no_session: Annotated[bool, _flag("--no-session", panel=_SESSION, help="Leave no session behind.")] = False
 
     max_turns: Annotated[int | None, _flag("--max-turns", panel=_LIMITS, help="Model calls at most.")] = None
-    timeout: Annotated[float | None, _flag("--timeout", panel=_LIMITS, metavar="SECONDS", help="For the whole run.")] = None
+    timeout: Annotated[
+        float | None, _flag("--timeout", panel=_LIMITS, metavar="SECONDS", help="For the whole run.")
+    ] = None
     inactivity_timeout: Annotated[
         float | None, _flag("--inactivity-timeout", panel=_LIMITS, metavar="SECONDS", help="Without any output.")
     ] = None
@@ -88,7 +98,9 @@ class RunFlags:
 
     json: Annotated[
         bool | None,
-        _flag("--json/--no-json", panel=_OUTPUT, help="One event per line, then the result; implied between two pipes."),
+        _flag(
+            "--json/--no-json", panel=_OUTPUT, help="One event per line, then the result; implied between two pipes."
+        ),
     ] = None
     compact: Compact = False
     quiet: Annotated[bool, _flag("--quiet", "-q", panel=_OUTPUT, help="Only the final text.")] = False
@@ -100,7 +112,9 @@ class RunFlags:
     ] = None
     no_journal: Annotated[bool, _flag("--no-journal", panel=_OUTPUT, help="Record nothing.")] = False
     tag: Annotated[list[str] | None, _flag("--tag", panel=_OUTPUT, help="A label for the run.")] = None
-    run_id: Annotated[str | None, _flag("--run-id", panel=_OUTPUT, metavar="ULID", help="Its id; default: a new one.")] = None
+    run_id: Annotated[
+        str | None, _flag("--run-id", panel=_OUTPUT, metavar="ULID", help="Its id; default: a new one.")
+    ] = None
     project_id: Annotated[str | None, _flag("--project-id", panel=_OUTPUT, help="Which project it belongs to.")] = None
     debug: Debug = False
     no_color: NoColor = False
@@ -111,17 +125,9 @@ def with_run_flags(function: Callable[..., int]) -> Callable[..., int]:
     """The command `function(..., flags: RunFlags)`, with each field of `RunFlags` as a parameter of its own."""
     hints = get_type_hints(RunFlags, include_extras=True)
 
-    @wraps(function)
     def command(**given: Any) -> int:
         flags = RunFlags(**{name: given.pop(name) for name in hints})
         return function(**given, flags=flags)
 
-    signature = inspect.signature(function)
-    own = [parameter for name, parameter in signature.parameters.items() if name != "flags"]
-    added = [
-        inspect.Parameter(spec.name, inspect.Parameter.KEYWORD_ONLY, default=spec.default, annotation=hints[spec.name])
-        for spec in fields(RunFlags)
-    ]
-    command.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *added)}
-    return command
+    added = [keyword(spec.name, hints[spec.name], spec.default) for spec in fields(RunFlags)]
+    return extended(command, function, added, without="flags")

@@ -13,7 +13,9 @@ from typing import TextIO
 
 # ECMA-48: CSI, and the strings OSC, DCS, SOS, PM, APC with their end. An unfinished one loses its introducer only:
 # the rest is harmless text, and may be text indeed.
-_SEQUENCES = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)")
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
+)
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _BLANKS = re.compile(r"\s+")
 WIDTH_WITHOUT_TERMINAL = 160
@@ -34,7 +36,11 @@ def one_line(text: str, width: int) -> str:
 
 def width_of(stream: TextIO) -> int:
     """Columns of the terminal, or a width for logs."""
-    return shutil.get_terminal_size((WIDTH_WITHOUT_TERMINAL, 24)).columns if is_terminal(stream) else WIDTH_WITHOUT_TERMINAL
+    return (
+        shutil.get_terminal_size((WIDTH_WITHOUT_TERMINAL, 24)).columns
+        if is_terminal(stream)
+        else WIDTH_WITHOUT_TERMINAL
+    )
 
 
 def is_terminal(stream: TextIO | None) -> bool:

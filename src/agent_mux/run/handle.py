@@ -150,6 +150,10 @@ class RunHandle:
         self._runner.stop("abort")
         await self._runner.done.wait()
 
+    def kill(self) -> None:
+        """End the run at once: SIGKILL to all its processes. `abort` lets the agent leave in order."""
+        self._runner.kill()
+
     async def close(self) -> None:
         """No more prompts will come: the agent finishes what it was asked and leaves."""
         await self._runner.begun.wait()

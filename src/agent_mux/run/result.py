@@ -6,7 +6,7 @@ from typing import Any
 
 from agent_mux.assembler import ExitReason, Verdict
 from agent_mux.assembler.costs import add_optional
-from agent_mux.errors import ErrorCode
+from agent_mux.errors import RECOVERABLE, ErrorCode
 from agent_mux.events import (
     AgentEvent,
     CostRecord,
@@ -182,7 +182,9 @@ class ResultBuilder:
             turn_count=self._turn_count,
             cost=self._cost,
             token_usage=self._usage,
-            error=None if failure is None else RunError(failure.code, failure.message, stderr),
+            error=None
+            if failure is None
+            else RunError(failure.code, failure.message, stderr, failure.code in RECOVERABLE),
             events=None if self._events is None else tuple(self._events),
             texts=(lambda: _texts_of(derive())) if self._overflowed and derive is not None else (lambda: turns),
             **known,

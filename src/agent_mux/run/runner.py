@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from inspect import isawaitable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -57,6 +58,8 @@ class Runner:
         self._reaper = reaper
         self._builder = ResultBuilder(collect=options.collect_events, bounded=plan.journal_path is not None)
         self._journal: JournalWriter | None = None
+        self._journal_path: Path | None = None
+        """Set when there is a file that this run began: never somebody else's."""
         self._started = time.monotonic_ns()
         self._child: Child | None = None
         self._outgoing: list[Effect] = []
@@ -199,6 +202,7 @@ class Runner:
             return
         try:
             self._journal = JournalWriter(path, self.plan.header)
+            self._journal_path = path
         except OSError as error:
             self._note(f"this run has no journal: {path}: {error.strerror or error}; slow readers may lose events")
 
@@ -215,12 +219,15 @@ class Runner:
 
     def open_journal(self) -> JournalEvents | None:
         """The events from the first, for a reader that fell behind; None when there is no journal."""
-        if self.plan.journal_path is None or not self.plan.journal_path.exists():
+        if self._journal_path is None or not self._journal_path.exists():
             return None
-        return JournalEvents(self.plan.journal_path, self.plan.new_codec)
+        return JournalEvents(self._journal_path, self.plan.new_codec)
 
     def _note(self, message: str) -> None:
-        self._publish([self._warning(message)])
+        if self._journal is not None:
+            self.control(Control("note", message))  # so that it is among the derived events, too
+        else:
+            self._publish([self._warning(message)])
 
     def _loss(self, count: int) -> AgentEvent:
         return self._warning(f"{count} events were lost: this reader was too slow, and there is no journal to read")
@@ -341,6 +348,13 @@ class Runner:
             return
         self.control(Control(cause))
         self._stopping.set()
+
+    def kill(self) -> None:
+        """End the run without asking anybody."""
+        self.stop("abort")
+        if self._child is not None:
+            self._child.signal_group(signal.SIGKILL)
+        kill_processes_of(self.plan.run_id)
 
     def _start_timers(self, tasks: anyio.abc.TaskGroup) -> None:
         options = self.plan.options

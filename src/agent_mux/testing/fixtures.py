@@ -22,7 +22,7 @@ from typing import Any
 
 from agent_mux.adapter import Exit
 
-__all__ = ["Fixture", "find_fixtures", "load_fixture", "save_fixture"]
+__all__ = ["Fixture", "find_fixtures", "load_fixture", "save_fixture", "write_fixture"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,11 @@ def find_fixtures(root: Path, agent: str = "*") -> tuple[Path, ...]:
 
 def save_fixture(fixture: Fixture, root: Path) -> Path:
     """Write the recording below `root`, over an older one of that name. Returns its folder."""
-    folder = root / fixture.name
+    return write_fixture(fixture, root / fixture.name)
+
+
+def write_fixture(fixture: Fixture, folder: Path) -> Path:
+    """Write the recording into this very folder. Returns it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "run.toml").write_text(_run_toml(fixture), "utf-8")
     (folder / "stdout.jsonl").write_bytes(fixture.stdout)

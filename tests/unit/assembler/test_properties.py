@@ -1,5 +1,6 @@
 """Whatever the facts, however a run ends: the events keep the contract. And the same facts give the same bytes."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,10 +12,11 @@ from strategies import ENDINGS, FACTS, RUN_ID, any_facts, contexts, facts_of, pl
 from agent_mux import facts
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
 from agent_mux.contract import validate
-from agent_mux.events import AgentEvent, Rebuilder, encode_event
+from agent_mux.events import AgentEvent, CostRecord, Rebuilder, encode_event
 
 Step = facts.Fact | Callable[[StreamAssembler], None]
-THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = int(os.environ.get("AGENT_MUX_EXAMPLES", "60"))  # thousands, when the assembler was changed
+THOROUGH = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 SHOWN = StreamContext(run_id=RUN_ID, agent="someone", include_subagent_events=True)
 
 
@@ -146,7 +148,7 @@ def test_the_same_facts_give_the_same_bytes(context: StreamContext, told: list[f
 # -- complete
 
 
-@settings(THOROUGH, max_examples=200)
+@THOROUGH
 @given(plausible_runs(), ENDINGS)
 def test_no_text_is_lost_or_doubled(told: list[facts.Fact], ending: Ending) -> None:
     for buffered in (False, True):
@@ -160,7 +162,7 @@ def test_no_text_is_lost_or_doubled(told: list[facts.Fact], ending: Ending) -> N
         assert "".join(event.delta for event in of_type(events, "thinking_delta")) == thought
 
 
-@settings(THOROUGH, max_examples=200)
+@THOROUGH
 @given(plausible_runs(), ENDINGS)
 def test_every_call_of_interleaved_calls_ends_as_it_was_told(told: list[facts.Fact], ending: Ending) -> None:
     events = assemble(SHOWN, told, ending)
@@ -175,7 +177,7 @@ def test_every_call_of_interleaved_calls_ends_as_it_was_told(told: list[facts.Fa
             assert fact.error is None
 
 
-@settings(THOROUGH, max_examples=200)
+@THOROUGH
 @given(contexts(buffered=True), plausible_runs() | any_facts(), ENDINGS)
 def test_without_streaming_everything_comes_whole(
     context: StreamContext, told: list[facts.Fact], ending: Ending
@@ -189,7 +191,7 @@ def test_without_streaming_everything_comes_whole(
     ]
 
 
-@settings(THOROUGH, max_examples=200)
+@THOROUGH
 @given(contexts(include_subagent_events=False), plausible_runs() | any_facts(), ENDINGS)
 def test_the_inside_of_a_subagent_stays_inside_unless_asked_for(
     context: StreamContext, told: list[facts.Fact], ending: Ending
@@ -199,7 +201,7 @@ def test_the_inside_of_a_subagent_stays_inside_unless_asked_for(
     assert inside == []
 
 
-@settings(THOROUGH, max_examples=200)
+@THOROUGH
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
 def test_turns_are_counted_and_the_end_comes_once(
     context: StreamContext, told: list[facts.Fact], ending: Ending
@@ -208,3 +210,36 @@ def test_turns_are_counted_and_the_end_comes_once(
     (last,) = of_type(events, "session_end")
     assert last.turn_count >= len(of_type(events, "turn_end")) == len(of_type(events, "turn_start"))
     assert len(of_type(events, "session_start")) == 1
+
+
+# -- what an agent may say, and cannot be
+
+BAD_COST = CostRecord(total_usd=-1.0, input_tokens=0, output_tokens=0)
+
+
+def test_a_call_id_is_used_once_in_the_whole_run() -> None:
+    spawn = facts.SubagentBegin("a", "helper", "go")
+    inside = facts.InSubagent("a", facts.ToolReady("c", "Bash", {}))
+    assert validate(assemble(SHOWN, [facts.ToolReady("c", "Bash", {}), spawn, inside], Ending(code=0))) == []
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        facts.Usage(-1, 0),
+        facts.RunCost(BAD_COST),
+        facts.TurnDone(BAD_COST),
+        facts.RateLimited(-1),
+        facts.ContextCompacted("", -1),
+        facts.TurnLimitHit(-1),
+        facts.TurnFailed(facts.Failure("RATE_LIMITED", "slow down", retry_after_ms=-1)),
+        facts.ToolDone("c", files=(facts.FileWritten("a", -1, created=True),)),
+    ],
+)
+def test_numbers_that_cannot_be_are_not_shown(fact: facts.Fact) -> None:
+    assert validate(assemble(SHOWN, [fact], Ending(code=0))) == []
+
+
+@pytest.mark.parametrize("steps", [[pause, pause], [resume], [pause, resume, resume]])
+def test_pauses_alternate(steps: list[Step]) -> None:
+    assert validate(assemble(SHOWN, steps, Ending(code=0))) == []

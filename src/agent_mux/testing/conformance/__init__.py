@@ -10,7 +10,20 @@ It needs recordings (`amux record` makes them, see `agent_mux.testing.fixtures`)
 checks themselves are plain functions, in the modules of this package.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from agent_mux.testing.conformance.recorded import Recorded
-from agent_mux.testing.conformance.suite import AdapterConformance
+
+if TYPE_CHECKING:
+    from agent_mux.testing.conformance.suite import AdapterConformance
 
 __all__ = ["AdapterConformance", "Recorded"]
+
+
+def __getattr__(name: str) -> Any:
+    """Only the suite needs pytest and hypothesis: `amux replay` and `amux record` read recordings without them."""
+    if name != "AdapterConformance":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from agent_mux.testing.conformance.suite import AdapterConformance  # noqa: PLC0415
+
+    return AdapterConformance

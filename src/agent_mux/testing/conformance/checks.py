@@ -6,9 +6,10 @@ from pathlib import Path
 
 from agent_mux.contract import Breach, validate
 from agent_mux.events import AgentEvent, MessageStopEvent, ThinkingStopEvent, ToolCallReadyEvent, encode_event
+from agent_mux.facts import Ignored, Unknown
 from agent_mux.run.derive import derive_events
 from agent_mux.run.journal import JournalWriter
-from agent_mux.run.records import Exited, Kind, Record
+from agent_mux.run.records import Exited, Kind
 from agent_mux.testing.conformance.recorded import Played, Recorded
 
 MANY_LINES = 100
@@ -16,6 +17,7 @@ MANY_LINES = 100
 MANY_TEARS = 25
 """In so many places a recording is torn in the middle of a line."""
 SHOWN = 5  # problems of one kind; the rest would say the same
+LONG = 200  # characters of a line that a problem quotes
 _GONE = Exited(code=0)
 
 Problems = Iterator[str]
@@ -29,13 +31,21 @@ def check_is_understood(recorded: Recorded) -> Problems:
         yield f"lines of unknown kinds: {dict(ledger.unknown)}"
     if ledger.lines != printed:
         yield f"the ledger counts {ledger.lines} lines, but {printed} were printed"
-    if ledger.mapped < 0:
-        yield f"more lines were ignored or unknown than there are: {ledger}"
     nameless = sorted(kind for kind in ledger.ignored if not ledger.reasons.get(kind))
     if nameless:
         yield f"lines ignored without a reason: {nameless}"
     if played.effects:
         yield f"effects in a conversation that somebody else had: {played.effects[:SHOWN]}"
+
+
+def check_ledger_adds_up(recorded: Recorded) -> Problems:
+    """The codec says something about every line, and `Ignored` or `Unknown` only when it says nothing else about it."""
+    for number, (line, told) in enumerate(recorded.told(), 1):
+        if not told:
+            yield f"nothing is said about line {number}: {line[:LONG]!r}"
+        elif len(told) > 1 and any(isinstance(fact, Ignored | Unknown) for fact in told):
+            kinds = [type(fact).__name__ for fact in told]
+            yield f"line {number} is counted as not mapped, but says {kinds}: {line[:LONG]!r}"
 
 
 def check_is_lawful(recorded: Recorded) -> Problems:

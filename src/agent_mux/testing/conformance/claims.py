@@ -6,8 +6,8 @@ from agent_mux.adapter import Adapter
 from agent_mux.testing.conformance.recorded import Recorded
 
 MADE_BY_THE_MUX = frozenset(
-    {"session_start", "session_end", "stream_fallback", "interrupted", "aborted", "paused", "resumed", "timeout", "crash",
-     "debug", "log"}
+    {"session_start", "session_end", "stream_fallback", "interrupted", "aborted", "paused", "resumed", "timeout",
+     "crash", "debug", "log"}
 )  # fmt: skip
 """Types that say nothing about what the agent can tell: every adapter gets them. They need not be claimed."""
 

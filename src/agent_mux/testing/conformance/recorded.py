@@ -5,16 +5,17 @@ the day of the recording.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from agent_mux.adapter import Adapter, NativeProtocol
+from agent_mux.adapter import Adapter, NativeProtocol, Source
 from agent_mux.assembler import Verdict
 from agent_mux.effects import Effect
 from agent_mux.events import AgentEvent
+from agent_mux.facts import Fact
 from agent_mux.parsing import observing_header
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.normalizer import Normalizer
@@ -113,6 +114,16 @@ class Recorded:
         events = [event for record in records for event in normalizer.feed(record)]
         events += normalizer.cut_off(records[-1].at if records else 0)
         return Played(events, normalizer.ledger, normalizer.verdict, normalizer.take_effects())
+
+    def told(self) -> Iterator[tuple[bytes, Sequence[Fact]]]:
+        """What the codec tells of each printed line, without its effects."""
+        codec = self.protocol.codec(self.header().codec)
+        for line in self.fixture.stdin:
+            codec.receive(line, Source.STDIN)
+        for line in self.fixture.stdout_lines:
+            if line.strip():
+                told = codec.receive(line, Source.STDOUT)
+                yield line, [step for step in told if isinstance(step, Fact)]
 
 
 def _timed(kind: Kind, lines: Sequence[bytes], times: Sequence[float]) -> list[Record]:

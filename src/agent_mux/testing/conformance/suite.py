@@ -62,6 +62,10 @@ class AdapterConformance:
         """See `check_is_understood`."""
         _expect_none(checks.check_is_understood(recorded))
 
+    def test_ledger_adds_up(self, recorded: Recorded) -> None:
+        """See `check_ledger_adds_up`."""
+        _expect_none(checks.check_ledger_adds_up(recorded))
+
     def test_is_lawful(self, recorded: Recorded) -> None:
         """See `check_is_lawful`."""
         _expect_none(checks.check_is_lawful(recorded))

@@ -10,7 +10,8 @@ from agent_mux.contract import validate
 from agent_mux.testing.conformance.recorded import Recorded
 
 ODD_VALUES: Sequence[Any] = (
-    None, True, 0, -1, 2**70, 1e400, "", "\0", "\ud800", "x" * 300, [], [[]], {}, {"type": {}}, [None], [{"type": "text"}],
+    None, True, 0, -1, 2**70, 1e400, "", "\0", "\ud800", "x" * 300, [], [[]], [None], {}, {"type": {}},
+    [{"type": "text"}],
 )  # fmt: skip
 ODD_LINES: Sequence[bytes] = (
     b"", b" ", b"null", b"[]", b"3", b'"text"', b"{}", b'{"type":null}', b'{"type":"no such type"}', b'{"id":0}',

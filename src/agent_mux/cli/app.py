@@ -1,0 +1,96 @@
+"""The commands of `amux`. This module and those of the commands import nothing heavy: `--help` must be quick."""
+
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from agent_mux.cli import exit_codes
+from agent_mux.cli.adapters_command import adapters
+from agent_mux.cli.demo_command import demo
+from agent_mux.cli.options import ConfigDir, Debug, NoColor
+from agent_mux.cli.parse_command import parse
+from agent_mux.cli.record_command import record
+from agent_mux.cli.replay_command import replay
+from agent_mux.cli.run_command import run
+from agent_mux.cli.schema_command import schema
+from agent_mux.cli.validate_command import validate
+from agent_mux.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_GROUPS = ("adapters",)
+_EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items()) + "."
+
+app = typer.Typer(
+    name="amux",
+    help="Drive any coding-agent CLI through one typed event stream.",
+    epilog=_EXIT_CODES,
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for function in (run, parse, validate, replay, record, demo, schema):
+    app.command()(function)
+app.add_typer(adapters, name="adapters")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"amux {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    agent: Annotated[str | None, typer.Option("--agent", "-a", help="The agent of `run`.", show_default=False)] = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="Its model.", show_default=False)] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.", show_default=False)] = False,
+    debug: Debug = False,
+    no_color: NoColor = False,
+    config_dir: ConfigDir = None,
+    version: Annotated[  # noqa: ARG001  # its callback has done it
+        bool, typer.Option("--version", "-V", help="Show the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Drive any coding-agent CLI through one typed event stream."""
+    given = {"agent": agent, "model": model, "json": json, "debug": debug, "no_color": no_color}
+    given["config_dir"] = None if config_dir is None else str(config_dir)
+    said = {name: value for name, value in given.items() if value}
+    context.default_map = _defaults_of_all(context.command, said)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def _defaults_of_all(group: Any, said: "Mapping[str, Any]") -> dict[str, Any]:
+    """An option before the command is the default of that option of every command."""
+    return {
+        name: _defaults_of_all(command, said) if isinstance(command, TyperGroup) else dict(said)
+        for name, command in group.commands.items()
+    }
+
+
+@app.command("version")
+def version_command() -> None:
+    """Show the version."""
+    typer.echo(f"amux {__version__}")
+
+
+@app.command("help")
+def help_command(
+    context: typer.Context,
+    topic: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]", show_default=False)] = None,
+) -> None:
+    """Show how a command is used."""
+    amux = context.find_root().command
+    with amux.make_context("amux", [*(topic or ()), "--help"], obj=context.obj) as asked:
+        amux.invoke(asked)
+
+
+@cache
+def command() -> Any:
+    """The whole command line. Typed by click, of which newer versions of typer have a copy of their own."""
+    return typer.main.get_command(app)

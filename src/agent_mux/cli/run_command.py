@@ -1,0 +1,67 @@
+"""`amux run`: one prompt, one agent."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent_mux.cli import exit_codes
+from agent_mux.cli.options import Invocation
+from agent_mux.cli.run_flags import RunFlags, with_run_flags
+
+if TYPE_CHECKING:
+    from agent_mux.options import RunOptions
+    from agent_mux.run.result import RunResult
+
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="AGENT [PROMPT]",
+        help="The agent, and what it is to do. Without a prompt, or with `-`, it is read from standard input.",
+        show_default=False,
+    ),
+]
+
+
+@with_run_flags
+def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
+    """Give an agent a task.
+
+    The answer goes to standard output, everything else to standard error. Approvals are asked on the terminal; where
+    nobody can be asked they are denied, with a warning. Ctrl-C aborts the run, a second one kills it.
+    """
+    from agent_mux.cli.request import options_for
+
+    settle_format(context.obj, flags)
+    return exit_code_of(carry_out(options_for(words or [], flags), flags, context.obj))
+
+
+def settle_format(invocation: Invocation, flags: RunFlags) -> None:
+    """JSONL or not: from here on, errors follow it."""
+    from agent_mux.cli.request import look_around, wants_json
+
+    invocation.json = wants_json(flags, look_around())
+
+
+def carry_out(options: "RunOptions", flags: RunFlags, invocation: Invocation) -> "RunResult":
+    """Run it and show it. Raises what kept it from starting."""
+    import sys
+
+    import anyio
+
+    from agent_mux.cli.conduct import Conduct
+    from agent_mux.cli.request import look_around, view_for
+    from agent_mux.cli.terminal import palette_for
+
+    conduct = Conduct(
+        view=view_for(flags, as_json=invocation.json),
+        palette=palette_for(sys.stderr, no_color=flags.no_color),
+        asks=look_around().asks and not flags.non_interactive,
+        encoding="utf-8" if invocation.json else None,
+        config_directory=flags.config_dir,
+    )
+    return anyio.run(conduct.run, options)
+
+
+def exit_code_of(result: "RunResult") -> int:
+    """What the run came to, as a number."""
+    return exit_codes.of_run(result.exit_reason, result.error.code if result.error is not None else None)

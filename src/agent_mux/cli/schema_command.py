@@ -1,0 +1,33 @@
+"""`amux schema`: the JSON Schema of what `amux` prints."""
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from agent_mux.cli.options import Compact, with_common_flags
+
+
+class Kind(StrEnum):
+    """What can be described."""
+
+    EVENT = "event"
+    RESULT = "result"
+
+
+@with_common_flags
+def schema(
+    context: typer.Context,  # noqa: ARG001  # it is JSON anyway
+    kind: Annotated[Kind, typer.Argument(help="One event line, or the last line of `amux run --json`.")] = Kind.EVENT,
+    compact: Compact = False,
+) -> int:
+    """Print a JSON Schema (2020-12)."""
+    import json as plain
+
+    from agent_mux.events import json_schema
+    from agent_mux.run.result_schema import result_schema
+
+    described = json_schema(accumulated=not compact) if kind is Kind.EVENT else result_schema()
+    sys.stdout.write(plain.dumps(described, indent=2) + "\n")
+    return 0

@@ -1,0 +1,167 @@
+"""From the journal of a run to a fixture: `amux record`, and tests that record.
+
+What belongs to this machine is made neutral: the home, the working directory and the temp directory, the run's id, and
+where the agent's program is. What the agent printed is otherwise kept byte by byte.
+"""
+
+import datetime as dt
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_mux.adapter import Adapter, Exit
+from agent_mux.events import encode_event
+from agent_mux.framing import LineFramer
+from agent_mux.run.journal import JournalReader
+from agent_mux.run.records import Header, Kind, Record, exited_of
+from agent_mux.testing.conformance.goldens import GOLDEN
+from agent_mux.testing.conformance.recorded import RUN_ID, Recorded
+from agent_mux.testing.fixtures import Fixture, write_fixture
+
+__all__ = ["Neutral", "fixture_from_journal", "save_run"]
+
+NEUTRAL_HOME = "/home/dev"
+NEUTRAL_PROJECT = "/home/dev/project"
+NEUTRAL_TEMP = "/tmp"  # noqa: S108  # a name in a text, not a place
+_SECOND = 1_000_000  # microseconds
+_KILLED = Exit(signal=9)  # a journal without an exit: whoever wrote it was killed
+# In front of a path of one component, which could be the end of another path; `\n` is a letter in JSON.
+_BEGINS = rb"(?:(?<![\w.-])|(?<=\\[nrt]))"
+_ENDS = rb"(?![\w-])"
+
+
+class Neutral:
+    """Replaces what belongs to one machine and one run, in bytes of any kind."""
+
+    def __init__(self, places: Mapping[str, str], names: Mapping[str, str]) -> None:
+        """`places`: absolute paths; `names`: anything else. Longer ones come first, as they may contain others."""
+        spelled = [pair for place, neutral in places.items() for pair in _spellings(place, neutral)]
+        replacements = {**dict(spelled), **{re.escape(name.encode()): new for name, new in names.items()}}
+        ordered = sorted(replacements.items(), key=lambda pair: len(pair[0]), reverse=True)
+        self._rules = [(re.compile(pattern), neutral.encode()) for pattern, neutral in ordered]
+
+    def __call__(self, data: bytes) -> bytes:
+        """The data without its origin."""
+        for pattern, neutral in self._rules:
+            data = pattern.sub(neutral.replace(b"\\", rb"\\"), data)
+        return data
+
+    def text(self, text: str) -> str:
+        """As above, for text."""
+        return self(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")
+
+
+def _spellings(place: str, neutral: str) -> Iterable[tuple[bytes, str]]:
+    """A path, and the name that agents give a folder that belongs to it: `/a/b.c` is `-a-b-c`."""
+    for path in {place, os.path.realpath(place)} - {"", "/", neutral}:
+        deep = path.count("/") > 1
+        yield (b"" if deep else _BEGINS) + re.escape(path.encode()) + _ENDS, neutral
+        if deep:
+            yield re.escape(_dashed(path).encode()) + _ENDS, _dashed(neutral)
+
+
+def _dashed(path: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]", "-", path)
+
+
+def this_machine(header: Header) -> Neutral:
+    """What is to be neutral in a recording made here."""
+    return Neutral(
+        {
+            header.codec.cwd: NEUTRAL_PROJECT,
+            str(Path.home()): NEUTRAL_HOME,
+            tempfile.gettempdir(): NEUTRAL_TEMP,
+        },
+        {header.stream.run_id: RUN_ID},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """One stream: its lines, and when each was complete (seconds)."""
+
+    lines: tuple[bytes, ...]
+    times: tuple[float, ...]
+    data: bytes
+
+
+def fixture_from_journal(
+    journal: Path,
+    *,
+    scenario: str,
+    version: str,
+    two_way: bool,
+    note: str = "",
+    neutral: Callable[[Header], Neutral] = this_machine,
+) -> Fixture:
+    """The run as a fixture. Raises PARSE_ERROR when the journal is none.
+
+    `two_way`: what was sent belongs to the protocol; otherwise it is only the prompt, which nobody checks.
+    """
+    reader = JournalReader(journal)
+    header, records = reader.header, list(reader.read())
+    clean = neutral(header)
+    said = _said(records, Kind.STDOUT, clean)
+    sent = _said(records, Kind.STDIN, clean) if two_way else _Said((), (), b"")
+    program, *arguments = header.argv or (header.codec.agent,)
+    return Fixture(
+        agent=header.codec.agent,
+        version=version,
+        scenario=scenario,
+        protocol=header.codec.protocol,
+        command=(Path(program).name, *map(clean.text, arguments)),
+        environment=dict(header.options.get("env", {})),
+        cwd=clean.text(header.codec.cwd) or NEUTRAL_PROJECT,
+        recorded=dt.datetime.fromtimestamp(header.started_at / 1000, dt.UTC).date(),
+        note=note,
+        stdout=said.data,
+        times=said.times,
+        stdin=sent.lines,
+        stdin_times=sent.times,
+        stderr=_said(records, Kind.STDERR, clean).data,
+        exit=next((Exit(e.code, e.signal) for e in map(exited_of, _of(records, Kind.EXIT))), _KILLED),
+        wall_s=_seconds(max((record.at for record in records), default=0)),
+    )
+
+
+def save_run(journal: Path, folder: Path, adapter: Adapter, *, version: str, note: str = "") -> Path:
+    """Write the run as a fixture with its golden events, compact, into this folder. Returns it.
+
+    `adapter`: of the agent that the journal names. Raises PARSE_ERROR when the journal is none.
+    """
+    protocol = adapter.protocols[JournalReader(journal).header.codec.protocol]
+    fixture = fixture_from_journal(
+        journal, scenario=folder.absolute().name, version=version, two_way=protocol.two_way, note=note
+    )
+    write_fixture(fixture, folder)
+    events = Recorded(adapter, folder).played.events
+    golden = b"".join(encode_event(event, accumulated=False) + b"\n" for event in events)
+    (folder / GOLDEN).write_bytes(golden)
+    return folder
+
+
+def _of(records: Sequence[Record], kind: Kind) -> Iterable[Record]:
+    return (record for record in records if record.kind is kind)
+
+
+def _said(records: Sequence[Record], kind: Kind, clean: Neutral) -> _Said:
+    framer = LineFramer()
+    lines: list[bytes] = []
+    times: list[float] = []
+    last = 0.0
+    data = []
+    for record in _of(records, kind):
+        last = _seconds(record.at)
+        complete = framer.feed(record.payload)
+        lines += complete
+        times += [last] * len(complete)
+        data.append(record.payload)
+    rest = framer.finish()
+    return _Said(tuple(map(clean, (*lines, *rest))), (*times, *[last] * len(rest)), clean(b"".join(data)))
+
+
+def _seconds(microseconds: int) -> float:
+    return round(microseconds / _SECOND, 3)

@@ -1,0 +1,47 @@
+"""The journal of a run is its own, and holds everything that its readers saw."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from tests.process.scripted import MakeClient, ScriptedCodec
+
+from agent_mux import encode_event
+from agent_mux.run.derive import derive_events
+
+pytestmark = pytest.mark.anyio
+
+HELLO = "hear(); say(session='S1'); say(text='hello '); say(text='world'); say(done=True); rest()"
+
+
+def broken(_: Any) -> None:
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("event_type", ["session_start", "text_delta", "session_end"])
+async def test_a_warning_about_a_handler_is_derived_again(make_client: MakeClient, event_type: str) -> None:
+    with anyio.fail_after(20):
+        async with make_client(HELLO) as mux:
+            run = mux.run(prompt="hi", event_buffer_size=1)
+            run.once(event_type, broken)
+            await run
+            late = [encode_event(event) async for event in run]
+    assert any(b"ZeroDivisionError" in line for line in late)
+    assert run.journal is not None
+    assert [encode_event(event) for event in derive_events(Path(run.journal), ScriptedCodec)] == late
+
+
+async def test_a_file_that_was_there_is_neither_written_nor_read(make_client: MakeClient, tmp_path: Path) -> None:
+    path = tmp_path / "mine"
+    path.write_text("mine")
+    with anyio.fail_after(20):
+        async with make_client(HELLO) as mux:
+            run = mux.run(prompt="hi", event_buffer_size=1, journal=path)
+            result = await run
+            events = [event async for event in run]
+    assert result.exit_reason == "completed"
+    assert result.text == "hello world"
+    assert result.journal is None
+    assert path.read_text() == "mine"
+    assert "were lost" in events[0].message

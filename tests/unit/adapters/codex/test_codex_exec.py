@@ -1,0 +1,292 @@
+"""`codex exec --json`, by its recordings: one test per trap."""
+
+import pytest
+from codex_recordings import EXEC, codec_for, native, new_codec, receive, recording, speaking, told
+
+from agent_mux import facts
+from agent_mux.actions import Answer, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
+from agent_mux.adapter import Exit, Source
+from agent_mux.effects import Refuse, SignalGroup
+
+
+def codes(name: str) -> list[str]:
+    return [fact.failure.code for fact in told(name, facts.TurnFailed)]
+
+
+def test_the_session_is_known_from_the_first_line() -> None:
+    first = native("plain_text")[0]["thread_id"]
+    assert told("plain_text")[0] == facts.SessionKnown(first)
+
+
+def test_messages_and_thoughts_come_whole() -> None:
+    assert told("reasoning", facts.Text, facts.Thinking) == [
+        facts.Thinking("**Thinking** about it."),
+        facts.Text("Answer 42"),
+    ]
+
+
+def test_a_command_is_shown_as_it_was_executed() -> None:
+    command = "/bin/bash -lc 'echo hi; pwd'"
+    [ready], [done] = told("exec_ok", facts.ToolReady), told("exec_ok", facts.ToolDone)
+    assert (ready.name, ready.input, ready.shell) == ("exec_command", {"command": command}, facts.Shell(command))
+    assert (done.output, done.stdout, done.exit_code, done.error) == ("hi\n/home/dev/project\n",) * 2 + (0, None)
+
+
+def test_a_command_that_exits_non_zero_is_a_failed_tool_with_its_output() -> None:
+    [done] = told("exec_fail", facts.ToolDone)
+    assert (done.error, done.stdout, done.exit_code) == ("out\nerr\n", "out\nerr\n", 3)
+
+
+def test_polling_a_long_command_makes_no_second_call() -> None:
+    [ready], [done] = told("exec_long_yield", facts.ToolReady), told("exec_long_yield", facts.ToolDone)
+    assert done.call_id == ready.call_id
+    assert done.stdout == "line 1\nline 2\nline 3\nline 4\n"
+
+
+def test_a_command_left_running_never_ends() -> None:
+    assert len(told("exec_background_left", facts.ToolReady)) == 1
+    assert told("exec_background_left", facts.ToolDone) == []
+    assert isinstance(told("exec_background_left")[-1], facts.TurnDone)
+
+
+def test_a_patch_shows_deletions_only_because_sizes_and_diffs_are_not_told() -> None:
+    done = told("apply_patch_add", facts.ToolDone)
+    assert [call.name for call in done] == ["apply_patch"] * 3
+    assert [call.files for call in done] == [(), (), (facts.FileDeleted("/home/dev/project/a.txt"),)]
+    assert done[1].output["changes"][0] == {"path": "/home/dev/project/a.txt", "kind": "update"}
+
+
+def test_a_rejected_patch_is_only_on_stderr_and_is_kept_as_a_log_line() -> None:
+    assert told("apply_patch_readonly", facts.ToolReady) == []
+    lines = [line.line for line in told("apply_patch_readonly", facts.LogLine)]
+    assert any("patch rejected" in line for line in lines)
+
+
+def test_an_mcp_call_is_no_native_tool_and_fails_when_its_tool_does() -> None:
+    assert told("mcp_tool_yolo", facts.ToolReady, facts.ToolDone) == []
+    first, second = told("mcp_tool_yolo", facts.McpBegin)
+    assert (first.server, first.tool, first.input) == ("echo", "echo", {"text": "ping"})
+    good, bad = told("mcp_tool_yolo", facts.McpDone)
+    assert (good.call_id, good.error) == (first.call_id, None)
+    assert (bad.call_id, bad.error) == (second.call_id, "boom failed")
+
+
+def test_an_mcp_call_without_permission_fails_with_the_reason() -> None:
+    assert {done.error for done in told("mcp_tool", facts.McpDone)} == {
+        "MCP tool call requires approval, but approval policy is never"
+    }
+
+
+def test_the_second_id_of_a_web_search_counts_in_both_of_its_lines() -> None:
+    # {"id":"item_0","type":"web_search","id":"ws_fake0002",...}: every parser keeps the last one.
+    ready, again = told("web_search", facts.ToolReady)
+    [done] = told("web_search", facts.ToolDone)
+    assert ready == again
+    assert {ready.call_id, done.call_id} == {native("web_search", type="item.started")[0]["item"]["id"]}
+    assert ready.call_id.startswith("ws_")
+    assert ready.input["query"] == "fake news"
+
+
+def test_a_web_search_whose_query_comes_late_is_ready_late() -> None:
+    codec = new_codec(EXEC)
+    start = {"type": "item.started", "item": {"id": "ws", "type": "web_search", "query": ""}}
+    end = {"type": "item.completed", "item": {"id": "ws", "type": "web_search", "query": "now", "action": None}}
+    assert receive(codec, start) == [facts.ToolBegin("ws", "web_search")]
+    ready, done = receive(codec, end)
+    assert ready == facts.ToolReady("ws", "web_search", {"query": "now", "action": None})
+    assert done == facts.ToolDone("ws", name="web_search")
+
+
+def test_each_version_of_the_plan_is_one_finished_call() -> None:
+    ready = told("plan_tool", facts.ToolReady)
+    assert [call.name for call in ready] == ["update_plan"] * 2
+    assert len({call.call_id for call in ready}) == 2
+    assert [done.call_id for done in told("plan_tool", facts.ToolDone)] == [call.call_id for call in ready]
+    assert [step["completed"] for step in ready[1].input["plan"]] == [True, False]
+
+
+def test_a_sub_agent_is_begun_when_it_has_an_id_and_done_when_somebody_saw_it_done() -> None:
+    [begun], [done] = told("spawn_agent", facts.SubagentBegin), told("spawn_agent", facts.SubagentDone)
+    assert begun.prompt == "SUBTASK count the files"
+    assert (done.subagent_id, done.summary, done.error) == (begun.subagent_id, "sub result: 3 files", None)
+    assert told("spawn_agent", facts.ToolReady, facts.ToolDone) == []
+
+
+def test_the_sub_agents_of_newer_models_are_invisible_here() -> None:
+    assert told("agents_v2", facts.SubagentBegin, facts.SubagentDone, facts.Unknown) == []
+
+
+def test_cached_tokens_are_no_input_tokens() -> None:
+    [usage] = told("plain_text", facts.Usage)
+    assert usage == facts.Usage(70, 20, thinking_tokens=5, cached_tokens=30, cache_creation_tokens=0)
+
+
+def test_a_turns_tokens_are_what_the_threads_counter_grew_by() -> None:
+    codec = new_codec(EXEC)
+    lines = [{"type": "turn.completed", "usage": {"input_tokens": n, "output_tokens": n}} for n in (10, 25)]
+    usage = [step for step in receive(codec, *lines) if isinstance(step, facts.Usage)]
+    assert [(fact.input_tokens, fact.output_tokens) for fact in usage] == [(10, 10), (15, 15)]
+    total = [step.cost.input_tokens for step in receive(codec, lines[1]) if isinstance(step, facts.RunCost)]
+    assert total == [25]
+
+
+@pytest.mark.parametrize(
+    ("name", "context"), [("resume_2_id", {"session_id": "s"}), ("resume_4_fork", {"fork_session_id": "s"})]
+)
+def test_a_resumed_runs_tokens_are_unknown_rather_than_the_whole_sessions(name: str, context: dict[str, str]) -> None:
+    assert told(name, facts.Usage, facts.RunCost, **context) == []
+    [done] = told(name, facts.TurnDone, **context)
+    assert done.cost is None
+    assert "not known" in told(name, facts.Note, **context)[-1].message
+    [known] = told(name, facts.SessionKnown, **context)
+    assert (known.resumed, known.forked_from) == ("session_id" in context, context.get("fork_session_id"))
+
+
+def test_reconnecting_is_a_retry_and_no_failure() -> None:
+    retries = told("err_default_retries_500", facts.Retrying)
+    assert [(retry.attempt, retry.max_attempts) for retry in retries] == [(n, 5) for n in range(1, 6)]
+    assert codes("err_default_retries_500") == ["AGENT_CRASH"]
+    assert told("err_drop_midstream", facts.TurnFailed) == []
+
+
+def test_waiting_for_the_network_is_a_retry_without_an_end() -> None:
+    retries = told("err_conn_refused", facts.Retrying)
+    assert [(retry.attempt, retry.max_attempts) for retry in retries] == [(n, 0) for n in range(1, 6)]
+    assert retries[0].reason == "Connection failed: error sending request"
+
+
+def test_a_retried_rate_limit_says_how_long_to_wait() -> None:
+    assert told("err_rate_failed", facts.RateLimited) == [facts.RateLimited(1500)]
+    assert told("err_429_recover", facts.RateLimited) == [facts.RateLimited(None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("err_401", "AUTH_ERROR"),
+        ("err_403", "AUTH_ERROR"),
+        ("err_no_key", "AUTH_ERROR"),
+        ("err_429_final", "RATE_LIMITED"),
+        ("err_429_usage_limit", "RATE_LIMITED"),
+        ("err_quota_failed", "RATE_LIMITED"),
+        ("err_context", "CONTEXT_EXCEEDED"),
+        ("err_400", "AGENT_CRASH"),
+        ("err_404_model", "AGENT_CRASH"),
+        ("err_500", "AGENT_CRASH"),
+        ("err_503_overloaded", "AGENT_CRASH"),
+        ("err_html_502", "AGENT_CRASH"),
+        ("err_drop_always", "AGENT_CRASH"),
+        ("err_conn_refused_bounded", "AGENT_CRASH"),
+        ("incomplete", "AGENT_CRASH"),
+    ],
+)
+def test_failures_are_classified_by_their_prose(name: str, code: str) -> None:
+    assert codes(name) == [code]
+
+
+def test_an_error_item_is_a_warning() -> None:
+    [note] = told("err_404_model", facts.Note)
+    assert note.level == "warn"
+    assert "fallback metadata" in note.message
+    assert told("default_provider_api_key", facts.TurnFailed) == []
+
+
+def test_the_error_before_turn_failed_is_told_once() -> None:
+    assert [type(fact) for fact in told("err_400")][-1:] == [facts.TurnFailed]
+    assert told("err_400", facts.Trouble) == []
+
+
+def test_an_error_that_nothing_repeats_is_the_last_word() -> None:
+    codec = new_codec(EXEC)
+    receive(codec, {"type": "turn.started"}, {"type": "error", "message": "unexpected status 401 Unauthorized: no"})
+    assert list(codec.finish(Exit(code=1))) == [
+        facts.Trouble("AUTH_ERROR", "unexpected status 401 Unauthorized: no"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["bad_flag", "err_bad_config", "mcp_broken_required", "resume_5_missing"])
+def test_a_run_that_never_began_tells_nothing_but_its_stderr(name: str) -> None:
+    assert recording(name).exit.code in (1, 2)
+    assert told(name) == []
+    assert told(name, facts.LogLine)
+
+
+@pytest.mark.parametrize("name", ["signal_sigint_text", "signal_sigterm_tool", "signal_sighup_text", "orphan_sigkill"])
+def test_a_signal_leaves_no_closing_message(name: str) -> None:
+    assert told(name, facts.TurnDone, facts.TurnFailed, facts.TurnStopped) == []
+
+
+def test_compaction_is_invisible_here() -> None:
+    assert told("compact_auto", facts.ContextCompacted, facts.Unknown) == []
+
+
+def test_the_answer_to_a_schema_is_parsed() -> None:
+    [done] = told("output_schema", facts.TurnDone, output_schema={"type": "object"})
+    assert done.structured_output == {"answer": 42}
+    [unasked] = told("output_schema", facts.TurnDone)
+    assert unasked.structured_output is None
+
+
+def test_a_step_begins_where_the_model_speaks_after_a_tool() -> None:
+    kinds = [type(fact) for fact in told("exec_ok", facts.StepBegin, facts.Text, facts.ToolReady)]
+    assert kinds == [facts.StepBegin, facts.Text, facts.ToolReady, facts.StepBegin, facts.Text]
+    assert len(told("web_search", facts.StepBegin)) == 1  # the search is part of the model call
+
+
+def test_a_line_separator_inside_a_text_splits_nothing() -> None:
+    assert told("unicode", facts.Text)[0] == facts.Text("日本語 😀 \u2028 end")
+
+
+def test_noise_is_a_log_line() -> None:
+    assert receive(new_codec(EXEC), b"Reading...", b'"x"', b'{"type":') == [
+        facts.LogLine("Reading..."),
+        facts.LogLine('"x"'),
+        facts.LogLine('{"type":'),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "thread.started"},
+        {"type": "turn.completed", "usage": {"input_tokens": "many"}},
+        {"type": "turn.failed", "error": "x"},
+        {"type": "item.completed", "item": {"type": "agent_message", "id": "a"}},
+        {"type": "item.completed", "item": {"type": "hologram", "id": "a"}},
+        {"type": "item.started", "item": []},
+        {"type": "item.updated"},
+        {"type": "error"},
+        {"type": "weather"},
+        {"type": ["turn.started"]},
+        {},
+    ],
+)
+def test_what_is_not_known_is_unknown_and_kept(line: dict[str, object]) -> None:
+    [fact] = receive(new_codec(EXEC), line)
+    assert isinstance(fact, facts.Unknown)
+
+
+def test_an_item_that_was_never_started_is_begun_when_it_ends() -> None:
+    end = next(line for line in recording("exec_ok").stdout_lines if b'"exit_code":0' in line)
+    assert [type(step) for step in receive(new_codec(EXEC), end)] == [facts.ToolReady, facts.ToolDone]
+
+
+def test_a_running_exec_can_only_be_interrupted() -> None:
+    codec = codec_for("exec_ok")
+    assert list(codec.start()) == []
+    assert list(codec.request(Interrupt())) == [SignalGroup(2)]
+    assert [*codec.request(Cancel()), *codec.request(Close())] == []
+    for action, code in (
+        (Send("more"), "STDIN_NOT_AVAILABLE"),
+        (Steer("left"), "STDIN_NOT_AVAILABLE"),
+        (Approve("0"), "CAPABILITY_ERROR"),
+        (Deny("0"), "CAPABILITY_ERROR"),
+        (Answer("0", "yes"), "CAPABILITY_ERROR"),
+    ):
+        [refused] = codec.request(action)
+        assert isinstance(refused, Refuse)
+        assert refused.code == code
+
+
+def test_the_prompt_on_stdin_is_ours() -> None:
+    assert speaking(receive(new_codec(EXEC), b"hello", source=Source.STDIN)) == []

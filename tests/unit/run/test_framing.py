@@ -1,0 +1,75 @@
+"""Bytes to lines: nothing but a newline ends one, and how the bytes were cut never shows."""
+
+import itertools
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agent_mux.framing import LineFramer, lines_of
+
+LETTERS = st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"\0", b"\xff", "\u2028".encode(), b"\x85", b"\x0b", b"\x1c"])
+
+
+def expected(data: bytes) -> list[bytes]:
+    """The definition: split at newlines, the last one optional, one carriage return before it not counted."""
+    parts = data.split(b"\n")
+    whole = parts[:-1] + ([parts[-1]] if parts[-1] else [])
+    return [part[:-1] if part.endswith(b"\r") else part for part in whole]
+
+
+@given(data=st.lists(LETTERS, max_size=30).map(b"".join), cuts=st.lists(st.integers(0, 60), max_size=10))
+@example(data=b"a\r\nb", cuts=[2])
+@example(data=b"\r\n\r\n", cuts=[1, 2, 3])
+@example(data=b"a\r", cuts=[1])
+def test_how_the_bytes_are_cut_never_shows(data: bytes, cuts: list[int]) -> None:
+    places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    chunks = [data[start:end] for start, end in itertools.pairwise(places)]
+    assert lines_of(chunks) == lines_of([data]) == expected(data)
+
+
+@pytest.mark.parametrize(
+    "inside", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\0", "\r"], ids=lambda text: f"{ord(text):x}"
+)
+def test_only_a_newline_ends_a_line(inside: str) -> None:
+    data = f'{{"text":"a{inside}b"}}\n'.encode()
+    assert lines_of([data]) == [data[:-1]]
+
+
+def test_bytes_that_are_no_utf8_are_handed_on_as_they_are() -> None:
+    assert lines_of([b"\xff\xfe\n", b"\xc3"]) == [b"\xff\xfe", b"\xc3"]
+
+
+def test_a_line_is_handed_out_as_soon_as_it_is_complete() -> None:
+    framer = LineFramer()
+    assert framer.feed(b"one\ntw") == [b"one"]
+    assert framer.feed(b"o") == []
+    assert framer.feed(b"\n") == [b"two"]
+    assert framer.feed(b"") == []
+    assert framer.finish() == []
+
+
+def test_the_last_line_needs_no_newline() -> None:
+    framer = LineFramer()
+    framer.feed(b"one\ntwo\r")
+    assert framer.finish() == [b"two"]
+    assert framer.finish() == []
+
+
+def test_a_line_of_64_mib_costs_time_in_proportion_to_its_length() -> None:
+    def seconds(megabytes: int) -> float:
+        chunk = b"x" * (1 << 16)
+        framer = LineFramer()
+        begin = time.perf_counter()
+        for _ in range(16 * megabytes):
+            assert framer.feed(chunk) == []
+        (line,) = framer.feed(b"\n")
+        assert len(line) == megabytes << 20
+        return time.perf_counter() - begin
+
+    seconds(1)
+    small, large = min(seconds(4) for _ in range(3)), seconds(64)
+    assert (
+        large < 16 * small * 6 + 0.2
+    )  # 16 times the bytes; a framer that copies what it has each time takes 256 times

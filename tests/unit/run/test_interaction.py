@@ -1,0 +1,133 @@
+"""What an agent waits for, and that it is answered exactly once."""
+
+from typing import Any
+
+import pytest
+from tests.unit.run.scripted_run import RUN_ID
+
+from agent_mux import actions, facts
+from agent_mux.assembler import OpenInteraction
+from agent_mux.errors import AgentMuxError
+from agent_mux.run.interaction import (
+    ApprovalDetail,
+    Approve,
+    Choice,
+    Deny,
+    InputDetail,
+    InteractionChannel,
+    Response,
+    Text,
+    to_action,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def approval(number: int) -> OpenInteraction:
+    asked = facts.ApprovalAsked(f"r{number}", "run", f"rm {number}", "high", "Bash")
+    return OpenInteraction(
+        interaction_id=f"i{number}", request_id=f"r{number}", kind="approval", asked=asked, created_at=5
+    )
+
+
+def question(number: int) -> OpenInteraction:
+    asked = facts.InputAsked(f"r{number}", "Which?", "Colours", ("red", "blue"), "tool")
+    return OpenInteraction(
+        interaction_id=f"i{number}", request_id=f"r{number}", kind="input", asked=asked, created_at=6
+    )
+
+
+class Agent:
+    """Waits for some answers, and settles what it is answered."""
+
+    def __init__(self, *waiting: OpenInteraction) -> None:
+        self.waiting = list(waiting)
+        self.answers: list[actions.AnyAction] = []
+        self.channel = InteractionChannel(RUN_ID, lambda: tuple(self.waiting), self.act)
+
+    async def act(self, action: Any) -> None:
+        self.answers.append(action)
+        self.waiting = [open_ for open_ in self.waiting if open_.request_id != action.request_id]
+
+
+def test_what_is_pending_is_shown_in_the_order_it_came() -> None:
+    first, second = Agent(approval(1), question(2)).channel.pending
+    assert (first.id, first.type, first.run_id, first.created_at) == ("i1", "approval", RUN_ID, 5)
+    assert first.description == "run: rm 1"
+    assert first.detail == ApprovalDetail("run", "rm 1", "Bash", "high")
+    assert second.description == "Which?"
+    assert second.detail == InputDetail("Which?", "Colours", ("red", "blue"), "tool")
+
+
+@pytest.mark.parametrize(
+    ("open_", "response", "action"),
+    [
+        (approval(1), Approve(), actions.Approve("r1")),
+        (approval(1), Approve(always=True), actions.Approve("r1", True)),
+        (approval(1), Deny("no"), actions.Deny("r1", "no")),
+        (question(1), Deny(), actions.Deny("r1")),
+        (question(1), Text("green"), actions.Answer("r1", "green")),
+        (question(1), Choice("blue"), actions.Answer("r1", "blue")),
+        (question(1), Choice(0), actions.Answer("r1", "red")),
+    ],
+)
+async def test_a_response_becomes_the_action_for_its_request(
+    open_: OpenInteraction, response: Response, action: actions.AnyAction
+) -> None:
+    agent = Agent(approval(9), open_)
+    await agent.channel.respond(open_.interaction_id, response)
+    assert agent.answers == [action]
+
+
+@pytest.mark.parametrize(
+    ("open_", "response"),
+    [
+        (approval(1), Text("yes")),
+        (approval(1), Choice(0)),
+        (question(1), Approve()),
+        (question(1), Choice(2)),
+        (question(1), Choice(-1)),
+    ],
+)
+def test_a_response_of_the_wrong_kind_is_refused(open_: OpenInteraction, response: Response) -> None:
+    with pytest.raises(AgentMuxError, match="i1") as caught:
+        to_action(open_, response)
+    assert caught.value.code == "VALIDATION_ERROR"
+
+
+async def test_the_second_answer_finds_nothing_to_answer() -> None:
+    agent = Agent(approval(1))
+    await agent.channel.respond("i1", Approve())
+    with pytest.raises(AgentMuxError) as caught:
+        await agent.channel.respond("i1", Deny())
+    assert caught.value.code == "INTERACTION_NOT_FOUND"
+    assert len(agent.answers) == 1
+
+
+async def test_approving_everything_leaves_questions_alone() -> None:
+    agent = Agent(approval(1), question(2), approval(3))
+    assert await agent.channel.approve_all() == 2
+    assert agent.answers == [actions.Approve("r1"), actions.Approve("r3")]
+    assert [pending.id for pending in agent.channel.pending] == ["i2"]
+
+
+async def test_denying_everything_denies_questions_too() -> None:
+    agent = Agent(approval(1), question(2))
+    assert await agent.channel.deny_all("no time") == 2
+    assert agent.answers == [actions.Deny("r1", "no time"), actions.Deny("r2", "no time")]
+    assert await agent.channel.deny_all() == 0
+
+
+def test_who_listens_can_stop_listening() -> None:
+    channel = Agent().channel
+    heard: list[Any] = []
+    stop = channel.on_pending(heard.append)
+    assert len(channel.listeners()) == 1
+    stop()
+    stop()
+    assert channel.listeners() == ()

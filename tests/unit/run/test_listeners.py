@@ -1,0 +1,65 @@
+"""Callbacks by event type: called in order, and one that raises harms nobody."""
+
+from tests.unit.run.scripted_run import DONE, feed, line, normalizer, printed
+
+from agent_mux.run.listeners import Listeners
+
+EVENTS = feed(normalizer(), [*printed(line(text="a"), line(text="b")), DONE])
+
+
+def test_each_is_called_for_its_type_in_order() -> None:
+    warnings: list[str] = []
+    listeners, heard = Listeners(warnings.append), []
+    listeners.on("text_delta", lambda event: heard.append(("first", event.delta)))
+    listeners.on("text_delta", lambda event: heard.append(("second", event.delta)))
+    listeners.on("nothing", heard.append)
+    listeners.call(EVENTS)
+    assert heard == [("first", "a"), ("second", "a"), ("first", "b"), ("second", "b")]
+    assert warnings == []
+
+
+def test_a_star_hears_everything() -> None:
+    listeners, heard = Listeners(lambda _: None), []
+    listeners.on("*", heard.append)
+    listeners.call(EVENTS)
+    assert heard == EVENTS
+
+
+def test_once_is_once() -> None:
+    listeners, heard = Listeners(lambda _: None), []
+    listeners.on("text_delta", heard.append, once=True)
+    listeners.call(EVENTS)
+    assert [event.delta for event in heard] == ["a"]
+
+
+def test_off_is_off_and_harmless_when_it_never_was_on() -> None:
+    listeners, heard = Listeners(lambda _: None), []
+    listeners.on("text_delta", heard.append)
+    listeners.off("text_delta", heard.append)
+    listeners.off("text_delta", heard.append)
+    listeners.call(EVENTS)
+    assert heard == []
+
+
+def test_a_handler_that_raises_is_warned_about_and_the_others_are_called() -> None:
+    warnings: list[str] = []
+    listeners, heard = Listeners(warnings.append), []
+    listeners.on("text_delta", lambda _: 1 / 0)
+    listeners.on("text_delta", heard.append)
+    listeners.call(EVENTS)
+    assert len(heard) == 2
+    assert len(warnings) == 2
+    assert "ZeroDivisionError" in warnings[0]
+
+
+def test_a_handler_that_raises_on_the_warning_about_itself_is_left_alone() -> None:
+    listeners = Listeners(lambda _: listeners.call(EVENTS))
+    calls: list[str] = []
+
+    def bad(event: object) -> None:
+        calls.append("called")
+        raise RuntimeError("again")
+
+    listeners.on("turn_start", bad)
+    listeners.call(EVENTS)
+    assert calls == ["called", "called"]

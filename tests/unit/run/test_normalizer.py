@@ -1,0 +1,178 @@
+"""Records to events: the same records give the same events, and whatever is missing is made up lawfully."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.process.scripted import ScriptedCodec
+from tests.unit.run.scripted_run import DONE, STARTED_AT, control, feed, header, line, normalizer, printed, types
+
+from agent_mux.actions import Approve, Interrupt, Send
+from agent_mux.contract import validate
+from agent_mux.effects import CloseStdin, Refuse, WriteStdin
+from agent_mux.events import DebugEvent, encode_event
+from agent_mux.facts import LogLine
+from agent_mux.run.normalizer import LONGEST_RAW_SHOWN, STDERR_TAIL_BYTES, Normalizer
+from agent_mux.run.records import Exited, Kind, Record, encode
+
+LINES = [
+    line(session="S1"),
+    line(text="a"),
+    b'{"shell": "ls"}\n',
+    line(ask="rm"),
+    line(question="which?"),
+    line(nothing=1),
+    line(odd=1),
+    line(done=True),
+    line(failed="AUTH_ERROR"),
+    line(stopped=True),
+    b"noise\r\n",
+    b"\n",
+    b"\xff\xfe\n",
+]
+HAPPENED = st.lists(
+    st.one_of(
+        st.sampled_from(LINES).map(lambda data: Record(Kind.STDOUT, 0, data)),
+        st.binary(max_size=12).map(lambda data: Record(Kind.STDOUT, 0, data)),
+        st.binary(max_size=12).map(lambda data: Record(Kind.STDERR, 0, data)),
+        st.sampled_from(["start", "pause", "resume", "note", "abort", "timeout", "interrupt", "close"]).map(control),
+        st.sampled_from([Send("more"), Approve("rm"), Interrupt()]).map(lambda a: Record(Kind.ACTION, 0, encode(a))),
+    ),
+    max_size=25,
+)
+
+
+def without_double_pauses(records: list[Record]) -> list[Record]:
+    """The state machine of a run allows no second pause; the normalizer is told only what happened."""
+    paused, kept = False, []
+    for record in records:
+        if record in {control("pause"), control("resume")}:
+            if paused == (record == control("pause")):
+                continue
+            paused = not paused
+        kept.append(record)
+    return kept
+
+
+@given(happened=HAPPENED, exited=st.booleans())
+def test_whatever_happens_the_stream_is_lawful_and_the_same_each_time(happened: list[Record], exited: bool) -> None:
+    records = without_double_pauses(happened)
+    streams = []
+    for _ in range(2):
+        one = normalizer()
+        events = feed(one, records)
+        events += one.feed(DONE) if exited else one.cut_off(5_000_000)
+        assert validate(events) == []
+        assert one.verdict is not None
+        streams.append([encode_event(event) for event in events])
+    assert streams[0] == streams[1]
+
+
+def test_times_are_those_of_the_records() -> None:
+    events = feed(normalizer(), [*printed(line(session="S1"), line(text="a"), at=1_500_000), DONE])
+    assert [event.timestamp - STARTED_AT for event in events] == [1500, 1501, 1501, 1501, 9000, 9000, 9000, 9000]
+
+
+def test_time_never_goes_back() -> None:
+    late, early = printed(line(text="a"), at=5_000_000), printed(line(text="b"), at=1_000_000)
+    events = feed(normalizer(), [*late, *early, DONE])
+    assert sorted(event.timestamp for event in events) == [event.timestamp for event in events]
+
+
+def test_a_run_whose_writer_was_killed_ends_as_killed() -> None:
+    one = normalizer()
+    feed(one, printed(line(text="a"), b'{"text":'))
+    assert types(one.cut_off(1)) == ["log", "message_stop", "turn_end", "crash", "session_end"]
+    assert one.verdict is not None
+    assert one.verdict.exit_reason == "killed"
+
+
+def test_the_cause_comes_before_how_the_process_died() -> None:
+    one = normalizer()
+    feed(one, [*printed(line(text="a"), line(done=True)), control("abort"), DONE])
+    assert one.verdict is not None
+    assert one.verdict.exit_reason == "aborted"
+
+
+def test_a_prompt_after_an_interruption_takes_it_back() -> None:
+    one = normalizer()
+    sent = Record(Kind.ACTION, 0, encode(Send("go on")))
+    feed(one, [control("interrupt"), *printed(line(stopped=True)), sent, *printed(line(text="b")), DONE])
+    assert one.verdict is not None
+    assert one.verdict.exit_reason == "truncated"
+
+
+def test_effects_are_collected_and_taken_once() -> None:
+    one = normalizer()
+    feed(one, [control("start"), *printed(line(done=True))])
+    assert one.take_effects() == [WriteStdin(b'{"prompt": true}\n'), CloseStdin()]
+    assert one.take_effects() == []
+    feed(one, [Record(Kind.ACTION, 0, b'{"type":"Cancel"}')])
+    assert isinstance(one.take_effects()[0], Refuse)
+
+
+def test_a_codec_that_says_nothing_about_a_line_has_not_understood_it() -> None:
+    class Silent(ScriptedCodec):
+        def receive(self, *_: object) -> tuple[()]:
+            return ()
+
+    one = Normalizer(header(), Silent(header().codec))
+    (event,) = feed(one, printed(b"what?\n"))
+    assert isinstance(event, DebugEvent)
+    assert "what?" in event.message
+    assert one.ledger.unknown.total() == 1
+
+
+def test_an_unknown_line_is_shown_but_not_all_of_it() -> None:
+    one = normalizer()
+    (event,) = feed(one, printed(line(odd="x" * 10 * LONGEST_RAW_SHOWN)))
+    assert isinstance(event, DebugEvent)
+    assert LONGEST_RAW_SHOWN <= len(event.message) < 2 * LONGEST_RAW_SHOWN
+
+
+def test_debug_shows_the_native_line_behind_each_event() -> None:
+    one = normalizer(debug=True)
+    session, *rest = feed(one, [*printed(line(session="S1")), DONE])
+    assert session.raw == '{"session": "S1"}'
+    assert {event.raw for event in rest} == {None}
+
+
+def test_our_own_lines_are_news_only_to_an_observer() -> None:
+    class Listening(ScriptedCodec):
+        def receive(self, *_: object) -> tuple[LogLine]:
+            return (LogLine("heard"),)
+
+    sent = [Record(Kind.STDIN, 0, b"{}\n")]
+    head = header()
+    assert feed(Normalizer(head, Listening(head.codec)), sent) == []
+    observing = type(head)(**{name: getattr(head, name) for name in head.__struct_fields__} | {"observing": True})
+    assert types(feed(Normalizer(observing, Listening(head.codec)), sent)) == ["log"]
+
+
+@pytest.mark.parametrize("sizes", [[10], [STDERR_TAIL_BYTES], [STDERR_TAIL_BYTES * 3], [1000] * 50, [1] * 20_000])
+def test_the_end_of_standard_error_is_kept(sizes: list[int]) -> None:
+    one = normalizer()
+    whole = b""
+    for number, size in enumerate(sizes):
+        chunk = bytes([97 + number % 26]) * size
+        whole += chunk
+        one.feed(Record(Kind.STDERR, 0, chunk))
+    assert one.stderr_tail == whole[-STDERR_TAIL_BYTES:].decode()
+
+
+def test_standard_error_ends_up_in_the_crash() -> None:
+    one = normalizer()
+    events = feed(one, [Record(Kind.STDERR, 0, b"oh no"), Record(Kind.EXIT, 0, encode(Exited(code=3)))])
+    assert types(events) == ["log", "session_start", "crash", "session_end"]
+    assert events[2].stderr == "oh no"  # type: ignore[union-attr]
+
+
+def test_the_agent_is_busy_from_prompt_to_closing_message() -> None:
+    one = normalizer()
+    feed(one, [control("start")])
+    assert one.is_busy
+    feed(one, printed(line(text="a")))
+    assert one.is_busy
+    feed(one, printed(line(done=True)))
+    assert not one.is_busy
+    feed(one, [Record(Kind.ACTION, 0, encode(Send("more")))])
+    assert one.is_busy

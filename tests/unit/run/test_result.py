@@ -1,0 +1,136 @@
+"""What a run came to, as its events tell."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.unit.run.scripted_run import RUN_ID
+
+from agent_mux.assembler import Verdict
+from agent_mux.events import (
+    AgentEvent,
+    CostRecord,
+    MessageStopEvent,
+    SessionEndEvent,
+    TokenUsageEvent,
+    TurnEndEvent,
+    TurnStartEvent,
+)
+from agent_mux.facts import Failure
+from agent_mux.run import result as module
+from agent_mux.run.ledger import Ledger
+from agent_mux.run.result import ResultBuilder, RunResult
+
+HEAD = (RUN_ID, "scripted", 1)
+COMPLETED = Verdict(exit_reason="completed")
+COST = CostRecord(total_usd=0.5, input_tokens=3, output_tokens=4)
+
+
+def message(text: str, subagent: str | None = None) -> MessageStopEvent:
+    return MessageStopEvent(*HEAD, text, subagent_id=subagent)
+
+
+def turn(number: int, *texts: str) -> list[AgentEvent]:
+    return [TurnStartEvent(*HEAD, number), *map(message, texts), TurnEndEvent(*HEAD, number)]
+
+
+def build(
+    events: list[AgentEvent], *, verdict: Verdict = COMPLETED, collect: bool = False, bounded: bool = True, **known: Any
+) -> RunResult:
+    builder = ResultBuilder(collect=collect, bounded=bounded)
+    for event in events:
+        builder.see([event])
+    derive = known.pop("derive", lambda: events)
+    about = {
+        "run_id": RUN_ID, "agent": "scripted", "model": None, "session_id": "S1", "exit_code": 0, "signal": None,
+        "duration_ms": 7, "ledger": Ledger(), "journal": None, **known,
+    }  # fmt: skip
+    return builder.build(verdict, stderr="tail", derive=derive, **about)
+
+
+def test_the_text_is_that_of_the_last_turn() -> None:
+    result = build([*turn(0, "a", "b"), *turn(1, "c", "d")])
+    assert result.text == "c\n\nd"
+    assert result.messages == ["a", "b", "c", "d"]
+    assert result.turn_count == 2
+    assert result.ok
+
+
+def test_a_run_that_said_nothing_has_no_text() -> None:
+    assert (build([]).text, build([]).messages, build([]).turn_count) == ("", [], 0)
+    assert build([*turn(0, "a"), *turn(1)]).text == ""
+
+
+def test_what_sub_agents_said_is_not_the_answer() -> None:
+    start, end = turn(0)
+    assert build([start, message("inside", "sub"), message("outside"), end]).text == "outside"
+
+
+def test_tokens_are_added_up_and_what_is_unknown_stays_so() -> None:
+    usage = [
+        TokenUsageEvent(*HEAD, 10, 1),
+        TokenUsageEvent(*HEAD, 20, 2, None, 5),
+        TokenUsageEvent(*HEAD, 0, 0, None, 1),
+    ]
+    tokens = build([*usage]).token_usage
+    assert tokens is not None
+    assert (tokens.input_tokens, tokens.output_tokens, tokens.thinking_tokens, tokens.cached_tokens) == (30, 3, None, 6)
+    assert build([]).token_usage is None
+
+
+def test_the_cost_is_that_of_the_session_end() -> None:
+    assert build([SessionEndEvent(*HEAD, "S1", 1, COST)]).cost == COST
+    assert build([SessionEndEvent(*HEAD, "S1", 1)]).cost is None
+
+
+def test_a_run_that_did_not_complete_says_why() -> None:
+    verdict = Verdict(exit_reason="failed", failure=Failure("RATE_LIMITED", "slow down"))
+    result = build([], verdict=verdict)
+    assert not result.ok
+    assert result.error is not None
+    assert (result.error.code, result.error.message, result.error.stderr) == ("RATE_LIMITED", "slow down", "tail")
+    assert result.error.recoverable
+
+
+def test_events_are_kept_only_when_asked_for() -> None:
+    events = turn(0, "a")
+    assert build(events).events is None
+    assert build(events, collect=True).events == tuple(events)
+
+
+def test_long_texts_are_derived_again_where_there_is_a_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT_TEXT", 10)
+    events = [*turn(0, "0123456789"), *turn(1, "abc", "def")]
+    derived = []
+
+    def derive() -> list[AgentEvent]:
+        derived.append(1)
+        return events
+
+    bounded, unbounded = build(events, derive=derive), build(events, bounded=False, derive=derive)
+    assert unbounded.text == "abc\n\ndef"
+    assert derived == []
+    assert bounded.text == "abc\n\ndef"
+    assert bounded.messages == ["0123456789", "abc", "def"]
+    assert derived
+
+
+def test_on_the_wire_absent_is_absent() -> None:
+    verdict = Verdict(exit_reason="failed", failure=Failure("AGENT_CRASH", "broken"))
+    plain = build(
+        [*turn(0, "a"), SessionEndEvent(*HEAD, "S1", 1, COST)], verdict=verdict, exit_code=None, signal=9
+    ).to_dict()
+    assert json.loads(json.dumps(plain)) == {
+        "type": "run_result",
+        "runId": RUN_ID,
+        "agent": "scripted",
+        "sessionId": "S1",
+        "text": "a",
+        "exitReason": "failed",
+        "signal": 9,
+        "durationMs": 7,
+        "turnCount": 1,
+        "cost": {"totalUsd": 0.5, "inputTokens": 3, "outputTokens": 4},
+        "error": {"code": "AGENT_CRASH", "message": "broken", "stderr": "tail", "recoverable": False},
+        "ledger": Ledger().to_dict(),
+    }

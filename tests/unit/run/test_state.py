@@ -1,0 +1,66 @@
+"""The states of a run: every move that is legal, and every one that is not."""
+
+import itertools
+from typing import get_args
+
+import pytest
+
+from agent_mux.assembler import ExitReason
+from agent_mux.errors import AgentMuxError
+from agent_mux.run.state import TERMINAL, RunState, StateMachine
+
+STATES: tuple[RunState, ...] = get_args(RunState)
+LEGAL = {
+    "spawned": {"running"},
+    "running": {"paused", "interrupted"},
+    "paused": {"running"},
+    "interrupted": {"running", "paused"},
+}
+
+
+@pytest.mark.parametrize(("start", "target"), list(itertools.product(STATES, STATES)))
+def test_a_move_is_legal_or_refused(start: RunState, target: RunState) -> None:
+    machine = StateMachine()
+    machine.state = start
+    is_legal = start not in TERMINAL and (target in TERMINAL or target in LEGAL[start])
+    assert machine.allows(target) is is_legal
+    if is_legal:
+        machine.move(target)
+        assert machine.state == target
+        return
+    with pytest.raises(AgentMuxError, match=f"a run that is {start} cannot become {target}") as caught:
+        machine.move(target)
+    assert caught.value.code == "INVALID_STATE_TRANSITION"
+    assert machine.state == start
+
+
+@pytest.mark.parametrize("reason", get_args(ExitReason))
+@pytest.mark.parametrize("start", ["spawned", "running", "paused", "interrupted"])
+def test_every_end_leads_to_a_terminal_state(reason: ExitReason, start: RunState) -> None:
+    machine = StateMachine()
+    machine.state = start
+    machine.finish(reason)
+    assert machine.is_over
+
+
+@pytest.mark.parametrize(
+    ("reason", "state"),
+    [
+        ("completed", "completed"),
+        ("failed", "completed"),
+        ("interrupted", "completed"),
+        ("turn_limit", "completed"),
+        ("budget", "completed"),
+        ("aborted", "aborted"),
+        ("timeout", "timed-out"),
+        ("inactivity", "timed-out"),
+        ("killed", "killed"),
+        ("crashed", "crashed"),
+        ("truncated", "crashed"),
+    ],
+)
+def test_which_state_belongs_to_which_end(reason: ExitReason, state: RunState) -> None:
+    machine = StateMachine()
+    machine.move("running")
+    machine.finish(reason)
+    assert machine.state == state
