@@ -176,19 +176,24 @@ class Live:
 
 async def finish(run: RunHandle) -> Finished:
     """What became of a run, having checked what must hold for all of them."""
-    result = await run
-    events = result.events
-    assert events is not None
-    assert validate(events) == []
+    done = check(await run, run.agent)
+    late = [encode_event(event) async for event in run]
+    assert late == [encode_event(event) for event in done.events]
+    return done
+
+
+def check(result: RunResult, agent: str) -> Finished:
+    """What became of a run, having checked what can be seen from its result."""
+    assert result.events is not None
+    assert result.journal is not None
+    journal = Path(result.journal)
+    assert validate(result.events) == []
     assert result.ledger.unknown == {}, result.ledger
     assert result.ledger.lines > 0
-    lines = [encode_event(event) for event in events]
-    assert [encode_event(event) async for event in run] == lines
-    assert result.journal is not None
-    assert [encode_event(event) for event in derived(Path(result.journal), run.agent)] == lines
-    nothing_left(run.run_id)
-    assert DUMMY_KEY.encode() not in Path(result.journal).read_bytes()
-    return Finished(result, events)
+    assert [encode_event(event) for event in derived(journal, agent)] == [encode_event(e) for e in result.events]
+    assert DUMMY_KEY.encode() not in journal.read_bytes()
+    nothing_left(result.run_id)
+    return Finished(result, result.events)
 
 
 async def seen(run: RunHandle, kind: str, count: int = 1) -> None:

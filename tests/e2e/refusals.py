@@ -4,13 +4,14 @@ from typing import Any, Literal
 
 from agent_mux.testing.model_server import HttpError, Step
 
-Refusal = Literal["unauthorized", "rate_limited", "server_error", "bad_request", "context_exceeded"]
+# `refused` is not tried again by the agent; `rate_limited` and `server_error` are.
+Refusal = Literal["unauthorized", "rate_limited", "server_error", "refused", "context_exceeded"]
 
 _ANTHROPIC: dict[Refusal, tuple[int, str, str]] = {
     "unauthorized": (401, "authentication_error", "invalid x-api-key"),
     "rate_limited": (429, "rate_limit_error", "This request would exceed your account's rate limit."),
     "server_error": (500, "api_error", "Internal server error"),
-    "bad_request": (400, "invalid_request_error", "messages.0.content: bad thing"),
+    "refused": (403, "permission_error", "Your account does not have access."),
     "context_exceeded": (400, "invalid_request_error", "prompt is too long: 1000123 tokens > 1000000 maximum"),
 }
 _OPENAI: dict[Refusal, tuple[int, dict[str, str]]] = {
@@ -23,7 +24,7 @@ _OPENAI: dict[Refusal, tuple[int, dict[str, str]]] = {
         {"message": "Rate limit reached for gpt-5.5", "type": "tokens", "code": "rate_limit_exceeded"},
     ),
     "server_error": (500, {"message": "The server had an error", "type": "server_error"}),
-    "bad_request": (400, {"message": "bad thing", "type": "invalid_request_error", "code": "bad"}),
+    "refused": (400, {"message": "bad thing", "type": "invalid_request_error", "code": "bad"}),
 }
 _TOO_LONG = {"code": "context_length_exceeded", "message": "Your input exceeds the context window of this model."}
 _RETRY_SOON = {"retry-after": "1"}

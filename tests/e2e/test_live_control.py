@@ -5,12 +5,12 @@ import pytest
 from tests.e2e.dialects import Say, Shell
 from tests.e2e.harness import BOUND, Live, finish, nothing_left, seen
 
-from agent_mux import AgentMux
+from agent_mux import AgentMux, Approve
 from agent_mux.process.marker import processes_of
 
 pytestmark = pytest.mark.anyio
 ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-WAYS = {"one_shot": {}, "two_way": {"on_approval_request": lambda _: None}}
+WAYS = {"one_shot": {}, "two_way": {"on_approval_request": lambda _: Approve()}}
 BOTH_WAYS = pytest.mark.parametrize("way", WAYS)
 BUSY = "touch started; sleep 300"
 

@@ -93,7 +93,7 @@ async def test_max_turns(live: Live, way: str) -> None:
 
 
 async def test_a_failed_turn_is_not_the_end(live: Live) -> None:
-    live.script(live.refusal("bad_request"), live.answer(Say("Fine now.")))
+    live.script(live.refusal("refused"), live.answer(Say("Fine now.")))
     async with live.running(interactive=True) as run:
         await run.continue_("again")
         await seen(run, "turn_end", 2)

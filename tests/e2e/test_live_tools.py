@@ -4,11 +4,13 @@ import pytest
 from tests.e2e.dialects import Edit, Mcp, Read, Say, Shell, Write
 from tests.e2e.harness import Live
 
+from agent_mux import Approve
+
 pytestmark = pytest.mark.anyio
 ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 WAYS = {
     "one_shot": {"approval_mode": "yolo"},
-    "two_way": {"approval_mode": "yolo", "on_approval_request": lambda _: None},
+    "two_way": {"approval_mode": "yolo", "on_approval_request": lambda _: Approve()},
 }
 BOTH_WAYS = pytest.mark.parametrize("way", WAYS)
 CONTENT = "one\ntwo\nthrée\n"

@@ -30,7 +30,17 @@ CAPABILITIES = AgentCapabilities(
     image_input=True,
     auth_methods=("chatgpt", "api-key"),
     auth_files=("~/.codex/auth.json",),
-)
+    emits=frozenset({
+        "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
+        "context_exceeded", "context_limit_warning", "cost", "crash", "debug", "error", "file_create", "file_delete",
+        "file_patch", "input_required", "interrupted", "log", "mcp_tool_call_start", "mcp_tool_error",
+        "mcp_tool_result", "message_start", "message_stop", "rate_limit_error", "rate_limited", "retry", "session_end",
+        "session_fork", "session_resume", "session_start", "shell_exit", "shell_start", "shell_stdout_delta",
+        "step_end", "step_start", "stream_fallback", "subagent_result", "subagent_spawn", "text_delta",
+        "thinking_delta", "thinking_start", "thinking_stop", "token_usage", "tool_call_ready", "tool_call_start",
+        "tool_error", "tool_result", "turn_end", "turn_start",
+    }),
+)  # fmt: skip
 
 ADAPTER = Adapter(
     agent="codex",

@@ -6,14 +6,14 @@ from typing import Any
 from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
 from agent_mux.adapter import CodecContext, Exit, Source, Step
 from agent_mux.effects import WriteStdin
-from agent_mux.facts import Ignored, LogLine, Note, SessionKnown, Unknown
+from agent_mux.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unknown
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, Asked, JsonRpcClient, RpcError
 from agent_mux_adapters.codex.conversation import Conversation
 from agent_mux_adapters.codex.events import Events
 from agent_mux_adapters.codex.requests import DECIDABLE, Requests
 from agent_mux_adapters.codex.threads import Threads
-from agent_mux_adapters.codex.wire import DELTA_STARTS, InThread, ThreadAnswer, as_text, decode_delta, read
+from agent_mux_adapters.codex.wire import DELTA_STARTS, InThread, ThreadAnswer, decode_delta, read
 
 _OPENING = frozenset({"thread/start", "thread/resume", "thread/fork"})
 _NOT_OFFERED = {
@@ -87,13 +87,13 @@ class AppServerCodec:
         if isinstance(method, str):
             params = message.get("params")
             if "id" in message:
-                return self._asked(method, message["id"], params) or _unknown(method, line)
-            return self._events.told(method, params) or _unknown(_kind_of(method, params), line)
+                return _mapped_or_not(self._asked(method, message["id"], params, line))
+            return _mapped_or_not(self._events.told(method, params) or _unknown(_kind_of(method, params), line))
         if "id" in message and ("result" in message or "error" in message):
-            return self._answered(message) or _unknown("response", line)
+            return _mapped_or_not(self._answered(message) or _unknown("response", line))
         return _unknown("message", line)
 
-    def _asked(self, method: str, raw_id: Any, params: Any) -> tuple[Step, ...] | None:
+    def _asked(self, method: str, raw_id: Any, params: Any, line: bytes) -> tuple[Step, ...]:
         where = read(InThread, params)
         main = self._threads.main
         thread_id = where.thread_id if where is not None else None
@@ -105,8 +105,7 @@ class AppServerCodec:
         refusal = () if self._observing else (self._refusal(method, raw_id),)
         if method in _NOT_OFFERED:
             return Ignored(method, _NOT_OFFERED[method]), *refusal
-        told = Unknown(method, f"request {raw_id} of the app-server")
-        return (told, Note(f"codex asked for {method}, which is not known here: refused", "warn"), *refusal)
+        return *_unknown(method, line), *refusal
 
     def _refusal(self, method: str, raw_id: Any) -> WriteStdin:
         return WriteStdin(self._rpc.refuse(raw_id, METHOD_NOT_FOUND, f"agent-mux does not offer {method}"))
@@ -136,8 +135,7 @@ class AppServerCodec:
     def _opened(self, asked: Asked, result: Any) -> tuple[Step, ...]:
         answer = read(ThreadAnswer, result)
         if answer is None:
-            told = Unknown(f"response:{asked.method}", as_text(result))
-            return told, *self._conversation.refused(asked, RpcError(0, "codex opened no thread"))
+            return self._conversation.refused(asked, RpcError(0, "codex opened no thread"))
         thread, forked_from = answer.thread, answer.thread.forked_from_id
         self._threads.open(thread.id, answer.cwd)
         by_shape = not asked.method and forked_from is None and bool(thread.turns)
@@ -176,3 +174,12 @@ def _kind_of(method: str, params: Any) -> str:
 
 def _unknown(kind: str, line: bytes) -> tuple[Step, ...]:
     return (Unknown(kind, line.decode("utf-8", "replace")),)
+
+
+def _mapped_or_not(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """A line is ignored only when nothing else is said about it."""
+    silent = [step for step in steps if isinstance(step, Ignored)]
+    if not silent:
+        return steps
+    rest = tuple(step for step in steps if not isinstance(step, Ignored))
+    return rest if any(isinstance(step, Fact) for step in rest) else (silent[0], *rest)

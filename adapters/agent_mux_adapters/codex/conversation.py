@@ -92,7 +92,7 @@ class Conversation:
         match asked.method:
             case "initialize" if not self._silent:
                 method, params = thread_request(self._context)
-                return WriteStdin(self._rpc.tell("initialized")), self._ask(method, params)
+                return Ignored(kind, "the handshake goes on"), self._hello(), self._ask(method, params)
             case "turn/steer":
                 self._steering -= 1
                 return Ignored(kind, "the message is in the turn"), *self._next()
@@ -150,6 +150,9 @@ class Conversation:
     def _queue(self, text: str) -> None:
         if text.strip():
             self._prompts.append(text)
+
+    def _hello(self) -> WriteStdin:
+        return WriteStdin(self._rpc.tell("initialized"))
 
     def _ask(self, method: str, params: dict[str, Any]) -> WriteStdin:
         return WriteStdin(self._rpc.ask(method, params))

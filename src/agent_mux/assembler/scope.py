@@ -19,14 +19,7 @@ class Scope:
         self, emitter: Emitter, context: StreamContext, used_ids: set[str], subagent: str | None = None
     ) -> None:
         self.prose = Prose(emitter, buffered=context.buffered, subagent=subagent)
-        self.tools = Tools(
-            emitter,
-            used_ids,
-            cwd=context.cwd,
-            buffered=context.buffered,
-            permission_pending=context.permission_pending,
-            subagent=subagent,
-        )
+        self.tools = Tools(emitter, context, used_ids, subagent)
         self._handlers = self._make_handlers()
 
     def accept(self, fact: facts.Fact) -> None:

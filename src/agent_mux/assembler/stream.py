@@ -3,19 +3,20 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from agent_mux import facts
 from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.costs import CostTally
 from agent_mux.assembler.emitter import Emitter
-from agent_mux.assembler.figures import possible, possible_cost, possible_or_none, possible_usage
+from agent_mux.assembler.figures import possible, possible_cost
 from agent_mux.assembler.interactions import Interactions, OpenInteraction
+from agent_mux.assembler.notices import Notices
+from agent_mux.assembler.opening import Session
 from agent_mux.assembler.scope import Scope
 from agent_mux.assembler.subagents import Subagents
+from agent_mux.assembler.terminal import emit_terminal
 from agent_mux.assembler.turns import Turns
 from agent_mux.assembler.verdict import Ending, Outcome, Verdict, judge
-from agent_mux.events import AgentEvent, cost, debug, error, lifecycle, limits, multimodal, plugin, session, skill
+from agent_mux.events import AgentEvent, error, lifecycle, limits
 
 _STEP_TYPES: dict[type, tuple[str, str]] = {
     # fact -> (step type, the capability that falls back when the fact comes whole)
@@ -47,10 +48,8 @@ class StreamAssembler:
         )
         self._turns = Turns(self._emitter)
         self._costs = CostTally()
-        self._session_id: str | None = None
-        self._announced_id = ""
-        self._prior_turns = 0
-        self._model: str | None = None
+        self._session = Session(self._emitter, context)
+        self._notices = Notices(self._emitter, self._costs)
         self._outcome: Outcome | None = None
         self._unsaid: facts.Failure | None = None
         self._fallbacks: set[str] = set()
@@ -78,12 +77,12 @@ class StreamAssembler:
     @property
     def session_id(self) -> str | None:
         """The agent's own session id, once it said one."""
-        return self._session_id
+        return self._session.id
 
     @property
     def model(self) -> str | None:
         """The model the agent says it uses."""
-        return self._model
+        return self._session.model
 
     @property
     def structured_output(self) -> Any:
@@ -138,16 +137,14 @@ class StreamAssembler:
         verdict = judge(ending, self._outcome, turn_open=self._turns.is_open, agent=agent)
         if self._ended:
             return verdict
-        self._start_session()
+        self._session.start()
         if self._subagents.any_open and not self._turns.has_started_event:
             self._turns.open()
         self._subagents.close()
         self._close_turn(None)
         if verdict.failure is not None:
-            self._emit_terminal(verdict, ending)
-        self._emitter.emit(
-            session.SessionEndEvent, self._announced_id, self._prior_turns + self._turns.count, self._costs.total
-        )
+            emit_terminal(self._emitter, self._context, verdict, ending, self._outcome)
+        self._session.end(self._turns.count, self._costs.total)
         self._ended = True
         return verdict
 
@@ -157,19 +154,15 @@ class StreamAssembler:
         content = (facts.TextDelta, facts.Text, facts.ThinkingDelta, facts.Thinking,
                    facts.ToolBegin, facts.ToolReady, facts.McpBegin)  # fmt: skip
         closing = (facts.TextEnd, facts.ThinkingEnd, facts.ToolInput, facts.ToolOutput, facts.ToolDone, facts.McpDone)
-        simple: dict[type, tuple[Any, ...]] = {
-            facts.PluginInvoked: (plugin.PluginInvokedEvent,),
-            facts.PluginFailed: (plugin.PluginErrorEvent,),
-            facts.SkillInvoked: (skill.SkillInvokedEvent,),
-            facts.ImageProduced: (multimodal.ImageOutputEvent,),
-            facts.ImageTaken: (multimodal.ImageInputAckEvent,),
-        }
+        notices = self._notices
         handlers: dict[type, Callable[[Any], None]] = {
             **dict.fromkeys(content, self._content),
             **dict.fromkeys(closing, self._closing),
-            **{kind: self._plain_in_turn(*event) for kind, event in simple.items()},
+            **{kind: self._in_turn(tell) for kind, tell in notices.in_turn().items()},
+            **{kind: self._in_session(tell) for kind, tell in notices.in_session().items()},
+            **notices.anywhere(),
             facts.SessionKnown: self._session_known,
-            facts.CheckpointSaved: self._checkpoint,
+            facts.CheckpointSaved: self._in_turn(self._session.checkpoint),
             facts.TurnBegin: self._turn_begin,
             facts.TurnDone: self._turn_closed,
             facts.TurnFailed: self._turn_closed,
@@ -183,19 +176,10 @@ class StreamAssembler:
             facts.PluginLoaded: self._loaded,
             facts.SkillLoaded: self._loaded,
             facts.AgentdocRead: self._loaded,
-            facts.Usage: self._usage,
-            facts.RunCost: self._run_cost,
-            facts.ApprovalAsked: self._approval,
-            facts.InputAsked: self._question,
+            facts.ApprovalAsked: self._in_turn(self._interactions.ask_approval),
+            facts.InputAsked: self._in_turn(self._interactions.ask_input),
             facts.RequestSettled: self._settled,
-            facts.RateLimited: self._rate_limited,
-            facts.ContextCompacted: self._context_compacted,
-            facts.ContextFilling: self._context_filling,
             facts.Retrying: self._retrying,
-            facts.Trouble: self._trouble,
-            facts.Note: self._note,
-            facts.LogLine: self._log,
-            facts.Unknown: self._unknown,
         }
         handlers[facts.TextDelta] = self._text_delta
         return handlers
@@ -232,70 +216,39 @@ class StreamAssembler:
             self._open_turn()  # a result whose call was never told
         self._main.accept(fact)
 
-    def _plain_in_turn(self, kind: Any) -> Callable[[Any], None]:
-        def emit(fact: Any) -> None:
+    def _in_turn(self, tell: Callable[[Any], None]) -> Callable[[Any], None]:
+        def handle(fact: Any) -> None:
             if not self._ended:
                 self._open_turn()
-                self._emitter.emit(kind, *(getattr(fact, name) for name in fact.__struct_fields__))
+                tell(fact)
 
-        return emit
+        return handle
+
+    def _in_session(self, tell: Callable[[Any], None]) -> Callable[[Any], None]:
+        def handle(fact: Any) -> None:
+            if not self._ended:
+                self._session.start()
+                tell(fact)
+
+        return handle
 
     # -- session
 
-    def _start_session(self) -> None:
-        if self._announced_id:
-            return
-        self._announced_id = self._session_id or f"transient-{self._context.run_id}"
-        resumed = self._context.resumed and self._session_id is not None
-        forked_from = self._context.forked_from if self._session_id is not None else None
-        self._emitter.emit(session.SessionStartEvent, self._announced_id, resumed, forked_from)
-        if resumed:
-            self._emitter.emit(session.SessionResumeEvent, self._announced_id, self._prior_turns)
-        if forked_from is not None:
-            self._emitter.emit(session.SessionForkEvent, self._announced_id, forked_from)
-
     def _session_known(self, fact: facts.SessionKnown) -> None:
-        if self._ended:
-            return
-        self._model = fact.model or self._model
-        if self._session_id is not None or not fact.session_id:
-            return
-        self._session_id = fact.session_id
-        if self._announced_id:
-            self._note(facts.Note(f"the agent named its session late: {fact.session_id}"))
-            return
-        self._context = replace(
-            self._context,
-            resumed=self._context.resumed or fact.resumed,
-            forked_from=self._context.forked_from or fact.forked_from,
-        )
-        self._prior_turns = possible(fact.prior_turns)
-        self._start_session()
-
-    def _checkpoint(self, fact: facts.CheckpointSaved) -> None:
         if not self._ended:
-            self._open_turn()
-            self._emitter.emit(session.SessionCheckpointEvent, self._announced_id, fact.checkpoint_id)
+            self._session.known(fact)
 
     def _loaded(self, fact: facts.PluginLoaded | facts.SkillLoaded | facts.AgentdocRead) -> None:
         # Initialization events belong before the first turn; later repetitions say nothing new.
-        if self._ended or self._turns.count or self._turns.has_started_event:
-            return
-        self._start_session()
-        match fact:
-            case facts.PluginLoaded(plugin_id, name, version):
-                self._emitter.emit(plugin.PluginLoadedEvent, plugin_id, name, version)
-            case facts.SkillLoaded(name, source):
-                self._emitter.emit(skill.SkillLoadedEvent, name, source)
-            case facts.AgentdocRead(path):
-                self._emitter.emit(skill.AgentdocReadEvent, path)
+        if not (self._ended or self._turns.count or self._turns.has_started_event):
+            self._session.loaded(fact)
 
     # -- turns and steps
 
     def _open_turn(self) -> None:
         if self._turns.is_open:
             return
-        self._start_session()
+        self._session.start()
         self._release_turn()
         self._say_unsaid()
         self._outcome = None
@@ -373,52 +326,12 @@ class StreamAssembler:
         if not self._ended:
             self._subagents.accept(fact)
 
-    # -- usage, interaction, limits
-
-    def _usage(self, fact: facts.Usage) -> None:
-        if not self._ended:
-            self._start_session()
-            usage = possible_usage(fact)
-            self._costs.of_call(usage)
-            self._emitter.emit(cost.TokenUsageEvent, *_usage_values(usage))
-
-    def _run_cost(self, fact: facts.RunCost) -> None:
-        if not self._ended:
-            self._start_session()
-            cost_so_far = possible_cost(fact.cost)
-            self._costs.of_run(cost_so_far)
-            self._emitter.emit(cost.CostEvent, cost_so_far)
-
-    def _approval(self, fact: facts.ApprovalAsked) -> None:
-        if not self._ended:
-            self._open_turn()
-            self._interactions.ask_approval(fact)
-
-    def _question(self, fact: facts.InputAsked) -> None:
-        if not self._ended:
-            self._open_turn()
-            self._interactions.ask_input(fact)
+    # -- interaction, retries, fallbacks
 
     def _settled(self, fact: facts.RequestSettled) -> None:
         asked = self._interactions.settle(fact.request_id, granted=fact.granted, reason=fact.reason)
         if asked is not None and fact.granted and isinstance(asked.asked, facts.ApprovalAsked) and asked.asked.call_id:
             self._main.tools.permit(asked.asked.call_id)
-
-    def _rate_limited(self, fact: facts.RateLimited) -> None:
-        if not self._ended:
-            self._open_turn()
-            self._emitter.emit(limits.RateLimitedEvent, possible_or_none(fact.retry_after_ms))
-
-    def _context_compacted(self, fact: facts.ContextCompacted) -> None:
-        if not self._ended:
-            self._open_turn()
-            self._emitter.emit(limits.ContextCompactedEvent, fact.summary, possible(fact.tokens_saved))
-
-    def _context_filling(self, fact: facts.ContextFilling) -> None:
-        if not self._ended and fact.max_tokens > 0 and fact.used_tokens >= 0:
-            self._open_turn()
-            share = 100 * fact.used_tokens / fact.max_tokens
-            self._emitter.emit(limits.ContextLimitWarningEvent, fact.used_tokens, fact.max_tokens, share)
 
     def _retrying(self, fact: facts.Retrying) -> None:
         if self._ended:
@@ -427,11 +340,6 @@ class StreamAssembler:
         self._main.abandon(f"abandoned: the model call is repeated ({fact.reason})")
         attempt, most, delay = max(fact.attempt, 1), possible(fact.max_attempts), possible(fact.delay_ms)
         self._emitter.emit(limits.RetryEvent, attempt, most, fact.reason, delay)
-
-    def _trouble(self, fact: facts.Trouble) -> None:
-        if not self._ended:
-            self._open_turn()
-            self._emitter.emit(error.ErrorEvent, fact.code, fact.message, True)
 
     def _fall_back(self, capability: str) -> None:
         if capability not in self._fallbacks and not self._context.buffered:
@@ -442,59 +350,5 @@ class StreamAssembler:
 
     def _control(self, kind: Any) -> None:
         if not self._ended:
-            self._start_session()
+            self._session.start()
             self._emitter.emit(kind)
-
-    # -- diagnostics: allowed anywhere, also before session_start and after session_end
-
-    def _note(self, fact: facts.Note) -> None:
-        self._emitter.emit(debug.DebugEvent, fact.level, fact.message)
-
-    def _log(self, fact: facts.LogLine) -> None:
-        self._emitter.emit(debug.LogEvent, fact.source, fact.line)
-
-    def _unknown(self, fact: facts.Unknown) -> None:
-        self._emitter.emit(debug.DebugEvent, "warn", f"unknown native line ({fact.kind}): {fact.raw}")
-
-    # -- the end
-
-    def _emit_terminal(self, verdict: Verdict, ending: Ending) -> None:
-        emit = self._emitter.emit
-        match verdict.exit_reason:
-            case "aborted":
-                emit(lifecycle.AbortedEvent)
-            case "interrupted":
-                emit(lifecycle.InterruptedEvent)
-            case "timeout":
-                emit(lifecycle.TimeoutEvent, "run")
-            case "inactivity":
-                emit(lifecycle.TimeoutEvent, "inactivity")
-            case "turn_limit":
-                hit = self._outcome.max_turns if isinstance(self._outcome, facts.TurnLimitHit) else 0
-                emit(lifecycle.TurnLimitEvent, possible(hit) or self._context.max_turns)
-            case "crashed" | "killed":
-                emit(error.CrashEvent, _crash_code(ending), ending.stderr or ending.message)
-            case _ if verdict.failure is not None:
-                self._emit_failure(verdict.failure)
-
-    def _emit_failure(self, failure: facts.Failure) -> None:
-        emit = self._emitter.emit
-        match failure.code:
-            case "AUTH_ERROR":
-                emit(error.AuthErrorEvent, failure.message, failure.guidance or self._context.auth_guidance)
-            case "RATE_LIMITED":
-                emit(error.RateLimitErrorEvent, failure.message, possible_or_none(failure.retry_after_ms))
-            case "CONTEXT_EXCEEDED":
-                emit(error.ContextExceededEvent, possible(failure.used_tokens), possible(failure.max_tokens))
-            case _:
-                emit(error.ErrorEvent, failure.code, failure.message, False)
-
-
-def _usage_values(fact: facts.Usage) -> tuple[int | None, ...]:
-    return fact.input_tokens, fact.output_tokens, fact.thinking_tokens, fact.cached_tokens
-
-
-def _crash_code(ending: Ending) -> int:
-    if ending.signal is not None:
-        return -ending.signal
-    return ending.code if ending.code is not None else -1

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from agent_mux import facts
+from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.emitter import Emitter
 from agent_mux.assembler.figures import possible
 from agent_mux.events import file, mcp, shell, tool
@@ -33,19 +34,12 @@ class Tools:
     """The open calls of one scope, native and MCP."""
 
     def __init__(
-        self,
-        emitter: Emitter,
-        used_ids: set[str],
-        *,
-        cwd: str,
-        buffered: bool,
-        permission_pending: bool,
-        subagent: str | None = None,
+        self, emitter: Emitter, context: StreamContext, used_ids: set[str], subagent: str | None = None
     ) -> None:
         self._emitter = emitter
-        self._cwd = cwd
-        self._buffered = buffered
-        self._permission_pending = permission_pending
+        self._cwd = context.cwd
+        self._buffered = context.buffered
+        self._permission_pending = context.permission_pending
         self._subagent = subagent
         self._calls: dict[str, _Call] = {}
         self._mcp: dict[str, facts.McpBegin] = {}

@@ -14,7 +14,9 @@ from typing import TextIO
 # ECMA-48: CSI, and the strings OSC, DCS, SOS, PM, APC with their end. An unfinished one loses its introducer only:
 # the rest is harmless text, and may be text indeed.
 _SEQUENCES = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    # Stops at the next introducer: many of them must not cost quadratic time.
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]*(?:\x07|\x1b\\|\x9c)"
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _BLANKS = re.compile(r"\s+")

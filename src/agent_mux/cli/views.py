@@ -66,6 +66,6 @@ class QuietView:
     def end(self, result: RunResult) -> list[Piece]:
         """The text of the last turn; and the error, if it failed."""
         screen = self._screen
-        text = result.text.removesuffix("\n") + "\n" if result.text else ""
-        said = Piece("out", sanitize(text) if screen.out_is_terminal else text)
-        return [said, *Renderer(screen).finish(trouble(result))]
+        text = sanitize(result.text) if screen.out_is_terminal else result.text
+        said = [Piece("out", text.removesuffix("\n") + "\n")] if text else []
+        return said + Renderer(screen).finish(trouble(result))

@@ -11,6 +11,8 @@ from claude_recordings import events_of, native, new_codec, only, receive, told
 from agent_mux import facts
 from agent_mux_adapters.claude import diffs
 
+GIT = shutil.which("git")
+
 
 def dones(name: str) -> list[facts.ToolDone]:
     return only(told(name), facts.ToolDone)
@@ -163,12 +165,13 @@ def test_an_edit_inside_a_sub_agent_has_a_diff_of_its_fragments() -> None:
         ("cr\r\nlf\r\n", "cr\r\nLF\r\n"),
     ],
 )
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge")
+@pytest.mark.skipif(GIT is None, reason="git is the judge")
 def test_diffs_can_be_applied(tmp_path: Path, old: str, new: str) -> None:
     file = tmp_path / "f"
     file.write_bytes(old.encode())
     diff = diffs.from_texts("f", old, new)
-    subprocess.run(["git", "apply", "--unidiff-zero", "-"], cwd=tmp_path, input=diff.encode(), check=True, timeout=30)
+    assert GIT is not None
+    subprocess.run([GIT, "apply", "--unidiff-zero", "-"], cwd=tmp_path, input=diff.encode(), check=True, timeout=30)
     assert (file.read_bytes() if file.exists() else b"").decode() == new
 
 

@@ -108,6 +108,6 @@ def events_of(name: str, **stream: Any) -> list[AgentEvent]:
 
 
 __all__ = [
-    "ADAPTER", "APP_SERVER", "EXEC", "FOLDERS", "NAMES", "OWN_THREAD", "PLACE", "codec_for", "effects", "events_of", "native",
-    "new_codec", "protocol_of", "receive", "recording", "sent", "speaking", "steps_of", "told",
+    "ADAPTER", "APP_SERVER", "EXEC", "FOLDERS", "NAMES", "OWN_THREAD", "PLACE", "codec_for", "effects", "events_of",
+    "native", "new_codec", "protocol_of", "receive", "recording", "sent", "speaking", "steps_of", "told",
 ]  # fmt: skip

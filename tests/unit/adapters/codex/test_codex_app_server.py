@@ -245,9 +245,7 @@ def test_tokens_are_counted_once_though_they_are_told_again_and_again() -> None:
     assert total == 1040
 
 
-@pytest.mark.parametrize(
-    "name", ["as_resume", "as_fork", "as_resume_without_history", "as_fork_without_history"]
-)
+@pytest.mark.parametrize("name", ["as_resume", "as_fork", "as_resume_without_history", "as_fork_without_history"])
 def test_the_tokens_of_earlier_runs_are_not_this_runs(name: str) -> None:
     assert [fact.input_tokens for fact in told(name, facts.Usage)] == [70]
     assert [fact.cost.input_tokens for fact in told(name, facts.RunCost)] == [70]

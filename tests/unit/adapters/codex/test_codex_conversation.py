@@ -129,7 +129,7 @@ def test_an_answer_without_a_thread_fails_the_run() -> None:
     talk.answers(1, {})
     talk.sent()
     kinds = [type(step).__name__ for step in talk.answers(2, {"thread": 7})]
-    assert kinds == ["Unknown", "TurnFailed", "CloseStdin"]
+    assert kinds == ["TurnFailed", "CloseStdin"]
 
 
 def test_a_turn_that_cannot_begin_fails_and_the_run_ends() -> None:

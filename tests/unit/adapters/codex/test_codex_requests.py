@@ -34,7 +34,8 @@ def test_a_command_is_shown_whole_with_the_reason() -> None:
 
 def test_a_command_that_only_reads_is_a_low_risk() -> None:
     talk = Talk().running()
-    for number, actions, risk in ((0, ["read", "search"], "low"), (1, ["read", "unknown"], "medium"), (2, [], "medium")):
+    cases = ((0, ["read", "search"], "low"), (1, ["read", "unknown"], "medium"), (2, [], "medium"))
+    for number, actions, risk in cases:
         [asked] = talk.asks(number, RUN, itemId="c", command="x", commandActions=[{"type": kind} for kind in actions])
         assert asked.risk == risk
     [asked] = talk.asks(3, RUN, itemId="c", command="x", networkApprovalContext={"host": "a", "protocol": "https"})
@@ -264,7 +265,7 @@ def test_a_question_is_not_approved() -> None:
 
 def test_an_unknown_request_is_refused_so_that_codex_does_not_wait() -> None:
     talk = Talk().running()
-    assert kinds(talk.asks(5, "sing/aSong")) == ["Unknown", "Note", "WriteStdin"]
+    assert kinds(talk.asks(5, "sing/aSong")) == ["Unknown", "WriteStdin"]
     assert talk.sent() == [{"id": 5, "error": {"code": -32601, "message": "agent-mux does not offer sing/aSong"}}]
 
 
@@ -275,7 +276,7 @@ def test_a_known_request_that_we_do_not_offer_is_refused_quietly() -> None:
 
 def test_a_request_of_an_unknown_shape_is_refused() -> None:
     talk = Talk().running()
-    assert kinds(talk.asks(5, RUN, itemId=["c"])) == ["Unknown", "Note", "WriteStdin"]
+    assert kinds(talk.asks(5, RUN, itemId=["c"])) == ["Unknown", "WriteStdin"]
 
 
 # -- the requests of others

@@ -1,0 +1,84 @@
+"""What happens around the work of a turn: usage, limits, troubles that pass, diagnostics. §16, §17, §19, §22."""
+
+from collections.abc import Callable
+from typing import Any
+
+from agent_mux import facts
+from agent_mux.assembler.costs import CostTally
+from agent_mux.assembler.emitter import Emitter
+from agent_mux.assembler.figures import possible, possible_cost, possible_or_none, possible_usage
+from agent_mux.events import cost, debug, error, limits, multimodal, plugin, skill
+
+_PLAIN: dict[type, Any] = {
+    # facts whose fields are the event's own, in order
+    facts.PluginInvoked: plugin.PluginInvokedEvent,
+    facts.PluginFailed: plugin.PluginErrorEvent,
+    facts.SkillInvoked: skill.SkillInvokedEvent,
+    facts.ImageProduced: multimodal.ImageOutputEvent,
+    facts.ImageTaken: multimodal.ImageInputAckEvent,
+}
+
+
+class Notices:
+    """Facts that open nothing and close nothing. The stream sees to it that their session or turn is open."""
+
+    def __init__(self, emitter: Emitter, costs: CostTally) -> None:
+        self._emitter = emitter
+        self._costs = costs
+
+    def in_turn(self) -> dict[type, Callable[[Any], None]]:
+        """Facts that belong into a turn."""
+        return {
+            **dict.fromkeys(_PLAIN, self._plain),
+            facts.RateLimited: self._rate_limited,
+            facts.ContextCompacted: self._context_compacted,
+            facts.ContextFilling: self._context_filling,
+            facts.Trouble: self._trouble,
+        }
+
+    def in_session(self) -> dict[type, Callable[[Any], None]]:
+        """Facts that may come at any time between the start of the session and its end."""
+        return {facts.Usage: self._usage, facts.RunCost: self._run_cost}
+
+    def anywhere(self) -> dict[type, Callable[[Any], None]]:
+        """Diagnostics, which are allowed before the session starts and after it ends, too."""
+        return {facts.Note: self._note, facts.LogLine: self._log, facts.Unknown: self._unknown}
+
+    def _plain(self, fact: Any) -> None:
+        self._emitter.emit(_PLAIN[fact.__class__], *(getattr(fact, name) for name in fact.__struct_fields__))
+
+    def _rate_limited(self, fact: facts.RateLimited) -> None:
+        self._emitter.emit(limits.RateLimitedEvent, possible_or_none(fact.retry_after_ms))
+
+    def _context_compacted(self, fact: facts.ContextCompacted) -> None:
+        self._emitter.emit(limits.ContextCompactedEvent, fact.summary, possible(fact.tokens_saved))
+
+    def _context_filling(self, fact: facts.ContextFilling) -> None:
+        if fact.max_tokens > 0 and fact.used_tokens >= 0:
+            share = 100 * fact.used_tokens / fact.max_tokens
+            self._emitter.emit(limits.ContextLimitWarningEvent, fact.used_tokens, fact.max_tokens, share)
+
+    def _trouble(self, fact: facts.Trouble) -> None:
+        self._emitter.emit(error.ErrorEvent, fact.code, fact.message, True)
+
+    def _usage(self, fact: facts.Usage) -> None:
+        usage = possible_usage(fact)
+        self._costs.of_call(usage)
+        self._emitter.emit(
+            cost.TokenUsageEvent,
+            usage.input_tokens, usage.output_tokens, usage.thinking_tokens, usage.cached_tokens,
+        )  # fmt: skip
+
+    def _run_cost(self, fact: facts.RunCost) -> None:
+        so_far = possible_cost(fact.cost)
+        self._costs.of_run(so_far)
+        self._emitter.emit(cost.CostEvent, so_far)
+
+    def _note(self, fact: facts.Note) -> None:
+        self._emitter.emit(debug.DebugEvent, fact.level, fact.message)
+
+    def _log(self, fact: facts.LogLine) -> None:
+        self._emitter.emit(debug.LogEvent, fact.source, fact.line)
+
+    def _unknown(self, fact: facts.Unknown) -> None:
+        self._emitter.emit(debug.DebugEvent, "warn", f"unknown native line ({fact.kind}): {fact.raw}")

@@ -1,0 +1,100 @@
+"""The installed `amux`, run as a user would: from a script, or at a terminal."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.harness import BOUND, Live, nothing_left
+
+from agent_mux import decode_event, validate
+
+AMUX = Path(sys.executable).with_name("amux")
+READ_SIZE = 65536
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """Its standard output as JSONL."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    def check(self) -> tuple[list[str], dict[str, Any]]:
+        """The types of the events and the result that `run --json` printed; the stream is lawful, nothing is left."""
+        *events, result = self.out.splitlines()
+        decoded = [decode_event(line) for line in events]
+        assert validate(decoded) == []
+        told: dict[str, Any] = json.loads(result)
+        assert told["type"] == "run_result"
+        assert told["ledger"]["unknown"] == {}
+        nothing_left(told["runId"])
+        return [event.type for event in decoded], told
+
+
+def amux(live: Live, *arguments: str, stdin: str | None = None) -> Printed:
+    """Run it without a terminal. `stdin` makes a pipe of it; else it is `/dev/null`."""
+    done = subprocess.run(
+        [AMUX, *arguments],
+        cwd=live.workspace,
+        env=environment(live),
+        **({"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}),
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=False,
+    )
+    return Printed(done.returncode, done.stdout, done.stderr)
+
+
+def amux_at_terminal(live: Live, *arguments: str, when: str, type_in: str) -> Printed:
+    """Run it at a terminal, where a person types something as soon as they see something."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [AMUX, *arguments], cwd=live.workspace, env=environment(live), stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    try:
+        shown = _converse(ours, when, type_in)
+        return Printed(process.wait(BOUND), shown, "")
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+def environment(live: Live) -> dict[str, str]:
+    """The whole environment of the command, and so of the agent."""
+    return {**live.environment, "AGENT_MUX_CONFIG_DIR": str(live.config_directory)}
+
+
+def _converse(terminal: int, when: str, type_in: str) -> str:
+    shown, typed, deadline = b"", False, time.monotonic() + BOUND
+    while chunk := _read(terminal, deadline):
+        shown += chunk
+        if not typed and when.encode() in shown:
+            os.write(terminal, type_in.encode())
+            typed = True
+    return shown.decode("utf-8", "replace")
+
+
+def _read(terminal: int, deadline: float) -> bytes:
+    """What is shown next; empty when the other end is closed."""
+    ready, _, _ = select.select([terminal], [], [], max(deadline - time.monotonic(), 0))
+    assert ready, "nothing was shown for too long"
+    try:
+        return os.read(terminal, READ_SIZE)
+    except OSError:  # EIO: nobody has the other end any more
+        return b""

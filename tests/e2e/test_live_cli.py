@@ -1,0 +1,109 @@
+"""The installed `amux run`, and the client for scripts without an event loop."""
+
+import json
+
+from tests.e2e.dialects import Edit, Say, Shell, Write
+from tests.e2e.harness import PROMPT, Live, check
+from tests.e2e.terminal import amux, amux_at_terminal
+
+from agent_mux import Approve, BlockingAgentMux
+
+CONTENT = "one\ntwo\n"
+
+
+def test_cli_text(live: Live) -> None:
+    live.script(live.answer(Say("Hello from the script.")))
+    printed = amux(live, "run", live.agent, "say hello")
+    assert printed.code == 0, printed
+    assert printed.out == "Hello from the script.\n"
+    assert live.model.heard("say hello")
+
+
+def test_cli_quiet(live: Live) -> None:
+    live.script(live.answer(Say("Working."), Shell("touch made")), live.answer(Say("Done.")))
+    printed = amux(live, "run", live.agent, PROMPT, "--quiet", "--yolo")
+    assert printed.code == 0, printed
+    assert "Done." in printed.out
+    assert printed.err == ""
+
+
+def test_cli_json(live: Live) -> None:
+    live.script(live.answer(Say("Hello from the script.")))
+    printed = amux(live, "run", live.agent, "say hello", "--json", "--yolo")
+    types, result = printed.check()
+    assert (printed.code, printed.err) == (0, "")
+    assert types[0] == "session_start"
+    assert types[-1] == "session_end"
+    assert result["text"] == "Hello from the script."
+    assert result["exitReason"] == "completed"
+
+
+def test_cli_pipeline(live: Live) -> None:
+    live.script(live.answer(Say("Hello from the script.")))
+    printed = amux(live, "run", live.agent, stdin="say hello\n")
+    _, result = printed.check()
+    assert result["text"] == "Hello from the script."
+    assert live.model.heard("say hello")
+
+
+def test_cli_edits(live: Live) -> None:
+    live.script(
+        live.answer(Say("Writing."), Write("a.txt", CONTENT)),
+        live.answer(Edit("a.txt", "two", "TWO")),
+        live.answer(Say("All done.")),
+    )
+    printed = amux(live, "run", live.agent, PROMPT, "--yolo")
+    assert printed.code == 0, printed
+    assert live.file("a.txt").read_text() == "one\nTWO\n"
+    assert printed.out == "Writing.\n\nAll done.\n"
+    assert "a.txt" in printed.err
+
+
+def test_cli_denies_where_nobody_can_be_asked(live: Live) -> None:
+    live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
+    printed = amux(live, "run", live.agent, PROMPT, "--json")
+    types, result = printed.check()
+    assert printed.code == 0, printed
+    assert "warning" in printed.err
+    assert not live.file("made").exists()
+    assert [kind for kind in types if kind.startswith("approval")] == ["approval_request", "approval_denied"]
+    assert result["text"] == "As you like."
+
+
+def test_cli_asks_at_the_terminal(live: Live) -> None:
+    live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
+    shown = amux_at_terminal(live, "run", live.agent, PROMPT, when="[a]lways?", type_in="y\n")
+    assert shown.code == 0, shown
+    assert live.file("made").exists()
+    assert "touch made" in shown.out
+    assert "Made it." in shown.out
+
+
+def test_cli_exit_code_of_a_failure(live: Live) -> None:
+    live.script(live.refusal("unauthorized", repeat=True))
+    printed = amux(live, "run", live.agent, PROMPT, "--yolo")
+    assert printed.code == 5, printed
+    assert "AUTH_ERROR" in printed.err
+    assert printed.out == ""
+
+
+def test_cli_replays_a_run(live: Live) -> None:
+    live.script(live.answer(Say("Hello from the script.")))
+    ran = amux(live, "run", live.agent, "say hello", "--json")
+    _, result = ran.check()
+    again = amux(live, "replay", result["journal"], "--json", "--speed", "0")
+    assert again.lines[: len(ran.lines) - 1] == ran.lines[:-1]
+
+
+def test_blocking_client(live: Live) -> None:
+    live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
+    with BlockingAgentMux(config_directory=live.config_directory) as mux:
+        run = mux.run(live.options(approval_mode="prompt"))
+        for event in run:
+            if event.type == "approval_request":
+                run.respond(event.interaction_id, Approve())
+        result = run.result()
+    done = check(result, live.agent)
+    assert live.file("made").exists()
+    assert done.result.text == "Made it."
+    assert json.loads(json.dumps(result.to_dict()))["exitReason"] == "completed"

@@ -1,0 +1,258 @@
+"""Whatever is wrong with what the user gave: one line that says it, the right exit code, nothing on standard output."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.conftest import CLAUDE, Amux
+
+from agent_mux.cli.main import main
+from agent_mux.cli.options import Invocation
+
+TRANSCRIPT = CLAUDE / "plain_text" / "stdout.jsonl"
+Make = Callable[[Path], object]
+
+
+def file(name: str, data: bytes) -> Make:
+    def make(directory: Path) -> Path:
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    return make
+
+
+def missing(directory: Path) -> Path:
+    return directory / "missing"
+
+
+def folder(directory: Path) -> Path:
+    (directory / "folder").mkdir(exist_ok=True)
+    return directory / "folder"
+
+
+def unreadable(directory: Path) -> Path:
+    path = directory / "secret"
+    path.write_bytes(b"{}")
+    path.chmod(0)
+    return path
+
+
+def fixture_without(name: str, data: bytes | None = None) -> Make:
+    """A fixture folder in which one file is missing or wrong."""
+
+    def make(directory: Path) -> Path:
+        copy = directory / "fixture"
+        copy.mkdir(exist_ok=True)
+        for path in (CLAUDE / "plain_text").iterdir():
+            (copy / path.name).write_bytes(path.read_bytes())
+        (copy / name).unlink()
+        if data is not None:
+            (copy / name).write_bytes(data)
+        return copy
+
+    return make
+
+
+garbage = file("garbage", bytes(range(256)) * 50)
+empty = file("empty", b"")
+wrong_journal = file("wrong.journal", b'H 0 2\n{}\n')
+newer_journal = file("newer.journal", b'H 0 47\n{"format":"agent-mux-journal","version":9999999}\n')
+damaged_journal = file("damaged.journal", b"H 0 5\n{}{}{}{}{}{}")
+some_dict = file("some.json", b'{"a": 1}')
+some_list = file("list.json", b"[]")
+cut_json = file("cut.json", b'{"a":\n  [1, 2')
+deep_json = file("deep.json", b"[" * 100_000)
+latin_json = file("latin.json", '{"ä": 1}'.encode("latin-1"))
+bad_servers = file("servers.json", b'{"mcpServers": {"x": {"command": 5}}}')
+odd_servers = file("odd.json", b'{"mcpServers": {"x": {"comand": "y"}}}')
+servers_list = file("servers_list.json", b'{"mcpServers": []}')
+
+CASES: list[tuple[list[object], int, str]] = [
+    # what there is no file to read from
+    (["parse", "-a", "claude", missing], 2, "cannot read .*missing: No such file"),
+    (["parse", "-a", "claude", folder], 2, "cannot read .*folder: Is a directory"),
+    (["parse", "-a", "claude", "a\0b"], 2, "cannot read .*null byte"),
+    (["validate", missing], 2, "cannot read .*missing: No such file"),
+    (["validate", folder], 2, "cannot read .*folder: Is a directory"),
+    (["replay", missing], 2, "cannot read .*missing: No such file"),
+    (["replay", "a\0b"], 2, "cannot read"),
+    (["replay", "01HZZZZZZZZZZZZZZZZZZZZZZZ"], 2, "cannot read 01HZ.*No such file|cannot read .*journal: No such file"),
+    # what is not what it should be
+    (["parse", "-a", "claude", garbage], 1, "no line of this transcript is Claude Code's"),
+    (["parse", "-a", "claude", empty], 1, "no line of this transcript is Claude Code's"),
+    (["parse", "-a", "codex", TRANSCRIPT], 1, "no line of this transcript is Codex CLI's"),
+    (["parse", "-a", "claude", "--protocol", "morse", TRANSCRIPT], 2, "claude has no protocol 'morse'; it has"),
+    (["parse", "-a", "clade", TRANSCRIPT], 3, "did you mean 'claude'"),
+    (["parse", TRANSCRIPT], 2, "whose transcript is it"),
+    (["parse", wrong_journal], 1, "cannot be read as a journal"),
+    (["parse", newer_journal], 1, "cannot be read as a journal"),
+    (["validate", garbage], 1, "no stream of events"),
+    (["validate", some_list], 1, "no stream of events"),
+    (["validate", deep_json], 1, "no stream of events"),
+    (["replay", garbage], 1, "is damaged at byte 0|is not a journal"),
+    (["replay", empty], 1, "is not a journal"),
+    (["replay", some_dict], 1, "is not a journal|is damaged"),
+    (["replay", wrong_journal], 1, "cannot be read as a journal"),
+    (["replay", damaged_journal], 1, "is damaged at byte 0"),
+    (["replay", folder], 2, "no fixture folder: it has no run.toml"),
+    (["replay", fixture_without("stdout.jsonl")], 2, "it has no stdout.jsonl"),
+    (["replay", fixture_without("exit.json", b"{")], 2, "no fixture folder"),
+    (["replay", fixture_without("exit.json", b"{}")], 2, "'code' is missing"),
+    (["replay", fixture_without("times.json", b"5")], 2, "no fixture folder"),
+    (["replay", fixture_without("run.toml", b"agent = \n")], 2, "no fixture folder: .*line 1"),
+    (["replay", fixture_without("run.toml", b"agent = 'claude'\n")], 2, "'version' is missing"),
+    (["replay", fixture_without("run.toml", b"\xff\xfe")], 2, "no fixture folder"),
+    (["replay", "--speed", "-1", TRANSCRIPT], 2, "--speed"),
+    (["replay", "--speed", "fast", TRANSCRIPT], 2, "--speed"),
+    # usage
+    (["rnu"], 2, "No such command 'rnu'. Did you mean 'run'"),
+    (["xyzzy"], 2, "No such command 'xyzzy'"),
+    (["adapters", "lst"], 2, "Did you mean 'list'"),
+    (["--no-such-flag"], 2, "--no-such-flag"),
+    (["run", "claude", "hi", "--no-such-flag"], 2, "--no-such-flag"),
+    (["schema", "evnt"], 2, "evnt"),
+    (["replay"], 2, "PATH"),
+    (["record", "claude", "hi"], 2, "--to"),
+    (["help", "rnu"], 2, "Did you mean 'run'"),
+    # runs that cannot start
+    (["run"], 2, "no agent"),
+    (["run", "claude", "a", "b"], 2, "one prompt is expected, got 2 words; quote it"),
+    (["run", "claude", "a", "-p", "b"], 2, "not both"),
+    (["run", "clade", "hi"], 3, "did you mean 'claude'"),
+    (["run", "", "hi"], 2, "agent: got ''"),
+    (["run", "claude", ""], 2, "prompt: got ''"),
+    (["run", "claude", "a\0b"], 2, "NUL"),
+    (["run", "claude", "hi", "--yolo", "--deny"], 2, "exclude each other"),
+    (["run", "claude", "hi", "--json", "--quiet"], 2, "exclude each other"),
+    (["run", "claude", "hi", "--journal", "j", "--no-journal"], 2, "exclude each other"),
+    (["run", "claude", "hi", "--temperature", "9"], 2, "temperature: got 9.0; allowed: a number from 0 to 2"),
+    (["run", "claude", "hi", "--temperature", "warm"], 2, "--temperature"),
+    (["run", "claude", "hi", "--temperature", "nan"], 2, "temperature: got nan"),
+    (["run", "claude", "hi", "--timeout", "-1"], 2, "timeout: got -1.0"),
+    (["run", "claude", "hi", "--max-turns", "0"], 2, "max_turns: got 0"),
+    (["run", "claude", "hi", "--thinking-effort", "huge"], 2, "thinking_effort: got 'huge'; allowed"),
+    (["run", "claude", "hi", "--system-mode", "shout"], 2, "system_prompt_mode"),
+    (["run", "claude", "hi", "--session", "a", "--fork", "b"], 2, "session_id, fork_session_id"),
+    (["run", "claude", "hi", "--run-id", "x"], 2, "run_id"),
+    (["run", "claude", "hi", "--cwd", missing], 2, "cwd: got '.*missing'"),
+    (["run", "claude", "hi", "--env", "KEY"], 2, "--env wants NAME=VALUE"),
+    (["run", "claude", "hi", "--env", "1 2=x"], 2, "names of letters"),
+    (["run", "claude", "hi", "--attach", missing], 2, "existing file"),
+    (["run", "claude", "hi", "--output-schema", missing], 2, "cannot read .*missing"),
+    (["run", "claude", "hi", "--output-schema", folder], 2, "Is a directory"),
+    (["run", "claude", "hi", "--output-schema", cut_json], 2, "cut.json is not JSON: line 2, column"),
+    (["run", "claude", "hi", "--output-schema", some_list], 2, "holds no JSON object: a JSON Schema is expected"),
+    (["run", "claude", "hi", "--output-schema", deep_json], 2, "is not JSON"),
+    (["run", "claude", "hi", "--output-schema", latin_json], 2, "is not JSON"),
+    (["run", "claude", "hi", "--output-schema", garbage], 2, "is not JSON"),
+    (["run", "claude", "hi", "--mcp-server", "nothing"], 2, "--mcp-server wants"),
+    (["run", "claude", "hi", "--mcp-server", "x="], 2, "--mcp-server wants"),
+    (["run", "claude", "hi", "--mcp-server", "x='open"], 2, "cannot be split into words"),
+    (["run", "claude", "hi", "--mcp-server", "x y=true"], 2, r"mcp_servers\[0\].name"),
+    (["run", "claude", "hi", "--mcp-server", ["@", missing]], 2, "cannot read"),
+    (["run", "claude", "hi", "--mcp-server", ["@", bad_servers]], 2, "field of the wrong type"),
+    (["run", "claude", "hi", "--mcp-server", ["@", odd_servers]], 2, "must be an object of args, command"),
+    (["run", "claude", "hi", "--mcp-server", ["@", servers_list]], 2, "mcpServers is no object"),
+    (["run", "claude", "hi", "--mcp-server", ["@", some_dict]], 2, "must be an object of"),
+    (["record", "claude", "hi", "--to", some_dict], 2, "is not a folder"),
+    (["record", "claude", "hi", "--to", fixture_without("exit.json")], 2, "is not empty; --force"),
+    (["record", "claude", "hi", "--to", missing, "--no-journal"], 2, "nothing to make a fixture of"),
+    (["run", "claude", "hi"], 4, "claude is not installed .*; try: npm install"),
+    (["run", "replay", missing], 2, "does not exist"),
+]  # fmt: skip
+
+
+def built(argument: object, directory: Path) -> str:
+    if isinstance(argument, list):
+        return "".join(built(part, directory) for part in argument)
+    return str(argument(directory)) if callable(argument) else str(argument)
+
+
+def name_of(case: object) -> str:
+    parts = case if isinstance(case, list) else [case]
+    return " ".join(getattr(part, "__name__", str(part))[:30] for part in parts).replace("\0", "NUL")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    for name in [name for name in os.environ if name.startswith("AMUX_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), CASES, ids=[name_of(case[0]) for case in CASES])
+def test_is_one_line_on_standard_error(
+    amux: Amux, tmp_path: Path, arguments: list[object], code: int, message: str
+) -> None:
+    given = [built(argument, tmp_path) for argument in arguments]
+    done = amux(*given)
+    said, *hint = done.err.splitlines()
+    assert said.startswith("error: ")
+    assert said.endswith("]")
+    assert done.code == code
+    assert done.out == ""
+    assert len(hint) <= 1
+    assert all(line.startswith("hint: ") for line in hint)
+    pytest.importorskip("re")
+    import re
+
+    assert re.search(message, said), said
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), CASES, ids=[name_of(case[0]) for case in CASES])
+def test_is_an_envelope_on_standard_output_with_json(
+    amux: Amux, tmp_path: Path, arguments: list[object], code: int, message: str
+) -> None:
+    if "--quiet" in arguments:
+        pytest.skip("with --json it is another error")
+    done = amux(*[built(argument, tmp_path) for argument in arguments], "--json")
+    assert (done.code, done.err) == (code, "")
+    told = json.loads(done.out)
+    assert set(told) == {"ok", "error"}
+    assert told["ok"] is False
+    assert set(told["error"]) == {"code", "message", "recoverable"}
+
+
+def test_a_file_that_may_not_be_read(amux: Amux, tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    done = amux("validate", unreadable(tmp_path))
+    assert (done.code, done.out) == (2, "")
+    assert "Permission denied" in done.err
+
+
+def test_a_secret_in_the_arguments_is_not_repeated(amux: Amux) -> None:
+    assert "sk-12345" not in amux("run", "claude", "hi", "--env", "sk-12345").err
+    assert "sk-12345" not in amux("run", "claude", "hi", "--env", "A=sk-12345\0").err
+
+
+def test_what_nobody_expected_is_a_line_too_and_a_traceback_on_demand(
+    amux: Amux, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ExceptionGroup("tasks", [RuntimeError("of all things\nand more")])
+
+    monkeypatch.setattr("agent_mux.cli.inputs.read_bytes", fail)
+    done = amux("validate", "x")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines()[0] == "error: RuntimeError: of all things and more [INTERNAL]"
+    assert "Traceback" in amux("validate", "x", "--debug").err
+
+
+def test_an_interrupted_command_says_so(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("agent_mux.cli.inputs.read_bytes", interrupt)
+    assert amux("validate", "x") == (13, "", "error: aborted [ABORTED]\n")
+
+
+def test_an_invocation_has_no_colours_without_being_asked() -> None:
+    assert Invocation() == Invocation(json=False, debug=False, no_color=False)
+    assert callable(main)
+    assert sys.stdout is not None

@@ -1,0 +1,40 @@
+from typing import get_args
+
+import pytest
+
+from agent_mux.assembler import ExitReason
+from agent_mux.cli import exit_codes
+from agent_mux.errors import ERROR_CODES
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "expected"),
+    [
+        ("completed", None, 0),
+        ("failed", "AGENT_CRASH", 1),
+        ("failed", "AUTH_ERROR", 5),
+        ("failed", "RATE_LIMITED", 14),
+        ("failed", "CONTEXT_EXCEEDED", 15),
+        ("failed", "SESSION_NOT_FOUND", 8),
+        ("failed", None, 1),
+        ("truncated", "AGENT_CRASH", 1),
+        ("aborted", "ABORTED", 13),
+        ("interrupted", "ABORTED", 13),
+        ("timeout", "TIMEOUT", 11),
+        ("inactivity", "INACTIVITY_TIMEOUT", 11),
+        ("turn_limit", "ABORTED", 16),
+        ("budget", "BUDGET_EXCEEDED", 16),
+        ("crashed", "AGENT_CRASH", 12),
+        ("crashed", "SPAWN_ERROR", 12),
+        ("killed", "AGENT_CRASH", 12),
+    ],
+)
+def test_the_exit_code_says_how_the_run_ended(reason: ExitReason, code: str | None, expected: int) -> None:
+    assert exit_codes.of_run(reason, code) == expected  # type: ignore[arg-type]
+
+
+def test_every_reason_and_every_error_has_a_code_that_is_explained() -> None:
+    reasons = {exit_codes.of_run(reason, None) for reason in get_args(ExitReason)}
+    errors = {exit_codes.of_error(code) for code in ERROR_CODES}
+    assert reasons | errors | {exit_codes.BROKEN_PIPE} == set(exit_codes.MEANINGS)
+    assert 0 not in errors
