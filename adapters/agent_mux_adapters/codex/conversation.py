@@ -38,6 +38,7 @@ class Conversation:
         self._to_steer: list[str] = []
         self._steering = 0
         self._interrupt_due = False
+        self._stopping = False
         self._closing = not context.interactive
         self._closed = False
         self._inside: set[str] = set()
@@ -70,13 +71,13 @@ class Conversation:
         """Stop the turn that runs, or is about to."""
         if self._turn == "none" and not self._prompts:
             return (Note("nothing to interrupt: codex waits for a prompt"),)
-        self._interrupt_due = True
+        self._interrupt_due = self._stopping = True
         return self._catch_up()
 
     def cancel(self) -> tuple[Step, ...]:
         """The run is being aborted."""
         self._prompts.clear()
-        self._closing = True
+        self._closing = self._stopping = True
         return self.interrupt() if self._turn != "none" else self._next()
 
     def close(self) -> tuple[Step, ...]:
@@ -163,12 +164,13 @@ class Conversation:
             return ()
         if self._prompts:
             with_images, self._first = self._first, False
-            self._turn = "asked"
+            self._turn, self._stopping = "asked", self._interrupt_due
             text = self._prompts.popleft()
             return (
                 self._ask("turn/start", turn_params(self._context, self._thread_id, text, with_images=with_images)),
             )
-        return self._hang_up() if self._closing and not self._steering and not self._inside else ()
+        is_waited_for = bool(self._steering) or (bool(self._inside) and not self._stopping)
+        return self._hang_up() if self._closing and not is_waited_for else ()
 
     def _hang_up(self) -> tuple[Effect, ...]:
         if self._silent or self._closed:

@@ -33,13 +33,13 @@ class Complaint:
 def report(error: BaseException, invocation: Invocation | None = None) -> int:
     """Show an error and return the exit code that belongs to it."""
     invocation = invocation or Invocation()
-    error = _unwrapped(error)
-    if isinstance(error, BrokenPipeError):
+    cause = _unwrapped(error)
+    if isinstance(cause, BrokenPipeError):
         abandon_output()
         return exit_codes.BROKEN_PIPE
-    complaint = complaint_about(error)
+    complaint = complaint_about(cause)
     try:
-        if invocation.debug and not isinstance(error, KeyboardInterrupt):
+        if invocation.debug and not isinstance(cause, KeyboardInterrupt):
             sys.stderr.write("".join(traceback.format_exception(error)))
         show(complaint, invocation)
         sys.stdout.flush()

@@ -166,7 +166,7 @@ class RunHandle:
         await self._runner.begun.wait()
         self._runner.require_active()
         self._runner.state.move("paused")
-        self._runner.pause_processes(signal.SIGSTOP)
+        self._runner.signal_processes(signal.SIGSTOP)
         self._runner.control(Control("pause"))
 
     async def resume(self) -> None:
@@ -176,5 +176,5 @@ class RunHandle:
         if self.state != "paused":
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"run {self.run_id} is {self.state}, not paused")
         self._runner.state.move("running")
-        self._runner.pause_processes(signal.SIGCONT)
+        self._runner.signal_processes(signal.SIGCONT)
         self._runner.control(Control("resume"))

@@ -14,7 +14,7 @@ class Listeners:
     """Who wants to be called for which events."""
 
     def __init__(self, warn: Callable[[str], None]) -> None:
-        self._warn = warn
+        self.warn = warn
         self._handlers: dict[str, list[tuple[Handler, bool]]] = defaultdict(list)
         self._warning = False
 
@@ -46,6 +46,6 @@ class Listeners:
                 return  # the handler raised on the warning about itself
             self._warning = True
             try:
-                self._warn(f"a handler raised {error!r}; the run goes on")
+                self.warn(f"a handler raised {error!r}; the run goes on")
             finally:
                 self._warning = False

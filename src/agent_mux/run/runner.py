@@ -7,38 +7,33 @@ takes as an order to abort: the process is never left behind.
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from inspect import isawaitable
 from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.abc
 from anyio import lowlevel
 
-from agent_mux.actions import AnyAction, Approve, Cancel, Deny
+from agent_mux.actions import AnyAction, Cancel
 from agent_mux.assembler import Cause, OpenInteraction
 from agent_mux.effects import CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, DebugEvent
 from agent_mux.process.child import Child, start_child
-from agent_mux.process.marker import kill_processes_of, processes_of
 from agent_mux.process.reaper import Reaper
+from agent_mux.run.answers import Answers
 from agent_mux.run.derive import JournalEvents, derive_events
-from agent_mux.run.interaction import InteractionChannel, describe, to_action
+from agent_mux.run.ending import end_agent, kill_everything, settle, signal_everything
+from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.journal import JournalWriter
 from agent_mux.run.listeners import Listeners
 from agent_mux.run.normalizer import Normalizer
+from agent_mux.run.outbox import Outbox
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.records import Control, Exited, Kind, Record, encode
 from agent_mux.run.result import ResultBuilder, RunResult
 from agent_mux.run.state import StateMachine
 from agent_mux.run.tempdir import private_files
 from agent_mux.run.window import EventWindow
-
-SETTLE = 1.0  # seconds for the rest of the output after the agent is gone: a grandchild can hold the pipe for ever
-LEFTOVER_GRACE = 0.5  # seconds between SIGTERM and SIGKILL for what the agent left running
-PROTOCOL_GRACE = 1.0  # seconds for the agent to leave after it was told in its own protocol
-LOOK_EVERY = 0.02  # seconds between two looks at /proc
 
 
 class Runner:
@@ -51,6 +46,7 @@ class Runner:
         self.listeners = Listeners(self._note)
         self.window = EventWindow(options.event_buffer_size, self._loss)
         self.interaction = InteractionChannel(plan.run_id, lambda: self.normalizer.pending, self.act)
+        self._answers = Answers(plan.run_id, options, self.interaction, self.listeners)
         self.normalizer = Normalizer(plan.header, plan.new_codec(plan.header.codec))
         self.result: RunResult | None = None
         self.begun = anyio.Event()
@@ -62,13 +58,11 @@ class Runner:
         """Set when there is a file that this run began: never somebody else's."""
         self._started = time.monotonic_ns()
         self._child: Child | None = None
-        self._outgoing: list[Effect] = []
-        self._has_outgoing = anyio.Event()
+        self._outbox = Outbox(lambda data: self._append(Record(Kind.STDIN, self._now(), data)))
         self._stopping = anyio.Event()
         self._ended_streams = 0
         self._output_complete = anyio.Event()
         self._last_output = time.monotonic()
-        self._seen: set[str] = set()
         self._refusal: Refuse | None = None
         self._tasks: anyio.abc.TaskGroup | None = None
 
@@ -122,17 +116,16 @@ class Runner:
                 self._tasks = tasks
                 tasks.start_soon(self._read, child.read_stdout, Kind.STDOUT)
                 tasks.start_soon(self._read, child.read_stderr, Kind.STDERR)
-                tasks.start_soon(self._write, child)
+                tasks.start_soon(self._outbox.deliver, child)
                 tasks.start_soon(self._stop_when_told, child)
                 self._start_timers(tasks)
                 self.state.move("running")
                 self._first_input()
                 await child.wait()
-                await self._settle(child)
+                await settle(child, self.plan.run_id, self._output_complete)
                 tasks.cancel_scope.cancel()
         finally:
-            child.signal_group(signal.SIGKILL)
-            kill_processes_of(self.plan.run_id)
+            kill_everything(child, self.plan.run_id)
             code = await child.wait()
             child.close()
         self._finish(Exited(code=code) if code >= 0 else Exited(signal=-code))
@@ -248,33 +241,11 @@ class Runner:
         if self._ended_streams == 2:  # stdout and stderr
             self._output_complete.set()
 
-    async def _write(self, child: Child) -> None:
-        while True:
-            await self._has_outgoing.wait()
-            self._has_outgoing = anyio.Event()
-            while self._outgoing:
-                match self._outgoing.pop(0):
-                    case WriteStdin(data):
-                        await self._send(child, data)
-                    case CloseStdin():
-                        child.close_stdin()
-
-    async def _send(self, child: Child, data: bytes) -> None:
-        if not child.stdin_open:
-            return
-        try:
-            await child.write(data)
-            self._append(Record(Kind.STDIN, self._now(), data))
-        except OSError:
-            # The agent reads no more. What that means shows in how it ends; the journal has what it did read.
-            child.close_stdin()
-
     def _perform(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             match effect:
                 case WriteStdin() | CloseStdin():
-                    self._outgoing.append(effect)
-                    self._has_outgoing.set()
+                    self._outbox.put(effect)
                 case SignalGroup(number):
                     if self._child is not None:
                         self._child.signal_group(number)
@@ -307,37 +278,17 @@ class Runner:
         self.record(Kind.CONTROL, encode(control))
 
     def _answer_by_policy(self) -> None:
-        for open_ in self.normalizer.pending:
-            if open_.interaction_id not in self._seen:
-                self._seen.add(open_.interaction_id)
-                self._on_new_interaction(open_)
+        if not self.normalizer.pending:
+            return
+        for decision in self._answers.decide(self.normalizer.pending):
+            if not isinstance(decision, OpenInteraction):
+                self.record(Kind.ACTION, encode(decision))
+            elif self._tasks is not None:
+                self._tasks.start_soon(self._ask, decision)
 
-    def _on_new_interaction(self, open_: OpenInteraction) -> None:
-        options = self.plan.options
-        interaction = describe(open_, self.plan.run_id)
-        for listener in self.interaction.listeners():
-            self.listeners.guard(listener, interaction)
-        is_approval = open_.kind == "approval"
-        responder = options.on_approval_request if is_approval else options.on_input_required
-        if is_approval and options.approval_mode == "deny":
-            self.record(Kind.ACTION, encode(Deny(open_.request_id, "denied: this run has approval mode deny")))
-        elif responder is not None and self._tasks is not None:
-            self._tasks.start_soon(self._ask, responder, open_)
-        elif is_approval and options.approval_mode == "yolo":
-            self.record(Kind.ACTION, encode(Approve(open_.request_id)))
-        elif options.approval_mode != "prompt":
-            self.record(Kind.ACTION, encode(Deny(open_.request_id, "nobody is there to answer")))
-
-    async def _ask(self, responder: Callable[[Any], Any], open_: OpenInteraction) -> None:
-        try:
-            response = responder(describe(open_, self.plan.run_id))
-            if isawaitable(response):
-                response = await response
-            action = None if response is None else to_action(open_, response)
-        except Exception as error:  # noqa: BLE001  # whatever a callback does, the agent must not wait for ever
-            self._note(f"the callback for {open_.interaction_id} failed, so the request is denied: {error!r}")
-            action = Deny(open_.request_id, "the callback that should decide failed")
-        if action is not None and any(known.request_id == open_.request_id for known in self.normalizer.pending):
+    async def _ask(self, request: OpenInteraction) -> None:
+        action = await self._answers.ask(request)
+        if action is not None and request in self.normalizer.pending:
             self.record(Kind.ACTION, encode(action))
 
     # -- time-outs and the end
@@ -353,8 +304,7 @@ class Runner:
         """End the run without asking anybody."""
         self.stop("abort")
         if self._child is not None:
-            self._child.signal_group(signal.SIGKILL)
-        kill_processes_of(self.plan.run_id)
+            kill_everything(self._child, self.plan.run_id)
 
     def _start_timers(self, tasks: anyio.abc.TaskGroup) -> None:
         options = self.plan.options
@@ -379,46 +329,14 @@ class Runner:
 
     async def _stop_when_told(self, child: Child) -> None:
         await self._stopping.wait()
-        grace = self.plan.options.grace_period
         child.signal_group(signal.SIGCONT)  # a stopped process cannot leave
-        if self.plan.protocol.two_way:
+        was_told = self.plan.protocol.two_way
+        if was_told:
             self.record(Kind.ACTION, encode(Cancel()))
         self._perform([CloseStdin()])
-        if self.plan.protocol.two_way and await _within(min(PROTOCOL_GRACE, grace), child.wait()):
-            return
-        child.signal_group(signal.SIGTERM)
-        if not await _within(grace, child.wait()):
-            child.signal_group(signal.SIGKILL)
-            kill_processes_of(self.plan.run_id)
+        await end_agent(child, self.plan.run_id, grace=self.plan.options.grace_period, was_told=was_told)
 
-    async def _settle(self, child: Child) -> None:
-        """The agent is gone: wait a moment for the rest of its output, and end what it left running."""
-        await _within(SETTLE, self._output_complete.wait())
-        if await self._end_leftovers(child):
-            await _within(SETTLE, self._output_complete.wait())
-
-    async def _end_leftovers(self, child: Child) -> bool:
-        run_id = self.plan.run_id
-        left = processes_of(run_id)
-        if not left and self._output_complete.is_set():
-            return False
-        child.signal_group(signal.SIGTERM)
-        kill_processes_of(run_id, signal.SIGTERM)
-        deadline = time.monotonic() + LEFTOVER_GRACE
-        while processes_of(run_id) and time.monotonic() < deadline:  # noqa: ASYNC110  # nobody tells when a stranger ends
-            await anyio.sleep(LOOK_EVERY)
-        child.signal_group(signal.SIGKILL)
-        kill_processes_of(run_id)
-        return True
-
-    def pause_processes(self, number: int) -> None:
-        """SIGSTOP or SIGCONT to the group and to everything that left it."""
+    def signal_processes(self, number: int) -> None:
+        """A signal to all processes of the run."""
         if self._child is not None:
-            self._child.signal_group(number)
-            kill_processes_of(self.plan.run_id, number)
-
-
-async def _within(seconds: float, wait: Awaitable[Any]) -> bool:
-    with anyio.move_on_after(seconds) as scope:
-        await wait
-    return not scope.cancelled_caught
+            signal_everything(self._child, self.plan.run_id, number)

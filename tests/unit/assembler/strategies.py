@@ -4,13 +4,13 @@ Ids come from small pools, so that they collide, repeat and interleave. `any_fac
 hostile or broken agent; `plausible_runs` are orderly, with calls that overlap.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
 from msgspec import inspect
-from msgspec.structs import replace
 
 from agent_mux import facts
 from agent_mux.assembler import Ending, StreamContext
@@ -22,12 +22,12 @@ RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 # -- values
 
 TEXTS = st.sampled_from(["", "a", "hello ", "\n", "é😀", "{", '"'])
-NUMBERS = st.integers(0, 5) | st.sampled_from([10**6])
-COUNTS = st.integers(0, 1000)
+NUMBERS = st.integers(0, 5) | st.sampled_from([-1, 10**6, -(10**30)])
+COUNTS = st.integers(0, 1000) | st.just(-1)
 JSON = st.sampled_from([None, "", "text", 0, [], {}, {"command": "ls"}, {"deep": [{"er": None}]}])
 COSTS = st.builds(
     CostRecord,
-    total_usd=st.floats(0, 10),
+    total_usd=st.floats(0, 10) | st.sampled_from([-1.0, math.nan, math.inf]),
     input_tokens=COUNTS,
     output_tokens=COUNTS,
     thinking_tokens=st.none() | COUNTS,
@@ -44,19 +44,13 @@ POOLS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-def _inside(subagent_id: str, fact: facts.Fact) -> facts.InSubagent:
-    """The calls inside a sub-agent have ids of their own."""
-    has_call = bool(getattr(fact, "call_id", None))
-    return facts.InSubagent(subagent_id, replace(fact, call_id=f"{subagent_id}-{fact.call_id}") if has_call else fact)
-
-
 def _union(shape: inspect.UnionType) -> st.SearchStrategy[Any]:
     return st.one_of([_values(choice) for choice in shape.types])
 
 
 def _struct(shape: inspect.StructType) -> st.SearchStrategy[Any]:
     if shape.cls is facts.InSubagent:
-        return st.builds(_inside, POOLS["subagent_id"], st.deferred(lambda: ANY_FACT | BUSY_FACT))
+        return st.builds(facts.InSubagent, POOLS["subagent_id"], st.deferred(lambda: ANY_FACT | BUSY_FACT))
     if shape.cls is CostRecord:
         return COSTS
     parts = {field.name: POOLS.get(field.name, _values(field.type)) for field in shape.fields}

@@ -315,6 +315,15 @@ def test_we_do_not_hang_up_on_a_sub_agent_that_still_works() -> None:
     assert talk.sent() == ["EOF"]
 
 
+def test_an_interrupted_run_does_not_wait_for_its_sub_agents() -> None:
+    for action in (Interrupt(), Cancel()):
+        talk = Talk().running()
+        talk.tells("turn/started", threadId="01a20000-0000-7000-8000-000000000009", turn={"id": "inner"})
+        talk.want(action)
+        talk.ends("turn-1", "interrupted")
+        assert talk.sent() == [interrupt(4, "turn-1"), "EOF"]
+
+
 def test_a_sub_agent_that_came_to_rest_without_a_word_holds_nobody_up() -> None:
     talk = Talk().running()
     other = "01a20000-0000-7000-8000-000000000009"

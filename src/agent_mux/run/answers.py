@@ -1,0 +1,68 @@
+"""Who answers what an agent waits for: the approval mode, a callback, or nobody yet. Run API, section 2."""
+
+from collections.abc import Callable
+from inspect import isawaitable
+from typing import Any
+
+from agent_mux.actions import AnyAction, Approve, Deny
+from agent_mux.assembler import OpenInteraction
+from agent_mux.options import RunOptions
+from agent_mux.run.interaction import InteractionChannel, PendingInteraction, describe, to_action
+from agent_mux.run.listeners import Listeners
+
+
+class Answers:
+    """Sees each new request once, and answers it if the options say how."""
+
+    def __init__(self, run_id: str, options: RunOptions, channel: InteractionChannel, listeners: Listeners) -> None:
+        self._run_id = run_id
+        self._options = options
+        self._channel = channel
+        self._listeners = listeners
+        self._seen: set[str] = set()
+
+    def decide(self, pending: tuple[OpenInteraction, ...]) -> list["AnyAction | OpenInteraction"]:
+        """What to do about the requests that are new: an action, or a request that a callback has to answer."""
+        decided: list[AnyAction | OpenInteraction] = []
+        for request in pending:
+            if request.interaction_id not in self._seen:
+                self._seen.add(request.interaction_id)
+                self._announce(request)
+                decision = self._decide(request)
+                if decision is not None:
+                    decided.append(decision)
+        return decided
+
+    def _announce(self, request: OpenInteraction) -> None:
+        interaction = describe(request, self._run_id)
+        for listener in self._channel.listeners():
+            self._listeners.guard(listener, interaction)
+
+    def _decide(self, request: OpenInteraction) -> "AnyAction | OpenInteraction | None":
+        mode = self._options.approval_mode
+        is_approval = request.kind == "approval"
+        if is_approval and mode == "deny":
+            return Deny(request.request_id, "denied: this run has approval mode deny")
+        if self._responder(request) is not None:
+            return request
+        if is_approval and mode == "yolo":
+            return Approve(request.request_id)
+        return Deny(request.request_id, "nobody is there to answer") if mode != "prompt" else None
+
+    def _responder(self, request: OpenInteraction) -> Callable[[PendingInteraction], Any] | None:
+        options = self._options
+        return options.on_approval_request if request.kind == "approval" else options.on_input_required
+
+    async def ask(self, request: OpenInteraction) -> AnyAction | None:
+        """What the callback says. One that raises denies: the agent must not wait for ever."""
+        responder = self._responder(request)
+        if responder is None:
+            return None
+        try:
+            response = responder(describe(request, self._run_id))
+            if isawaitable(response):
+                response = await response
+            return None if response is None else to_action(request, response)
+        except Exception as error:  # noqa: BLE001  # a callback of the consumer's may raise anything
+            self._listeners.warn(f"the callback for {request.interaction_id} failed, so it is denied: {error!r}")
+            return Deny(request.request_id, "the callback that should decide failed")

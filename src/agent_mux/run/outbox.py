@@ -1,0 +1,46 @@
+"""What is on its way to the agent's standard input: written in order, however slowly the agent reads."""
+
+from collections import deque
+from collections.abc import Callable
+
+import anyio
+
+from agent_mux.effects import CloseStdin, WriteStdin
+from agent_mux.process.child import Child
+
+
+class Outbox:
+    """A queue without a limit: an agent that does not read must not stop the one who sends."""
+
+    def __init__(self, on_written: Callable[[bytes], None]) -> None:
+        self._on_written = on_written
+        self._waiting: deque[WriteStdin | CloseStdin] = deque()
+        self._news = anyio.Event()
+
+    def put(self, effect: WriteStdin | CloseStdin) -> None:
+        """Send this after all that waits."""
+        self._waiting.append(effect)
+        self._news.set()
+
+    async def deliver(self, child: Child) -> None:
+        """Write what comes, until cancelled."""
+        while True:
+            await self._news.wait()
+            self._news = anyio.Event()
+            while self._waiting:
+                match self._waiting.popleft():
+                    case WriteStdin(data):
+                        await self._write(child, data)
+                    case CloseStdin():
+                        child.close_stdin()
+
+    async def _write(self, child: Child, data: bytes) -> None:
+        if not child.stdin_open:
+            return
+        try:
+            await child.write(data)
+        except OSError:
+            # The agent reads no more. What that means shows in how it ends; the journal has what it did read.
+            child.close_stdin()
+        else:
+            self._on_written(data)

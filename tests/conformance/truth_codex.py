@@ -1,0 +1,110 @@
+"""Codex's scripts are output items of the Responses API; its results are completed items.
+
+Some calls are about another call (`write_stdin`, `wait_agent`) and are shown as what becomes of that one.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.conformance.truth import Dialect, Said, is_within
+
+from agent_mux.events import (
+    AgentEvent,
+    InputRequiredEvent,
+    McpToolCallStartEvent,
+    SubagentSpawnEvent,
+    ToolCallReadyEvent,
+)
+from agent_mux.testing.fixtures import Fixture
+
+PATCHED = re.compile(r"\*\*\* (?:Add|Update|Delete) File: ([^\n\\']+)")
+IN_CODE = re.compile(r"tools\.(exec_command|apply_patch)\((?:\{cmd:)?'(.*?)'\}?\)", re.DOTALL)
+"""A call in the program that a model in code mode writes."""
+ABOUT_ANOTHER = frozenset({"write_stdin", "wait_agent"})
+
+
+def parts(step: Mapping[str, Any]) -> Iterator[Said]:
+    for item in step.get("items") or ():
+        match item:
+            case {"type": "message", "text": str(text)} if text:
+                yield Said("text", text)
+            case {"type": "reasoning", "text": str(text)}:
+                yield Said("thought", text)
+            case {"type": "web_search_call", "action": {"query": query}}:
+                yield Said("call", ("search", query))
+            case {"type": "custom_tool_call", "name": "exec", "input": code}:
+                yield from (Said("call", _command(name, text)) for name, text in IN_CODE.findall(code))
+            case {"type": "custom_tool_call", "input": text}:
+                yield Said("call", ("patch", frozenset(PATCHED.findall(text))))
+            case {"type": "function_call", "name": name} if name not in ABOUT_ANOTHER:
+                yield Said("call", _function(item))
+    # An answer that is cut is the failure of the turn, not a step less.
+
+
+def _function(item: Mapping[str, Any]) -> tuple[Any, ...]:
+    arguments = item.get("arguments", {})
+    match item["name"], arguments:
+        case "exec_command", {"cmd": command}:
+            return _command("exec_command", command)
+        case "spawn_agent", {"message": prompt}:
+            return "delegate", prompt
+        case "update_plan", {"plan": plan}:
+            return "plan", [step["step"] for step in plan]
+        case "request_user_input", {"questions": [question, *_]}:
+            return "ask", question["question"]
+    server = str(item.get("namespace", "")).removeprefix("mcp__")
+    return "mcp", server, item["name"], arguments
+
+
+def _command(name: str, text: str) -> tuple[Any, ...]:
+    is_patch = name == "apply_patch" or text.startswith("apply_patch ")
+    return ("patch", frozenset(PATCHED.findall(text))) if is_patch else ("run", text)
+
+
+def call(event: AgentEvent) -> Said | None:
+    match event:
+        case ToolCallReadyEvent():
+            return Said("call", _native(event))
+        case McpToolCallStartEvent():
+            return Said("call", ("mcp", event.server, event.tool_name, event.input))
+        case SubagentSpawnEvent():
+            return Said("call", ("delegate", event.prompt))
+        case InputRequiredEvent():
+            return Said("call", ("ask", event.question))
+    return None
+
+
+def _native(event: ToolCallReadyEvent) -> tuple[Any, ...]:
+    match event.tool_name, event.input:
+        case "exec_command", {"command": command}:
+            return "run", shlex.split(command)[-1]
+        case "apply_patch", {"changes": changes}:
+            return "patch", frozenset(change["path"].removeprefix("/home/dev/project/") for change in changes)
+        case "update_plan", {"plan": plan}:
+            return "plan", [step.get("step", step.get("text")) for step in plan]
+        case "web_search", {"query": query}:
+            return "search", query
+    return event.tool_name, event.input
+
+
+def same_call(expected: Any, actual: Any) -> bool:
+    return len(expected) == len(actual) and all(map(is_within, expected, actual))
+
+
+DIALECT = Dialect(parts=parts, call=call, same_call=same_call, keeps_order=False)
+
+
+def native_results(fixture: Fixture) -> dict[str, str]:
+    """Item id -> the output of a command that is over, in both protocols; of the main thread."""
+    found = {}
+    for line in fixture.stdout_lines:
+        native = json.loads(line) if line.startswith(b"{") else {}
+        item = native.get("params", native).get("item", {})
+        is_done = native.get("type", native.get("method")) in {"item.completed", "item/completed"}
+        output = item.get("aggregated_output", item.get("aggregatedOutput"))
+        if is_done and output is not None and item.get("status") != "declined":
+            found[item["id"]] = output
+    return found

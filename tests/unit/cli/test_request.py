@@ -1,0 +1,161 @@
+"""From words and flags to the options of the run."""
+
+import io
+import json
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_mux.cli import inputs
+from agent_mux.cli.request import Surroundings, look_around, options_for, view_for, wants_json
+from agent_mux.cli.run_flags import RunFlags
+from agent_mux.cli.views import HumanView, JsonView, QuietView
+from agent_mux.errors import AgentMuxError
+from agent_mux.options import Attachment, McpServer, RunOptions
+
+IN_A_PIPELINE = Surroundings(asks=False, in_pipeline=True)
+AT_A_TERMINAL = Surroundings(asks=True, in_pipeline=False)
+
+
+def options(*words: str, **flags: Any) -> RunOptions:
+    return options_for(list(words), RunFlags(**flags))
+
+
+def test_nothing_said_is_nothing_asked() -> None:
+    assert options("claude", "hi") == RunOptions(agent="claude", prompt="hi")
+
+
+def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "object"}')
+    given = options(
+        "the prompt",
+        agent="claude", model="opus", attach=["a.png", "https://x/y.png"], cwd=tmp_path / "." / "sub" / "..",
+        env=["A=1", "B=x=y", "C="], system="be brief", system_mode="replace", output_schema=schema,
+        thinking_effort="high", thinking_budget=2048, temperature=0.5, top_p=0.9, top_k=5, max_tokens=100, stream=False,
+        session="S", max_turns=3, timeout=60.0, inactivity_timeout=5.0, grace_period=1.0, yolo=True, tag=["t", "u"],
+        mcp_server=["files=npx -y 'the server'"], run_id="0" * 26, project_id="p", include_subagent_events=True,
+        journal=tmp_path / "j", debug=True,
+    )  # fmt: skip
+    assert given == RunOptions(
+        agent="claude", prompt="the prompt", model="opus",
+        attachments=(Attachment(file_path=str(Path.cwd() / "a.png")), Attachment(url="https://x/y.png")),
+        cwd=tmp_path, env={"A": "1", "B": "x=y", "C": ""}, system_prompt="be brief", system_prompt_mode="replace",
+        output_schema={"type": "object"}, thinking_effort="high", thinking_budget_tokens=2048, temperature=0.5,
+        top_p=0.9, top_k=5, max_tokens=100, stream=False, session_id="S", max_turns=3, timeout=60.0,
+        inactivity_timeout=5.0, grace_period=1.0, approval_mode="yolo", tags=("t", "u"),
+        mcp_servers=(McpServer("files", command="npx", args=("-y", "the server")),), run_id="0" * 26, project_id="p",
+        include_subagent_events=True, journal=tmp_path / "j", debug=True,
+    )  # fmt: skip
+
+
+def test_no_option_is_out_of_reach() -> None:
+    elsewhere = {"on_approval_request", "on_input_required", "collect_events", "interactive", "event_buffer_size"}
+    unreachable = {"max_output_tokens", "inherit_env"}  # max_tokens and env -i say the same
+    named = {name for name in Path(options_for.__code__.co_filename).read_text().split('"') if name.isidentifier()}
+    missing = {spec.name for spec in fields(RunOptions)} - named - elsewhere - unreachable - {"agent", "prompt"}
+    assert missing == set()
+
+
+def test_the_other_flags() -> None:
+    assert options("claude", "hi", deny=True, no_journal=True, fork="S", no_session=False) == RunOptions(
+        agent="claude", prompt="hi", approval_mode="deny", journal=False, fork_session_id="S"
+    )
+    assert options("claude", "hi", no_session=True).no_session is True
+
+
+@pytest.mark.parametrize(
+    ("words", "flags", "agent", "prompt"),
+    [
+        (["claude", "hi"], {}, "claude", "hi"),
+        (["hi"], {"agent": "claude"}, "claude", "hi"),
+        (["claude"], {"prompt": ["hi", "there"]}, "claude", ["hi", "there"]),
+        ([], {"agent": "claude", "prompt": ["hi"]}, "claude", ["hi"]),
+        (["claude"], {}, "claude", "from a pipe"),
+        (["claude", "-"], {}, "claude", "from a pipe"),
+        ([], {"agent": "claude"}, "claude", "from a pipe"),
+    ],
+)
+def test_where_the_prompt_comes_from(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], flags: dict[str, Any], agent: str, prompt: str | list[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe")))
+    given = options(*words, **flags)
+    assert (given.agent, given.prompt) == (agent, prompt)
+
+
+def test_a_prompt_that_was_given_leaves_standard_input_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert options("claude", "hi").prompt == "hi"
+
+
+def test_a_prompt_is_not_waited_for_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    with pytest.raises(AgentMuxError, match="no prompt; give it as an argument"):
+        options("claude")
+
+
+@pytest.mark.parametrize(
+    ("flags", "around", "expected"),
+    [
+        ({}, AT_A_TERMINAL, False),
+        ({}, IN_A_PIPELINE, True),
+        ({"quiet": True}, IN_A_PIPELINE, False),
+        ({"json": False}, IN_A_PIPELINE, False),
+        ({"json": True}, AT_A_TERMINAL, True),
+    ],
+)
+def test_two_pipes_imply_json_unless_something_else_is_said(
+    flags: dict[str, Any], around: Surroundings, expected: bool
+) -> None:
+    assert wants_json(RunFlags(**flags), around) is expected
+
+
+def test_the_view_follows_the_flags() -> None:
+    assert isinstance(view_for(RunFlags(), as_json=False), HumanView)
+    assert isinstance(view_for(RunFlags(quiet=True), as_json=False), QuietView)
+    assert isinstance(view_for(RunFlags(compact=True), as_json=True), JsonView)
+
+
+def test_streams_that_are_no_files_are_no_pipes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert look_around() == Surroundings(asks=False, in_pipeline=False)
+
+
+@pytest.mark.parametrize(
+    ("spec", "server"),
+    [
+        ("a=node server.js --port 1", McpServer("a", command="node", args=("server.js", "--port", "1"))),
+        ("a=https://x/mcp?k=v", McpServer("a", "streamable-http", url="https://x/mcp?k=v")),
+        ("a=sse+http://x/sse", McpServer("a", "sse", url="http://x/sse")),
+        ("a=sse+command", McpServer("a", command="sse+command")),
+    ],
+)
+def test_mcp_servers_in_a_word(spec: str, server: McpServer) -> None:
+    assert inputs.mcp_servers([spec]) == (server,)
+
+
+def test_mcp_servers_in_a_file(tmp_path: Path) -> None:
+    listed = {
+        "a": {"command": "x", "args": ["y"], "env": {"K": "V"}},
+        "b": {"type": "sse", "url": "http://b", "headers": {"H": "1"}},
+        "c": {"type": "http", "url": "http://c"},
+        "d": {"url": "http://d"},
+    }
+    path = tmp_path / "servers.json"
+    expected = (
+        McpServer("a", command="x", args=("y",), env={"K": "V"}),
+        McpServer("b", "sse", url="http://b", headers={"H": "1"}),
+        McpServer("c", "streamable-http", url="http://c"),
+        McpServer("d", "streamable-http", url="http://d"),
+    )
+    for content in (listed, {"mcpServers": listed}):
+        path.write_text(json.dumps(content))
+        assert inputs.mcp_servers([f"@{path}"]) == expected
