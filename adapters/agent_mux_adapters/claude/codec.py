@@ -35,6 +35,11 @@ class ClaudeCodec:
         self._reader = Reader(context, self._conversation)
         self._fragment = self._reader.main.fragment
         self._controls = 0
+        self._control_readers: Mapping[str, Callable[[Mapping[str, Any]], Steps]] = {
+            "control_request": self._requests.asked,
+            "control_response": self._requests.answered,
+            "control_cancel_request": self._requests.withdrawn,
+        }
 
     # -- the four methods of a codec
 
@@ -89,20 +94,13 @@ class ClaudeCodec:
                 return (facts.Ignored("blank", "an empty line"),)
             return (facts.LogLine(line.decode("utf-8", "replace")),)
         try:
-            handler = self._control_handlers().get(text(native.get("type")))
-            told = handler(native) if handler else self._reader.read(native)
+            read = self._control_readers.get(text(native.get("type")), self._reader.read)
+            told = read(native)
         except WrongShapeError:
             told = None
         if told is None:
             return _unknown(line, kind_of(native))
         return (*told, *self._close_if_done())
-
-    def _control_handlers(self) -> Mapping[str, Callable[[Mapping[str, Any]], Steps]]:
-        return {
-            "control_request": self._requests.asked,
-            "control_response": self._requests.answered,
-            "control_cancel_request": self._requests.withdrawn,
-        }
 
     def _read_ours(self, line: bytes) -> Steps:
         native = load_object(line)

@@ -180,7 +180,10 @@ class Reader:
 
 
 def _inside(parent: str, told: Facts) -> Facts:
-    return tuple(facts.InSubagent(parent, fact) for fact in told) if parent else told
+    """What a sub-agent did. What is not known is shown in any case."""
+    if not parent:
+        return told
+    return tuple(fact if isinstance(fact, facts.Unknown) else facts.InSubagent(parent, fact) for fact in told)
 
 
 def _plain(content: Any) -> str:

@@ -55,7 +55,7 @@ class Turns:
         if self._late:
             self._late -= 1
             self._held = line
-            return (*spent, facts.Ignored(kind_of(line), "the result of a turn that was over before"))
+            return (*spent, self._late_news(line))
         closing = self._closing(line, cost)
         said = self._only_in_result(line, closing)
         empty = not self.said_something and not said
@@ -69,6 +69,12 @@ class Turns:
         if self._held is None or not self.said_something:
             return ()
         return (self._closing(self._held, None),)
+
+    def _late_news(self, line: Mapping[str, Any]) -> facts.Fact:
+        closing = self._closing(line, None)
+        if isinstance(closing, facts.TurnFailed):
+            return facts.Trouble(closing.failure.code, closing.failure.message)
+        return facts.Ignored(kind_of(line), "the result of a turn that was over before")
 
     def _closing(self, line: Mapping[str, Any], cost: CostRecord | None) -> facts.Fact:
         return closing_fact(line, self.api_error, cost, interrupted=self.interrupted, max_turns=self._max_turns)

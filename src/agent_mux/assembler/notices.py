@@ -30,15 +30,18 @@ class Notices:
         """Facts that belong into a turn."""
         return {
             **dict.fromkeys(_PLAIN, self._plain),
-            facts.RateLimited: self._rate_limited,
             facts.ContextCompacted: self._context_compacted,
             facts.ContextFilling: self._context_filling,
-            facts.Trouble: self._trouble,
         }
 
     def in_session(self) -> dict[type, Callable[[Any], None]]:
         """Facts that may come at any time between the start of the session and its end."""
-        return {facts.Usage: self._usage, facts.RunCost: self._run_cost}
+        return {
+            facts.Usage: self._usage,
+            facts.RunCost: self._run_cost,
+            facts.RateLimited: self._rate_limited,
+            facts.Trouble: self._trouble,
+        }
 
     def anywhere(self) -> dict[type, Callable[[Any], None]]:
         """Diagnostics, which are allowed before the session starts and after it ends, too."""

@@ -54,6 +54,8 @@ class StreamAssembler:
         self._unsaid: facts.Failure | None = None
         self._fallbacks: set[str] = set()
         self._structured: Any = None
+        self._working = False
+        """Something was done since the agent's last closing message."""
         self._paused = False
         self._ended = False
         self._handlers = self._make_handlers()
@@ -101,8 +103,8 @@ class StreamAssembler:
 
     @property
     def in_turn(self) -> bool:
-        """A turn is open and has no closing message yet."""
-        return self._turns.is_open
+        """The agent works: something was done since its last closing message."""
+        return self._working
 
     def show_raw(self, raw: str | None) -> None:
         """Debug mode: the native line behind the events that follow."""
@@ -134,7 +136,7 @@ class StreamAssembler:
     def end(self, ending: Ending) -> Verdict:
         """The run is over: close what is open, emit the terminal event and `session_end`. Only logs may follow."""
         agent = self._context.display_name or self._context.agent
-        verdict = judge(ending, self._outcome, turn_open=self._turns.is_open, agent=agent)
+        verdict = judge(ending, self._outcome, turn_open=self._working, agent=agent)
         if self._ended:
             return verdict
         self._session.start()
@@ -158,11 +160,11 @@ class StreamAssembler:
         handlers: dict[type, Callable[[Any], None]] = {
             **dict.fromkeys(content, self._content),
             **dict.fromkeys(closing, self._closing),
-            **{kind: self._in_turn(tell) for kind, tell in notices.in_turn().items()},
+            **{kind: self._in_turn(tell, self._open_turn_for_notice) for kind, tell in notices.in_turn().items()},
             **{kind: self._in_session(tell) for kind, tell in notices.in_session().items()},
             **notices.anywhere(),
             facts.SessionKnown: self._session_known,
-            facts.CheckpointSaved: self._in_turn(self._session.checkpoint),
+            facts.CheckpointSaved: self._in_turn(self._session.checkpoint, self._open_turn_for_notice),
             facts.TurnBegin: self._turn_begin,
             facts.TurnDone: self._turn_closed,
             facts.TurnFailed: self._turn_closed,
@@ -176,8 +178,8 @@ class StreamAssembler:
             facts.PluginLoaded: self._loaded,
             facts.SkillLoaded: self._loaded,
             facts.AgentdocRead: self._loaded,
-            facts.ApprovalAsked: self._in_turn(self._interactions.ask_approval),
-            facts.InputAsked: self._in_turn(self._interactions.ask_input),
+            facts.ApprovalAsked: self._in_turn(self._interactions.ask_approval, self._open_turn),
+            facts.InputAsked: self._in_turn(self._interactions.ask_input, self._open_turn),
             facts.RequestSettled: self._settled,
             facts.Retrying: self._retrying,
         }
@@ -213,13 +215,13 @@ class StreamAssembler:
         if self._ended:
             return
         if isinstance(fact, facts.ToolDone) and self._main.tools.is_new(fact.call_id):
-            self._open_turn()  # a result whose call was never told
+            self._open_turn_for_notice()  # a result whose call was never told
         self._main.accept(fact)
 
-    def _in_turn(self, tell: Callable[[Any], None]) -> Callable[[Any], None]:
+    def _in_turn(self, tell: Callable[[Any], None], open_turn: Callable[[], None]) -> Callable[[Any], None]:
         def handle(fact: Any) -> None:
             if not self._ended:
-                self._open_turn()
+                open_turn()
                 tell(fact)
 
         return handle
@@ -246,13 +248,21 @@ class StreamAssembler:
     # -- turns and steps
 
     def _open_turn(self) -> None:
-        if self._turns.is_open:
-            return
-        self._session.start()
-        self._release_turn()
-        self._say_unsaid()
-        self._outcome = None
-        self._turns.open()
+        """Something is done: whatever the agent said of its last turn, it is at work again."""
+        if not self._working:
+            self._working = True
+            self._outcome = None
+            self._session.start()
+            self._release_turn()
+            self._say_unsaid()
+        self._open_turn_for_notice()
+
+    def _open_turn_for_notice(self) -> None:
+        """Something is mentioned that belongs into a turn: that alone does not contradict a closing message."""
+        if not self._turns.is_open:
+            self._session.start()
+            self._release_turn()
+            self._turns.open()
 
     def _release_turn(self) -> None:
         # A turn that was held open for its sub-agents ends when the next one begins.
@@ -267,6 +277,7 @@ class StreamAssembler:
         if self._ended:
             return
         self._open_turn()
+        self._working = False
         self._outcome = fact
         if isinstance(fact, facts.TurnDone) and fact.structured_output is not None:
             self._structured = fact.structured_output
@@ -317,7 +328,7 @@ class StreamAssembler:
         if self._ended or not self._subagents.is_open(fact.subagent_id):
             return
         if not self._turns.has_started_event:
-            self._open_turn()
+            self._open_turn_for_notice()
         self._subagents.end(fact)
         if not self._subagents.any_open:
             self._release_turn()

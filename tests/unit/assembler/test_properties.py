@@ -242,3 +242,30 @@ def test_numbers_that_cannot_be_are_not_shown(fact: facts.Fact) -> None:
 @pytest.mark.parametrize("steps", [[pause, pause], [resume], [pause, resume, resume]])
 def test_pauses_alternate(steps: list[Step]) -> None:
     assert validate(assemble(SHOWN, steps, Ending(code=0))) == []
+
+
+@pytest.mark.parametrize(
+    "afterthought",
+    [
+        facts.RateLimited(5),
+        facts.Trouble("RATE_LIMITED", "slow"),
+        facts.ContextFilling(1, 2),
+        facts.SkillInvoked("s"),
+        facts.CheckpointSaved("c"),
+        facts.ToolDone("late", "x"),
+        facts.Usage(1, 1),
+    ],
+)
+def test_an_afterthought_does_not_contradict_the_closing_message(afterthought: facts.Fact) -> None:
+    assembler = StreamAssembler(SHOWN)
+    for fact in (facts.TextDelta("hi"), facts.TurnDone(), afterthought):
+        assembler.tell(fact)
+    assert assembler.end(Ending(code=0)).exit_reason == "completed"
+    assert validate(assembler.take()) == []
+
+
+def test_work_after_the_closing_message_needs_another_one() -> None:
+    assembler = StreamAssembler(SHOWN)
+    for fact in (facts.TextDelta("hi"), facts.TurnDone(), facts.TextDelta("and")):
+        assembler.tell(fact)
+    assert assembler.end(Ending(code=0)).exit_reason == "truncated"

@@ -62,6 +62,14 @@ def test_the_cost_of_turns_whose_results_come_together_is_told_for_the_run_only(
     assert [cost.cost.total_usd for cost in only(facts_told, facts.RunCost)] == [pytest.approx(0.00373)]
 
 
+def test_a_late_result_that_reports_an_error_is_told() -> None:
+    *before, late, _ = recording("subagent").stdout_lines
+    failed = json.loads(late) | {"is_error": True, "result": "it broke"}
+    codec = new_codec()
+    receive(codec, *before)
+    assert only(receive(codec, failed), facts.Trouble, *CLOSING) == [facts.Trouble("AGENT_CRASH", "it broke")]
+
+
 def test_a_run_that_dies_between_two_turns_is_not_completed() -> None:
     lines = recording("subagent").stdout_lines
     first_turn_over = next(i for i, line in enumerate(lines) if i > 20 and b'"subtype":"init"' in line)
@@ -438,6 +446,12 @@ def test_an_unknown_line_is_shown_whole() -> None:
 )
 def test_a_known_type_of_another_shape_is_unknown(line: dict[str, object]) -> None:
     assert [type(step) for step in receive(new_codec(), line)] == [facts.Unknown]
+
+
+def test_what_is_not_known_inside_a_sub_agent_is_shown_too() -> None:
+    message = {"id": "m", "content": [{"type": "hologram"}]}
+    line = {"type": "assistant", "message": message, "parent_tool_use_id": "t", "session_id": "s"}
+    assert [fact.kind for fact in only(receive(new_codec(), line), facts.Unknown)] == ["assistant/hologram"]
 
 
 def test_noise_is_logged_not_lost() -> None:

@@ -1,0 +1,156 @@
+"""The installed command `amux`, in an environment of its own, with the scripted agent as a third-party adapter."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from agent_mux.process.marker import PREFIX
+
+AMUX = Path(sys.executable).with_name("amux")
+REPOSITORY = Path(__file__).parents[2]
+PATIENCE = 60.0  # seconds; a slow machine, not a slow command
+ENTRY_POINT = "[agent_mux.adapters]\nscripted = scripted_agent:ADAPTER\n"
+MODULE = """
+import os
+from tests.process.scripted import scripted_adapter
+ADAPTER = scripted_adapter(os.environ.get("SCRIPTED", ""), two_way=os.environ.get("ONE_WAY") is None)
+"""
+
+
+def make_site(directory: Path) -> Path:
+    """A folder that, on PYTHONPATH, is an installed package with the scripted agent's adapter."""
+    metadata = directory / "scripted_agent-1.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "entry_points.txt").write_text(ENTRY_POINT)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted-agent\nVersion: 1\n")
+    (directory / "scripted_agent.py").write_text(MODULE)
+    return directory
+
+
+class Installed:
+    """Starts `amux`. What the scripted agent does is `body`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.home = directory / "home"
+        self.home.mkdir()
+        self._path = f"{make_site(directory / 'site')}:{REPOSITORY}"
+
+    def environment(self, body: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Nothing of ours but what is here."""
+        return {
+            "PATH": os.defpath,
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "PYTHONPATH": self._path,
+            "AGENT_MUX_CONFIG_DIR": str(self.home / "config"),
+            "SCRIPTED": body,
+            **(extra or {}),
+        }
+
+    def run(
+        self, *arguments: object, body: str = "", stdin: bytes | None = None, **extra: str
+    ) -> subprocess.CompletedProcess[str]:
+        """To its end. Standard input is a pipe when there is something in it."""
+        return subprocess.run(
+            self._command(arguments),
+            env=self.environment(body, extra),
+            input=stdin.decode() if stdin is not None else None,
+            stdin=None if stdin is not None else subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+            cwd=self.home,
+        )
+
+    def start(self, *arguments: object, body: str = "", **extra: str) -> "subprocess.Popen[bytes]":
+        """While it runs, its streams are ours."""
+        return subprocess.Popen(
+            self._command(arguments),
+            env=self.environment(body, extra),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.home,
+            bufsize=0,
+        )
+
+    def terminal(self, *arguments: object, body: str = "", **extra: str) -> "Terminal":
+        """At a terminal."""
+        return Terminal(self._command(arguments), self.environment(body, extra), self.home)
+
+    @staticmethod
+    def _command(arguments: Sequence[object]) -> list[str]:
+        return [str(AMUX), *map(str, arguments)]
+
+
+class Terminal:
+    """A person in front of `amux`: reads what is on the screen, and types."""
+
+    def __init__(self, command: list[str], environment: Mapping[str, str], cwd: Path) -> None:
+        self._master, slave = pty.openpty()
+        self.screen = ""
+        self.process = subprocess.Popen(
+            command, env=environment, stdin=slave, stdout=slave, stderr=slave, cwd=cwd, start_new_session=True
+        )
+        os.close(slave)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+
+    def expect(self, text: str) -> str:
+        """Wait until this is on the screen after what was there before, and return all up to it."""
+        before = len(self.screen)
+        deadline = time.monotonic() + PATIENCE
+        while (found := self.screen.find(text, before)) < 0:
+            if not self._read(deadline):
+                raise AssertionError(f"{text!r} never came; the screen:\n{self.screen}")
+        return self.screen[before : found + len(text)]
+
+    def type(self, text: str) -> None:
+        """Keys."""
+        os.write(self._master, text.encode())
+
+    def finish(self) -> int:
+        """Read to the end."""
+        deadline = time.monotonic() + PATIENCE
+        while self._read(deadline):
+            pass
+        return self.process.wait(timeout=PATIENCE)
+
+    def _read(self, deadline: float) -> bool:
+        ready, _, _ = select.select([self._master], [], [], max(deadline - time.monotonic(), 0))
+        if not ready:
+            raise AssertionError(f"nothing came any more; the screen:\n{self.screen}")
+        try:
+            data = os.read(self._master, 65536)
+        except OSError:  # Linux: nobody has the other end any more
+            return False
+        self.screen += data.decode("utf-8", "replace")
+        return bool(data)
+
+
+def marked_processes() -> list[int]:
+    """Every process on this machine that belongs to a run of the scripted agent (whoever started it)."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                environment = (entry / "environ").read_bytes()
+                if PREFIX.encode() in environment and b"SCRIPTED=" in environment:
+                    found.append(int(entry.name))
+    return found

@@ -1,0 +1,458 @@
+"""`amux run`, `record` and `demo` as a person or a script uses them: the installed command, real processes."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.process.installed import PATIENCE, Installed
+
+from agent_mux import decode_event, validate
+from agent_mux.process.marker import processes_of
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+
+HELLO = "hear(); say(session='S'); say(text='hello '); say(text='world'); say(done=True); rest()"
+ASK = "hear(); say(session='S'); say(ask='rm -rf /'); say(text='it was ' + hear()['answer']); say(done=True); rest()"
+LONG = "hear(); say(session='S'); say(text='started'); rest(); time.sleep(600)"
+STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN); " + LONG
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Installed:
+    return Installed(tmp_path)
+
+
+def events_in(output: str) -> tuple[list[str], dict[str, object]]:
+    """The types of a JSONL stream that is lawful, and its last line."""
+    *lines, last = output.splitlines()
+    events = [decode_event(line) for line in lines]
+    assert validate(events) == []
+    result = json.loads(last)
+    assert result["type"] == "run_result"
+    return [event.type for event in events], result
+
+
+# -- what is where
+
+
+def test_the_answer_is_on_standard_output_and_the_rest_is_not(installed: Installed) -> None:
+    done = installed.run("run", "scripted", "hi", body=HELLO)
+    assert (done.returncode, done.stdout) == (0, "hello world\n")
+    lines = done.stderr.splitlines()
+    assert lines[0] == "scripted, session S"
+    assert lines[1].startswith("+ completed 1 turn, ")
+    assert Path(lines[2].removeprefix("journal: ")).is_file()
+    assert len(lines) == 3
+
+
+def test_quiet_is_the_answer_alone(installed: Installed) -> None:
+    done = installed.run("run", "scripted", "hi", "-q", body=HELLO)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "hello world\n", "")
+
+
+def test_json_is_lawful_events_and_then_the_result(installed: Installed) -> None:
+    done = installed.run("run", "scripted", "hi", "--json", body=HELLO)
+    types, result = events_in(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert types[0] == "session_start"
+    assert types[-1] == "session_end"
+    assert (result["text"], result["exitReason"], result["sessionId"]) == ("hello world", "completed", "S")
+    assert '"accumulated":"hello world"' in done.stdout
+    assert '"accumulated"' not in installed.run("run", "scripted", "hi", "--json", "--compact", body=HELLO).stdout
+
+
+def test_the_result_is_as_its_schema_says(installed: Installed) -> None:
+    schema = json.loads(installed.run("schema", "result").stdout)["$defs"]
+    for body in (HELLO, "say(failed='AUTH_ERROR'); rest()", "sys.exit(3)"):
+        _, result = events_in(installed.run("run", "scripted", "hi", "--json", "--tag", "t", body=body).stdout)
+        for name, value in (("RunResult", result), ("RunError", result.get("error")), ("Ledger", result["ledger"])):
+            if isinstance(value, dict):
+                assert set(schema[name]["required"]) <= set(value) <= set(schema[name]["properties"])
+
+
+def test_between_two_pipes_json_is_implied(installed: Installed) -> None:
+    done = installed.run("run", "scripted", body=HELLO, stdin=b"hi")
+    assert events_in(done.stdout)[1]["text"] == "hello world"
+    assert installed.run("run", "scripted", "--no-json", body=HELLO, stdin=b"hi").stdout == "hello world\n"
+    wrong = installed.run("run", "no-such-agent", stdin=b"hi")
+    assert (wrong.returncode, wrong.stderr) == (3, "")
+    assert json.loads(wrong.stdout)["error"]["code"] == "AGENT_NOT_FOUND"
+
+
+def test_the_agent_gets_what_the_command_line_says(installed: Installed, tmp_path: Path) -> None:
+    body = "hear(); say(text=os.environ['A'] + ' ' + os.getcwd()); say(done=True); rest()"
+    done = installed.run("-a", "scripted", "run", "hi", "--env", "A=b", "--cwd", tmp_path, body=body)
+    assert done.stdout == f"b {tmp_path}\n"
+
+
+def test_the_journal_goes_where_it_shall(installed: Installed, tmp_path: Path) -> None:
+    journal = tmp_path / "my.journal"
+    done = installed.run("run", "scripted", "hi", "--json", "--journal", journal, body=HELLO)
+    *lines, _ = done.stdout.splitlines(keepends=True)
+    assert installed.run("replay", journal, "--json").stdout == "".join(lines)
+    nothing = installed.run("run", "scripted", "hi", "--no-journal", body=HELLO)
+    assert "journal" not in nothing.stderr
+
+
+def test_hostile_text_is_verbatim_in_a_pipe(installed: Installed) -> None:
+    body = "hear(); say(text='\\x1b[2J\\x1b]0;x\\x07é\\u202e'); say(done=True); rest()"
+    assert installed.run("run", "scripted", "hi", body=body).stdout == "\x1b[2J\x1b]0;x\x07é\u202e\n"
+
+
+def test_a_locale_without_the_characters_shows_question_marks(installed: Installed) -> None:
+    body = "hear(); say(text='é→'); say(done=True); rest()"
+    done = installed.run("run", "scripted", "hi", body=body, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (done.returncode, done.stdout) == (0, "??\n")
+    *_, last = installed.run("run", "scripted", "hi", "--json", body=body, PYTHONIOENCODING="ascii").stdout.splitlines()
+    assert json.loads(last)["text"] == "é→"
+
+
+# -- exit codes
+
+
+@pytest.mark.parametrize(
+    ("body", "flags", "code", "told"),
+    [
+        ("hear(); say(failed='AGENT_CRASH'); rest()", [], 1, "AGENT_CRASH"),
+        ("hear(); say(text='x'); sys.exit(0)", [], 1, "AGENT_CRASH"),
+        ("hear(); say(failed='AUTH_ERROR'); rest()", [], 5, "AUTH_ERROR"),
+        ("hear(); say(failed='RATE_LIMITED'); rest()", [], 14, "RATE_LIMITED"),
+        ("hear(); say(failed='CONTEXT_EXCEEDED'); rest()", [], 15, "CONTEXT_EXCEEDED"),
+        ("hear(); say(failed='BUDGET_EXCEEDED'); rest()", [], 16, "BUDGET_EXCEEDED"),
+        ("hear(); say(text='x'); sys.exit(7)", [], 12, "AGENT_CRASH"),
+        ("hear(); say(text='x'); os.kill(os.getpid(), 9)", [], 12, "AGENT_CRASH"),
+        (LONG, ["--timeout", "0.3", "--grace-period", "0.1"], 11, "TIMEOUT"),
+        (LONG, ["--inactivity-timeout", "0.3", "--grace-period", "0.1"], 11, "INACTIVITY_TIMEOUT"),
+    ],
+)
+def test_the_exit_code_says_how_it_ended(
+    installed: Installed, body: str, flags: list[str], code: int, told: str
+) -> None:
+    done = installed.run("run", "scripted", "hi", *flags, body=body)
+    assert done.returncode == code
+    assert done.stderr.splitlines()[-1].startswith("error: ")
+    assert done.stderr.splitlines()[-1].endswith(f"[{told}] (scripted)")
+
+
+def test_a_failure_as_json_is_in_the_result_alone(installed: Installed) -> None:
+    done = installed.run("run", "scripted", "hi", "--json", body="hear(); say(failed='RATE_LIMITED'); rest()")
+    assert (done.returncode, done.stderr) == (14, "")
+    assert events_in(done.stdout)[1]["error"]["code"] == "RATE_LIMITED"  # type: ignore[index]
+
+
+def test_a_program_that_cannot_be_started(installed: Installed, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    done = installed.run("run", "scripted", "hi", AMUX_SCRIPTED_EXECUTABLE=str(broken))
+    assert done.returncode == 12
+    assert "could not be started" in done.stderr
+    missing = installed.run("run", "scripted", "hi", AMUX_SCRIPTED_EXECUTABLE="/no/such/program")
+    assert (missing.returncode, missing.stdout) == (4, "")
+
+
+# -- nobody to ask
+
+
+@pytest.mark.parametrize("flags", [[], ["--non-interactive"]])
+def test_without_a_person_approvals_are_denied_with_a_warning(installed: Installed, flags: list[str]) -> None:
+    done = installed.run("run", "scripted", "hi", *flags, body=ASK)
+    assert (done.returncode, done.stdout) == (0, "it was no\n")
+    (warning,) = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert "rm -rf /" in warning
+    assert "--yolo" in warning
+    assert "x denied nobody is there to answer" in done.stderr
+
+
+def test_between_two_pipes_too(installed: Installed) -> None:
+    done = installed.run("run", "scripted", body=ASK, stdin=b"hi")
+    types, result = events_in(done.stdout)
+    assert "approval_denied" in types
+    assert result["text"] == "it was no"
+    assert done.stderr.startswith("warning: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_one_warning_is_enough(installed: Installed) -> None:
+    body = "hear(); [(say(ask=str(n)), hear()) for n in range(3)]; say(question='why'); hear(); say(done=True); rest()"
+    done = installed.run("run", "scripted", "hi", "--json", body=body)
+    assert done.returncode == 0
+    assert done.stderr.count("warning: ") == 1
+
+
+def test_yolo_and_deny_need_no_warning(installed: Installed) -> None:
+    for flag, answer in (("--yolo", "yes"), ("--deny", "no")):
+        done = installed.run("run", "scripted", "hi", "-q", flag, body=ASK)
+        assert (done.stdout, done.stderr) == (f"it was {answer}\n", "")
+
+
+# -- a person at the terminal
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"), [("y", "yes"), ("yes", "yes"), ("A", "yes"), ("n", "no"), ("no because", "no"), ("\x04", "no")]
+)
+def test_a_person_is_asked_for_permission(installed: Installed, typed: str, answer: str) -> None:
+    with installed.terminal("run", "scripted", "hi", body=ASK) as terminal:
+        shown = terminal.expect("[y]es / [n]o / [a]lways? ")
+        assert "permission needed (medium risk): " in shown
+        assert "    rm -rf /" in shown
+        terminal.type(typed if typed == "\x04" else typed + "\n")
+        terminal.expect(f"it was {answer}")
+        assert terminal.finish() == 0
+
+
+def test_a_person_is_asked_again_until_the_answer_is_one(installed: Installed) -> None:
+    with installed.terminal("run", "scripted", "hi", body=ASK) as terminal:
+        for nonsense in ("", "maybe", "nope"):
+            terminal.expect("lways? ")
+            terminal.type(nonsense + "\n")
+        terminal.expect("lways? ")
+        terminal.type("y\n")
+        terminal.expect("it was yes")
+        assert terminal.finish() == 0
+
+
+def test_what_is_approved_is_shown_whole_and_harmless(installed: Installed) -> None:
+    hostile = "echo safe\\x1b[2K\\rrm -rf /\\n" * 40
+    body = f"hear(); say(ask='{hostile}'); hear(); say(done=True); rest()"
+    with installed.terminal("run", "scripted", "hi", "--no-color", body=body) as terminal:
+        shown = terminal.expect("lways? ")
+        assert shown.count("    echo saferm -rf /\r\n") == 40
+        assert "\x1b" not in shown
+        terminal.type("n\n")
+        assert terminal.finish() == 0
+
+
+@pytest.mark.parametrize(("typed", "answer"), [("2", "blue"), ("1", "red"), ("3", "3"), ("green", "green")])
+def test_a_question_has_numbered_options(installed: Installed, typed: str, answer: str) -> None:
+    body = "hear(); say(question='which?'); say(text='so ' + hear()['answer']); say(done=True); rest()"
+    for flags in ([], ["--yolo"]):
+        with installed.terminal("run", "scripted", "hi", *flags, body=body) as terminal:
+            shown = terminal.expect("> ")
+            assert "which?\r\n  1. red\r\n  2. blue\r\n" in shown
+            terminal.type(typed + "\n")
+            terminal.expect(f"so {answer}")
+            assert terminal.finish() == 0
+
+
+def test_keys_pressed_before_the_question_do_not_answer_it(installed: Installed) -> None:
+    body = "hear(); say(text='wait'); " + "hear_go = open(os.environ['GO']).read(); " + ASK.removeprefix("hear(); ")
+    go = installed.home / "go"
+    os.mkfifo(go)
+    with installed.terminal("run", "scripted", "hi", body=body, GO=str(go)) as terminal:
+        terminal.expect("wait")
+        terminal.type("y\n")
+        terminal.expect("y\r\n")  # the terminal has it
+        go.write_text("go")
+        terminal.expect("lways? ")
+        terminal.type("n\n")
+        terminal.expect("it was no")
+        assert terminal.finish() == 0
+
+
+def test_a_question_ends_with_the_run(installed: Installed) -> None:
+    with installed.terminal("run", "scripted", "hi", "--timeout", "2", "--grace-period", "0.1", body=ASK) as terminal:
+        terminal.expect("lways? ")
+        terminal.expect("(no longer needed)")
+        terminal.expect("TIMEOUT")
+        assert terminal.finish() == 11
+
+
+def test_ctrl_c_at_a_question_aborts_the_run(installed: Installed) -> None:
+    with installed.terminal("run", "scripted", "hi", "--grace-period", "1", body=ASK) as terminal:
+        terminal.expect("lways? ")
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.expect("SIGINT: the run is being aborted")
+        terminal.expect("[ABORTED]")
+        assert terminal.finish() == 13
+
+
+def test_with_json_at_a_terminal_a_person_is_still_asked(installed: Installed) -> None:
+    with installed.terminal("run", "scripted", "hi", "--json", body=ASK) as terminal:
+        terminal.expect("lways? ")
+        terminal.type("y\n")
+        terminal.expect('"type":"run_result"')
+        assert terminal.finish() == 0
+
+
+def test_a_terminal_gets_colours_and_no_control_characters_of_the_agent(installed: Installed) -> None:
+    body = "hear(); say(session='S\\x1b[2J'); say(text='a\\x1b]0;x\\x07b\\rc'); say(done=True); rest()"
+    with installed.terminal("run", "scripted", "hi", body=body) as terminal:
+        assert terminal.finish() == 0
+        assert "\x1b[32m+\x1b[0m completed" in terminal.screen
+        assert "abc\r\n" in terminal.screen
+        assert "\x1b[2J" not in terminal.screen
+        assert "\x07" not in terminal.screen
+    with installed.terminal("run", "scripted", "hi", body=body, NO_COLOR="1") as terminal:
+        assert terminal.finish() == 0
+        assert "\x1b" not in terminal.screen
+
+
+# -- signals, and readers that go away
+
+
+def started(installed: Installed, *arguments: str, body: str) -> "tuple[subprocess.Popen[bytes], str]":
+    """A run whose agent has said something; and its id."""
+    run_id = "01HZZZZZZZZZZZZZZZZZZZZZZZ"
+    process = installed.start("run", "scripted", "hi", "--run-id", run_id, *arguments, body=body)
+    assert process.stdout is not None
+    assert process.stdout.read(7)  # of "started", or of the first event
+    return process, run_id
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("flags", [[], ["--json"]], ids=["human", "json"])
+def test_a_signal_aborts_the_run_in_order(installed: Installed, number: signal.Signals, flags: list[str]) -> None:
+    process, run_id = started(installed, "--grace-period", "0.1", *flags, body=LONG)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 13
+    assert f"warning: {number.name}: the run is being aborted" in err.decode()
+    if flags:
+        assert json.loads(out.splitlines()[-1])["exitReason"] == "aborted"
+    assert processes_of(run_id) == []
+
+
+def test_a_second_signal_kills_the_run(installed: Installed) -> None:
+    process, run_id = started(installed, "--json", "--grace-period", "500", body=STUBBORN)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    assert b"once more kills it" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 13
+    assert json.loads(out.splitlines()[-1])["exitReason"] == "aborted"
+    assert processes_of(run_id) == []
+
+
+def test_ignored_signals_stay_ignored(installed: Installed) -> None:
+    body = "hear(); say(text='started'); os.kill(os.getppid(), signal.SIGHUP); say(done=True); rest()"
+    command = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *installed._command(["run", "scripted", "hi"])]
+    done = subprocess.run(
+        command, env=installed.environment(body), stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 0
+
+
+def test_a_reader_that_leaves_ends_the_run_even_in_silence(installed: Installed) -> None:
+    process, run_id = started(installed, "--grace-period", "0.1", body=LONG)
+    with process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 141
+    assert b"Traceback" not in err
+    assert processes_of(run_id) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run scripted hi --json",
+        "run scripted hi",
+        "replay {journal} --json",
+        "replay {journal}",
+        "parse {journal}",
+        "schema",
+        "--help",
+        "--version",
+    ],
+)
+def test_head_ends_any_command_quietly(installed: Installed, tmp_path: Path, command: str) -> None:
+    body = "hear(); [say(text='many words on one line\\n' * 9) for _ in range(3000)]; say(done=True); rest()"
+    journal = tmp_path / "my.journal"
+    if "{journal}" in command:
+        installed.run("run", "scripted", "hi", "-q", "--journal", journal, body=body)
+    line = f'"$0" {command.format(journal=journal)} | head -1 >/dev/null; echo "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(
+        ["/bin/bash", "-c", line, *installed._command([])], env=installed.environment(body), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert int(done.stdout) in ({0, 141} if command in {"--help", "--version", "schema"} else {141})
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+    assert "error" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run scripted hi --json", "run scripted hi", "schema", "--help", "--version"])
+def test_a_full_disk_is_told(installed: Installed, command: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            installed._command(command.split()), env=installed.environment(HELLO), stdin=subprocess.DEVNULL, stdout=full,
+            stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "error: No space left on device [INTERNAL]"
+
+
+def test_a_reader_that_does_not_read_does_not_stop_the_agent(installed: Installed) -> None:
+    mark = installed.home / "mark"
+    body = f"hear(); [say(text='x' * 1000) for _ in range(3000)]; open({str(mark)!r}, 'w'); say(done=True); rest()"
+    os.mkfifo(mark)
+    process = installed.start("run", "scripted", "hi", "--json", "--compact", body=body)
+    with mark.open() as reached:  # blocks until the agent is through, while nobody reads our standard output
+        reached.read()
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert len(json.loads(out.splitlines()[-1])["text"]) == 3_000_000
+
+
+# -- record, demo
+
+
+def test_record_makes_a_fixture_that_replays_as_it_ran(installed: Installed, tmp_path: Path) -> None:
+    folder = tmp_path / "fixtures" / "hello"
+    body = "print('odd', file=sys.stderr, flush=True); " + ASK.replace("'it was '", "os.getcwd() + os.environ['HOME']")
+    done = installed.run("record", "scripted", "hi", "--to", folder, "--yolo", "--note", "a test", "--json", body=body)
+    *lines, last = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.endswith(f"recorded in {folder}\n")
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "run.toml", "stdout.jsonl", "stdin.jsonl", "stdin_times.json", "stderr.txt", "times.json", "exit.json",
+        "script.json", "events.jsonl",
+    }  # fmt: skip
+    everything = b"".join(path.read_bytes() for path in folder.iterdir()).decode()
+    assert str(installed.home) not in everything
+    assert "/home/dev/project" in (folder / "stdout.jsonl").read_text()
+    assert json.loads(last)["text"] == str(installed.home) * 2 + "yes"
+    replayed = installed.run("replay", folder, "--json", "--compact").stdout
+    assert replayed == (folder / "events.jsonl").read_text()
+    assert installed.run("validate", folder / "events.jsonl").returncode == 0
+    ran = [json.loads(line)["type"] for line in lines]
+    assert [json.loads(line)["type"] for line in replayed.splitlines() if '"log"' not in line] == [
+        kind for kind in ran if kind != "log"
+    ]
+
+
+def test_record_keeps_what_it_has_even_of_a_run_that_failed(installed: Installed, tmp_path: Path) -> None:
+    folder = tmp_path / "failed"
+    done = installed.run("record", "scripted", "hi", "--to", folder, body="hear(); sys.exit(3)")
+    assert done.returncode == 12
+    assert json.loads((folder / "exit.json").read_text())["code"] == 3
+    again = installed.run("record", "scripted", "hi", "--to", folder, body=HELLO)
+    assert again.returncode == 2
+    assert installed.run("record", "scripted", "hi", "--to", folder, "--force", body=HELLO).returncode == 0
+    assert json.loads((folder / "exit.json").read_text())["code"] == 0
+
+
+def test_the_demo_shows_the_recorded_session_and_what_to_do_next(installed: Installed) -> None:
+    done = installed.run("demo", AMUX_REPLAY_SPEED="0")
+    assert done.returncode == 0
+    assert done.stdout
+    assert "completed" in done.stderr
+    assert "--json" in done.stderr
+    assert "claude is not installed" in done.stderr
+
+
+def test_a_recorded_real_session_goes_through_the_whole_command(installed: Installed) -> None:
+    done = installed.run("run", "replay", "demo", "--json", "--compact", AMUX_REPLAY_SPEED="0")
+    types, result = events_in(done.stdout)
+    assert done.returncode == 0
+    assert {"file_patch", "shell_exit", "thinking_delta", "tool_result"} <= set(types)
+    assert result["ledger"]["unknown"] == {}  # type: ignore[index]
