@@ -84,6 +84,10 @@ class AgentMux:
             for run in self._live:
                 run._runner.stop("abort")  # noqa: SLF001  # the handle is this module's own kind
             return await tasks.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as group:
+            if group.exceptions != (error,):
+                raise
+            return False  # what the block raised goes on as it was, not as a group of one
         finally:
             self._reaper.close()
 

@@ -199,6 +199,8 @@ class ToolReady(Fact, frozen=True):
     input: Any
     shell: Shell | None = None
     """Present when the call runs a foreground command whose exit belongs to the call."""
+    permitted: bool = False
+    """Nobody can deny it any more: a command starts now. Otherwise it starts when there is evidence that it did."""
 
 
 class ToolOutput(Fact, frozen=True):

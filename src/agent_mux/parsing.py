@@ -118,7 +118,7 @@ def observing_header(
             agent=adapter.agent,
             display_name=adapter.display_name,
             streams=protocol.streams,
-            permission_pending=protocol.two_way,
+            permission_pending=True,
             auth_guidance=adapter.auth_guidance,
             **stream,
         ),

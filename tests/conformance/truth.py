@@ -19,6 +19,8 @@ from agent_mux.testing.conformance import Recorded
 EXCEPTIONS = tomllib.loads((Path(__file__).parent / "truth_exceptions.toml").read_text("utf-8"))
 MADE_UP = re.compile(r"\{\{re:.+?\}\}")
 """A place in a script that is filled in from the conversation: it may be anything."""
+DEFAULT = {"blocks": [{"type": "text", "text": "(script exhausted)"}]}
+"""What the scripted model answers when no step is left; see `Script.default`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,66 +59,79 @@ def said_by_events(events: Sequence[AgentEvent], dialect: Dialect) -> Iterator[S
             yield call
 
 
-def problem(recorded: Recorded, dialect: Dialect) -> str | None:
-    """Where events and script part; None when they do not."""
+def problem(recorded: Recorded, dialect: Dialect, events: Sequence[AgentEvent] | None = None) -> str | None:
+    """Where events and script part; None when they do not. `events`: instead of those that the adapter makes."""
     exception = EXCEPTIONS.get(repr(recorded), {})
-    steps = [step for index, step in enumerate(recorded.fixture.script.get("steps", []))
-             if not step.get("first") and index not in exception.get("unseen", [])]  # fmt: skip
-    steps += [{"blocks": [{"type": "text", "text": text}]} for text in exception.get("added", [])]
+    script = recorded.fixture.script
+    unseen = exception.get("unseen", [])
+    steps = [step | {"is_cut": index in exception.get("cut", [])} for index, step in enumerate(script.get("steps", []))
+             if not step.get("first") and index not in unseen]  # fmt: skip
     verdict = recorded.played.verdict
-    is_complete = verdict is not None and verdict.exit_reason == "completed"
-    actual = list(said_by_events(recorded.played.events, dialect))
-    return _Comparison(dialect, actual, may_stop=not is_complete).run(steps)
+    comparison = _Comparison(
+        dialect,
+        list(said_by_events(recorded.played.events if events is None else events, dialect))[
+            exception.get("made_by_cli", 0) :
+        ],
+        may_stop=verdict is None or verdict.exit_reason != "completed",
+        inputs_differ=exception.get("inputs_differ", False),
+    )
+    return comparison.run(steps, script.get("default", DEFAULT))
 
 
 class _Comparison:
-    def __init__(self, dialect: Dialect, actual: Sequence[Said], *, may_stop: bool) -> None:
+    def __init__(self, dialect: Dialect, actual: Sequence[Said], *, may_stop: bool, inputs_differ: bool) -> None:
         self._dialect = dialect
         self._actual = actual
         self._at = 0
         self._may_stop = may_stop
+        self._inputs_differ = inputs_differ
 
-    def run(self, steps: Sequence[Mapping[str, Any]]) -> str | None:
+    def run(self, steps: Sequence[Mapping[str, Any]], default: Mapping[str, Any]) -> str | None:
         for step in steps:
-            repeats = step.get("repeat", 1)
-            times = 0
-            while times == 0 or ((repeats is True or times < repeats) and self._at < len(self._actual)):
-                missing = self._take(step)
-                times += 1
-                if missing is not None and times == 1:
-                    return None if self._may_stop and self._at == len(self._actual) else missing
-                if missing is not None:
-                    break
+            missing = self._take(step)
+            if missing is not None:
+                return None if self._may_stop and self._at == len(self._actual) else missing
+            self._take_again(step)
+        self._take_again({**default, "repeat": True})
         return None if self._at == len(self._actual) else f"never said by the model: {self._actual[self._at]}"
+
+    def _take_again(self, step: Mapping[str, Any]) -> None:
+        repeats = step.get("repeat", 1)
+        for _ in range(len(self._actual) if repeats is True else repeats - 1):
+            before = self._at
+            if self._take(step) is not None or self._at == before:
+                self._at = before
+                return
 
     def _take(self, step: Mapping[str, Any]) -> str | None:
         """Tick off what a step says. Returns what is missing."""
         if step.get("error"):
             return None
-        parts = list(self._dialect.parts(step))
-        is_cut = bool(step.get("drop") or step.get("hang"))
-        for index, part in enumerate(parts):
-            cut_here = is_cut and index == len(parts) - 1
-            if not self._tick(part, parts[index:], is_cut=cut_here) and not is_cut:
-                so_far = self._actual[self._at] if self._at < len(self._actual) else "the end"
-                return f"not said: {part}; instead: {so_far}"
+        left = list(self._dialect.parts(step))
+        is_cut = bool(step.get("drop") or step.get("hang") or step.get("is_cut"))
+        while left:
+            now = self._actual[self._at] if self._at < len(self._actual) else None
+            index = self._find(left, now, is_cut=is_cut)
+            if index is None:
+                return None if step.get("drop") else f"not said: {left[0]}; instead: {now}"
+            del left[index]
+            self._at += 1
         return None
 
-    def _tick(self, part: Said, rest: Sequence[Said], *, is_cut: bool) -> bool:
-        if self._at == len(self._actual):
-            return False
-        now = self._actual[self._at]
-        fits = self._fits(part, now, is_cut=is_cut)
-        if not fits and part.kind == "call" and not self._dialect.keeps_order:
-            fits = any(self._fits(other, now, is_cut=False) for other in rest if other.kind == "call")
-        self._at += fits
-        return fits
+    def _find(self, left: Sequence[Said], now: Said | None, *, is_cut: bool) -> int | None:
+        """Which of the things that are to be said comes now."""
+        for index, part in enumerate(left):
+            if now is not None and self._is_same(part, now, is_cut=is_cut and index == len(left) - 1):
+                return index
+            if part.kind != "call" or self._dialect.keeps_order:
+                return None
+        return None
 
-    def _fits(self, part: Said, now: Said, *, is_cut: bool) -> bool:
+    def _is_same(self, part: Said, now: Said, *, is_cut: bool) -> bool:
         if part.kind != now.kind:
             return False
         if part.kind == "call":
-            return self._dialect.same_call(part.what, now.what)
+            return self._inputs_differ or self._dialect.same_call(part.what, now.what)
         text: str = now.what
         return part.what == text or ((is_cut or self._may_stop) and bool(text) and str(part.what).startswith(text))
 

@@ -18,8 +18,10 @@ pytest.register_assert_rewrite("tests.e2e.harness")
 
 from tests.e2e.gaps import GAPS  # noqa: E402  # assertions in the harness are to be explained, too
 from tests.e2e.harness import Live  # noqa: E402
+from tests.e2e.report import Table, scenario_of  # noqa: E402
 
 HERE = Path(__file__).parent
+table = Table()
 
 
 @pytest.fixture
@@ -51,19 +53,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Nothing here runs where a CLI could reach anybody; what an agent cannot do has to fail."""
     allowed = is_offline() or bool(os.environ.get(ALLOW_NETWORK))
     reason = f"would have the network; run it under agent_mux.testing.offline, or set {ALLOW_NETWORK}=1"
-    for item in items:
-        if not item.path.is_relative_to(HERE):
-            continue
+    here = [item for item in items if item.path.is_relative_to(HERE)]
+    table.know(here)
+    for item in here:
         item.add_marker(pytest.mark.e2e)
+        gap = GAPS.get(scenario_of(item))
         if not allowed:
             item.add_marker(pytest.mark.skip(reason=reason))
-        gap = GAPS.get(_agent_and_scenario(item))
-        if gap is not None:
-            item.add_marker(pytest.mark.xfail(reason=str(gap), strict=True))
+        elif gap is not None:
+            # Only a claim that does not hold: whatever else goes wrong is no gap.
+            item.add_marker(pytest.mark.xfail(reason=str(gap), strict=True, raises=AssertionError))
 
 
-def _agent_and_scenario(item: pytest.Item) -> tuple[str, str]:
-    if not isinstance(item, pytest.Function):
-        return "", ""
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    return str(parameters.get("agent", "")), str(item.originalname).removeprefix("test_")
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    table.see(report)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in table.lines():
+        terminalreporter.write_line(line)

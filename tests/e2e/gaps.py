@@ -18,5 +18,15 @@ class Gap:
         return f"{self.kind}: {self.reason}"
 
 
-GAPS: dict[tuple[str, str], Gap] = {}
-"""By agent and scenario (the name of the test, without `test_`)."""
+GAPS: dict[tuple[str, str], Gap] = {
+    ("claude", "tools_at_the_same_time"): Gap(
+        "never", "Claude Code runs commands one after the other, unless it knows that they only read"
+    ),
+    ("codex", "file_read"): Gap("never", "Codex has no tool that reads files: it runs `cat`, which is a command"),
+    ("codex", "file_edits/one_shot"): Gap("not_yet", "`codex exec` tells neither what a patch changed nor how much"),
+    ("codex", "deny_reason_reaches_the_model"): Gap("not_yet", "a declined approval has no field for a reason"),
+    ("codex", "unknown_tool"): Gap("not_yet", "a call of an unknown tool shows on standard error only, in prose"),
+    ("codex", "max_turns/one_shot"): Gap("not_impl", "Codex has no such limit, and nobody counts for it"),
+    ("codex", "max_turns/two_way"): Gap("not_impl", "Codex has no such limit, and nobody counts for it"),
+}
+"""By agent and scenario: the name of the test without `test_`, and the way if it goes several (`scenario/way`)."""

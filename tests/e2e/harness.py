@@ -4,6 +4,7 @@ Whatever a scenario asserts, `finish` asserts for every run: the event stream is
 journal tells the same events again, byte for byte, no process and no file of the run is left, and no key was recorded.
 """
 
+import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -30,6 +31,7 @@ from agent_mux.testing.model_server import Step
 BOUND = 60.0  # seconds for a scenario
 LOOK_EVERY = 0.02  # seconds between two looks at what nobody tells of
 PROMPT = "do the thing"
+GIT = shutil.which("git") or "git"
 PYTHON = "/usr/bin/env"  # agents start MCP servers in environments of their own
 
 # What the scripted model says each answer used (see `model_server`), as our events should count it.
@@ -60,8 +62,9 @@ class Finished:
 
     def one(self, kind: str) -> Any:
         """Its only event of a type."""
-        (event,) = self.all(kind)
-        return event
+        found = self.all(kind)
+        assert len(found) == 1, f"{len(found)} times {kind}"
+        return found[0]
 
 
 class Live:
@@ -76,7 +79,7 @@ class Live:
         self._stack = stack
         self._model: Model | None = None
         self.workspace.mkdir()
-        subprocess.run(["git", "init", "--quiet", str(self.workspace)], check=True, timeout=BOUND)
+        self.git("init", "--quiet")
 
     # -- the model
 
@@ -136,6 +139,13 @@ class Live:
 
     # -- what scenarios look at
 
+    def git(self, *arguments: str, stdin: str = "") -> None:
+        """Run git in the workspace. Raises if it fails."""
+        command = [GIT, *arguments]
+        subprocess.run(
+            command, cwd=self.workspace, input=stdin, text=True, check=True, capture_output=True, timeout=BOUND
+        )
+
     @property
     def mcp_server(self) -> McpServer:
         """The MCP server whose tools `Mcp` calls."""
@@ -150,28 +160,27 @@ class Live:
         while not self.file(name).exists():  # noqa: ASYNC110
             await anyio.sleep(LOOK_EVERY)
 
-    def used(self, finished: Finished, *, calls: int) -> None:
-        """Assert what the run used: exactly what the model says that these calls used, and nothing twice."""
-        told, cost = PER_CALL[self.agent], finished.result.cost
-        assert cost is not None
-        assert (cost.input_tokens, cost.output_tokens) == (told.input_tokens * calls, told.output_tokens * calls)
-        assert cost.cached_tokens == (told.cached_tokens or 0) * calls
-        assert cost.thinking_tokens == (told.thinking_tokens or 0) * calls
-        assert cost.source == told.source
-        assert (cost.total_usd > 0) == (told.source == "native")
-        self._counted_once(finished)
+    def used(self, finished: Finished, *, calls: int, inside: int = 0) -> None:
+        """Assert what the run used: exactly what the model says that these calls used, and nothing twice.
 
-    @staticmethod
-    def _counted_once(finished: Finished) -> None:
-        """The tokens of the model calls are those of the run; so are those of its turns."""
-        cost, usage = finished.result.cost, finished.result.token_usage
-        turns = [event.cost for event in finished.all("turn_end")]
+        `inside`: calls of sub-agents. They cost, but are no calls of the main agent.
+        """
+        told, cost, usage = PER_CALL[self.agent], finished.result.cost, finished.result.token_usage
         assert cost is not None
         assert usage is not None
-        assert (usage.input_tokens, usage.output_tokens) == (cost.input_tokens, cost.output_tokens)
-        assert sum(turn.input_tokens for turn in turns if turn) == cost.input_tokens
+        every = calls + inside
+        assert (cost.input_tokens, cost.output_tokens) == (told.input_tokens * every, told.output_tokens * every)
+        assert (cost.cached_tokens, cost.thinking_tokens) == (
+            (told.cached_tokens or 0) * every, (told.thinking_tokens or 0) * every,
+        )  # fmt: skip
+        assert (usage.input_tokens, usage.output_tokens) == (told.input_tokens * calls, told.output_tokens * calls)
+        assert cost.source == told.source
+        assert (cost.total_usd > 0) == (told.source == "native")
         assert finished.one("session_end").cost == cost
         assert finished.all("cost")[-1].cost == cost
+        if not inside:
+            turns = [event.cost for event in finished.all("turn_end")]
+            assert sum(turn.input_tokens for turn in turns if turn) == cost.input_tokens
 
 
 async def finish(run: RunHandle) -> Finished:

@@ -7,11 +7,13 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.harness import BOUND, Live, nothing_left
+from tests.e2e.harness import BOUND, LOOK_EVERY, Live, nothing_left
 
 from agent_mux import decode_event, validate
 
@@ -73,6 +75,34 @@ def amux_at_terminal(live: Live, *arguments: str, when: str, type_in: str) -> Pr
         process.kill()
         process.wait()
         os.close(ours)
+
+
+@contextmanager
+def amux_working(live: Live, *arguments: str, until: str) -> Iterator[subprocess.Popen[str]]:
+    """It runs, and its agent's tool has made this file."""
+    process = subprocess.Popen(
+        [AMUX, *arguments],
+        cwd=live.workspace,
+        env=environment(live),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        eventually(live.file(until).exists)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Wait for what nobody tells of."""
+    deadline = time.monotonic() + BOUND
+    while not holds():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(LOOK_EVERY)
 
 
 def environment(live: Live) -> dict[str, str]:

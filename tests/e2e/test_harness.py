@@ -1,15 +1,15 @@
 """The harness itself: each real CLI starts, asks the scripted model, and says what the script says."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
+from tests.e2e.gaps import GAPS
 
 from agent_mux.testing.environments import ENVIRONMENTS
 from agent_mux.testing.model_server import Script, ScriptedModelServer, say
-from agent_mux.testing.provision import PINNED, find_agent
 
-pytestmark = pytest.mark.anyio
 BOUND = 60.0
 ARGUMENTS = {
     "claude": ("-p", "say hello", "--output-format", "stream-json", "--verbose"),
@@ -17,24 +17,13 @@ ARGUMENTS = {
 }
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
+def test_every_gap_is_about_a_scenario() -> None:
+    sources = [path.read_text("utf-8") for path in Path(__file__).parent.glob("test_live_*.py")]
+    scenarios = {name for source in sources for name in re.findall(r"def test_(\w+)\(", source)}
+    assert {scenario.partition("/")[0] for _, scenario in GAPS} <= scenarios
 
 
-@pytest.fixture(params=sorted(PINNED))
-def agent(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def program(agent: str) -> Path:
-    found = find_agent(agent)
-    if found is None:
-        pytest.skip(f"{agent} is not there; try: python -m agent_mux.testing.provision {agent}")
-    return found
-
-
+@pytest.mark.anyio
 async def test_a_real_cli_says_what_the_script_says(agent: str, program: Path, tmp_path: Path) -> None:
     async with asyncio.timeout(BOUND), ScriptedModelServer(Script(steps=(say("Hello from the script."),))) as server:
         process = await asyncio.create_subprocess_exec(

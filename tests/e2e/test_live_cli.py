@@ -1,13 +1,17 @@
 """The installed `amux run`, and the client for scripts without an event loop."""
 
 import json
+import signal
 
 from tests.e2e.dialects import Edit, Say, Shell, Write
-from tests.e2e.harness import PROMPT, Live, check
-from tests.e2e.terminal import amux, amux_at_terminal
+from tests.e2e.harness import BOUND, PROMPT, Live, check, derived, nothing_left
+from tests.e2e.terminal import amux, amux_at_terminal, amux_working, eventually
+from ulid import ULID
 
-from agent_mux import Approve, BlockingAgentMux
+from agent_mux import Approve, BlockingAgentMux, validate
+from agent_mux.process.marker import processes_of
 
+BUSY = "touch started; sleep 300"
 CONTENT = "one\ntwo\n"
 
 
@@ -32,7 +36,7 @@ def test_cli_json(live: Live) -> None:
     printed = amux(live, "run", live.agent, "say hello", "--json", "--yolo")
     types, result = printed.check()
     assert (printed.code, printed.err) == (0, "")
-    assert types[0] == "session_start"
+    assert next(kind for kind in types if kind != "log") == "session_start"
     assert types[-1] == "session_end"
     assert result["text"] == "Hello from the script."
     assert result["exitReason"] == "completed"
@@ -85,6 +89,32 @@ def test_cli_exit_code_of_a_failure(live: Live) -> None:
     assert printed.code == 5, printed
     assert "AUTH_ERROR" in printed.err
     assert printed.out == ""
+
+
+def test_cli_interrupted(live: Live) -> None:
+    live.script(live.answer(Say("Working."), Shell(BUSY)))
+    run_id = str(ULID())
+    with amux_working(live, "run", live.agent, PROMPT, "--yolo", "--run-id", run_id, until="started") as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=BOUND)
+        assert process.returncode == 13, err
+        nothing_left(run_id)
+    assert out.startswith("Working.")
+
+
+def test_cli_killed(live: Live) -> None:
+    """Nobody is left who could clean up; it is done all the same."""
+    live.script(live.answer(Shell(BUSY)))
+    run_id = str(ULID())
+    with amux_working(live, "run", live.agent, PROMPT, "--yolo", "--run-id", run_id, until="started") as process:
+        assert processes_of(run_id)
+        process.kill()
+        process.wait(BOUND)
+        eventually(lambda: not processes_of(run_id))
+    journal = live.config_directory / "runs" / f"{run_id}.journal"
+    events = derived(journal, live.agent)
+    assert validate(events) == []
+    assert [event.type for event in events[-2:]] == ["crash", "session_end"]
 
 
 def test_cli_replays_a_run(live: Live) -> None:

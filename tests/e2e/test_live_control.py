@@ -4,14 +4,12 @@ import anyio
 import pytest
 from tests.e2e.dialects import Say, Shell
 from tests.e2e.harness import BOUND, Live, finish, nothing_left, seen
+from tests.e2e.ways import BOTH_WAYS, ON_BOTH_LOOPS, WAYS
 
-from agent_mux import AgentMux, Approve
+from agent_mux import AgentMux
 from agent_mux.process.marker import processes_of
 
 pytestmark = pytest.mark.anyio
-ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-WAYS = {"one_shot": {}, "two_way": {"on_approval_request": lambda _: Approve()}}
-BOTH_WAYS = pytest.mark.parametrize("way", WAYS)
 BUSY = "touch started; sleep 300"
 
 
@@ -21,6 +19,7 @@ async def test_abort_in_a_tool(live: Live, way: str) -> None:
     live.script(live.answer(Say("Working."), Shell(BUSY)))
     async with live.running(**WAYS[way]) as run:
         await live.appears("started")
+        await seen(run, "tool_call_ready")
         assert len(processes_of(run.run_id)) > 1  # the agent and its shell
         await run.abort()
         nothing_left(run.run_id)
@@ -59,10 +58,10 @@ async def test_interrupt_ends_a_one_prompt_run(live: Live, way: str) -> None:
 @BOTH_WAYS
 async def test_timeout(live: Live, way: str) -> None:
     live.script(live.answer(Say("A long text that hangs here."), hang=True))
-    done = await live.run(timeout=3.0, **WAYS[way])
+    done = await live.run(timeout=2.0, **WAYS[way])
     assert done.result.exit_reason == "timeout"
     assert done.one("timeout").kind == "run"
-    assert 3000 <= done.result.duration_ms < 10_000
+    assert 2000 <= done.result.duration_ms < 20_000
 
 
 async def test_inactivity_timeout(live: Live) -> None:
@@ -78,6 +77,19 @@ async def test_leaving_the_client_ends_the_run(live: Live) -> None:
         async with AgentMux(config_directory=live.config_directory) as mux:
             run = mux.run(live.options())
             await live.appears("started")
+        nothing_left(run.run_id)
+    assert (await finish(run)).result.exit_reason == "aborted"
+
+
+@ON_BOTH_LOOPS
+async def test_an_error_of_the_caller_ends_the_run(live: Live) -> None:
+    live.script(live.answer(Shell(BUSY)))
+    with anyio.fail_after(BOUND):
+        with pytest.raises(LookupError):  # as it was raised, in no group
+            async with AgentMux(config_directory=live.config_directory) as mux:
+                run = mux.run(live.options())
+                await live.appears("started")
+                raise LookupError
         nothing_left(run.run_id)
     assert (await finish(run)).result.exit_reason == "aborted"
 

@@ -3,10 +3,9 @@
 import pytest
 from tests.e2e.dialects import Say, Shell
 from tests.e2e.harness import Finished, Live, finish, seen
+from tests.e2e.ways import BOTH_WAYS, WAYS
 
 pytestmark = pytest.mark.anyio
-WAYS = {"one_shot": {}, "two_way": {"approval_mode": "prompt"}}
-BOTH_WAYS = pytest.mark.parametrize("way", WAYS)
 
 
 def assert_failed(done: Finished, code: str, event: str) -> None:
@@ -65,13 +64,19 @@ async def test_server_error_after_a_tool(live: Live) -> None:
 
 @BOTH_WAYS
 async def test_dropped_stream_then_recovers(live: Live, way: str) -> None:
-    live.script(live.answer(Say("partial text that will be cut"), drop=True), live.answer(Say("Whole now.")))
+    # With pauses: what comes together with the end of a connection may be thrown away unseen.
+    cut = live.answer(Say("partial text that will be cut"), drop=True, delay=0.1)
+    live.script(cut, live.answer(Say("Whole now.")))
     done = await live.run(**WAYS[way])
     assert done.result.exit_reason == "completed"
     assert done.result.messages[-1] == "Whole now."
-    texts = [event.text for event in done.all("message_stop")]
-    assert "partial text that will be cut" not in texts  # it was never said to its end
     assert len(live.model.requests) == 2
+    assert done.types("retry") == ["retry"]
+    if "text_delta" in done.types() and not done.all("stream_fallback"):
+        # What was shown of the first attempt is closed as it is, before the second begins.
+        assert done.types("message_start", "message_stop", "retry") == [
+            "message_start", "message_stop", "retry", "message_start", "message_stop",
+        ]  # fmt: skip
 
 
 @BOTH_WAYS
@@ -84,7 +89,7 @@ async def test_context_exceeded(live: Live, way: str) -> None:
 @BOTH_WAYS
 async def test_max_turns(live: Live, way: str) -> None:
     live.script(live.answer(Shell("touch one")), live.answer(Shell("touch two")), live.answer(Say("Never said.")))
-    done = await live.run(max_turns=1, **{**WAYS[way], "approval_mode": "yolo"})
+    done = await live.run(max_turns=1, **WAYS[way])
     assert done.result.exit_reason == "turn_limit"
     assert done.one("turn_limit").max_turns == 1
     assert done.types("turn_end", "turn_limit", "session_end") == ["turn_end", "turn_limit", "session_end"]
@@ -103,4 +108,10 @@ async def test_a_failed_turn_is_not_the_end(live: Live) -> None:
     assert done.result.messages == ["Fine now."]
     failed = done.one("error")
     assert failed.recoverable
-    assert done.types("turn_start", "turn_end", "error") == ["turn_start", "turn_end", "error", "turn_start", "turn_end"]
+    assert done.types("turn_start", "error", "turn_end") == [
+        "turn_start",
+        "error",
+        "turn_end",
+        "turn_start",
+        "turn_end",
+    ]

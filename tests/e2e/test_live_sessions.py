@@ -3,13 +3,12 @@
 import pytest
 from tests.e2e.dialects import Say, Shell
 from tests.e2e.harness import Live, finish, seen
+from tests.e2e.ways import ON_BOTH_LOOPS, TALK, TWO_WAY
 
 from agent_mux import AgentMuxError
 
 pytestmark = pytest.mark.anyio
-ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-TWO_WAY = {"approval_mode": "prompt"}
-TALK = {"interactive": True, "approval_mode": "prompt"}
+WORK = {"interactive": True, "approval_mode": "yolo"}
 
 
 @ON_BOTH_LOOPS
@@ -30,6 +29,24 @@ async def test_multi_turn(live: Live) -> None:
     for said in ("first question", "First answer.", "second question"):
         assert live.model.heard(said)
     live.used(done, calls=2)
+
+
+async def test_send_in_the_middle_of_a_turn(live: Live) -> None:
+    live.script(
+        live.answer(Shell("touch started; while [ ! -e go ]; do sleep 0.05; done")),
+        live.answer(Say("Both heard.")),
+        live.answer(Say("Both heard, in a turn of its own.")),
+    )
+    async with live.running("first question", **WORK) as run:
+        await live.appears("started")
+        await run.send("second question")
+        live.file("go").touch()
+        await seen(run, "turn_end")
+        await run.close()
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert done.result.text.startswith("Both heard")
+    assert live.model.heard("second question")
 
 
 async def test_interactive_without_prompt(live: Live) -> None:
@@ -67,6 +84,7 @@ async def test_interrupt_tool(live: Live) -> None:
     live.script(live.answer(Shell("touch started; sleep 300")), live.answer(Say("Continued.")))
     async with live.running("begin", interactive=True) as run:
         await live.appears("started")
+        await seen(run, "tool_call_ready")
         await run.interrupt()
         await seen(run, "turn_end")
         await run.send("go on")

@@ -1,14 +1,19 @@
 """What the model says reaches the caller; what the caller says reaches the model."""
 
+import base64
 from typing import Any
 
 import pytest
 from tests.e2e.dialects import Answer, Say, Shell, Think
 from tests.e2e.harness import Live
+from tests.e2e.ways import BOTH_WAYS, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
+from agent_mux import Attachment
+
+DOT = (  # the smallest picture
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
 pytestmark = pytest.mark.anyio
-ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-TWO_WAY = {"approval_mode": "prompt"}
 
 
 @ON_BOTH_LOOPS
@@ -72,7 +77,7 @@ async def test_unstreamed(live: Live) -> None:
 
 
 async def test_unicode_text(live: Live) -> None:
-    odd = "naïve — 日本 \u2028 line separator \u0085 next line 😀 \\ \" end"
+    odd = 'naïve — 日本 \u2028 line separator \u0085 next line 😀 \\ " end'
     live.script(live.answer(Say(odd)))
     done = await live.run(odd, **TWO_WAY)
     assert done.result.text == odd
@@ -118,6 +123,25 @@ async def test_output_schema(live: Live) -> None:
     assert "'answer': {'type': 'integer'}" in str(live.model.requests[0].body)
 
 
+@BOTH_WAYS
+async def test_image(live: Live, way: str) -> None:
+    picture = live.file("dot.png")
+    picture.write_bytes(base64.b64decode(DOT))
+    live.script(live.answer(Say("A dot.")))
+    done = await live.run("what is this?", attachments=[Attachment(file_path=str(picture))], **WAYS[way])
+    assert done.result.text == "A dot."
+    assert DOT[:40] in str(live.model.requests[0].body)  # agents may append to the file, not change it
+
+
+async def test_environment(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_OF_THE_CALLER", "canary")
+    live.script(live.answer(Shell("env | grep -v KEY > seen")), live.answer(Say("Done.")))
+    await live.run()
+    seen = live.file("seen").read_text()
+    assert f"HOME={live.home}" in seen
+    assert "canary" not in seen
+
+
 async def test_thinking_effort(live: Live) -> None:
     live.script(live.answer(Say("Hi.")))
     done = await live.run(thinking_effort="high")
@@ -129,4 +153,4 @@ async def test_thinking_effort(live: Live) -> None:
 
 def _instructions(body: Any) -> str:
     """The system prompt of a request, whichever API."""
-    return str(body.get("system") or body.get("instructions"))
+    return str(body["system"] if "system" in body else body.get("instructions") or body["input"][0])

@@ -3,18 +3,12 @@
 import pytest
 from tests.e2e.dialects import Edit, Mcp, Read, Say, Shell, Write
 from tests.e2e.harness import Live
-
-from agent_mux import Approve
+from tests.e2e.ways import BOTH_WAYS, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
 pytestmark = pytest.mark.anyio
-ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-WAYS = {
-    "one_shot": {"approval_mode": "yolo"},
-    "two_way": {"approval_mode": "yolo", "on_approval_request": lambda _: Approve()},
-}
-BOTH_WAYS = pytest.mark.parametrize("way", WAYS)
 CONTENT = "one\ntwo\nthrée\n"
 EDITED = CONTENT.replace("two", "TWO")
+CALL_EVENTS = ("tool_call_start", "tool_call_ready", "shell_start", "shell_exit", "tool_result", "tool_error")
 FILE_EVENTS = ("file_read", "file_write", "file_create", "file_patch", "file_delete")
 
 
@@ -42,23 +36,24 @@ async def test_file_diffs(live: Live) -> None:
     live.script(
         live.answer(Write("a.txt", CONTENT)), live.answer(Edit("a.txt", "two", "TWO")), live.answer(Say("All done.")),
     )  # fmt: skip
-    done = await live.run(**WAYS["two_way"])
-    lines = done.one("file_patch").diff.splitlines()
-    assert [line.split("\t")[0] for line in lines[:2]] == ["--- a/a.txt", "+++ b/a.txt"]
-    assert lines[2].startswith("@@ -")
-    assert [line for line in lines[3:] if not line.startswith(" ")] == ["-two", "+TWO"]
+    done = await live.run(**TWO_WAY)
+    diff = done.one("file_patch").diff
+    assert [line for line in diff.splitlines() if line.startswith(("-", "+"))] == [
+        "--- a/a.txt", "+++ b/a.txt", "-two", "+TWO",
+    ]  # fmt: skip
+    assert live.file("a.txt").read_text("utf-8") == EDITED
+    live.git("apply", "--reverse", stdin=diff)
+    assert live.file("a.txt").read_text("utf-8") == CONTENT
 
 
 async def test_file_overwritten(live: Live) -> None:
-    live.file("old.txt").write_text("old\n")
     live.script(
-        live.answer(Read("old.txt")), live.answer(Write("old.txt", CONTENT)), live.answer(Say("All done.")),
+        live.answer(Write("a.txt", "first\n")), live.answer(Write("a.txt", CONTENT)), live.answer(Say("All done.")),
     )  # fmt: skip
-    done = await live.run(**WAYS["two_way"])
-    assert live.file("old.txt").read_text("utf-8") == CONTENT
-    written = done.one("file_write")
-    assert written.byte_count == len(CONTENT.encode())
-    assert done.all("file_create") == []
+    done = await live.run(**TWO_WAY)
+    assert live.file("a.txt").read_text("utf-8") == CONTENT
+    assert done.types(*FILE_EVENTS) == ["file_create", "file_write"]
+    assert done.one("file_write").byte_count == len(CONTENT.encode())
 
 
 async def test_file_read(live: Live) -> None:
@@ -76,7 +71,7 @@ async def test_shell(live: Live, way: str) -> None:
     done = await live.run(**WAYS[way])
     assert done.result.exit_reason == "completed"
     assert live.file("made").exists()
-    assert done.types("tool_call_start", "tool_call_ready", "shell_start", "shell_exit", "tool_result", "tool_error") == [
+    assert done.types(*CALL_EVENTS) == [
         "tool_call_start", "tool_call_ready", "shell_start", "shell_exit", "tool_result",
     ]  # fmt: skip
     assert "echo out; touch made" in done.one("shell_start").command
@@ -101,9 +96,7 @@ async def test_tool_failure(live: Live, way: str) -> None:
 
 @BOTH_WAYS
 async def test_parallel_tools(live: Live, way: str) -> None:
-    # The first waits for the second: only at the same time can they end.
-    wait = "for i in $(seq 500); do [ -e second ] && break; sleep 0.02; done; [ -e second ] && echo one"
-    live.script(live.answer(Shell(wait), Shell("sleep 0.1; touch second; echo two")), live.answer(Say("Both done.")))
+    live.script(live.answer(Shell("echo one"), Shell("echo two")), live.answer(Say("Both done.")))
     done = await live.run(**WAYS[way])
     assert done.result.exit_reason == "completed"
     calls = {event.tool_call_id for event in done.all("tool_call_ready")}
@@ -112,6 +105,16 @@ async def test_parallel_tools(live: Live, way: str) -> None:
     assert [event.exit_code for event in done.all("shell_exit")] == [0, 0]
     assert live.model.heard("one")
     assert live.model.heard("two")
+    live.used(done, calls=2)
+
+
+async def test_tools_at_the_same_time(live: Live) -> None:
+    # The first waits for the second: it succeeds only while the second runs.
+    wait = "for i in $(seq 50); do [ -e second ] && break; sleep 0.05; done; [ -e second ] && echo one"
+    live.script(live.answer(Shell(wait), Shell("touch second; echo two")), live.answer(Say("Both done.")))
+    done = await live.run()
+    assert done.result.exit_reason == "completed"
+    assert [event.exit_code for event in done.all("shell_exit")] == [0, 0]
 
 
 @BOTH_WAYS
@@ -145,7 +148,7 @@ async def test_subagent(live: Live) -> None:
         live.delegation("count the files", Shell("echo from-sub"), Say("There are 3 files.")),
         live.answer(Say("The sub-agent found 3 files.")),
     )
-    done = await live.run(**WAYS["two_way"])
+    done = await live.run(**TWO_WAY)
     assert done.result.exit_reason == "completed"
     spawned, reported = done.one("subagent_spawn"), done.one("subagent_result")
     assert "count the files" in spawned.prompt
@@ -155,6 +158,7 @@ async def test_subagent(live: Live) -> None:
     assert done.result.messages == ["The sub-agent found 3 files."]
     assert done.types("shell_start", "tool_call_start") == []
     assert live.model.heard("There are 3 files.")
+    live.used(done, calls=len(live.model.requests) - 2, inside=2)
 
 
 async def test_subagent_shown(live: Live) -> None:
@@ -162,7 +166,7 @@ async def test_subagent_shown(live: Live) -> None:
         live.delegation("count the files", Shell("echo from-sub"), Say("There are 3 files.")),
         live.answer(Say("The sub-agent found 3 files.")),
     )
-    done = await live.run(include_subagent_events=True, **WAYS["two_way"])
+    done = await live.run(include_subagent_events=True, **TWO_WAY)
     inside = [event for event in done.events if event.subagent_id is not None]
     assert {event.subagent_id for event in inside} == {done.one("subagent_spawn").subagent_id}
     told = [event.type for event in inside if event.type in {"shell_start", "shell_exit", "message_stop"}]

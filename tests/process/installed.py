@@ -11,8 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from agent_mux.process.marker import PREFIX
-
 AMUX = Path(sys.executable).with_name("amux")
 REPOSITORY = Path(__file__).parents[2]
 PATIENCE = 60.0  # seconds; a slow machine, not a slow command
@@ -142,15 +140,3 @@ class Terminal:
             return False
         self.screen += data.decode("utf-8", "replace")
         return bool(data)
-
-
-def marked_processes() -> list[int]:
-    """Every process on this machine that belongs to a run of the scripted agent (whoever started it)."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                environment = (entry / "environ").read_bytes()
-                if PREFIX.encode() in environment and b"SCRIPTED=" in environment:
-                    found.append(int(entry.name))
-    return found

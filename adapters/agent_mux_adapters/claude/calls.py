@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from agent_mux import facts
-from agent_mux_adapters.claude import tools
+from agent_mux_adapters.claude import diffs, tools
 from agent_mux_adapters.claude.delegation import Delegation
 from agent_mux_adapters.claude.results import Call, mcp_facts, read_result, tool_facts
 from agent_mux_adapters.claude.wire import mapping, need_text, rows
@@ -17,6 +19,10 @@ class ToolCalls:
 
     def __init__(self) -> None:
         self.delegation = Delegation()
+        self.cwd = ""
+        """Where the agent works; its diffs are relative to it."""
+        self.permitted = False
+        """Nobody is asked and nobody can deny: a command runs as soon as it is complete."""
         self._open: dict[str, Call] = {}
         self._begun: dict[str, str] = {}
         """Calls whose input still streams: id -> name."""
@@ -41,7 +47,8 @@ class ToolCalls:
         server_and_tool = tools.split_mcp_name(name)
         if server_and_tool is not None:
             return (facts.McpBegin(call_id, *server_and_tool, block.get("input")),)
-        return (facts.ToolReady(call_id, name, block.get("input"), tools.shell_of(name, arguments)),)
+        shell = tools.shell_of(name, arguments)
+        return (facts.ToolReady(call_id, name, block.get("input"), shell, self.permitted),)
 
     def results(self, content: Any, extra: Any) -> tuple[facts.Fact, ...]:
         """The `tool_result` blocks of a `user` line; `extra` belongs to them when there is only one."""
@@ -70,4 +77,9 @@ class ToolCalls:
             return self.delegation.result(result)
         if call is not None and tools.split_mcp_name(call.name) is not None:
             return mcp_facts(result)
-        return tool_facts(call, result)
+        return tuple(self._with_relative_diffs(fact) for fact in tool_facts(call, result))
+
+    def _with_relative_diffs(self, fact: facts.Fact) -> facts.Fact:
+        if not isinstance(fact, facts.ToolDone) or not fact.files:
+            return fact
+        return replace(fact, files=tuple(diffs.relative_to(self.cwd, effect) for effect in fact.files))

@@ -1,8 +1,10 @@
 """Unified diffs of what an edit did, from whatever the CLI tells about it."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from typing import Any
 
+from agent_mux.facts import FileEffect, FilePatched
 from agent_mux_adapters.claude.wire import rows, text, whole
 
 CONTEXT_LINES = 3
@@ -25,11 +27,22 @@ def from_replacements(path: str, pairs: list[tuple[str, str]]) -> str:
     return _with_header(path, [line for old, new in pairs for line in _hunk_between(old, new)])
 
 
+def relative_to(directory: str, effect: FileEffect) -> FileEffect:
+    """A patch of a file inside of the directory, with a header that can be applied there. Others as they are."""
+    if not isinstance(effect, FilePatched) or not directory or not PurePath(effect.path).is_relative_to(directory):
+        return effect
+    _, _, hunks = effect.diff.split("\n", 2)
+    return FilePatched(effect.path, _header(str(PurePath(effect.path).relative_to(directory))) + hunks)
+
+
+def _header(name: str) -> str:
+    return f"--- a/{name}\n+++ b/{name}\n"
+
+
 def _with_header(path: str, lines: list[str]) -> str:
     if not lines:
         return ""
-    name = path.lstrip("/")
-    return "\n".join([f"--- a/{name}", f"+++ b/{name}", *lines]) + "\n"
+    return _header(path.lstrip("/")) + "\n".join(lines) + "\n"
 
 
 def _hunk_of_row(row: Mapping[str, Any]) -> list[str]:

@@ -44,6 +44,8 @@ class MessageReader:
     def __init__(self, calls: ToolCalls, accounts: Accounts | None) -> None:
         self.handed_back = False
         """The last message asked for no tool: the agent waits for its next prompt."""
+        self.broken_off = 0
+        """How many streams in a row broke off."""
         self._calls = calls
         self._accounts = accounts
         """The main agent's; None inside a sub-agent, whose calls are in nobody's sum but the turn's."""
@@ -152,6 +154,9 @@ class MessageReader:
             first = whole(abandoned.get("from_block_index"))
             unfinished = self._calls.abandon(b.call_id for b in self._blocks.values() if b.index >= first)
             self._blocks = {index: block for index, block in self._blocks.items() if index < first}
+            self.broken_off += 1
+        else:
+            self.broken_off = 0
         self.handed_back = self._stop_reason not in {"", "tool_use", "pause_turn"}
         return (*unfinished, *self._spent())
 

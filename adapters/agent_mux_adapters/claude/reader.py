@@ -63,7 +63,7 @@ class Reader:
             return (facts.Ignored(kind, reason),) if reason else None
         before = (*self._compaction_told(line), *self._session(line))
         told = reader(line)
-        return None if told is None else (*before, *told)
+        return None if told is None else _without_silence((*before, *told))
 
     def finish(self) -> Facts:
         """Nothing more will come."""
@@ -85,6 +85,8 @@ class Reader:
 
     def _init(self, line: Mapping[str, Any]) -> Facts:
         self._conversation.turn_began()
+        self._calls.cwd = text(line.get("cwd"))
+        self._calls.permitted = line.get("permissionMode") == "bypassPermissions"
         told = self._session_known(text(line.get("session_id")), text(line.get("model")) or None)
         if not self._initialized:
             self._initialized = True
@@ -131,6 +133,9 @@ class Reader:
         if line.get("isReplay") is True:
             self._conversation.printed_again(content)
             return (facts.Ignored("user/replay", "a prompt that was taken up, or the output of a local command"),)
+        if not parent and self.main.broken_off and line.get("isSynthetic") is True:
+            # The CLI keeps what came of the answer, and has the model go on from there.
+            return (facts.Retrying(self.main.broken_off, 0, "the stream broke off"),)
         if not parent and _plain(content).startswith(INTERRUPTED):
             self._turns.interrupted = True
         return (facts.Ignored("user", "a prompt, or words that the agent injected"),)
@@ -177,6 +182,12 @@ class Reader:
         if status == REJECTED:
             return (facts.RateLimited(),)
         return (facts.Ignored("rate_limit_event", f"the provider still answers: {status or 'no status'}"),)
+
+
+def _without_silence(told: Facts) -> Facts:
+    """A line that says something is not ignored."""
+    spoken = tuple(fact for fact in told if not isinstance(fact, facts.Ignored))
+    return spoken or told
 
 
 def _inside(parent: str, told: Facts) -> Facts:

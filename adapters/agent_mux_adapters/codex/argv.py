@@ -14,6 +14,8 @@ SCHEMA_FILE = "output-schema.json"
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 # By default Codex waits for a network without end; a run that nobody watches has to fail.
 _BOUNDED = "features.unbounded_connection_retries=false"
+# Off by default, because nobody can answer a question of `codex exec`; here somebody can.
+_QUESTIONS = "features.default_mode_request_user_input=true"
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
@@ -28,6 +30,8 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
             "codex app-server does not read CODEX_API_KEY (only codex exec does): run `codex login --with-api-key`"
         )
         notes = (*notes, missing)
+    if _may_be_asked(options):
+        config.append(_QUESTIONS)
     argv = (environment.executable, "app-server", *_bound(config))
     return SpawnArgs(argv=argv, protocol=APP_SERVER, env=secrets, notes=notes)
 
@@ -49,6 +53,10 @@ def needs_app_server(options: RunOptions) -> bool:
         or options.system_prompt is not None
         or any(attachment.file_path is None for attachment in options.attachments)
     )
+
+
+def _may_be_asked(options: RunOptions) -> bool:
+    return options.approval_mode == "prompt" or options.on_input_required is not None
 
 
 def codec_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
@@ -127,6 +135,7 @@ def _notes(options: RunOptions) -> tuple[str, ...]:
         "top_k": options.top_k,
         "max_output_tokens": options.output_limit,
         "thinking_budget_tokens": options.thinking_budget_tokens,
+        "max_turns": options.max_turns,
     }
     notes = [f"codex has no setting for {name}: ignored" for name, value in unheard.items() if value is not None]
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":

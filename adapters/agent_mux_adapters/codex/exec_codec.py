@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from agent_mux.actions import AnyAction, Cancel, Close, Interrupt, Send, Steer
 from agent_mux.adapter import CodecContext, Exit, Source, Step
@@ -181,7 +182,7 @@ class ExecCodec:
         match _item_of(message):
             case Call() as call:
                 self._open.add(call.id)
-                return call.begun()
+                return _running(call)
             case CollabCall() as call:
                 return self._delegation.call_started(call)
             case TodoList() as plan:
@@ -207,7 +208,7 @@ class ExecCodec:
                 return *self._step_after_tools(), Thinking(text)
             case Call() as call:
                 self._tools_ran |= not isinstance(call, WebSearch)  # which happens inside the model call
-                begun = () if call.id in self._open else call.begun()
+                begun = () if call.id in self._open else _running(call)
                 self._open.discard(call.id)
                 return begun + call.ended()
             case CollabCall() as call:
@@ -242,3 +243,8 @@ def _kind_of(message: dict[str, Any]) -> str:
     kind, item = message.get("type"), message.get("item")
     inner = item.get("type") if isinstance(item, dict) else None
     return f"{kind}:{inner}" if inner is not None else str(kind)
+
+
+def _running(call: Call) -> tuple[Fact, ...]:
+    """A call as it begins: `codex exec` asks nobody, so it runs already."""
+    return tuple(replace(fact, permitted=True) if isinstance(fact, ToolReady) else fact for fact in call.begun())

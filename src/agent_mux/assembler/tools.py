@@ -89,7 +89,7 @@ class Tools:
             self._emit(tool.ToolCallStartEvent, fact.call_id, call.name, str(call.input) or _as_text(fact.input))
         self._mark_ready(fact.call_id, call, fact.input)
         call.shell = fact.shell
-        if call.shell is not None and not self._permission_pending:
+        if fact.permitted or not self._permission_pending:
             self._start_shell(call)
 
     def permit(self, call_id: str) -> None:
@@ -197,15 +197,17 @@ class Tools:
     def _end_shell(self, call: _Call, fact: facts.ToolDone) -> None:
         if call.shell is None:
             return
-        if fact.error is None or fact.exit_code is not None or fact.stdout or fact.stderr:
-            self._start_shell(call)  # it did run, whether or not anybody said so before
-        if call.shell_started_at is None:
-            return
+        since = call.shell_started_at
+        if since is None:
+            if fact.error is not None and fact.exit_code is None and not fact.stdout and not fact.stderr:
+                return  # it never ran
+            self._start_shell(call)  # it did run, though nobody said so before: since it was ready, as far as we know
+            since = call.ready_at
         self._show_rest(call, "stdout", fact.stdout)
         self._show_rest(call, "stderr", fact.stderr)
         unsaid = 0 if fact.error is None else NEVER_EXITED
         exit_code = unsaid if fact.exit_code is None else fact.exit_code
-        self._emit(shell.ShellExitEvent, exit_code, self._duration(fact, call.shell_started_at))
+        self._emit(shell.ShellExitEvent, exit_code, self._duration(fact, since))
 
     def _show_rest(self, call: _Call, stream: str, whole: str | None) -> None:
         streamed = str(call.streamed.get(stream, ""))

@@ -20,7 +20,6 @@ from agent_mux.options import RunOptions
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.interaction import Deny, PendingInteraction
 from agent_mux.run.result import RunResult
-from agent_mux.run.state import TERMINAL
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NOBODY = "nobody is there to answer"
@@ -83,10 +82,10 @@ class Conduct:
                 if told == 1:
                     output.add([self.warning(f"{number.name}: the run is being aborted; once more kills it")])
                     tasks.start_soon(run.abort)
-                elif told == 2 and run.state not in TERMINAL:
+                elif told == 2:
                     run.kill()
                 else:
-                    os._exit(exit_codes.ABORTED)  # whoever should read our output does not
+                    os._exit(exit_codes.ABORTED)  # the run is over, but nobody reads what is left to be written
 
     def warning(self, text: str) -> Piece:
         """A line on standard error, also where nothing else is shown there."""

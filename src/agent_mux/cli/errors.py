@@ -3,7 +3,7 @@
 import os
 import sys
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_mux.cli import exit_codes
@@ -46,6 +46,8 @@ def report(error: BaseException, invocation: Invocation | None = None) -> int:
         sys.stderr.flush()
     except OSError:
         abandon_output()
+        if invocation.json:  # standard output is what is broken
+            show(complaint, replace(invocation, json=False))
     return complaint.exit_code
 
 

@@ -25,6 +25,10 @@ def execute(arguments: Sequence[str]) -> int:
         return report(error, invocation)
     except KeyboardInterrupt as error:
         return report(error, invocation)
+    except SystemExit:
+        if _COMPLETION in os.environ:
+            raise
+        return report(BrokenPipeError(), invocation)  # what rich makes of it
     return code
 
 

@@ -70,11 +70,12 @@ def plan_run(
     )
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
     cwd = options.working_directory()
+    codec = _codec_context(options, adapter, spawn, cwd)
     header = Header(
         package_version=__version__,
         started_at=started_at,
-        codec=_codec_context(options, adapter, spawn, cwd),
-        stream=_stream_context(options, adapter, protocol, run_id, cwd),
+        codec=codec,
+        stream=_stream_context(options, adapter, protocol, run_id, codec.cwd or cwd),
         argv=spawn.argv,
         tags=tuple(options.tags),
         options=redacted(options),
@@ -192,7 +193,7 @@ def _stream_context(
         buffered=options.stream is False,
         show_approvals=asks,
         show_requests=mode != "deny",
-        permission_pending=protocol.two_way and asks,
+        permission_pending=asks,
         interactive=options.interactive,
         include_subagent_events=options.include_subagent_events,
         resumed=options.session_id is not None,

@@ -120,9 +120,9 @@ class ResultBuilder:
     `bounded`: long texts can be derived again from the journal, so they are not kept.
     """
 
-    def __init__(self, *, collect: bool, bounded: bool) -> None:
+    def __init__(self, *, collect: bool, bounded: bool = False) -> None:
         self._events: list[AgentEvent] | None = [] if collect else None
-        self._bounded = bounded
+        self.bounded = bounded
         self._handlers: dict[type, Callable[[Any], None]] = {
             MessageStopEvent: self._message,
             TurnStartEvent: self._turn,
@@ -157,7 +157,7 @@ class ResultBuilder:
         if event.subagent_id is not None or not self._turns:
             return
         self._kept += len(event.text)
-        if self._bounded and self._kept > KEPT_TEXT:
+        if self.bounded and self._kept > KEPT_TEXT:
             self._overflowed = True
         if not self._overflowed:
             self._turns[-1].append(event.text)

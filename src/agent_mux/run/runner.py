@@ -52,7 +52,7 @@ class Runner:
         self.begun = anyio.Event()
         self.done = anyio.Event()
         self._reaper = reaper
-        self._builder = ResultBuilder(collect=options.collect_events, bounded=plan.journal_path is not None)
+        self._builder = ResultBuilder(collect=options.collect_events)
         self._journal: JournalWriter | None = None
         self._journal_path: Path | None = None
         """Set when there is a file that this run began: never somebody else's."""
@@ -196,6 +196,7 @@ class Runner:
         try:
             self._journal = JournalWriter(path, self.plan.header)
             self._journal_path = path
+            self._builder.bounded = True
         except OSError as error:
             self._note(f"this run has no journal: {path}: {error.strerror or error}; slow readers may lose events")
 
@@ -303,7 +304,7 @@ class Runner:
     def kill(self) -> None:
         """End the run without asking anybody."""
         self.stop("abort")
-        if self._child is not None:
+        if self._child is not None and not self.state.is_over:
             kill_everything(self._child, self.plan.run_id)
 
     def _start_timers(self, tasks: anyio.abc.TaskGroup) -> None:

@@ -71,9 +71,9 @@ def this_machine(header: Header) -> Neutral:
     """What is to be neutral in a recording made here."""
     return Neutral(
         {
-            header.codec.cwd: NEUTRAL_PROJECT,
-            str(Path.home()): NEUTRAL_HOME,
             tempfile.gettempdir(): NEUTRAL_TEMP,
+            str(Path.home()): NEUTRAL_HOME,
+            header.codec.cwd: NEUTRAL_PROJECT,  # the last one counts, where two are the same
         },
         {header.stream.run_id: RUN_ID},
     )
@@ -88,7 +88,7 @@ class _Said:
     data: bytes
 
 
-def fixture_from_journal(
+def fixture_from_journal(  # noqa: PLR0913  # what a fixture has and a journal has not
     journal: Path,
     *,
     scenario: str,

@@ -57,7 +57,7 @@ def fixture_without(name: str, data: bytes | None = None) -> Make:
 
 garbage = file("garbage", bytes(range(256)) * 50)
 empty = file("empty", b"")
-wrong_journal = file("wrong.journal", b'H 0 2\n{}\n')
+wrong_journal = file("wrong.journal", b"H 0 2\n{}\n")
 newer_journal = file("newer.journal", b'H 0 48\n{"format":"agent-mux-journal","version":9999999}\n')
 damaged_journal = file("damaged.journal", b"H 0 5\n{}{}{}{}{}{}")
 some_dict = file("some.json", b'{"a": 1}')
@@ -247,4 +247,3 @@ def test_an_interrupted_command_says_so(amux: Amux, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("agent_mux.cli.inputs.read_bytes", interrupt)
     assert amux("validate", "x") == (13, "", "error: aborted [ABORTED]\n")
-

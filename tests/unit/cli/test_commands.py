@@ -34,7 +34,9 @@ def journal_of(folder: Path, directory: Path, *, whole: bool = True) -> Path:
 
 def without_times(lines: str) -> list[dict[str, object]]:
     varying = {"runId", "timestamp", "durationMs"}
-    return [{key: value for key, value in json.loads(line).items() if key not in varying} for line in lines.splitlines()]
+    return [
+        {key: value for key, value in json.loads(line).items() if key not in varying} for line in lines.splitlines()
+    ]
 
 
 # -- version, help
@@ -49,7 +51,18 @@ def test_the_version(amux: Amux, arguments: list[str]) -> None:
 def test_help_names_every_command_and_exit_code(amux: Amux, arguments: list[str]) -> None:
     done = amux(*arguments)
     assert (done.code, done.err) == (0, "")
-    commands = ("run", "parse", "validate", "replay", "record", "adapters", "schema", "help", "demo", "Exit codes: 0 ok")
+    commands = (
+        "run",
+        "parse",
+        "validate",
+        "replay",
+        "record",
+        "adapters",
+        "schema",
+        "help",
+        "demo",
+        "Exit codes: 0 ok",
+    )
     assert [word for word in commands if word not in done.out] == []
 
 
@@ -80,7 +93,9 @@ def test_parse_makes_lawful_events_of_what_an_agent_printed(amux: Amux) -> None:
 
 
 def test_parse_reads_standard_input_and_leaves_off_what_is_accumulated(amux: Amux) -> None:
-    done = amux("parse", "-a", "claude-code", "--compact", "-q", stdin=(CLAUDE / "many_deltas" / "stdout.jsonl").read_bytes())
+    done = amux(
+        "parse", "-a", "claude-code", "--compact", "-q", stdin=(CLAUDE / "many_deltas" / "stdout.jsonl").read_bytes()
+    )
     assert done.code == 0
     assert done.err == ""
     assert '"accumulated"' not in done.out
@@ -91,7 +106,9 @@ def test_parse_guesses_the_protocol_of_a_two_way_transcript(amux: Amux, tmp_path
     lines = [("->", line) for line in (TWO_WAY / "stdin.jsonl").read_text().splitlines()]
     lines += [("<-", line) for line in (TWO_WAY / "stdout.jsonl").read_text().splitlines()]
     transcript = tmp_path / "both.jsonl"
-    transcript.write_text("".join(json.dumps({"t": 0, "dir": way, "msg": json.loads(line)}) + "\n" for way, line in lines))
+    transcript.write_text(
+        "".join(json.dumps({"t": 0, "dir": way, "msg": json.loads(line)}) + "\n" for way, line in lines)
+    )
     done = amux("parse", "-a", "claude", transcript)
     assert done.code == 0
     assert '"approval_granted"' in done.out
@@ -169,7 +186,9 @@ def test_nothing_at_all_is_no_lawful_stream(amux: Amux) -> None:
 # -- replay
 
 
-@pytest.mark.parametrize("folder", [PLAIN, TWO_WAY, CLAUDE / "subagent", CODEX / "as_plain"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "folder", [PLAIN, TWO_WAY, CLAUDE / "subagent", CODEX / "as_plain"], ids=lambda path: path.name
+)
 def test_replay_of_a_fixture_and_of_its_journal_are_the_same(amux: Amux, tmp_path: Path, folder: Path) -> None:
     journal = journal_of(folder, tmp_path)
     assert amux("replay", folder, "--json") == amux("replay", journal, "--json")
@@ -262,7 +281,9 @@ def test_an_adapter_that_cannot_be_loaded_hides_no_other(
     amux: Amux, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "broken-1.dist-info").mkdir()
-    (tmp_path / "broken-1.dist-info" / "entry_points.txt").write_text("[agent_mux.adapters]\nbroken = no_such_module:X\n")
+    (tmp_path / "broken-1.dist-info" / "entry_points.txt").write_text(
+        "[agent_mux.adapters]\nbroken = no_such_module:X\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     done = amux("adapters", "list")
     assert done.code == 0

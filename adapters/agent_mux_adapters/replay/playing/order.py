@@ -20,16 +20,18 @@ def places(
     agent = _Printed(printed)
     is_timed = len(sent_times) == len(sent) and len(times) == len(printed)
     found: list[int] = []
+    earliest = START
     prompts = 0
     for index, line in enumerate(map(lines.sent, sent)):
         prompts += line.kind == lines.PROMPT
-        earliest = max(agent.after_question(line), found[-1] if found else START)
+        earliest = max(earliest, agent.after_question(line))
         latest = agent.before_response(line)
         wanted = bisect_right(times, sent_times[index]) if is_timed else latest
         if wanted is None and line.kind == lines.PROMPT:
             wanted = agent.before_turn(prompts)
-        last = len(printed) if latest is None else latest
-        found.append(max(earliest, min(earliest if wanted is None else wanted, last)))
+        if wanted is None:
+            wanted = found[-1] if found else START
+        found.append(max(earliest, min(wanted, len(printed) if latest is None else latest)))
     return _never_after_a_later_one(found)
 
 

@@ -50,9 +50,7 @@ def load(path: Path) -> Recording:
         raise ValueError(f"{path} does not exist")
     try:
         return _load_folder(path) if path.is_dir() else _load_journal(path.read_bytes())
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (OSError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not a recording: {error or type(error).__name__}") from error
 
 

@@ -53,32 +53,32 @@ def feed(lines: list[bytes], source: Source = Source.STDOUT, **context: Any) -> 
     return [*steps, *codec.finish(Exit())]
 
 
-@settings(max_examples=300000, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(lines=st.lists(damaged(LINES), min_size=1, max_size=8))
 def test_values_of_any_type_never_raise(lines: list[bytes]) -> None:
     feed(lines)
     feed(lines, protocol=TWO_WAY, prompt="go")
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(lines=st.lists(damaged(OURS), min_size=1, max_size=4))
 def test_our_side_of_a_transcript_never_raises(lines: list[bytes]) -> None:
     feed(lines, Source.STDIN, protocol=TWO_WAY)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(lines=st.lists(st.binary(max_size=60) | json_values.map(lambda v: json.dumps(v).encode()), max_size=5))
 def test_any_bytes_never_raise(lines: list[bytes]) -> None:
     feed(lines)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(lines=st.lists(st.sampled_from(LINES).map(lambda line: json.dumps(line).encode()), max_size=30))
 def test_real_lines_in_any_order_never_raise(lines: list[bytes]) -> None:
     feed(lines, protocol=TWO_WAY, prompt="go")
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(line=damaged(LINES))
 def test_looking_whose_line_it_is_never_raises(line: bytes) -> None:
     for protocol in ADAPTER.protocols.values():

@@ -55,8 +55,16 @@ def test_a_one_shot_run_is_codex_exec_with_its_prompt_on_stdin() -> None:
 )
 def test_whatever_exec_cannot_do_takes_the_app_server(options: dict[str, Any]) -> None:
     args = spawn(**{"approval_mode": "yolo", **options})
-    assert args.argv == ("/bin/codex", "app-server", BOUNDED)
+    assert args.argv[:3] == ("/bin/codex", "app-server", BOUNDED)
     assert (args.protocol, args.stdin_text, args.stdin) == (APP_SERVER, None, "pipe")
+
+
+def test_questions_are_switched_on_where_somebody_can_answer() -> None:
+    questions = "--config=features.default_mode_request_user_input=true"
+    assert questions in spawn(approval_mode="prompt").argv
+    assert questions in spawn(approval_mode="yolo", on_input_required=print).argv
+    assert questions not in spawn(approval_mode="deny").argv
+    assert questions not in spawn(approval_mode="yolo").argv
 
 
 def test_exec_is_told_what_the_options_say() -> None:

@@ -1,0 +1,56 @@
+"""The table of scenarios and agents at the end of a run of the suite."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+WORST_FIRST = ("FAILED", "works now", "skipped", "ok")
+
+
+def scenario_of(item: pytest.Item) -> tuple[str, str]:
+    """The agent and the scenario of a test: `("codex", "shell/two_way")`. Empty for what is no scenario."""
+    callspec = getattr(item, "callspec", None)
+    if not isinstance(item, pytest.Function) or callspec is None or "agent" not in callspec.params:
+        return "", ""
+    name = str(item.originalname).removeprefix("test_")
+    way = callspec.params.get("way")
+    return str(callspec.params["agent"]), name if way is None else f"{name}/{way}"
+
+
+class Table:
+    """Outcomes by scenario and agent."""
+
+    def __init__(self) -> None:
+        self._scenarios: dict[str, tuple[str, str]] = {}
+        self._cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+
+    def know(self, items: Iterable[pytest.Item]) -> None:
+        """These tests may run."""
+        self._scenarios = {item.nodeid: scenario_of(item) for item in items if scenario_of(item)[0]}
+
+    def see(self, report: pytest.TestReport) -> None:
+        """A phase of a test is over."""
+        agent, scenario = self._scenarios.get(report.nodeid, ("", ""))
+        if agent and (report.when == "call" or report.outcome != "passed"):
+            self._cells[scenario][agent].append(_outcome(report))
+
+    def lines(self) -> Iterator[str]:
+        """The table. What several tests are about has the worst outcome of them."""
+        agents = sorted({agent for cells in self._cells.values() for agent in cells})
+        if not agents:
+            return
+        yield f"{'scenario':<42}" + "".join(f"{agent:<14}" for agent in agents)
+        for scenario, cells in self._cells.items():
+            yield f"{scenario:<42}" + "".join(f"{_worst(cells.get(agent, [])):<14}" for agent in agents)
+
+
+def _outcome(report: pytest.TestReport) -> str:
+    if hasattr(report, "wasxfail"):
+        return "works now" if report.outcome == "passed" else report.wasxfail.partition(":")[0]
+    return {"passed": "ok", "failed": "FAILED", "skipped": "skipped"}[report.outcome]
+
+
+def _worst(outcomes: list[str]) -> str:
+    known = [outcome for outcome in WORST_FIRST if outcome in outcomes]
+    return known[0] if known else (outcomes[0] if outcomes else "-")

@@ -1,0 +1,232 @@
+"""`amux run` within this process, where what it does can be looked at (and counted by coverage)."""
+
+import io
+import json
+import os
+import pty
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.process.installed import PATIENCE, make_site
+
+from agent_mux.cli import output
+from agent_mux.cli.main import main
+from agent_mux.cli.output import Output, until_reader_is_gone, write_all
+from agent_mux.cli.paper import Piece
+
+HELLO = "hear(); say(session='S'); say(text='hello '); say(text='world'); say(done=True); rest()"
+ASK = "hear(); say(session='S'); say(ask='rm -rf /'); say(text='it was ' + hear()['answer']); say(done=True); rest()"
+QUESTION = "hear(); say(question='which?'); say(text='so ' + hear()['answer']); say(done=True); rest()"
+Amux = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def amux(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Amux]:
+    monkeypatch.syspath_prepend(make_site(tmp_path / "site"))
+    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+
+    def call(*arguments: object, body: str = HELLO) -> tuple[int, str, str]:
+        sys.modules.pop("scripted_agent", None)
+        monkeypatch.setenv("SCRIPTED", body)
+        code = main([str(argument) for argument in arguments])
+        sys.stdout.flush()
+        return code, *capfd.readouterr()
+
+    yield call
+    sys.modules.pop("scripted_agent", None)
+
+
+def test_for_a_person(amux: Amux) -> None:
+    code, out, err = amux("run", "scripted", "hi")
+    assert (code, out) == (0, "hello world\n")
+    assert err.startswith("scripted, session S\n+ completed 1 turn")
+
+
+def test_for_a_program(amux: Amux) -> None:
+    code, out, err = amux("run", "scripted", "hi", "--json", "--compact")
+    assert (code, err) == (0, "")
+    assert json.loads(out.splitlines()[-1])["text"] == "hello world"
+
+
+def test_only_the_answer(amux: Amux) -> None:
+    assert amux("run", "scripted", "hi", "--quiet") == (0, "hello world\n", "")
+
+
+def test_nobody_to_ask(amux: Amux) -> None:
+    code, out, err = amux("run", "scripted", "hi", body=ASK)
+    assert (code, out) == (0, "it was no\n")
+    assert err.count("warning: nobody is there to answer") == 1
+    assert amux("run", "scripted", "hi", "--yolo", "-q", body=ASK)[1] == "it was yes\n"
+
+
+def test_record(amux: Amux, tmp_path: Path) -> None:
+    code, _, err = amux("record", "scripted", "hi", "--to", tmp_path / "fixture")
+    assert code == 0
+    assert err.endswith(f"recorded in {tmp_path}/fixture\n")
+    again, _, complaint = amux("record", "scripted", "hi", "--to", tmp_path / "fixture")
+    assert again == 2
+    assert "--force" in complaint
+
+
+def test_demo(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMUX_REPLAY_SPEED", "0")
+    code, out, err = amux("demo")
+    assert code == 0
+    assert out
+    assert "replay" in err
+
+
+def test_a_signal(amux: Amux) -> None:
+    body = "hear(); say(text='started'); os.kill(os.getppid(), signal.SIGTERM); rest(); time.sleep(600)"
+    before = signal.getsignal(signal.SIGTERM)
+    code, out, err = amux("run", "scripted", "hi", "--grace-period", "0.1", body=body)
+    assert (code, out) == (13, "started\n")
+    assert "SIGTERM: the run is being aborted" in err
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_two_signals(amux: Amux) -> None:
+    body = "hear(); say(text='x'); [os.kill(os.getppid(), n) or say(nothing=n) for n in (15, 2)]; time.sleep(600)"
+    assert amux("run", "scripted", "hi", "--grace-period", "500", body=body)[0] == 13
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Standard input and standard error are a terminal; this is the other end."""
+    master, slave = pty.openpty()
+    monkeypatch.setattr(sys, "stdin", os.fdopen(os.dup(slave), "r"))
+    monkeypatch.setattr(sys, "stderr", os.fdopen(os.dup(slave), "w"))
+    yield master
+    sys.stdin.close()
+    sys.stderr.close()
+    os.close(slave)
+    os.close(master)
+
+
+def person(master: int, after: str, typed: str) -> threading.Thread:
+    """Somebody who types when they are asked."""
+
+    def answer() -> None:
+        seen = ""
+        with suppress(OSError):  # they left
+            while after not in seen:
+                seen += os.read(master, 4096).decode()
+            os.write(master, typed.encode())
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize(
+    ("body", "after", "typed", "said"),
+    [
+        (ASK, "lways? ", "y\n", "it was yes\n"),
+        (ASK, "lways? ", "perhaps\na\n", "it was yes\n"),
+        (ASK, "lways? ", "n too risky\n", "it was no\n"),
+        (ASK, "lways? ", "\x04", "it was no\n"),
+        (QUESTION, "> ", "2\n", "so blue\n"),
+        (QUESTION, "> ", "\nmauve\n", "so mauve\n"),
+    ],
+)
+def test_a_person(  # noqa: PLR0917
+    amux: Amux, terminal: int, body: str, after: str, typed: str, said: str
+) -> None:
+    typist = person(terminal, after, typed)
+    code, out, _ = amux("run", "scripted", "hi", "-q", body=body)
+    typist.join(PATIENCE)
+    assert (code, out) == (0, said)
+
+
+def test_a_person_who_is_too_slow(amux: Amux, terminal: int) -> None:
+    person(terminal, "never", "")
+    assert amux("run", "scripted", "hi", "-q", "--timeout", "0.3", "--grace-period", "0.1", body=ASK)[0] == 11
+
+
+# -- writing
+
+
+@pytest.mark.anyio
+async def test_a_pipe_without_a_reader_is_noticed_without_writing(anyio_backend: str) -> None:
+    reader, writer = os.pipe()
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(until_reader_is_gone, writer)
+            os.close(reader)
+    os.close(writer)
+
+
+@pytest.mark.anyio
+async def test_a_file_never_loses_its_reader(anyio_backend: str, tmp_path: Path) -> None:
+    with (tmp_path / "file").open("w") as file, anyio.move_on_after(0.05) as waited:
+        await until_reader_is_gone(file.fileno())
+    assert waited.cancelled_caught
+
+
+def test_everything_is_written_where_somebody_made_the_descriptor_non_blocking() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    sent = os.urandom(1 << 20)
+    received = bytearray()
+
+    def read() -> None:
+        while chunk := os.read(reader, 65536):
+            received.extend(chunk)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    write_all(writer, sent)
+    os.close(writer)
+    thread.join(PATIENCE)
+    os.close(reader)
+    assert received == sent
+
+
+@pytest.mark.anyio
+async def test_output_keeps_order_makes_batches_and_says_when_there_is_room(
+    anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[tuple[int, bytes]] = []
+    monkeypatch.setattr(output, "write_all", lambda descriptor, data: written.append((descriptor, data)))
+    monkeypatch.setattr(output, "MOST_WAITING", 10)
+    writer = Output("utf-8")
+    out, err = sys.stdout.fileno(), sys.stderr.fileno()
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            writer.add([Piece("out", "a" * 20), Piece("out", "b"), Piece("err", "c"), Piece("out", "é")])
+            tasks.start_soon(writer.run)
+            await writer.room()
+            await writer.drain()
+            tasks.cancel_scope.cancel()
+    assert written == [(out, b"a" * 20 + b"b"), (err, b"c"), (out, "é".encode())]
+
+
+@pytest.mark.anyio
+async def test_when_standard_output_breaks_nobody_waits_and_the_rest_goes_nowhere(
+    anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(descriptor: int, data: bytes) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(output, "write_all", broken)
+    writer = Output()
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(writer.run)
+            writer.add([Piece("err", "nobody reads errors, which is no reason to stop")])
+            await writer.drain()
+            assert not writer.broken.is_set()
+            writer.add([Piece("out", "x")])
+            await writer.broken.wait()
+            writer.add([Piece("out", "y" * (output.MOST_WAITING + 1))])
+            await writer.room()
+            await writer.drain()
+            tasks.cancel_scope.cancel()
+    assert isinstance(writer.error, BrokenPipeError)

@@ -1,0 +1,156 @@
+"""Recordings as a list of what happened, and where the lines that were sent belong."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.run.scripted_run import control, header, printed
+
+from agent_mux.actions import Send
+from agent_mux.run.journal import JournalWriter
+from agent_mux.run.records import Exited, Kind, Record, encode
+from agent_mux.testing.fixtures import find_fixtures
+from agent_mux_adapters.replay.playing.order import places
+from agent_mux_adapters.replay.playing.recording import STDERR, STDIN, STDOUT, Item, load
+
+FIXTURES = Path(__file__).parents[4] / "fixtures"
+
+
+def lines(*natives: dict[str, Any]) -> list[bytes]:
+    return [json.dumps(native).encode() + b"\n" for native in natives]
+
+
+PROMPT = {"type": "user", "message": {"role": "user", "content": "go"}}
+INIT = {"type": "system", "subtype": "init"}
+RESULT = {"type": "result"}
+RPC_DONE = {"id": 1, "result": {}}
+RPC_ASK = {"id": 0, "method": "ask"}
+
+
+def ask(key: Any) -> dict[str, Any]:
+    return {"type": "control_request", "request_id": key, "request": {"subtype": "can_use_tool"}}
+
+
+def allow(key: Any) -> dict[str, Any]:
+    return {
+        "type": "control_response",
+        "response": {"subtype": "success", "request_id": key, "response": {"behavior": "allow"}},
+    }
+
+
+def shake(key: Any) -> dict[str, Any]:
+    return {"type": "control_request", "request_id": key, "request": {"subtype": "initialize"}}
+
+
+def shaken(key: Any) -> dict[str, Any]:
+    return {"type": "control_response", "response": {"subtype": "success", "request_id": key, "response": {}}}
+
+
+@pytest.mark.parametrize(
+    ("agent", "driver", "expected"),
+    [
+        ([INIT, RESULT], [PROMPT], [0]),
+        ([INIT, RESULT, INIT, RESULT], [PROMPT, PROMPT], [0, 2]),
+        ([INIT, RESULT], [PROMPT, PROMPT], [0, 0]),  # merged into the turn: nothing says when
+        ([shaken("i"), INIT, ask("a"), RESULT], [shake("i"), PROMPT, allow("a")], [0, 1, 3]),
+        ([INIT, ask("a"), ask("b"), RESULT], [PROMPT, allow("b"), allow("a")], [0, 3, 3]),
+        ([INIT, shaken("late"), shaken("early"), RESULT], [shake("late"), shake("early")], [1, 2]),
+        ([INIT, shaken("early"), shaken("late"), RESULT], [shake("late"), shake("early")], [1, 1]),
+        ([RPC_DONE, RPC_ASK], [{"id": 1, "method": "go"}, {"id": 0, "result": {}}], [0, 2]),
+        ([RPC_ASK], [{"id": 0, "error": {}}], [1]),
+        ([], [PROMPT, allow("never asked")], [0, 0]),
+        ([b"noise\n"], [b"not json\n"], [0]),
+    ],
+)  # fmt: skip
+def test_without_times_the_lines_prove_their_order(agent: list[Any], driver: list[Any], expected: list[int]) -> None:
+    said = [line if isinstance(line, bytes) else lines(line)[0] for line in agent]
+    sent = [line if isinstance(line, bytes) else lines(line)[0] for line in driver]
+    assert places(said, sent, times=[0.0] * len(said), sent_times=[]) == expected
+
+
+def test_with_times_the_clock_decides_within_what_the_lines_prove() -> None:
+    agent, driver = lines(INIT, ask("a"), INIT), lines(PROMPT, allow("a"), PROMPT)
+    assert places(agent, driver, times=[0.1, 0.2, 0.3], sent_times=[0.0, 0.25, 0.3]) == [0, 2, 3]
+    assert places(agent, driver, times=[0.2, 0.2, 0.2], sent_times=[0.2, 0.2, 0.2]) == [3, 3, 3]
+    before = lines({"id": 1, "result": {}})
+    assert places(before, lines({"id": 1, "method": "turn/start"}), times=[0.1], sent_times=[0.1]) == [0]
+
+
+@pytest.mark.parametrize("folder", find_fixtures(FIXTURES), ids=lambda folder: "/".join(folder.parts[-3:]))
+def test_every_fixture_is_a_recording_with_all_its_bytes(folder: Path) -> None:
+    recording = load(folder)
+    by_stream = {
+        stream: b"".join(i.data for i in recording.items if i.stream == stream) for stream in (STDOUT, STDERR, STDIN)
+    }
+    for stream, name in ((STDOUT, "stdout.jsonl"), (STDERR, "stderr.txt"), (STDIN, "stdin.jsonl")):
+        path = folder / name
+        assert by_stream[stream] == (path.read_bytes() if path.exists() else b"")
+    times = [item.at for item in recording.items]
+    assert times == sorted(times)
+    assert recording.end >= max(times, default=0)
+
+
+def test_a_journal_is_a_recording(tmp_path: Path) -> None:
+    records = [
+        control("start"),
+        Record(Kind.STDIN, 10, b'{"type":"user"}\n'),
+        *printed(b"one\ntw", b"o\r\nthr", at=1_000_000),
+        Record(Kind.STDERR, 1_500_000, b"oh\n"),
+        Record(Kind.ACTION, 1_600_000, encode(Send("more"))),
+        Record(Kind.STDOUT, 2_000_000, b"ee"),
+        Record(Kind.EXIT, 3_000_000, encode(Exited(code=4))),
+    ]
+    path = tmp_path / "run.journal"
+    writer = JournalWriter(path, header(cwd="/p"))
+    for record in records:
+        writer.append(record)
+    writer.close()
+    recording = load(path)
+    assert recording.items == [
+        Item(0.00001, STDIN, b'{"type":"user"}\n'),
+        Item(1.0, STDOUT, b"one\n"),
+        Item(1.001, STDOUT, b"two\r\n"),
+        Item(1.5, STDERR, b"oh\n"),
+        Item(2.0, STDOUT, b"three"),
+    ]
+    assert (recording.agent, recording.protocol) == ("scripted", "lines")
+    assert (recording.code, recording.signal, recording.end) == (4, None, 3.0)
+    assert recording.is_two_way
+
+
+def test_a_journal_that_was_cut_off_ends_as_killed(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    writer = JournalWriter(path, header())
+    writer.append(printed(b"one\n")[0])
+    writer.close()
+    with path.open("ab") as file:
+        file.write(b"O 99 500\nhalf")
+    recording = load(path)
+    assert [item.data for item in recording.items] == [b"one\n"]
+    assert (recording.code, recording.signal) == (None, 9)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "does not exist"),
+        ({}, "run.toml"),
+        ({"run.toml": b"agent = 1"}, "exit.json"),
+        ({"run.toml": b"= broken", "exit.json": b"{}"}, "is not a recording"),
+        (b"hello", "neither a fixture folder nor a journal"),
+        (b"H 0 2\n{}\n", "is not a recording"),
+        (b"H x y\n", "is not a recording"),
+        (b"", "neither a fixture folder nor a journal"),
+    ],
+)
+def test_what_is_no_recording_says_why(tmp_path: Path, content: Any, says: str) -> None:
+    path = tmp_path / "thing"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content is not None:
+        path.mkdir()
+        for name, data in content.items():
+            (path / name).write_bytes(data)
+    with pytest.raises(ValueError, match=says):
+        load(path)

@@ -1,0 +1,203 @@
+"""A toy agent that prints one JSON object a line, its true adapter, and adapters that are wrong in some way."""
+
+import datetime as dt
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from agent_mux import facts
+from agent_mux.adapter import (
+    Adapter,
+    AgentCapabilities,
+    CodecContext,
+    Exit,
+    NativeProtocol,
+    Source,
+    SpawnArgs,
+    SpawnEnvironment,
+    Step,
+)
+from agent_mux.effects import WriteStdin
+from agent_mux.native_json import load_object
+from agent_mux.options import RunOptions
+from agent_mux.testing.fixtures import Fixture, save_fixture
+
+EMITS = frozenset(
+    {"turn_start", "turn_end", "message_start", "text_delta", "message_stop", "tool_call_start", "tool_call_ready",
+     "tool_result", "subagent_spawn", "subagent_result"}
+)  # fmt: skip
+LINES: list[dict[str, Any]] = [
+    {"session": "S1"},
+    {"text": "Let me "},
+    {"text": "see."},
+    {"call": "c1", "input": {"x": 1}},
+    {"heartbeat": 1},
+    {"result": "c1", "output": "seen"},
+    {"spawn": "s1", "prompt": "go"},
+    {"inside": "s1", "text": "inner"},
+    {"report": "s1"},
+    {"text": "Done \u2028 well."},
+    {"done": True},
+]
+
+
+class ToyCodec:
+    """What the adapter of the toy should be."""
+
+    def __init__(self, context: CodecContext) -> None:
+        self.context = context
+
+    def start(self) -> Iterable[Step]:
+        return ()
+
+    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+        native = load_object(line) if source is Source.STDOUT else None
+        if native is None:
+            return (facts.LogLine(line.decode("utf-8", "replace")),)
+        return self.read(native) or (facts.Unknown(next(iter(native), "empty"), line.decode("utf-8", "replace")),)
+
+    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:  # noqa: PLR0911  # one line each
+        match native:
+            case {"session": str(session)}:
+                return (facts.SessionKnown(session),)
+            case {"inside": str(agent), "text": str(text)}:
+                return (facts.InSubagent(agent, facts.Text(text)),)
+            case {"text": str(text)}:
+                return (facts.TextDelta(text),)
+            case {"call": str(call), "input": value}:
+                return (facts.TextEnd(), facts.ToolReady(call, "Look", value))
+            case {"result": str(call), "output": output}:
+                return (facts.ToolDone(call, output),)
+            case {"spawn": str(agent), "prompt": str(prompt)}:
+                return (facts.SubagentBegin(agent, "helper", prompt),)
+            case {"report": str(agent)}:
+                return (facts.SubagentDone(agent, "reported"),)
+            case {"heartbeat": _}:
+                return (facts.Ignored("heartbeat", "it only says that the agent lives"),)
+            case {"done": _}:
+                return (facts.TurnDone(),)
+        return ()
+
+    def request(self, *_: object) -> Iterable[Step]:
+        return ()
+
+    def finish(self, *_: object) -> Iterable[Step]:
+        return ()
+
+
+def toy_adapter(codec: type[ToyCodec] = ToyCodec, *, emits: frozenset[str] = EMITS) -> Adapter:
+    protocol = NativeProtocol(
+        name="lines", codec=codec, streams=frozenset({"text", "tool_calls", "thinking"}), two_way=False,
+        sniff=lambda native: "session" in native,
+    )  # fmt: skip
+    return Adapter(
+        agent="toy",
+        display_name="Toy",
+        executables=("toy",),
+        executable_variable="AMUX_TOY_EXECUTABLE",
+        min_version="1.0",
+        tested_version="1.0",
+        capabilities=AgentCapabilities(agent="toy", emits=emits),
+        protocols={"lines": protocol},
+        spawn=_spawn,
+        install=(),
+        auth_guidance="",
+    )
+
+
+def save_recordings(root: Path) -> Path:
+    """A recording of a good session, and one of noise and an early death."""
+    stdout = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in LINES).encode()
+    good = Fixture(
+        agent="toy", version="1.0", scenario="good", protocol="lines", command=("toy",),
+        recorded=dt.date(2026, 1, 2), stdout=stdout, times=tuple(index / 10 for index in range(len(LINES))),
+        exit=Exit(code=0), wall_s=2.0,
+    )  # fmt: skip
+    save_fixture(good, root)
+    dead = replace(
+        good, scenario="dead", stdout=b'warming up\r\n\n{"session":"S2"}\n{"text":"Hel', times=(0.1, 0.2, 0.3, 0.4)
+    )
+    save_fixture(replace(dead, stderr=b"oh no\n", exit=Exit(signal=9)), root)
+    return root
+
+
+def _spawn(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+    raise NotImplementedError
+
+
+# -- wrong ones: each is a ToyCodec but for one thing
+
+
+class Drops(ToyCodec):
+    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+        return () if "heartbeat" in native else super().read(native)
+
+
+class SaysNothing(ToyCodec):
+    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+        return () if b"heartbeat" in line else super().receive(line, source)
+
+
+class Duplicates(ToyCodec):
+    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+        told = super().read(native)
+        return (*told, *told) if "text" in native else told
+
+
+class Miscounts(ToyCodec):
+    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+        return (*super().read(native), facts.Ignored("text", "why not")) if "text" in native else super().read(native)
+
+
+class IgnoresForNoReason(ToyCodec):
+    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+        return (facts.Ignored("heartbeat", ""),) if "heartbeat" in native else super().read(native)
+
+
+class Raises(ToyCodec):
+    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+        return self.read(json.loads(line)) if line.startswith(b"{") else super().receive(line, source)
+
+
+class RaisesAtTheEnd(ToyCodec):
+    spoke = False
+
+    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+        self.spoke = self.spoke or "text" in native
+        return super().read(native)
+
+    def finish(self, *_: object) -> Iterable[Step]:
+        if self.spoke:
+            raise LookupError("no end")
+        return ()
+
+
+class Remembers(ToyCodec):
+    """Tells something else each time: it has a life beyond its run."""
+
+    times = count()
+
+    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+        return (facts.TextDelta(f"{next(self.times)}"),) if "text" in native else super().read(native)
+
+
+class Acts(ToyCodec):
+    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+        return (*super().read(native), WriteStdin(b"ok\n")) if "session" in native else super().read(native)
+
+
+class MixesUp(ToyCodec):
+    """Takes what a sub-agent says for the main agent's."""
+
+    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+        return (facts.Text(native["text"]),) if "inside" in native else super().read(native)
+
+
+class LeavesInside(ToyCodec):
+    """A torn line is taken for an unknown one."""
+
+    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+        return super().receive(line if line.endswith(b"}") else b'{"torn": 1}', source)
