@@ -71,7 +71,7 @@ class FieldError:
 
     def __str__(self) -> str:
         shown = repr(self.received)
-        return f"{self.path}: got {shown if len(shown) <= 80 else shown[:77] + '...'}; allowed: {self.allowed}"
+        return f"{self.path}: got {shown if len(shown) <= 200 else shown[:197] + '...'}; allowed: {self.allowed}"
 
 
 class ValidationError(AgentMuxError):

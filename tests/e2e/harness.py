@@ -6,6 +6,7 @@ journal tells the same events again, byte for byte, no process and no file of th
 
 import shutil
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -32,7 +33,6 @@ BOUND = 60.0  # seconds for a scenario
 LOOK_EVERY = 0.02  # seconds between two looks at what nobody tells of
 PROMPT = "do the thing"
 GIT = shutil.which("git") or "git"
-PYTHON = "/usr/bin/env"  # agents start MCP servers in environments of their own
 
 # What the scripted model says each answer used (see `model_server`), as our events should count it.
 PER_CALL = {
@@ -149,7 +149,7 @@ class Live:
     @property
     def mcp_server(self) -> McpServer:
         """The MCP server whose tools `Mcp` calls."""
-        return McpServer(MCP_SERVER, command=PYTHON, args=("python3", str(mcp_echo.__file__)))
+        return McpServer(MCP_SERVER, command=sys.executable, args=(str(mcp_echo.__file__),))
 
     def file(self, name: str) -> Path:
         """A file in the workspace."""

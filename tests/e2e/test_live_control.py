@@ -6,7 +6,7 @@ from tests.e2e.dialects import Say, Shell
 from tests.e2e.harness import BOUND, Live, finish, nothing_left, seen
 from tests.e2e.ways import BOTH_WAYS, ON_BOTH_LOOPS, WAYS
 
-from agent_mux import AgentMux
+from agent_mux import AgentMux, RunHandle
 from agent_mux.process.marker import processes_of
 
 pytestmark = pytest.mark.anyio
@@ -84,14 +84,18 @@ async def test_leaving_the_client_ends_the_run(live: Live) -> None:
 @ON_BOTH_LOOPS
 async def test_an_error_of_the_caller_ends_the_run(live: Live) -> None:
     live.script(live.answer(Shell(BUSY)))
-    with anyio.fail_after(BOUND):
-        with pytest.raises(LookupError):  # as it was raised, in no group
-            async with AgentMux(config_directory=live.config_directory) as mux:
-                run = mux.run(live.options())
-                await live.appears("started")
-                raise LookupError
-        nothing_left(run.run_id)
-    assert (await finish(run)).result.exit_reason == "aborted"
+    runs: list[RunHandle] = []
+
+    async def fail() -> None:
+        async with AgentMux(config_directory=live.config_directory) as mux:
+            runs.append(mux.run(live.options()))
+            await live.appears("started")
+            raise LookupError
+
+    with anyio.fail_after(BOUND), pytest.raises(LookupError):  # as it was raised, in no group
+        await fail()
+    nothing_left(runs[0].run_id)
+    assert (await finish(runs[0])).result.exit_reason == "aborted"
 
 
 async def test_pause_and_resume(live: Live) -> None:

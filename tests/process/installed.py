@@ -96,6 +96,7 @@ class Terminal:
     def __init__(self, command: list[str], environment: Mapping[str, str], cwd: Path) -> None:
         self._master, slave = pty.openpty()
         self.screen = ""
+        self._seen = 0
         self.process = subprocess.Popen(
             command, env=environment, stdin=slave, stdout=slave, stderr=slave, cwd=cwd, start_new_session=True
         )
@@ -111,13 +112,13 @@ class Terminal:
         os.close(self._master)
 
     def expect(self, text: str) -> str:
-        """Wait until this is on the screen after what was there before, and return all up to it."""
-        before = len(self.screen)
+        """Wait until this is on the screen, after what was expected before, and return all between."""
         deadline = time.monotonic() + PATIENCE
-        while (found := self.screen.find(text, before)) < 0:
+        while (found := self.screen.find(text, self._seen)) < 0:
             if not self._read(deadline):
                 raise AssertionError(f"{text!r} never came; the screen:\n{self.screen}")
-        return self.screen[before : found + len(text)]
+        before, self._seen = self._seen, found + len(text)
+        return self.screen[before : self._seen]
 
     def type(self, text: str) -> None:
         """Keys."""

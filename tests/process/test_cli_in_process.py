@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -30,7 +30,7 @@ Amux = Callable[..., tuple[int, str, str]]
 def amux(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Amux]:
     monkeypatch.syspath_prepend(make_site(tmp_path / "site"))
     monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "config"))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))  # nobody
 
     def call(*arguments: object, body: str = HELLO) -> tuple[int, str, str]:
         sys.modules.pop("scripted_agent", None)
@@ -98,16 +98,25 @@ def test_two_signals(amux: Amux) -> None:
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """Standard input and standard error are a terminal; this is the other end."""
+def terminal() -> Iterator[tuple[int, int]]:
+    """Both ends: the person's, and ours."""
     master, slave = pty.openpty()
-    monkeypatch.setattr(sys, "stdin", os.fdopen(os.dup(slave), "r"))
-    monkeypatch.setattr(sys, "stderr", os.fdopen(os.dup(slave), "w"))
-    yield master
-    sys.stdin.close()
-    sys.stderr.close()
+    yield master, slave
     os.close(slave)
     os.close(master)
+
+
+@contextmanager
+def seated(slave: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Standard input and standard error are the terminal. Not in a fixture: pytest exchanges them between phases."""
+    with (
+        open(slave, closefd=False) as keys,
+        open(slave, "w", closefd=False) as screen,
+        monkeypatch.context() as patch,
+    ):
+        patch.setattr(sys, "stdin", keys)
+        patch.setattr(sys, "stderr", screen)
+        yield
 
 
 def person(master: int, after: str, typed: str) -> threading.Thread:
@@ -137,17 +146,27 @@ def person(master: int, after: str, typed: str) -> threading.Thread:
     ],
 )
 def test_a_person(  # noqa: PLR0917
-    amux: Amux, terminal: int, body: str, after: str, typed: str, said: str
+    amux: Amux,
+    terminal: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+    body: str,
+    after: str,
+    typed: str,
+    said: str,
 ) -> None:
-    typist = person(terminal, after, typed)
-    code, out, _ = amux("run", "scripted", "hi", "-q", body=body)
+    master, slave = terminal
+    typist = person(master, after, typed)
+    with seated(slave, monkeypatch):
+        code, out, _ = amux("run", "scripted", "hi", "-q", body=body)
     typist.join(PATIENCE)
     assert (code, out) == (0, said)
 
 
-def test_a_person_who_is_too_slow(amux: Amux, terminal: int) -> None:
-    person(terminal, "never", "")
-    assert amux("run", "scripted", "hi", "-q", "--timeout", "0.3", "--grace-period", "0.1", body=ASK)[0] == 11
+def test_a_person_who_is_too_slow(amux: Amux, terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    master, slave = terminal
+    with seated(slave, monkeypatch):
+        assert amux("run", "scripted", "hi", "-q", "--timeout", "0.3", "--grace-period", "0.1", body=ASK)[0] == 11
+    assert "(no longer needed)" in os.read(master, 65536).decode()
 
 
 # -- writing

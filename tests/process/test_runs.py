@@ -488,3 +488,15 @@ async def test_bad_options_start_nothing(make_client: MakeClient) -> None:
             assert caught.value.code == code
     with pytest.raises(AgentMuxError):
         mux.run(prompt="after the block")
+
+
+async def test_texts_that_are_no_characters_are_sent_as_replacements(make_client: MakeClient) -> None:
+    body = "hear(); say(text='x'); say(text=hear()['send']); say(done=True); rest()"
+    with anyio.fail_after(20):
+        async with make_client(body) as mux:
+            run = mux.run(prompt="bad \udcff", tags=["\udcfe"])
+            async for event in run:
+                if event.type == "text_delta" and event.delta == "x":
+                    await run.send("also \udcff")
+            _, result = await watch(run)
+    assert (result.exit_reason, result.text, result.tags) == ("completed", "xalso \ufffd", ("\ufffd",))

@@ -246,5 +246,6 @@ def _kind_of(message: dict[str, Any]) -> str:
 
 
 def _running(call: Call) -> tuple[Fact, ...]:
-    """A call as it begins: `codex exec` asks nobody, so it runs already."""
-    return tuple(replace(fact, permitted=True) if isinstance(fact, ToolReady) else fact for fact in call.begun())
+    """A call as it begins: `codex exec` asks nobody, so a command runs already."""
+    begun = call.begun()
+    return tuple(replace(f, permitted=True) if isinstance(f, ToolReady) and f.shell is not None else f for f in begun)

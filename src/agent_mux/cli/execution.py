@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
@@ -17,7 +18,7 @@ def execute(arguments: Sequence[str]) -> int:
     """Carry it out. Nothing escapes but what ends the interpreter."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     invocation = Invocation(json="--json" in own, debug="--debug" in own, no_color="--no-color" in own)
-    _never_fail_to_encode()
+    _prepare_streams()
     try:
         code = _invoke(list(arguments), invocation)
         sys.stdout.flush()
@@ -44,8 +45,11 @@ def _invoke(arguments: list[str], invocation: Invocation) -> int:
     return code or 0
 
 
-def _never_fail_to_encode() -> None:
-    """A terminal that cannot show a character shows a question mark."""
+def _prepare_streams() -> None:
+    """All three are there, and a terminal that cannot show a character shows a question mark."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # whoever started us closed it
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # until the end
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -14,7 +14,7 @@ _VERSION = (["--version"], ["-V"], ["version"])
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out one command line and return its exit code. `argv` is without the program's name."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    if arguments in _VERSION:
+    if arguments in _VERSION and sys.stdout is not None:
         try:
             sys.stdout.write(f"amux {__version__}\n")
             sys.stdout.flush()

@@ -24,6 +24,8 @@ class Screen(NamedTuple):
     """Both streams go to one terminal: a line of one must not begin in the middle of a line of the other."""
     verbose: bool = False
     """Show the mux's own notes, too."""
+    asks: bool = False
+    """A person is asked: what is asked is shown there, whole."""
 
 
 class Paper:

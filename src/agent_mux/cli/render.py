@@ -19,6 +19,7 @@ _MARKS: Mapping[Mark, str] = {
     "call": "*", "good": "+", "bad": "x", "warning": "!", "question": "?", "note": "", "error": "error:",
 }  # fmt: skip
 _DELEGATION = frozenset({"subagent_spawn", "subagent_result", "subagent_error"})
+_QUESTIONS = frozenset({"approval_request", "input_required"})
 _SHORTEST_REST = 20
 WHOLE = 4000  # characters of a line that is not cut to the screen
 _Shower = Callable[[Any], None]
@@ -49,6 +50,8 @@ class Renderer:
 
     def show(self, event: BaseEvent) -> list[Piece]:
         """The text for one event; often nothing."""
+        if self._screen.asks and event.type in _QUESTIONS:
+            return []
         if event.subagent_id is not None and event.type not in _DELEGATION:
             self._show_inside(event)
         elif event.type in self._showers:

@@ -3,7 +3,8 @@
 import os
 import stat
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -41,11 +42,11 @@ def wants_json(flags: RunFlags, around: Surroundings) -> bool:
     return flags.json if flags.json is not None else around.in_pipeline and not flags.quiet
 
 
-def view_for(flags: RunFlags, *, as_json: bool) -> View:
+def view_for(flags: RunFlags, *, as_json: bool, asks: bool = False) -> View:
     """How the run is shown."""
     if as_json:
         return JsonView(compact=flags.compact)
-    screen = screen_for(no_color=flags.no_color, verbose=flags.debug)
+    screen = screen_for(no_color=flags.no_color, verbose=flags.debug)._replace(asks=asks)
     return QuietView(screen) if flags.quiet else HumanView(screen)
 
 
@@ -57,6 +58,7 @@ def screen_for(*, no_color: bool, verbose: bool = False) -> Screen:
 
 def options_for(words: list[str], flags: RunFlags) -> RunOptions:
     """The options of the run. Reads the prompt from standard input if nothing else gives one."""
+    _check_text([*words, *(getattr(flags, spec.name) for spec in fields(flags))])
     agent, prompt = _agent_and_prompt(words, flags)
     if flags.yolo and flags.deny:
         raise bad_input("--yolo and --deny exclude each other")
@@ -96,6 +98,18 @@ def options_for(words: list[str], flags: RunFlags) -> RunOptions:
     }
     said = {name: value for name, value in given.items() if value is not None}
     return RunOptions(agent=agent, prompt=prompt, **said)
+
+
+def _check_text(given: Iterable[Any]) -> None:
+    """Everything is text: it goes into JSON, which cannot hold other bytes."""
+    for value in given:
+        if isinstance(value, list):
+            _check_text(value)
+        elif isinstance(value, str | Path) and not str(value).isascii():
+            try:
+                str(value).encode()
+            except UnicodeEncodeError as error:
+                raise bad_input(f"{str(value)!r} is not UTF-8") from error
 
 
 def _agent_and_prompt(words: list[str], flags: RunFlags) -> tuple[str, str | list[str]]:

@@ -52,10 +52,11 @@ def carry_out(options: "RunOptions", flags: RunFlags, invocation: Invocation) ->
     from agent_mux.cli.request import look_around, view_for
     from agent_mux.cli.terminal import palette_for
 
+    asks = look_around().asks and not flags.non_interactive
     conduct = Conduct(
-        view=view_for(flags, as_json=invocation.json),
+        view=view_for(flags, as_json=invocation.json, asks=asks),
         palette=palette_for(sys.stderr, no_color=flags.no_color),
-        asks=look_around().asks and not flags.non_interactive,
+        asks=asks,
         encoding="utf-8" if invocation.json else None,
         config_directory=flags.config_dir,
     )

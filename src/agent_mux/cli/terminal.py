@@ -7,7 +7,6 @@ to be approved; so can carriage returns, backspaces and bidirectional overrides.
 import os
 import re
 import shutil
-import sys
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -96,8 +95,3 @@ class Palette:
 def palette_for(stream: TextIO, *, no_color: bool) -> Palette:
     """The styles for a stream."""
     return Palette(wants_color(stream, no_color=no_color))
-
-
-def warn(message: str) -> None:
-    """One line on standard error."""
-    sys.stderr.write(f"warning: {one_line(message, 1000)}\n")

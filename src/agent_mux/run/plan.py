@@ -4,7 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from ulid import ULID
 from agent_mux.adapter import Adapter, Codec, CodecContext, NativeProtocol, SpawnArgs, SpawnEnvironment
 from agent_mux.assembler import StreamContext
 from agent_mux.errors import AgentMuxError
+from agent_mux.events.mending import without_surrogates
 from agent_mux.options import RunOptions, check_capabilities, validate_options
 from agent_mux.process.marker import marker_variable
 from agent_mux.run.records import Header
@@ -53,6 +54,7 @@ def plan_run(
 ) -> RunPlan:
     """Check the options and decide everything. Raises before anything is started (run API, section 1)."""
     validate_options(options)
+    options = _sound(options)
     adapter = find_adapter(options.agent)
     check_capabilities(options, adapter.capabilities)
     started_at = now_ms if now_ms is not None else time.time_ns() // 1_000_000
@@ -90,6 +92,17 @@ def plan_run(
         temp_dir=temp_dir,
         header=header,
         journal_path=_journal_path(options, journal_dir, run_id),
+    )
+
+
+def _sound(options: RunOptions) -> RunOptions:
+    # Arguments of a command line may hold bytes that are no characters; no protocol can carry them.
+    return replace(
+        options,
+        prompt=without_surrogates(options.prompt_text),
+        system_prompt=None if options.system_prompt is None else without_surrogates(options.system_prompt),
+        model=None if options.model is None else without_surrogates(options.model),
+        tags=tuple(map(without_surrogates, options.tags)),
     )
 
 

@@ -12,6 +12,7 @@ import msgspec
 from agent_mux.actions import AnyAction
 from agent_mux.adapter import CodecContext
 from agent_mux.assembler import Cause, StreamContext
+from agent_mux.events.mending import mended
 
 FORMAT = "agent-mux-journal"
 VERSION = 1
@@ -80,7 +81,10 @@ _HEADER = msgspec.json.Decoder(Header)
 
 def encode(value: Header | Control | Exited | AnyAction) -> bytes:
     """The payload of a record that holds a value."""
-    return msgspec.json.encode(value)
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a directory whose name is no UTF-8
+        return msgspec.json.encode(mended(value))
 
 
 def header_of(payload: bytes) -> Header:

@@ -155,6 +155,9 @@ CASES: list[tuple[list[object], int, str]] = [
     (["run", "claude", "hi", "--mcp-server", ["@", odd_servers]], 2, "must be an object of args, command"),
     (["run", "claude", "hi", "--mcp-server", ["@", servers_list]], 2, "mcpServers is no object"),
     (["run", "claude", "hi", "--mcp-server", ["@", some_dict]], 2, "must be an object of"),
+    (["run", "claude", "\udcff"], 2, "is not UTF-8"),
+    (["run", "claude", "hi", "--tag", "a", "--tag", "\udcff"], 2, "is not UTF-8"),
+    (["run", "claude", "hi", "--cwd", "/\udcff"], 2, "is not UTF-8"),
     (["record", "claude", "hi", "--to", some_dict], 2, "is not a folder"),
     (["record", "claude", "hi", "--to", fixture_without("exit.json")], 2, "is not empty; --force"),
     (["record", "claude", "hi", "--to", missing, "--no-journal"], 2, "nothing to make a fixture of"),
@@ -171,7 +174,8 @@ def built(argument: object, directory: Path) -> str:
 
 def name_of(case: object) -> str:
     parts = case if isinstance(case, list) else [case]
-    return " ".join(getattr(part, "__name__", str(part))[:30] for part in parts).replace("\0", "NUL")
+    text = " ".join(getattr(part, "__name__", str(part))[:30] for part in parts)
+    return text.replace("\0", "NUL").replace("\udcff", "BYTE")
 
 
 @pytest.fixture(autouse=True)

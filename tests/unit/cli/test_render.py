@@ -168,6 +168,12 @@ def test_one_event_is_one_line(event: BaseEvent, line: str) -> None:
     assert shown([event]) == ("", line + "\n")
 
 
+def test_what_a_person_is_asked_is_not_said_twice() -> None:
+    asked = ev.ApprovalRequestEvent(*WHO, "i", "run", "ls", "low")
+    assert shown([asked], asks=True) == ("", "")
+    assert shown([asked], asks=False)[1] == "? run (low risk) ls\n"
+
+
 def test_what_another_line_says_is_not_said() -> None:
     quiet: list[BaseEvent] = [
         ev.TurnStartEvent(*WHO, 0),

@@ -121,7 +121,8 @@ def test_files_are_told_with_what_really_happened_to_them() -> None:
     path = "/home/dev/project/a.txt"
     assert effects[:2] == [facts.FileWritten(path, 14, created=True), facts.FileRead(path)]
     assert isinstance(effects[2], facts.FilePatched)
-    assert effects[2].diff == f"--- a{path}\n+++ b{path}\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
+    assert effects[2].path == path
+    assert effects[2].diff == "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
 
 
 def test_writing_over_a_file_does_not_create_it() -> None:
