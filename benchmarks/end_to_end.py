@@ -1,4 +1,4 @@
-"""Through a real subprocess, journal on: against a bare asyncio loop and against claude-agent-sdk, same child, same run."""
+"""Through a real subprocess, journal on: against a bare asyncio loop and claude-agent-sdk, same child, same run."""
 
 import asyncio
 import os

@@ -220,7 +220,7 @@ async def test_approvals_follow_mode_and_callback(
 
 
 async def test_the_channel_answers_once(make_client: MakeClient) -> None:
-    body = "hear(); say(ask='it'); say(question='colour?'); a = hear(); b = hear(); say(text=f'{a} {b}'); say(done=1); rest()"
+    body = "hear(); say(ask='it'); say(question='colour?'); say(text=f'{hear()} {hear()}'); say(done=1); rest()"
     seen: list[str] = []
     with anyio.fail_after(20):
         async with make_client(body) as mux:

@@ -34,6 +34,11 @@ def _to_wire(value: Any) -> Any:
     raise NotImplementedError(f"cannot put {type(value).__name__} on the wire")
 
 
+def _to_compact(value: Any) -> Any:
+    # What is left out anyway is not made a string first: that would cost the text so far for every delta.
+    return "" if isinstance(value, Accumulated) else _to_wire(value)
+
+
 def _from_wire(kind: type, value: Any) -> Any:
     if kind is Accumulated and isinstance(value, str):
         return Accumulated.of(value)
@@ -55,10 +60,11 @@ def event_to_dict(event: BaseEvent, *, accumulated: bool = True) -> dict[str, An
     """The event as it would be on the wire, as plain Python values."""
     if isinstance(event, UnknownEvent):
         return dict(event.fields)
+    hook = _to_wire if accumulated else _to_compact
     try:
-        plain: dict[str, Any] = msgspec.to_builtins(event, enc_hook=_to_wire)
+        plain: dict[str, Any] = msgspec.to_builtins(event, enc_hook=hook)
     except RecursionError:
-        plain = msgspec.to_builtins(mended(event), enc_hook=_to_wire)
+        plain = msgspec.to_builtins(mended(event), enc_hook=hook)
     if not accumulated:
         plain.pop(GROWING.get(event.type, ""), None)
     return plain

@@ -59,7 +59,7 @@ class ToyCodec:
             return (facts.LogLine(line.decode("utf-8", "replace")),)
         return self.read(native) or (facts.Unknown(next(iter(native), "empty"), line.decode("utf-8", "replace")),)
 
-    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:  # noqa: PLR0911  # one line each
+    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:  # one line each
         match native:
             case {"session": str(session)}:
                 return (facts.SessionKnown(session),)
