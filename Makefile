@@ -29,7 +29,7 @@ demo: .venv/base
 	$(BIN)/amux demo
 
 test: .venv/dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=auto
 
 e2e: .venv/dev
 	$(BIN)/python -m agent_mux.testing.provision claude codex
@@ -40,15 +40,15 @@ check: .venv/dev
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python docs/generate.py --check
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered --cov-fail-under=90
+	$(BIN)/python docs/generate.py events --check
+	$(BIN)/python -m pytest --numprocesses=auto --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 bench: .venv/dev
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m benchmarks
 
 docs: .venv/dev
-	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/generate.py events
 
 goldens: .venv/dev
 	AMUX_UPDATE_GOLDENS=1 $(BIN)/python -m pytest tests/conformance

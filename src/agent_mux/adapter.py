@@ -128,6 +128,8 @@ class SpawnArgs:
     """Written at once, then stdin is closed: for one-shot prompts, which never belong into argv."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Name -> content (0600) to be written into the run's temp dir before the start."""
+    counts_turns: bool = True
+    """The agent keeps to `max_turns` itself; otherwise the mux counts model calls and ends the run at the limit."""
     notes: tuple[str, ...] = ()
     """Options that this agent cannot honour, one sentence each: reported once as `debug`."""
 

@@ -26,7 +26,5 @@ GAPS: dict[tuple[str, str], Gap] = {
     ("codex", "file_edits/one_shot"): Gap("not_yet", "`codex exec` tells neither what a patch changed nor how much"),
     ("codex", "deny_reason_reaches_the_model"): Gap("not_yet", "a declined approval has no field for a reason"),
     ("codex", "unknown_tool"): Gap("not_yet", "a call of an unknown tool shows on standard error only, in prose"),
-    ("codex", "max_turns/one_shot"): Gap("not_impl", "Codex has no such limit, and nobody counts for it"),
-    ("codex", "max_turns/two_way"): Gap("not_impl", "Codex has no such limit, and nobody counts for it"),
 }
 """By agent and scenario: the name of the test without `test_`, and the way if it goes several (`scenario/way`)."""

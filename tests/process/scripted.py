@@ -70,6 +70,12 @@ class ScriptedCodec:
                 return (facts.TurnFailed(facts.Failure(value, "the agent said so")), CloseStdin())
             case "stopped":
                 return (facts.TurnStopped(),)
+            case "call":
+                return (facts.StepBegin(),)
+            case "over":
+                return (facts.TextEnd(), facts.StepDone())
+            case "bug":
+                return (facts.Usage(value // 0, 0),)
             case "nothing":
                 return (facts.Ignored("nothing", "it says nothing"),)
         return (facts.Unknown(key, line.decode("utf-8", "replace")),)
@@ -95,15 +101,23 @@ class ScriptedCodec:
 
 
 def scripted_adapter(
-    body: str, *, two_way: bool = True, argv: tuple[str, ...] | None = None, notes: tuple[str, ...] = ()
+    body: str,
+    *,
+    two_way: bool = True,
+    argv: tuple[str, ...] | None = None,
+    notes: tuple[str, ...] = (),
+    counts_turns: bool = True,
 ) -> Adapter:
     """An adapter whose agent runs `body`."""
 
     def spawn(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
         return SpawnArgs(
-            argv=argv or (environment.executable, "-c", PRELUDE + body), protocol="lines", notes=notes,
+            argv=argv or (environment.executable, "-c", PRELUDE + body),
+            protocol="lines",
+            notes=notes,
+            counts_turns=counts_turns,
             stdin_text=None if two_way else options.prompt_text,
-        )  # fmt: skip
+        )
 
     protocol = NativeProtocol(
         name="lines",
@@ -137,7 +151,9 @@ class ScriptedMux:
 
     def client(self, body: str, **arguments: Any) -> AgentMux:
         registry = AdapterRegistry()
-        adapter_arguments = {k: arguments.pop(k) for k in ("two_way", "argv", "notes") if k in arguments}
+        adapter_arguments = {
+            k: arguments.pop(k) for k in ("two_way", "argv", "notes", "counts_turns") if k in arguments
+        }
         registry.register(scripted_adapter(body, **adapter_arguments))
         return AgentMux(adapters=registry, default_agent="scripted", config_directory=self.directory, **arguments)
 

@@ -145,7 +145,7 @@ def person(master: int, after: str, typed: str) -> threading.Thread:
         (QUESTION, "> ", "\nmauve\n", "so mauve\n"),
     ],
 )
-def test_a_person(  # noqa: PLR0917
+def test_a_person(
     amux: Amux,
     terminal: tuple[int, int],
     monkeypatch: pytest.MonkeyPatch,

@@ -500,3 +500,22 @@ async def test_texts_that_are_no_characters_are_sent_as_replacements(make_client
                     await run.send("also \udcff")
             _, result = await watch(run)
     assert (result.exit_reason, result.text, result.tags) == ("completed", "xalso \ufffd", ("\ufffd",))
+
+
+async def test_a_limit_the_agent_does_not_know_is_kept_by_counting(make_client: MakeClient) -> None:
+    body = "hear()\nwhile True: say(call=True); say(text='again'); say(over=True); time.sleep(0.05)"
+    with anyio.fail_after(20):
+        async with make_client(body, counts_turns=False) as mux:
+            events, result = await watch(mux.run(prompt="hi", max_turns=2, grace_period=0.1))
+    assert (result.exit_reason, events[-2].type, events[-2].max_turns) == ("turn_limit", "turn_limit", 2)
+    assert types(events).count("step_start") >= 3
+
+
+async def test_a_codec_that_raises_costs_its_line_and_not_the_run(make_client: MakeClient) -> None:
+    body = "hear(); say(text='x'); say(bug=1); say(text='y'); say(done=True); rest()"
+    with anyio.fail_after(20):
+        async with make_client(body) as mux:
+            events, result = await watch(mux.run(prompt="hi"))
+    assert (result.exit_reason, result.text) == ("completed", "xy")
+    assert result.ledger.unknown.total() == 1
+    assert any(event.type == "debug" and "ZeroDivisionError" in event.message for event in events)

@@ -33,7 +33,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
     if _may_be_asked(options):
         config.append(_QUESTIONS)
     argv = (environment.executable, "app-server", *_bound(config))
-    return SpawnArgs(argv=argv, protocol=APP_SERVER, env=secrets, notes=notes)
+    return SpawnArgs(argv=argv, protocol=APP_SERVER, env=secrets, counts_turns=False, notes=notes)
 
 
 def needs_app_server(options: RunOptions) -> bool:
@@ -108,6 +108,7 @@ def _exec(
         env=secrets,
         stdin_text=options.prompt_text,
         files=files,
+        counts_turns=False,
         notes=notes,
     )
 
@@ -135,7 +136,6 @@ def _notes(options: RunOptions) -> tuple[str, ...]:
         "top_k": options.top_k,
         "max_output_tokens": options.output_limit,
         "thinking_budget_tokens": options.thinking_budget_tokens,
-        "max_turns": options.max_turns,
     }
     notes = [f"codex has no setting for {name}: ignored" for name, value in unheard.items() if value is not None]
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":

@@ -23,7 +23,7 @@ ExitReason = Literal[
     "crashed",
     "killed",
 ]
-Cause = Literal["abort", "timeout", "inactivity", "interrupt", "close", "spawn_error"]
+Cause = Literal["abort", "timeout", "inactivity", "turn_limit", "interrupt", "close", "spawn_error"]
 """What the mux itself did to the run."""
 
 Outcome = facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit
@@ -55,6 +55,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The error, unless the run completed."""
 
 
+_TURN_LIMIT = Verdict(exit_reason="turn_limit", failure=facts.Failure("ABORTED", "the turn limit was reached"))
 _INTERRUPTED = Verdict(exit_reason="interrupted", failure=facts.Failure("ABORTED", "the run was interrupted"))
 
 
@@ -72,7 +73,7 @@ def judge(ending: Ending, outcome: Outcome | None, *, turn_open: bool, agent: st
         case facts.TurnFailed(failure):
             return Verdict(exit_reason="budget" if failure.code == "BUDGET_EXCEEDED" else "failed", failure=failure)
         case facts.TurnLimitHit():
-            return Verdict(exit_reason="turn_limit", failure=facts.Failure("ABORTED", "the turn limit was reached"))
+            return _TURN_LIMIT
         case facts.TurnStopped():
             return _INTERRUPTED
 
@@ -87,6 +88,8 @@ def _imposed(ending: Ending, agent: str) -> Verdict | None:
         case "inactivity":
             why = facts.Failure("INACTIVITY_TIMEOUT", f"{agent} printed nothing for too long")
             return Verdict(exit_reason="inactivity", failure=why)
+        case "turn_limit":
+            return _TURN_LIMIT
         case "spawn_error":
             return Verdict(exit_reason="crashed", failure=facts.Failure("SPAWN_ERROR", ending.message))
     return None

@@ -111,7 +111,11 @@ class Normalizer:
             if self._counted:
                 ledger.lines += 1
             # The hot path: one look-up and one call per step.
-            for step in receive(line, source) or (_silent(line),):
+            try:
+                steps = receive(line, source) or (_silent(line),)
+            except Exception as error:  # noqa: BLE001  # a codec must not raise; one that does costs its line, not the run
+                steps = (_broken(line, error),)
+            for step in steps:
                 dispatch[step.__class__](step)
         self._counted = False
         if self._debug:
@@ -158,7 +162,7 @@ class Normalizer:
                 self._assembler.resume()
             case "note":
                 self._assembler.tell(Note(control.message, "warn"))
-            case "abort" | "timeout" | "inactivity" | "spawn_error":
+            case "abort" | "timeout" | "inactivity" | "turn_limit" | "spawn_error":
                 self._cause, self._message = control.what, control.message
             case "interrupt" | "close":
                 self._cause = self._cause or control.what
@@ -191,3 +195,7 @@ class Normalizer:
 
 def _silent(line: bytes) -> Unknown:
     return Unknown("nothing was said about it", line.decode("utf-8", "replace"))
+
+
+def _broken(line: bytes, error: Exception) -> Unknown:
+    return Unknown(f"its codec failed with {error!r}", line.decode("utf-8", "replace"))

@@ -260,3 +260,11 @@ def test_json_is_the_events_and_then_the_result_whatever_they_hold() -> None:
     (last,) = JsonView(compact=False).end(result(texts=lambda: [["\ud800"]]))
     assert last.text.startswith('{"type":"run_result"')
     assert "\ufffd" in last.text
+
+
+def test_compact_json_never_builds_the_text_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Accumulated) -> str:
+        raise AssertionError("that would be quadratic")
+
+    monkeypatch.setattr(Accumulated, "__str__", fail)
+    assert JsonView(compact=True).show(message("x")[1])[0].text.endswith('"delta":"x"}\n')
