@@ -25,7 +25,8 @@ begin = time.perf_counter()
 for number in range({events}):
     while time.perf_counter() < begin + number * 0.001: pass
     os.write(1, b'{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,'
-        b'"delta":{{"type":"text_delta","text":"%d "}}}},"session_id":"s","parent_tool_use_id":null}}\\n' % time.perf_counter_ns())
+        b'"delta":{{"type":"text_delta","text":"%d "}}}},"session_id":"s","parent_tool_use_id":null}}\\n'
+        % time.perf_counter_ns())
 """
 
 

@@ -24,9 +24,13 @@ _SOURCES = {Kind.STDOUT: Source.STDOUT, Kind.STDERR: Source.STDERR, Kind.STDIN: 
 
 
 class Normalizer:
-    """Turns the records of one run into its events. `effects` collects what the codec asks for."""
+    """Turns the records of one run into its events. `effects` collects what the codec asks for.
 
-    def __init__(self, header: Header, codec: Codec) -> None:
+    `forgiving`: a codec that raises costs its line, which is shown as unknown, and not the run.
+    """
+
+    def __init__(self, header: Header, codec: Codec, *, forgiving: bool = True) -> None:
+        self._forgiving = forgiving
         self._started_at = header.started_at
         self._debug = header.codec.debug
         self._observing = header.observing
@@ -114,6 +118,8 @@ class Normalizer:
             try:
                 steps = receive(line, source) or (_silent(line),)
             except Exception as error:  # noqa: BLE001  # a codec must not raise; one that does costs its line, not the run
+                if not self._forgiving:
+                    raise
                 steps = (_broken(line, error),)
             for step in steps:
                 dispatch[step.__class__](step)
