@@ -117,7 +117,7 @@ class Normalizer:
             # The hot path: one look-up and one call per step.
             try:
                 steps = receive(line, source) or (_silent(line),)
-            except Exception as error:  # noqa: BLE001  # a codec must not raise; one that does costs its line, not the run
+            except Exception as error:  # a codec must not raise; one that does costs its line, not the run
                 if not self._forgiving:
                     raise
                 steps = (_broken(line, error),)
