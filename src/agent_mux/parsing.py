@@ -54,7 +54,7 @@ def _unwrap(line: bytes) -> tuple[Source, bytes, int] | None:
 
 
 def detect_protocol(adapter: Adapter, transcript: Transcript) -> NativeProtocol:
-    """Which of the agent's protocols this is. Raises PARSE_ERROR when none of its lines can be told."""
+    """Which of the agent's protocols this is. Raises PARSE_ERROR when it has lines, and none can be told."""
     for source, line, _ in transcript.lines[:LOOK_AT]:
         native = load_object(line) if source is Source.STDOUT else None
         if native is None:
@@ -62,6 +62,8 @@ def detect_protocol(adapter: Adapter, transcript: Transcript) -> NativeProtocol:
         for protocol in adapter.protocols.values():
             if protocol.sniff(native):
                 return protocol
+    if not transcript.lines:
+        return next(iter(adapter.protocols.values()))  # an agent that printed nothing: any of them says so
     known = ", ".join(sorted(adapter.protocols))
     raise AgentMuxError(
         "PARSE_ERROR",

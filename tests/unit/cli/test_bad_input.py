@@ -81,7 +81,6 @@ CASES: list[tuple[list[object], int, str]] = [
     (["replay", "01HZZZZZZZZZZZZZZZZZZZZZZZ"], 2, "cannot read 01HZ.*No such file|cannot read .*journal: No such file"),
     # what is not what it should be
     (["parse", "-a", "claude", garbage], 1, "no line of this transcript is Claude Code's"),
-    (["parse", "-a", "claude", empty], 1, "no line of this transcript is Claude Code's"),
     (["parse", "-a", "codex", TRANSCRIPT], 1, "no line of this transcript is Codex CLI's"),
     (["parse", "-a", "claude", "--protocol", "morse", TRANSCRIPT], 2, "claude has no protocol 'morse'; it has"),
     (["parse", "-a", "clade", TRANSCRIPT], 3, "did you mean 'claude'"),

@@ -36,12 +36,18 @@ def test_wrapped_lines_are_both_sides_with_their_times() -> None:
     )
 
 
-@pytest.mark.parametrize("data", [b"", b"\n\n", b"\xff\xfe\x00", b"{}", b"[1]\n2\n"])
+@pytest.mark.parametrize("data", [b"\xff\xfe\x00", b"{}", b"[1]\n2\n"])
 def test_what_is_nobodys_is_a_parse_error(data: bytes) -> None:
     adapter = AdapterRegistry().get("claude")
     with pytest.raises(AgentMuxError, match="no line of this transcript") as caught:
         detect_protocol(adapter, read_transcript(data))
     assert caught.value.code == "PARSE_ERROR"
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n"])
+def test_an_agent_that_printed_nothing_was_cut_off(data: bytes) -> None:
+    events = list(parse_transcript(AdapterRegistry().get("claude"), read_transcript(data)))
+    assert [event.type for event in events] == ["session_start", "error", "session_end"]
 
 
 @pytest.mark.parametrize(
