@@ -214,3 +214,26 @@ class Adapter:
     auth_guidance: str
     """What a person does when the agent says it is not authenticated."""
     default_model: str | None = None
+
+
+def default_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecContext:
+    """What a codec knows of these options. The prompt only where the codec is to send it."""
+    return CodecContext(
+        agent=agent,
+        protocol=spawn.protocol,
+        cwd=options.working_directory(),
+        prompt=options.prompt_text if spawn.stdin_text is None and spawn.stdin == "pipe" else None,
+        system_prompt=options.system_prompt,
+        system_prompt_mode=options.system_prompt_mode,
+        model=options.model,
+        thinking_effort=options.thinking_effort,
+        approval_mode=options.approval_mode,
+        interactive=options.interactive,
+        session_id=options.session_id,
+        fork_session_id=options.fork_session_id,
+        no_session=options.no_session,
+        max_turns=options.max_turns,
+        output_schema=dict(options.output_schema) if options.output_schema is not None else None,
+        images=tuple(a.file_path for a in options.attachments if a.file_path is not None),
+        debug=options.debug,
+    )

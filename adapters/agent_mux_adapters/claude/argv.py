@@ -8,7 +8,9 @@ the control protocol). What the user has configured (settings, hooks, MCP server
 from collections.abc import Iterator
 from typing import Any
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
+from msgspec.structs import replace
+
+from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.options import McpServer, RunOptions
 from agent_mux_adapters.claude.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters.claude.wire import as_json
@@ -49,20 +51,8 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
     """What the codec needs to know: the prompt only where the codec sends it."""
-    return CodecContext(
-        agent="claude",
-        protocol=spawn.protocol,
-        cwd=options.working_directory(),
-        prompt=prompt_of(options) if spawn.protocol == TWO_WAY else None,
-        model=options.model,
-        approval_mode=options.approval_mode,
-        interactive=options.interactive,
-        session_id=options.session_id,
-        fork_session_id=options.fork_session_id,
-        no_session=options.no_session,
-        max_turns=options.max_turns,
-        debug=options.debug,
-    )
+    sent = prompt_of(options) if spawn.protocol == TWO_WAY else None
+    return replace(default_context("claude", options, spawn), prompt=sent)
 
 
 def prompt_of(options: RunOptions) -> str:

@@ -2,7 +2,9 @@
 
 import json
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
+from msgspec.structs import replace
+
+from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.options import Attachment, RunOptions
 from agent_mux_adapters.codex.mcp import mcp_config
 from agent_mux_adapters.codex.settings import effort_of
@@ -61,25 +63,8 @@ def _may_be_asked(options: RunOptions) -> bool:
 
 def codec_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
     """What the codec knows: images also as URLs, and no prompt where it is already on its way."""
-    return CodecContext(
-        agent="codex",
-        protocol=spawn.protocol,
-        cwd=options.working_directory(),
-        prompt=options.prompt_text if spawn.protocol == APP_SERVER else None,
-        system_prompt=options.system_prompt,
-        system_prompt_mode=options.system_prompt_mode,
-        model=options.model,
-        thinking_effort=options.thinking_effort,
-        approval_mode=options.approval_mode,
-        interactive=options.interactive,
-        session_id=options.session_id,
-        fork_session_id=options.fork_session_id,
-        no_session=options.no_session,
-        max_turns=options.max_turns,
-        output_schema=dict(options.output_schema) if options.output_schema is not None else None,
-        images=tuple(_place_of(attachment) for attachment in options.attachments if _is_image(attachment)),
-        debug=options.debug,
-    )
+    images = tuple(_place_of(attachment) for attachment in options.attachments if _is_image(attachment))
+    return replace(default_context("codex", options, spawn), images=images)
 
 
 def _exec(

@@ -5,12 +5,21 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ulid import ULID
 
-from agent_mux.adapter import Adapter, Codec, CodecContext, NativeProtocol, SpawnArgs, SpawnEnvironment
+from agent_mux.adapter import (
+    Adapter,
+    Codec,
+    CodecContext,
+    NativeProtocol,
+    SpawnArgs,
+    SpawnEnvironment,
+    default_context,
+)
 from agent_mux.assembler import StreamContext
 from agent_mux.errors import AgentMuxError
 from agent_mux.events.mending import without_surrogates
@@ -72,7 +81,7 @@ def plan_run(
     )
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
     cwd = options.working_directory()
-    codec = _codec_context(options, adapter, spawn, cwd)
+    codec = (adapter.context or partial(default_context, adapter.agent))(options, spawn)
     header = Header(
         package_version=__version__,
         started_at=started_at,
@@ -166,30 +175,6 @@ def _environment(options: RunOptions) -> dict[str, str]:
 def _final_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: str) -> dict[str, str]:
     kept = {name: value for name, value in environ.items() if name not in spawn.unset_env}
     return {**kept, **spawn.env, marker_variable(run_id): "1"}
-
-
-def _codec_context(options: RunOptions, adapter: Adapter, spawn: SpawnArgs, cwd: str) -> CodecContext:
-    if adapter.context is not None:
-        return adapter.context(options, spawn)
-    return CodecContext(
-        agent=adapter.agent,
-        protocol=spawn.protocol,
-        cwd=cwd,
-        prompt=options.prompt_text if spawn.stdin_text is None and spawn.stdin == "pipe" else None,
-        system_prompt=options.system_prompt,
-        system_prompt_mode=options.system_prompt_mode,
-        model=options.model,
-        thinking_effort=options.thinking_effort,
-        approval_mode=options.approval_mode,
-        interactive=options.interactive,
-        session_id=options.session_id,
-        fork_session_id=options.fork_session_id,
-        no_session=options.no_session,
-        max_turns=options.max_turns,
-        output_schema=dict(options.output_schema) if options.output_schema is not None else None,
-        images=tuple(a.file_path for a in options.attachments if a.file_path is not None),
-        debug=options.debug,
-    )
 
 
 def _stream_context(
