@@ -1,0 +1,57 @@
+"""The examples in the docs: each compiles, and those that run something are run, on the recorded session."""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_mux import validate
+from agent_mux.parsing import parse_transcript, read_transcript
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCKS = [(page.relative_to(ROOT), text) for page in PAGES for text in BLOCK.findall(page.read_text("utf-8"))]
+RUNNABLE = [(page, text) for page, text in BLOCKS if "anyio.run(main)" in text or "with BlockingAgentMux" in text]
+AGENT_AND_PROMPT = re.compile(r'agent="\w+", prompt="[^"]*"')
+
+
+@pytest.mark.parametrize(("page", "text"), BLOCKS)
+def test_examples_compile(page: Path, text: str) -> None:
+    compile(text, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@pytest.mark.parametrize(("page", "text"), RUNNABLE)
+def test_examples_run(
+    page: Path, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setenv("AMUX_REPLAY_SPEED", "0")
+    text = AGENT_AND_PROMPT.sub('agent="replay", prompt="demo"', text).replace(
+        'approval_mode="deny"', 'approval_mode="yolo"'
+    )
+    exec(compile(text, str(page), "exec"), {"__name__": "__example__"})  # noqa: S102  # our own docs
+    printed = capsys.readouterr().out
+    assert "session_end" in printed or "completed" in printed
+
+
+def test_the_adapter_of_the_how_to_works() -> None:
+    blocks = [text for page, text in BLOCKS if page.name == "write-an-adapter.md"]
+    names: dict[str, Any] = {"__name__": "__example__"}
+    for text in blocks[:2]:
+        exec(compile(text, "write-an-adapter.md", "exec"), names)  # noqa: S102  # our own docs
+    native = (
+        b'{"type":"session","id":"s"}\n{"type":"text","delta":"hi"}\nnoise\n{"type":"heartbeat"}\n{"type":"done"}\n'
+    )
+    events = list(parse_transcript(names["ADAPTER"], read_transcript(native)))
+    assert validate(events) == []
+    assert [event.type for event in events if event.type.startswith("text")] == ["text_delta"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
