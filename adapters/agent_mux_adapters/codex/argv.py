@@ -41,8 +41,8 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 def needs_app_server(options: RunOptions) -> bool:
     """Whether the run needs more than `codex exec` has.
 
-    It asks nothing and streams nothing, takes instructions only on the command line and images only from files, and
-    does not say how many tokens a resumed session had used before.
+    It asks nothing and streams nothing, takes instructions only on the command line and images only from files, does
+    not say how many tokens a resumed session had used before, and does not tell its model calls, to be counted.
     """
     return (
         options.approval_mode != "yolo"
@@ -53,6 +53,7 @@ def needs_app_server(options: RunOptions) -> bool:
         or options.session_id is not None
         or options.fork_session_id is not None
         or options.system_prompt is not None
+        or options.max_turns is not None
         or any(attachment.file_path is None for attachment in options.attachments)
     )
 
@@ -93,7 +94,6 @@ def _exec(
         env=secrets,
         stdin_text=options.prompt_text,
         files=files,
-        counts_turns=False,
         notes=notes,
     )
 
