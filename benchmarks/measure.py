@@ -5,15 +5,27 @@ from collections.abc import Callable
 from statistics import median
 
 
-def interleaved(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds per contestant; each round runs all of them, so that noise hits all alike."""
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+class Rounds(dict[str, list[float]]):
+    """Seconds per contestant, one figure a round."""
+
+    def typical(self, name: str) -> float:
+        """The median of one contestant, in seconds."""
+        return median(self[name])
+
+    def ratio(self, name: str, to: str) -> float:
+        """How many times as long as another; the median over the rounds, whose noise hits both alike."""
+        return median(ours / theirs for ours, theirs in zip(self[name], self[to], strict=True))
+
+
+def interleaved(contestants: dict[str, Callable[[], object]], rounds: int) -> Rounds:
+    """Each round runs all contestants."""
+    seconds = Rounds({name: [] for name in contestants})
     for _ in range(rounds):
         for name, run in contestants.items():
             start = time.perf_counter()
             run()
             seconds[name].append(time.perf_counter() - start)
-    return {name: median(times) for name, times in seconds.items()}
+    return seconds
 
 
 def report(title: str, lines: list[str]) -> None:

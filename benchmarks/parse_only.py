@@ -36,12 +36,12 @@ def main(scratch: Path) -> None:
     """Print the ratio."""
     data = write_stream(scratch / "parse.jsonl", LINES).read_bytes()
     seconds = interleaved({"floor": lambda: floor(data), "ours": lambda: normalize(data)}, ROUNDS)
-    share = seconds["floor"] / seconds["ours"]
+    share = seconds.ratio("floor", "ours")
     report(
         f"Parse only, {LINES:,} lines ({len(data) >> 20} MiB)",
         [
-            f"orjson.loads alone      {seconds['floor'] / LINES * 1e6:6.2f} us/line",
-            f"framing+codec+assembler {seconds['ours'] / LINES * 1e6:6.2f} us/line",
+            f"orjson.loads alone      {seconds.typical('floor') / LINES * 1e6:6.2f} us/line",
+            f"framing+codec+assembler {seconds.typical('ours') / LINES * 1e6:6.2f} us/line",
             f"share of the bare rate  {share:6.0%} {verdict(share, least=0.25)} (aim 40%)",
         ],
     )

@@ -19,12 +19,12 @@ def main(_: Path) -> None:
         },
         ROUNDS,
     )
-    ratio = seconds["amux"] / seconds["python"]
+    ratio = seconds.ratio("amux", "python")
     report(
         "Start-up",
         [
-            f"python -c pass {seconds['python'] * 1000:6.1f} ms",
-            f"amux --version {seconds['amux'] * 1000:6.1f} ms",
+            f"python -c pass {seconds.typical('python') * 1000:6.1f} ms",
+            f"amux --version {seconds.typical('amux') * 1000:6.1f} ms",
             f"ratio {ratio:5.2f} {verdict(ratio, most=5)}",
         ],
     )

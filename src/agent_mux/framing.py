@@ -13,6 +13,8 @@ class LineFramer:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that this chunk completes."""
+        if not self._pieces and chunk.find(b"\n") == len(chunk) - 1 and chunk:  # one whole line, as a live agent prints
+            return [chunk[:-2] if chunk.endswith(b"\r\n") else chunk[:-1]]
         if b"\n" not in chunk:
             if chunk:
                 self._pieces.append(chunk)

@@ -20,6 +20,7 @@ from agent_mux.run.records import Header, Kind, Record, action_of, control_of, e
 
 STDERR_TAIL_BYTES = 8192
 LONGEST_RAW_SHOWN = 2000
+STDOUT = Kind.STDOUT
 _SOURCES = {Kind.STDOUT: Source.STDOUT, Kind.STDERR: Source.STDERR, Kind.STDIN: Source.STDIN}
 
 
@@ -37,6 +38,7 @@ class Normalizer:
         self._codec = codec
         self._assembler = StreamAssembler(header.stream)
         self._framers = {source: LineFramer() for source in Source}
+        self._stdout = self._framers[Source.STDOUT]
         self._stderr: deque[bytes] = deque()
         self._stderr_size = 0
         self._cause: Cause | None = None
@@ -76,9 +78,11 @@ class Normalizer:
     def feed(self, record: Record) -> list[AgentEvent]:
         """Take one record, give the events it makes."""
         self._assembler.now = self._started_at + record.at // 1000
-        match record.kind:
-            case Kind.STDOUT:
-                self._lines(Source.STDOUT, self._framers[Source.STDOUT].feed(record.payload))
+        kind = record.kind
+        if kind is STDOUT:  # nearly all of them
+            self._lines(Source.STDOUT, self._stdout.feed(record.payload))
+            return self._assembler.take()
+        match kind:
             case Kind.STDERR:
                 self._keep_tail(record.payload)
                 self._lines(Source.STDERR, self._framers[Source.STDERR].feed(record.payload))

@@ -18,7 +18,7 @@ from agent_mux.events import (
 )
 from agent_mux.run.ledger import Ledger
 
-KEPT_TEXT = 1 << 20  # characters of answer kept in memory; longer ones are derived from the journal when asked for
+KEPT_TEXT = 1 << 17  # characters of answer kept in memory; longer ones are derived from the journal when asked for
 
 
 @dataclass(frozen=True, slots=True)

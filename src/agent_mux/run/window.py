@@ -10,7 +10,7 @@ from agent_mux.run.derive import JournalEvents
 
 
 class EventWindow:
-    """Numbered events, the last `size` of them at hand. Memory does not grow with the number of readers or events."""
+    """Numbered events, the last `size` of them (or up to twice as many) at hand, however many readers there are."""
 
     def __init__(self, size: int, on_loss: Callable[[int], AgentEvent]) -> None:
         self._size = size
@@ -33,7 +33,7 @@ class EventWindow:
     def append(self, events: Sequence[AgentEvent]) -> None:
         """The next events. What falls out of the window was in it for at least one round of the event loop."""
         surplus = len(self._events) - self._size
-        if surplus > 0:
+        if surplus > self._size:  # not one by one: each removal moves the rest
             del self._events[:surplus]
             self._first += surplus
         self._events.extend(events)
