@@ -12,9 +12,25 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from agent_mux.actions import AnyAction
+from agent_mux.capabilities import AgentCapabilities
 from agent_mux.effects import Effect
 from agent_mux.facts import Fact
 from agent_mux.options import ApprovalMode, RunOptions
+
+__all__ = [
+    "Adapter",
+    "AgentCapabilities",
+    "Codec",
+    "CodecContext",
+    "Exit",
+    "InstallMethod",
+    "NativeProtocol",
+    "Source",
+    "SpawnArgs",
+    "SpawnEnvironment",
+    "Step",
+    "default_context",
+]
 
 Step = Fact | Effect
 
@@ -144,48 +160,6 @@ class InstallMethod:
     platforms: tuple[str, ...] = ("linux", "darwin", "win32")
     requires: tuple[str, ...] = ()
     """Programs that must be there first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentCapabilities:
-    """What the agent can do, as proven by recordings and live tests. Source: run API, section 5."""
-
-    agent: str
-    can_resume: bool = False
-    can_fork: bool = False
-    supports_multi_turn: bool = False
-    session_persistence: Literal["none", "file", "sqlite", "in-memory"] = "none"
-    text_streaming: bool = False
-    tool_call_streaming: bool = False
-    thinking_streaming: bool = False
-    native_tools: bool = True
-    mcp: bool = False
-    parallel_tool_calls: bool = False
-    requires_tool_approval: bool = False
-    approval_modes: tuple[ApprovalMode, ...] = ("yolo",)
-    thinking: bool = False
-    thinking_effort_levels: tuple[str, ...] = ()
-    thinking_budget_tokens: bool = False
-    json_mode: bool = False
-    structured_output: bool = False
-    skills: bool = False
-    agents_md: bool = False
-    subagent_dispatch: bool = False
-    parallel_execution: bool = False
-    max_parallel: int | None = None
-    interactive_mode: bool = False
-    stdin_injection: bool = False
-    image_input: bool = False
-    image_output: bool = False
-    file_attachments: bool = False
-    plugins: bool = False
-    platforms: tuple[str, ...] = ("linux", "darwin", "win32")
-    requires_git_repo: bool = False
-    requires_pty: bool = False
-    auth_methods: tuple[str, ...] = ()
-    auth_files: tuple[str, ...] = ()
-    emits: frozenset[str] = frozenset()
-    """Event types that recordings of this agent produce: tested both ways."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent_mux.errors import CapabilityError, FieldError, ValidationError
+from agent_mux.errors import FieldError, ValidationError
 
 if TYPE_CHECKING:
-    from agent_mux.adapter import AgentCapabilities
     from agent_mux.run.interaction import Responder
 
 ApprovalMode = Literal["yolo", "prompt", "deny"]
@@ -258,29 +257,3 @@ def _check_attachment(path: str, attachment: Attachment, problems: _Problems) ->
                        "an absolute path of an existing file")  # fmt: skip
     if attachment.base64 is not None:
         problems.check(bool(attachment.mime_type), f"{path}.mime_type", attachment.mime_type, "a MIME type")
-
-
-def check_capabilities(options: RunOptions, capabilities: "AgentCapabilities") -> None:
-    """Check what this agent must be able to do. Raises `CapabilityError` for the first thing it cannot."""
-    needs: tuple[tuple[bool, bool, str], ...] = (
-        (options.stream is True, capabilities.text_streaming, "text streaming (stream=True)"),
-        (options.session_id is not None, capabilities.can_resume, "resuming a session"),
-        (options.fork_session_id is not None, capabilities.can_fork, "forking a session"),
-        (bool(options.mcp_servers), capabilities.mcp, "MCP servers"),
-        (options.interactive, capabilities.interactive_mode, "interactive runs"),
-        (options.output_schema is not None, capabilities.structured_output, "an output schema"),
-        (bool(options.attachments), capabilities.image_input or capabilities.file_attachments, "attachments"),
-        (
-            options.thinking_effort is not None or options.thinking_budget_tokens is not None,
-            capabilities.thinking,
-            "setting the thinking effort",
-        ),
-        (
-            options.approval_mode not in capabilities.approval_modes,
-            False,
-            f"approval mode {options.approval_mode!r}",
-        ),
-    )
-    for wanted, able, what in needs:
-        if wanted and not able:
-            raise CapabilityError(capabilities.agent, what, options.model)

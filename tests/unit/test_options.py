@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent_mux.adapter import AgentCapabilities
+from agent_mux.capabilities import AgentCapabilities, check_capabilities
 from agent_mux.errors import CapabilityError, ValidationError
-from agent_mux.options import Attachment, McpServer, RunOptions, check_capabilities, validate_options
+from agent_mux.options import Attachment, McpServer, RunOptions, validate_options
 
 GOOD = RunOptions(agent="someone", prompt="hello")
 NAN = float("nan")

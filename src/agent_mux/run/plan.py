@@ -21,9 +21,10 @@ from agent_mux.adapter import (
     default_context,
 )
 from agent_mux.assembler import StreamContext
+from agent_mux.capabilities import check_capabilities
 from agent_mux.errors import AgentMuxError
 from agent_mux.events.mending import without_surrogates
-from agent_mux.options import RunOptions, check_capabilities, validate_options
+from agent_mux.options import RunOptions, validate_options
 from agent_mux.process.marker import marker_variable
 from agent_mux.run.records import Header
 from agent_mux.run.tempdir import temp_dir_of
