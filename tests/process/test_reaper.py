@@ -54,7 +54,7 @@ def test_no_process_of_any_run_outlives_a_killed_client(tmp_path: Path, number: 
         assert client.stdout is not None
         run_ids = client.stdout.readline().split()
         assert len(run_ids) == 3
-        assert all(len(processes_of(run_id)) >= 2 for run_id in run_ids)
+        assert until(lambda: all(len(processes_of(run_id)) >= 2 for run_id in run_ids), 10)
         client.send_signal(number)
         client.wait(10)
         for run_id in run_ids:
