@@ -65,6 +65,10 @@ def test_no_process_of_any_run_outlives_a_killed_client(tmp_path: Path, number: 
         client.stdout.close()
 
 
+def _name(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
 def test_the_census_finds_children_in_sessions_of_their_own() -> None:
     run_id = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
     environment = {**os.environ, marker_variable(run_id): "1"}
@@ -72,7 +76,7 @@ def test_the_census_finds_children_in_sessions_of_their_own() -> None:
         ["sh", "-c", "setsid sleep 1000 & exec sleep 1000"], env=environment, start_new_session=True
     )
     try:
-        assert until(lambda: len(processes_of(run_id)) == 2, 5)
+        assert until(lambda: [_name(pid) for pid in processes_of(run_id)] == ["sleep", "sleep"], 5)
         assert kill_processes_of(run_id) == 2
         assert processes_of(run_id) == []
     finally:

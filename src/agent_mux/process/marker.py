@@ -13,6 +13,7 @@ from pathlib import Path
 
 PREFIX = "AGENT_MUX_RUN_"
 ROUNDS = 50  # a process can fork while we look; each round sees what the one before missed
+LOOKS_TO_BE_SURE = 2  # a process that is just replaced by a new program shows no environment for a moment
 PROC = Path("/proc")
 
 
@@ -38,12 +39,14 @@ def processes_of(run_id: str, proc: Path = PROC) -> list[int]:
 def kill_processes_of(run_id: str, number: int = signal.SIGKILL) -> int:
     """Send a signal to every process of the run; SIGKILL until none is left. Returns how many were signalled."""
     seen: set[int] = set()
+    empty_looks = 0
     for _ in range(ROUNDS):
         alive = processes_of(run_id)
         for pid in alive:
             _signal(pid, number)
         seen.update(alive)
-        if not alive or number != signal.SIGKILL:
+        empty_looks = 0 if alive else empty_looks + 1
+        if number != signal.SIGKILL or empty_looks == LOOKS_TO_BE_SURE:
             break
     return len(seen)
 

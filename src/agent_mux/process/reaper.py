@@ -10,13 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-
-
-# A process that is just being replaced by a new program has no readable environment for a moment: look again.
-LOOKS = 5
-BETWEEN_LOOKS = 0.02  # seconds
 
 
 def main() -> None:
@@ -33,10 +27,8 @@ def main() -> None:
             runs.add(run_id)
         else:
             runs.discard(run_id)
-    for _ in range(LOOKS):
-        for run_id in runs:
-            marker.kill_processes_of(run_id)
-        time.sleep(BETWEEN_LOOKS)
+    for run_id in runs:
+        marker.kill_processes_of(run_id)
 
 
 class Reaper:
