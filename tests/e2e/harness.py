@@ -20,11 +20,10 @@ from tests.e2e.refusals import Refusal, refuse
 
 from agent_mux import AgentMux, McpServer, RunHandle, RunOptions, RunResult, encode_event, validate
 from agent_mux.events import AgentEvent, CostRecord
-from agent_mux.process.marker import processes_of
+from agent_mux.process.marker import processes_of, temp_dir_of
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import derive_events
 from agent_mux.run.plan import find_protocol
-from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.testing import mcp_echo
 from agent_mux.testing.environments import DUMMY_KEY, ENVIRONMENTS
 from agent_mux.testing.model_server import Step

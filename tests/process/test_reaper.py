@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux.process.marker import kill_processes_of, marker_variable, processes_of
+from agent_mux.process.marker import kill_processes_of, marker_variable, processes_of, temp_dir_of
 
 CLIENT = """
 import sys, anyio
@@ -54,11 +54,13 @@ def test_no_process_of_any_run_outlives_a_killed_client(tmp_path: Path, number: 
         assert client.stdout is not None
         run_ids = client.stdout.readline().split()
         assert len(run_ids) == 3
+        assert all(temp_dir_of(run_id).is_dir() for run_id in run_ids)
         assert until(lambda: all(len(processes_of(run_id)) >= 2 for run_id in run_ids), 10)
         client.send_signal(number)
         client.wait(10)
         for run_id in run_ids:
             assert until(lambda run_id=run_id: not processes_of(run_id), 10), run_id
+            assert until(lambda run_id=run_id: not temp_dir_of(run_id).exists(), 10), run_id
     finally:
         client.kill()
         client.wait(10)

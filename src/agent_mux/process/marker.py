@@ -9,6 +9,7 @@ The reaper runs this module in an interpreter without site-packages: it imports 
 
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 PREFIX = "AGENT_MUX_RUN_"
@@ -20,6 +21,11 @@ PROC = Path("/proc")
 def marker_variable(run_id: str) -> str:
     """The name of the environment variable that marks the processes of a run."""
     return PREFIX + run_id
+
+
+def temp_dir_of(run_id: str) -> Path:
+    """Where the run's files for its agent go; nothing of it is left when the run is over."""
+    return Path(tempfile.gettempdir()) / f"agent-mux-{run_id}"
 
 
 def processes_of(run_id: str, proc: Path = PROC) -> list[int]:

@@ -1,12 +1,14 @@
 """A process that outlives the client by a moment, to end what the client left running when it was killed.
 
 It reads `+<run id>` and `-<run id>` lines from its standard input, a pipe whose other end only the client holds. When
-that end closes, however the client died, every run that is still registered is killed, grandchildren included.
+that end closes, however the client died, every run that is still registered is killed, grandchildren included, and its
+temp directory is removed.
 
 Started as a script in an isolated interpreter without site-packages, so it costs little.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +31,7 @@ def main() -> None:
             runs.discard(run_id)
     for run_id in runs:
         marker.kill_processes_of(run_id)
+        shutil.rmtree(marker.temp_dir_of(run_id), ignore_errors=True)
 
 
 class Reaper:

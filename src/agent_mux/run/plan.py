@@ -25,9 +25,8 @@ from agent_mux.capabilities import check_capabilities
 from agent_mux.errors import AgentMuxError
 from agent_mux.events.mending import without_surrogates
 from agent_mux.options import RunOptions, validate_options
-from agent_mux.process.marker import marker_variable
+from agent_mux.process.marker import marker_variable, temp_dir_of
 from agent_mux.run.records import Header
-from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.version import __version__
 
 MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")

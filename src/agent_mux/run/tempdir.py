@@ -1,15 +1,9 @@
 """The temp directory of a run: its own, 0700, gone at the end."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-
-
-def temp_dir_of(run_id: str) -> Path:
-    """Where the run's files for its agent go."""
-    return Path(tempfile.gettempdir()) / f"agent-mux-{run_id}"
 
 
 @contextmanager
