@@ -18,16 +18,6 @@ class Prose:
         self._message: GrowingText | None = None
         self._thought: GrowingText | None = None
 
-    @property
-    def in_message(self) -> bool:
-        """A message is open."""
-        return self._message is not None
-
-    @property
-    def in_thought(self) -> bool:
-        """A thought is open."""
-        return self._thought is not None
-
     def go_on(self, text: str) -> bool:
         """A fragment of the message that is open: the hot path. False when there is none, or more is to be done."""
         message, emitter = self._message, self._emitter

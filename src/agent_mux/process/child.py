@@ -1,7 +1,6 @@
 """A child process with pipes that we read ourselves: as it comes, at full speed, on asyncio and trio alike."""
 
 import os
-import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 
@@ -126,11 +125,3 @@ def _release(descriptor: int) -> None:
     # A task may still wait for this descriptor: it must wake up instead of waiting for a number that is used again.
     anyio.notify_closing(descriptor)
     os.close(descriptor)
-
-
-def was_signal(returncode: int) -> signal.Signals | None:
-    """The signal that ended a process, from its return code."""
-    try:
-        return signal.Signals(-returncode) if returncode < 0 else None
-    except ValueError:
-        return None

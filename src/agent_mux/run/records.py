@@ -53,7 +53,6 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     codec: CodecContext
     stream: StreamContext
     argv: tuple[str, ...] = ()
-    agent_version: str | None = None
     tags: tuple[str, ...] = ()
     options: dict[str, Any] = {}
     """The options as given, redacted: for people."""

@@ -66,7 +66,6 @@ class Runner:
         self._output_complete = anyio.Event()
         self._last_output = time.monotonic()
         self._model_calls_left = None if plan.spawn.counts_turns else options.max_turns
-        self._over_limit = anyio.Event()
         self._refusal: Refuse | None = None
         self._tasks: anyio.abc.TaskGroup | None = None
 
@@ -190,17 +189,16 @@ class Runner:
 
     def _publish(self, events: list[AgentEvent]) -> None:
         self._builder.see(events)
-        if self._model_calls_left is not None:
-            self._count_model_calls(events)
         self.window.append(events)
         self.listeners.call(events)
+        if self._model_calls_left is not None:
+            self._count_model_calls(self._model_calls_left, events)
 
-    def _count_model_calls(self, events: list[AgentEvent]) -> None:
-        for event in events:
-            if isinstance(event, StepStartEvent) and event.subagent_id is None and self._model_calls_left is not None:
-                self._model_calls_left -= 1
-                if self._model_calls_left < 0:
-                    self._over_limit.set()
+    def _count_model_calls(self, left: int, events: list[AgentEvent]) -> None:
+        left -= sum(isinstance(event, StepStartEvent) and event.subagent_id is None for event in events)
+        self._model_calls_left = left
+        if left < 0:
+            self.stop("turn_limit")
 
     def _open_journal(self) -> None:
         path = self.plan.journal_path
@@ -322,16 +320,10 @@ class Runner:
 
     def _start_timers(self, tasks: anyio.abc.TaskGroup) -> None:
         options = self.plan.options
-        if self._model_calls_left is not None:
-            tasks.start_soon(self._stop_over_limit)
         if options.timeout:
             tasks.start_soon(self._stop_after, options.timeout)
         if options.inactivity_timeout:
             tasks.start_soon(self._stop_when_silent, options.inactivity_timeout)
-
-    async def _stop_over_limit(self) -> None:
-        await self._over_limit.wait()
-        self.stop("turn_limit")
 
     async def _stop_after(self, seconds: float) -> None:
         await anyio.sleep(seconds)
