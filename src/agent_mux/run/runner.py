@@ -12,14 +12,13 @@ from pathlib import Path
 import anyio
 import anyio.abc
 from anyio import lowlevel
-from msgspec.structs import replace
 
 from agent_mux.actions import AnyAction, Cancel
 from agent_mux.assembler import Cause, OpenInteraction
 from agent_mux.effects import CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, DebugEvent, StepStartEvent
-from agent_mux.events.mending import without_surrogates
+from agent_mux.events.mending import mended
 from agent_mux.process.child import Child, start_child
 from agent_mux.process.reaper import Reaper
 from agent_mux.run.answers import Answers
@@ -273,7 +272,7 @@ class Runner:
         await self.begun.wait()
         self.require_active()
         self._refusal = None
-        self.record(Kind.ACTION, encode(_sound(action)))
+        self.record(Kind.ACTION, encode(mended(action)))
         refusal, self._refusal = self._refusal, None
         if refusal is not None:
             raise AgentMuxError(refusal.code, refusal.message)
@@ -352,9 +351,3 @@ class Runner:
         """A signal to all processes of the run."""
         if self._child is not None:
             signal_everything(self._child, self.plan.run_id, number)
-
-
-def _sound(action: AnyAction) -> AnyAction:
-    """An action whose texts any protocol can carry: what is no character becomes U+FFFD."""
-    texts = {name: getattr(action, name) for name in action.__struct_fields__}
-    return replace(action, **{name: without_surrogates(t) for name, t in texts.items() if isinstance(t, str)})

@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.unit.adapters.parsed_recordings import parsed
+
 from agent_mux import facts
 from agent_mux.adapter import CodecContext, Exit, Source, Step
 from agent_mux.effects import Effect, WriteStdin
 from agent_mux.events import AgentEvent
-from agent_mux.parsing import Transcript, parse_transcript
-from agent_mux.run.records import Exited
 from agent_mux.testing.fixtures import Fixture, find_fixtures, load_fixture
 from agent_mux_adapters.claude import ADAPTER
 from agent_mux_adapters.claude.codec import ONE_SHOT, TWO_WAY, ClaudeCodec
@@ -73,17 +73,7 @@ def receive(codec: ClaudeCodec, *lines: Any, source: Source = Source.STDOUT) -> 
 def events_of(name: str, **stream: Any) -> list[AgentEvent]:
     """The events of a recording, as `amux parse` gives them."""
     fixture = recording(name)
-    streams = (
-        (Source.STDIN, fixture.stdin),
-        (Source.STDOUT, fixture.stdout_lines),
-        (Source.STDERR, tuple(fixture.stderr.splitlines())),
-    )
-    transcript = Transcript(
-        lines=tuple((source, line, 0) for source, lines in streams for line in lines),
-        exited=Exited(code=fixture.exit.code, signal=fixture.exit.signal),
-    )
-    protocol = ADAPTER.protocols[_protocol(fixture)]
-    return list(parse_transcript(ADAPTER, transcript, protocol=protocol, run_id=RUN_ID, started_at=1, **stream))
+    return parsed(ADAPTER, fixture, _protocol(fixture), RUN_ID, **stream)
 
 
 def _protocol(fixture: Fixture) -> str:
