@@ -15,6 +15,7 @@ from agent_mux.actions import AnyAction
 from agent_mux.capabilities import AgentCapabilities
 from agent_mux.effects import Effect
 from agent_mux.facts import Fact
+from agent_mux.framing import Framing
 from agent_mux.options import ApprovalMode, RunOptions
 
 __all__ = [
@@ -114,6 +115,8 @@ class NativeProtocol:
     """Approvals, questions and further prompts are possible."""
     sniff: Callable[[Mapping[str, Any]], bool]
     """This parsed native line can only be from this protocol."""
+    framing: Framing = "lines"
+    """How messages are told apart on stdin and stdout. Where it is not by lines, "line" means message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

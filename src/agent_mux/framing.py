@@ -1,10 +1,36 @@
-r"""Bytes to lines, whatever the chunking. Only `\n` ends a line: U+2028 and the like occur raw inside JSON strings."""
+r"""Bytes to messages, whatever the chunking: lines, or messages that say their length.
+
+Only `\n` ends a line: U+2028 and the like occur raw inside JSON strings.
+"""
 
 from collections.abc import Iterable
+from typing import Literal, Protocol
+
+__all__ = ["ContentLengthFramer", "Framer", "Framing", "LineFramer", "framed", "lines_of", "new_framer"]
+
+Framing = Literal["lines", "content-length"]
+"""`content-length`: each message has a head with its length in bytes, as in the Language Server Protocol."""
+
+LONGEST_NUMBER = 9
+"""Digits of a length in bytes. A head that announces more is noise: waiting for that much is waiting for ever."""
+_LENGTH = b"content-length"
+_HEAD = frozenset({_LENGTH, b"content-type"})
+
+
+class Framer(Protocol):
+    """Collects chunks and hands out complete messages. Linear in the bytes it is fed."""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The messages that this chunk completes."""
+        ...
+
+    def finish(self) -> list[bytes]:
+        """What is left when the stream has ended."""
+        ...
 
 
 class LineFramer:
-    r"""Collects chunks and hands out complete lines, without their `\n` or `\r\n`. Linear in the bytes it is fed."""
+    r"""Hands out complete lines, without their `\n` or `\r\n`."""
 
     __slots__ = ("_pieces",)
 
@@ -38,6 +64,76 @@ class LineFramer:
         last = b"".join(self._pieces)
         self._pieces = []
         return [last.removesuffix(b"\r")]
+
+
+class ContentLengthFramer:
+    r"""Hands out messages that follow a head: `Content-Length: <bytes>\r\n`, perhaps `Content-Type: ...\r\n`, `\r\n`.
+
+    What stands where a head should be, and is none, is handed out line by line: a program may print something before
+    it speaks the protocol.
+    """
+
+    __slots__ = ("_body", "_head", "_length", "_missing")
+
+    def __init__(self) -> None:
+        self._head = LineFramer()
+        self._length: int | None = None
+        """What the head announces, until it is complete."""
+        self._missing = 0
+        """Bytes of the message that are still to come; 0 where a head is."""
+        self._body: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The messages that this chunk completes."""
+        messages: list[bytes] = []
+        at = 0
+        while at < len(chunk):
+            if not self._missing:
+                end = chunk.find(b"\n", at) + 1 or len(chunk)
+                messages += [line for line in self._head.feed(chunk[at:end]) if not self._is_head(line)]
+            else:
+                end = min(at + self._missing, len(chunk))
+                self._missing -= end - at
+                self._body.append(chunk[at:end])
+                if not self._missing:
+                    messages.append(self._take_body())
+            at = end
+        return messages
+
+    def finish(self) -> list[bytes]:
+        """What is left of a message, or of a line, when the stream has ended."""
+        self._missing = 0
+        return [*([self._take_body()] if self._body else []), *self._head.finish()]
+
+    def _is_head(self, line: bytes) -> bool:
+        name, colon, value = line.partition(b":")
+        if not line:
+            self._missing, self._length = self._length or 0, None
+            return True
+        if not colon or name.strip().lower() not in _HEAD:
+            return False
+        if name.strip().lower() == _LENGTH:
+            number = value.strip()
+            if not number.isdigit() or len(number) > LONGEST_NUMBER:
+                return False
+            self._length = int(number)
+        return True
+
+    def _take_body(self) -> bytes:
+        body, self._body = b"".join(self._body), []
+        return body
+
+
+def new_framer(framing: Framing) -> Framer:
+    """A framer for one stream."""
+    return ContentLengthFramer() if framing == "content-length" else LineFramer()
+
+
+def framed(framing: Framing, message: bytes) -> bytes:
+    """A message as it is sent."""
+    if framing == "content-length":
+        return b"Content-Length: %d\r\n\r\n%b" % (len(message), message)
+    return message + b"\n"
 
 
 def lines_of(chunks: Iterable[bytes]) -> list[bytes]:

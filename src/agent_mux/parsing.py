@@ -16,7 +16,7 @@ from agent_mux.adapter import Adapter, CodecContext, NativeProtocol, Source
 from agent_mux.assembler import StreamContext
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
-from agent_mux.framing import lines_of
+from agent_mux.framing import Framing, framed, lines_of
 from agent_mux.native_json import load_object
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.records import Exited, Header, Kind, Record, encode
@@ -81,10 +81,9 @@ def parse_transcript(
     **stream: Any,
 ) -> Iterator[AgentEvent]:
     """The events of a transcript. `started_at` is in milliseconds since the epoch; `stream` goes to `StreamContext`."""
-    normalizer = observing_normalizer(
-        adapter, protocol or detect_protocol(adapter, transcript), run_id=run_id, started_at=started_at, **stream
-    )
-    for record in records_of(transcript):
+    protocol = protocol or detect_protocol(adapter, transcript)
+    normalizer = observing_normalizer(adapter, protocol, run_id=run_id, started_at=started_at, **stream)
+    for record in records_of(transcript, protocol.framing):
         yield from normalizer.feed(record)
 
 
@@ -114,6 +113,7 @@ def observing_header(
         package_version=__version__,
         started_at=started_at if started_at is not None else time.time_ns() // 1_000_000,
         observing=True,
+        framing=protocol.framing,
         codec=CodecContext(agent=adapter.agent, protocol=protocol.name, cwd=stream.get("cwd", "")),
         stream=StreamContext(
             run_id=run_id or str(ULID()),
@@ -127,8 +127,8 @@ def observing_header(
     )
 
 
-def records_of(transcript: Transcript) -> Iterable[Record]:
+def records_of(transcript: Transcript, framing: Framing = "lines") -> Iterable[Record]:
     """The transcript as the records of a run. All that was sent comes first where nothing says when it was."""
     for source, line, at in transcript.lines:
-        yield Record(_KIND[source], at, line + b"\n")
+        yield Record(_KIND[source], at, framed("lines" if source is Source.STDERR else framing, line))
     yield Record(Kind.EXIT, max((at for *_, at in transcript.lines), default=0), encode(transcript.exited))

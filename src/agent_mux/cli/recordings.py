@@ -56,7 +56,7 @@ def open_transcript(data: bytes, agent: str | None, protocol: str | None, adapte
     transcript = read_transcript(data)
     spoken = find_protocol(adapter, protocol, adapters.get) if protocol else detect_protocol(adapter, transcript)
     normalizer = observing_normalizer(adapter, spoken)
-    events = (event for record in records_of(transcript) for event in normalizer.feed(record))
+    events = (event for record in records_of(transcript, spoken.framing) for event in normalizer.feed(record))
     return Recording(events, normalizer, "", adapter.agent)
 
 

@@ -14,7 +14,7 @@ from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler,
 from agent_mux.effects import CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.events import AgentEvent
 from agent_mux.facts import Ignored, Note, Unknown
-from agent_mux.framing import LineFramer
+from agent_mux.framing import Framer, LineFramer, new_framer
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.records import Header, Kind, Record, action_of, control_of, exited_of
 
@@ -37,7 +37,11 @@ class Normalizer:
         self._observing = header.observing
         self._codec = codec
         self._assembler = StreamAssembler(header.stream)
-        self._framers = {source: LineFramer() for source in Source}
+        self._framers: dict[Source, Framer] = {
+            Source.STDOUT: new_framer(header.framing),
+            Source.STDERR: LineFramer(),
+            Source.STDIN: new_framer(header.framing),
+        }
         self._stdout = self._framers[Source.STDOUT]
         self._stderr: deque[bytes] = deque()
         self._stderr_size = 0

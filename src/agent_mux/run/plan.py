@@ -87,6 +87,7 @@ def plan_run(
         started_at=started_at,
         codec=codec,
         stream=_stream_context(options, adapter, protocol, run_id, codec.cwd or cwd),
+        framing=protocol.framing,
         argv=spawn.argv,
         tags=tuple(options.tags),
         options=redacted(options),

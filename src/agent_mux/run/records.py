@@ -13,6 +13,7 @@ from agent_mux.actions import AnyAction
 from agent_mux.adapter import CodecContext
 from agent_mux.assembler import Cause, StreamContext
 from agent_mux.events.mending import mended
+from agent_mux.framing import Framing
 
 FORMAT = "agent-mux-journal"
 VERSION = 1
@@ -52,6 +53,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The records are from a transcript that somebody else made: what went to stdin is news to the codec."""
     codec: CodecContext
     stream: StreamContext
+    framing: Framing = "lines"
+    """How messages are told apart on stdin and stdout."""
     argv: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     options: dict[str, Any] = {}

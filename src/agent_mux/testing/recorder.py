@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent_mux.adapter import Adapter, Exit
 from agent_mux.events import encode_event
-from agent_mux.framing import LineFramer
+from agent_mux.framing import Framing, new_framer
 from agent_mux.run.journal import JournalReader
 from agent_mux.run.records import Header, Kind, Record, exited_of
 from agent_mux.testing.conformance.goldens import GOLDEN
@@ -104,8 +104,8 @@ def fixture_from_journal(  # noqa: PLR0913  # what a fixture has and a journal h
     reader = JournalReader(journal)
     header, records = reader.header, list(reader.read())
     clean = neutral(header)
-    said = _said(records, Kind.STDOUT, clean)
-    sent = _said(records, Kind.STDIN, clean) if two_way else _Said((), (), b"")
+    said = _said(records, Kind.STDOUT, clean, header.framing)
+    sent = _said(records, Kind.STDIN, clean, header.framing) if two_way else _Said((), (), b"")
     program, *arguments = header.argv or (header.codec.agent,)
     return Fixture(
         agent=header.codec.agent,
@@ -147,20 +147,26 @@ def _of(records: Sequence[Record], kind: Kind) -> Iterable[Record]:
     return (record for record in records if record.kind is kind)
 
 
-def _said(records: Sequence[Record], kind: Kind, clean: Neutral) -> _Said:
-    framer = LineFramer()
+def _said(records: Sequence[Record], kind: Kind, clean: Neutral, framing: Framing = "lines") -> _Said:
+    framer = new_framer(framing)
     lines: list[bytes] = []
     times: list[float] = []
     last = 0.0
     data = []
     for record in _of(records, kind):
         last = _seconds(record.at)
-        complete = framer.feed(record.payload)
+        complete = list(map(_on_one_line, framer.feed(record.payload)))
         lines += complete
         times += [last] * len(complete)
         data.append(record.payload)
-    rest = framer.finish()
-    return _Said(tuple(map(clean, (*lines, *rest))), (*times, *[last] * len(rest)), clean(b"".join(data)))
+    rest = list(map(_on_one_line, framer.finish()))
+    whole = b"".join(data) if framing == "lines" else b"".join(line + b"\n" for line in (*lines, *rest))
+    return _Said(tuple(map(clean, (*lines, *rest))), (*times, *[last] * len(rest)), clean(whole))
+
+
+def _on_one_line(message: bytes) -> bytes:
+    # A line break in JSON is a space; those in its strings are escaped.
+    return message.replace(b"\n", b" ")
 
 
 def _seconds(microseconds: int) -> float:

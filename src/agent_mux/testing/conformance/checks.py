@@ -26,7 +26,7 @@ Problems = Iterator[str]
 def check_is_understood(recorded: Recorded) -> Problems:
     """No line is unknown, none is unaccounted for, and an observer asks for nothing."""
     played, ledger = recorded.played, recorded.played.ledger
-    printed = sum(1 for line in recorded.lines if line.strip())
+    printed = sum(1 for line in recorded.fixture.stdout_lines if line.strip())
     if ledger.unknown:
         yield f"lines of unknown kinds: {dict(ledger.unknown)}"
     if ledger.lines != printed:
@@ -77,7 +77,7 @@ def check_torn_lines_are_lawful(recorded: Recorded) -> Problems:
 
 def check_chunks_do_not_matter(recorded: Recorded, chunks: Sequence[bytes]) -> Problems:
     """However the output is cut, the events are the same as of the whole."""
-    whole = recorded.play(recorded.chunks([recorded.fixture.stdout]))
+    whole = recorded.play(recorded.chunks([recorded.output]))
     cut = recorded.play(recorded.chunks(chunks))
     yield from _differences("whole", whole.events, f"in {len(chunks)} chunks", cut.events)
     if whole.ledger != cut.ledger:

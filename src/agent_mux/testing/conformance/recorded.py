@@ -16,6 +16,7 @@ from agent_mux.assembler import Verdict
 from agent_mux.effects import Effect
 from agent_mux.events import AgentEvent
 from agent_mux.facts import Fact
+from agent_mux.framing import framed
 from agent_mux.parsing import observing_header
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.normalizer import Normalizer
@@ -61,8 +62,18 @@ class Recorded:
 
     @cached_property
     def lines(self) -> Sequence[bytes]:
-        """What was printed, line by line, with line endings."""
-        return tuple(line + b"\n" for line in split_lines(self.fixture.stdout))
+        """What was printed, line by line, as it crossed the pipe."""
+        return tuple(map(self.framed, split_lines(self.fixture.stdout)))
+
+    @cached_property
+    def output(self) -> bytes:
+        """All that was printed, as it crossed the pipe."""
+        is_lines = self.protocol.framing == "lines"
+        return self.fixture.stdout if is_lines else b"".join(self.lines)
+
+    def framed(self, line: bytes) -> bytes:
+        """A line of the recording, as it crosses the pipe."""
+        return framed(self.protocol.framing, line)
 
     def header(self, **stream: Any) -> Header:
         """The first record; `stream` goes to the `StreamContext`."""
@@ -76,14 +87,14 @@ class Recorded:
     def records(self) -> Sequence[Record]:
         """Everything, at its time. What was sent comes first where nobody noted when."""
         fixture = self.fixture
-        sent = _timed(Kind.STDIN, [line + b"\n" for line in fixture.stdin], fixture.stdin_times)
+        sent = _timed(Kind.STDIN, [*map(self.framed, fixture.stdin)], fixture.stdin_times)
         both = sorted([*sent, *_timed(Kind.STDOUT, self.lines, fixture.times)], key=lambda record: record.at)
         return (*both, *self.ending(fixture.stderr))
 
     @property
     def sent(self) -> Sequence[Record]:
         """What the agent was sent, at the very beginning."""
-        return _timed(Kind.STDIN, [line + b"\n" for line in self.fixture.stdin], ())
+        return _timed(Kind.STDIN, [*map(self.framed, self.fixture.stdin)], ())
 
     def ending(self, stderr: bytes = b"", exited: Exited | None = None) -> Sequence[Record]:
         """Standard error and the exit, as recorded if nothing else is said."""

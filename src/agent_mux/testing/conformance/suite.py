@@ -84,7 +84,7 @@ class AdapterConformance:
 
     def test_single_bytes_do_not_matter(self, recorded: Recorded) -> None:
         """See `check_chunks_do_not_matter`."""
-        output = recorded.fixture.stdout
+        output = recorded.output
         if len(output) <= BYTE_BY_BYTE:
             _expect_none(checks.check_chunks_do_not_matter(recorded, [bytes([byte]) for byte in output]))
 
@@ -92,7 +92,7 @@ class AdapterConformance:
     @given(data=st.data())
     def test_chunks_do_not_matter(self, recorded: Recorded, data: Any) -> None:
         """See `check_chunks_do_not_matter`."""
-        output = recorded.fixture.stdout
+        output = recorded.output
         cuts = sorted(data.draw(st.sets(st.integers(0, len(output)), max_size=40), label="cuts"))
         chunks = [output[start:end] for start, end in zip([0, *cuts], [*cuts, len(output)], strict=True)]
         _expect_none(checks.check_chunks_do_not_matter(recorded, chunks))

@@ -1,0 +1,72 @@
+"""Messages that say their length: whatever the chunking, whatever stands between them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_mux.framing import ContentLengthFramer, framed, new_framer
+
+ONE, TWO = b'{"id":1}', '{"text":"a\u2028b"}'.encode()
+
+
+def feed(*chunks: bytes) -> list[bytes]:
+    framer = ContentLengthFramer()
+    return [message for chunk in chunks for message in framer.feed(chunk)] + framer.finish()
+
+
+def test_messages_come_out_as_they_went_in() -> None:
+    sent = framed("content-length", ONE) + framed("content-length", TWO)
+    assert feed(sent) == [ONE, TWO]
+
+
+@given(
+    messages=st.lists(st.binary(min_size=1, max_size=40), max_size=5),
+    cuts=st.lists(st.integers(0, 400), max_size=12),
+)
+def test_chunks_do_not_matter(messages: list[bytes], cuts: list[int]) -> None:
+    sent = b"".join(framed("content-length", message) for message in messages)
+    places = sorted({0, len(sent), *(cut for cut in cuts if cut < len(sent))})
+    chunks = [sent[start:end] for start, end in zip(places, places[1:], strict=False)]
+    assert feed(*chunks) == messages
+    assert feed(*(bytes([byte]) for byte in sent)) == messages
+
+
+def test_a_message_may_hold_line_breaks() -> None:
+    assert feed(framed("content-length", b"{\n}\n")) == [b"{\n}\n"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Length: 8\r\nContent-Type: application/json\r\n\r\n",
+        b"content-length:8\n\n",
+        b"Content-Type: application/json\r\nCONTENT-LENGTH : 8\r\n\r\n",
+    ],
+)
+def test_heads(head: bytes) -> None:
+    assert feed(head + ONE) == [ONE]
+
+
+def test_noise_between_messages_is_not_lost() -> None:
+    sent = b"starting...\nwarning: old\n" + framed("content-length", ONE) + b"bye"
+    assert feed(sent) == [b"starting...", b"warning: old", ONE, b"bye"]
+
+
+@pytest.mark.parametrize("length", [b"-1", b"x", b"99999999999999", b""])
+def test_a_length_that_is_none_is_noise(length: bytes) -> None:
+    line = b"Content-Length: " + length
+    assert feed(line + b"\r\n\r\n" + framed("content-length", ONE)) == [line, ONE]
+
+
+def test_an_empty_message_says_nothing() -> None:
+    assert feed(framed("content-length", b"") + framed("content-length", ONE)) == [ONE]
+
+
+def test_a_message_that_is_cut_off_is_handed_out_at_the_end() -> None:
+    sent = framed("content-length", ONE)
+    assert feed(sent[:-2]) == [ONE[:-2]]
+
+
+def test_framers_and_frames_belong_together() -> None:
+    for framing in ("lines", "content-length"):
+        assert new_framer(framing).feed(framed(framing, ONE)) == [ONE]
