@@ -1,7 +1,7 @@
 """Real CLIs, offline.
 
 python -m agent_mux.testing.provision
-python -m agent_mux.testing.offline -- pytest tests/e2e
+python -m agent_mux.testing.offline -- pytest tests/e2e [--agent gemini]
 """
 
 import os
@@ -11,17 +11,24 @@ from pathlib import Path
 
 import pytest
 
+from agent_mux import CapabilityError
+from agent_mux.testing.live import Unspeakable, kit_of, kits
 from agent_mux.testing.offline import ALLOW_NETWORK, is_offline
-from agent_mux.testing.provision import PINNED, find_agent
+from agent_mux.testing.provision import Provisioned, find_agent
 
 pytest.register_assert_rewrite("tests.e2e.harness")
 
-from tests.e2e.gaps import GAPS  # noqa: E402  # assertions in the harness are to be explained, too
-from tests.e2e.harness import Live  # noqa: E402
-from tests.e2e.report import Table, scenario_of  # noqa: E402
+from tests.e2e.harness import Live  # noqa: E402  # assertions in the harness are to be explained, too
+from tests.e2e.report import Table, agent_of, scenario_of, way_of  # noqa: E402
 
 HERE = Path(__file__).parent
+THOROUGH = ("claude", "codex")
+"""Agents that every scenario is run with; the others with those that are marked `EVERYONE`, on one event loop."""
 table = Table()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--agent", action="append", default=[], help="only these agents (`gemini`, `pi@0.73.1`)")
 
 
 @pytest.fixture
@@ -29,40 +36,66 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(params=sorted(PINNED))
-def agent(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test for each agent and pinned version."""
+    if "agent" not in metafunc.fixturenames:
+        return
+    everyone = metafunc.definition.get_closest_marker("everyone") is not None
+    wanted = set(metafunc.config.getoption("agent"))
+    pinned = [(kit.agent, _name(kit.agent, pin.version)) for kit in kits().values() for pin in kit.pins]
+    known = [(agent, name) for agent, name in pinned if everyone or agent in THOROUGH]
+    metafunc.parametrize("agent", [name for agent, name in known if not wanted or {agent, name} & wanted])
+
+
+def _name(agent: str, version: str) -> str:
+    """The newest version of an agent goes by the agent's name alone."""
+    return agent if kit_of(agent).pins[0].version == version else f"{agent}@{version}"
 
 
 @pytest.fixture
-def program(agent: str) -> Path:
-    found = find_agent(agent)
+def provisioned(agent: str) -> Provisioned:
+    name, _, version = agent.partition("@")
+    found = find_agent(name, version or None)
     if found is None:
-        pinned = PINNED[agent]
-        pytest.skip(f"{agent} {pinned.version} is not there; try: python -m agent_mux.testing.provision {agent}")
+        pytest.skip(f"{agent} is not there; try: python -m agent_mux.testing.provision {agent}")
     return found
 
 
 @pytest.fixture
-def live(agent: str, program: Path, tmp_path: Path) -> Iterator[Live]:
+def live(provisioned: Provisioned, tmp_path: Path) -> Iterator[Live]:
     with ExitStack() as stack:
-        yield Live(agent, program, tmp_path, stack)
+        yield Live(provisioned, tmp_path, stack)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Nothing here runs where a CLI could reach anybody; what an agent cannot do has to fail."""
     allowed = is_offline() or bool(os.environ.get(ALLOW_NETWORK))
     reason = f"would have the network; run it under agent_mux.testing.offline, or set {ALLOW_NETWORK}=1"
+    unwanted = [item for item in items if item.path.is_relative_to(HERE) and _says_nothing_new(item)]
+    config.hook.pytest_deselected(items=unwanted)
+    items[:] = [item for item in items if item not in unwanted]
     here = [item for item in items if item.path.is_relative_to(HERE)]
     table.know(here)
     for item in here:
         item.add_marker(pytest.mark.e2e)
-        gap = GAPS.get(scenario_of(item))
+        agent, scenario = scenario_of(item)
+        gap = kit_of(agent.partition("@")[0]).gaps.get(scenario) if agent else None
         if not allowed:
             item.add_marker(pytest.mark.skip(reason=reason))
         elif gap is not None:
             # Only a claim that does not hold: whatever else goes wrong is no gap.
-            item.add_marker(pytest.mark.xfail(reason=str(gap), strict=True, raises=AssertionError))
+            no_claim = (AssertionError, Unspeakable, CapabilityError)
+            item.add_marker(pytest.mark.xfail(reason=str(gap), strict=True, raises=no_claim))
+
+
+def _says_nothing_new(item: pytest.Item) -> bool:
+    """Another event loop, or a way that leads to the same protocol as the other."""
+    agent = agent_of(item).partition("@")[0]
+    if not agent or agent in THOROUGH:
+        return False
+    loop = getattr(item, "callspec").params.get("anyio_backend")  # noqa: B009  # not every item has one
+    way = way_of(item)
+    return loop == "trio" or (way is not None and way not in kit_of(agent).ways)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -14,34 +14,23 @@ from pathlib import Path
 from typing import Any, Self
 
 import anyio
-from tests.e2e.dialects import MCP_SERVER, Part, delegation, step_of
 from tests.e2e.model import Model, serve
-from tests.e2e.refusals import Refusal, refuse
 
 from agent_mux import AgentMux, McpServer, RunHandle, RunOptions, RunResult, encode_event, validate
-from agent_mux.events import AgentEvent, CostRecord
+from agent_mux.events import AgentEvent
 from agent_mux.process.marker import processes_of, temp_dir_of
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import derive_events
 from agent_mux.run.plan import find_protocol
 from agent_mux.testing import mcp_echo
-from agent_mux.testing.environments import DUMMY_KEY, ENVIRONMENTS
+from agent_mux.testing.live import DUMMY_KEY, MCP_SERVER, Part, Place, Refusal, answer, delegation, kit_of, refuse
 from agent_mux.testing.model_server import Step
+from agent_mux.testing.provision import Provisioned
 
 BOUND = 60.0  # seconds for a scenario
 LOOK_EVERY = 0.02  # seconds between two looks at what nobody tells of
 PROMPT = "do the thing"
 GIT = shutil.which("git") or "git"
-
-# What the scripted model says each answer used (see `model_server`), as our events should count it.
-PER_CALL = {
-    "claude": CostRecord(
-        total_usd=0.0, input_tokens=100, output_tokens=12, thinking_tokens=0, cached_tokens=30, source="native"
-    ),
-    "codex": CostRecord(
-        total_usd=0.0, input_tokens=70, output_tokens=20, thinking_tokens=5, cached_tokens=30, source="unknown"
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -69,12 +58,13 @@ class Finished:
 class Live:
     """One agent at its pinned version, with a home, a workspace and a scripted model of its own."""
 
-    def __init__(self, agent: str, program: Path, directory: Path, stack: ExitStack) -> None:
-        self.agent = agent
+    def __init__(self, provisioned: Provisioned, directory: Path, stack: ExitStack) -> None:
+        self.agent = provisioned.agent
+        self.kit = kit_of(provisioned.agent)
         self.home = directory / "home"
         self.workspace = directory / "workspace"
         self.config_directory = directory / "mux"
-        self._program = program
+        self._provisioned = provisioned
         self._stack = stack
         self._model: Model | None = None
         self.workspace.mkdir()
@@ -96,23 +86,24 @@ class Live:
 
     def answer(self, *parts: Part, **fields: Any) -> Step:
         """One answer of the model. `fields` are those of `Step`."""
-        return step_of(self.agent, self.workspace, *parts, **fields)
+        return answer(self.kit, self.workspace, *parts, **fields)
 
     def delegation(self, task: str, *inside: Part) -> tuple[Step, ...]:
         """The model has a sub-agent do something and waits for the report."""
-        return delegation(self.agent, self.workspace, task, *inside)
+        return delegation(self.kit, self.workspace, task, *inside)
 
     def refusal(self, refusal: Refusal, *, repeat: bool | int = 1) -> Step:
         """The model's provider does not answer."""
-        return refuse(self.agent, refusal, repeat=repeat)
+        return refuse(self.kit.api, refusal, repeat=repeat)
 
     # -- runs
 
     @property
     def environment(self) -> dict[str, str]:
         """All that the agent gets."""
-        executable = f"AMUX_{self.agent.upper()}_EXECUTABLE"
-        return {**ENVIRONMENTS[self.agent](self.model.url, self.home), executable: str(self._program)}
+        place = Place(url=self.model.url, home=self.home, path=self._provisioned.path)
+        executable = AdapterRegistry().get(self.agent).executable_variable
+        return {**self.kit.environment(place), executable: str(self._provisioned.program)}
 
     def options(self, prompt: str = PROMPT, **fields: Any) -> RunOptions:
         """Options of a run in the workspace; tools run unasked unless the scenario says otherwise."""
@@ -164,7 +155,7 @@ class Live:
 
         `inside`: calls of sub-agents. They cost, but are no calls of the main agent.
         """
-        told, cost, usage = PER_CALL[self.agent], finished.result.cost, finished.result.token_usage
+        told, cost, usage = self.kit.per_call, finished.result.cost, finished.result.token_usage
         assert cost is not None
         assert usage is not None
         every = calls + inside
@@ -174,7 +165,7 @@ class Live:
         )  # fmt: skip
         assert (usage.input_tokens, usage.output_tokens) == (told.input_tokens * calls, told.output_tokens * calls)
         assert cost.source == told.source
-        assert (cost.total_usd > 0) == (told.source == "native")
+        assert (cost.total_usd > 0) == (told.source != "unknown")
         assert finished.one("session_end").cost == cost
         assert finished.all("cost")[-1].cost == cost
         if not inside:

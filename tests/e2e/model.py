@@ -10,7 +10,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from agent_mux.testing.model_server import RecordedRequest, Script, ScriptedModelServer, Step
 
 AUXILIARY = "aux"
-ASKED_MODEL = frozenset({"messages", "responses", AUXILIARY})
+ASKED_MODEL = frozenset({"messages", "responses", "chat", "generate", AUXILIARY})
 
 
 class Model:

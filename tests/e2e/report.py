@@ -2,20 +2,35 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 
 WORST_FIRST = ("FAILED", "works now", "skipped", "ok")
 
 
+def agent_of(item: pytest.Item) -> str:
+    """The agent of a test, `codex` or `pi@0.73.1`; empty for what is about none."""
+    return str(_parameters(item).get("agent", ""))
+
+
+def way_of(item: pytest.Item) -> str | None:
+    """The way of a test, where there are several."""
+    way = _parameters(item).get("way")
+    return None if way is None else str(way)
+
+
 def scenario_of(item: pytest.Item) -> tuple[str, str]:
     """The agent and the scenario of a test: `("codex", "shell/two_way")`. Empty for what is no scenario."""
-    callspec = getattr(item, "callspec", None)
-    if not isinstance(item, pytest.Function) or callspec is None or "agent" not in callspec.params:
+    agent, way = agent_of(item), way_of(item)
+    if not isinstance(item, pytest.Function) or not agent:
         return "", ""
     name = str(item.originalname).removeprefix("test_")
-    way = callspec.params.get("way")
-    return str(callspec.params["agent"]), name if way is None else f"{name}/{way}"
+    return agent, name if way is None else f"{name}/{way}"
+
+
+def _parameters(item: pytest.Item) -> dict[str, Any]:
+    return getattr(getattr(item, "callspec", None), "params", {})
 
 
 class Table:

@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.e2e.gaps import GAPS
 
-from agent_mux.testing.environments import ENVIRONMENTS
+from agent_mux.testing.live import Place, kits
 from agent_mux.testing.model_server import Script, ScriptedModelServer, say
+from agent_mux.testing.provision import Provisioned
 
 BOUND = 60.0
 ARGUMENTS = {
@@ -20,17 +20,19 @@ ARGUMENTS = {
 def test_every_gap_is_about_a_scenario() -> None:
     sources = [path.read_text("utf-8") for path in Path(__file__).parent.glob("test_live_*.py")]
     scenarios = {name for source in sources for name in re.findall(r"def test_(\w+)\(", source)}
-    assert {scenario.partition("/")[0] for _, scenario in GAPS} <= scenarios
+    gaps = {scenario.partition("/")[0] for kit in kits().values() for scenario in kit.gaps}
+    assert gaps <= scenarios
 
 
 @pytest.mark.anyio
-async def test_a_real_cli_says_what_the_script_says(agent: str, program: Path, tmp_path: Path) -> None:
+async def test_a_real_cli_says_what_the_script_says(provisioned: Provisioned, tmp_path: Path) -> None:
+    agent = provisioned.agent
     async with asyncio.timeout(BOUND), ScriptedModelServer(Script(steps=(say("Hello from the script."),))) as server:
         process = await asyncio.create_subprocess_exec(
-            program,
+            provisioned.program,
             *ARGUMENTS[agent],
             cwd=tmp_path,
-            env=ENVIRONMENTS[agent](server.url, tmp_path / "home"),
+            env=kits()[agent].environment(Place(url=server.url, home=tmp_path / "home", path=provisioned.path)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -4,12 +4,12 @@ import re
 from typing import Any
 
 import pytest
-from tests.e2e.dialects import Ask, Mcp, Say, Shell, Write
 from tests.e2e.harness import Finished, Live, finish
 from tests.e2e.ways import ON_BOTH_LOOPS
 
 from agent_mux import AgentMuxError, Approve, Choice, Deny, PendingInteraction, RunHandle, Text
 from agent_mux.run.interaction import ApprovalDetail, InputDetail
+from agent_mux.testing.live import Ask, Mcp, Say, Shell, Write
 
 pytestmark = pytest.mark.anyio
 DECISIONS = ("approval_request", "approval_granted", "approval_denied")

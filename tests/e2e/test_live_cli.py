@@ -3,13 +3,13 @@
 import json
 import signal
 
-from tests.e2e.dialects import Edit, Say, Shell, Write
 from tests.e2e.harness import BOUND, PROMPT, Live, check, derived, nothing_left
 from tests.e2e.terminal import amux, amux_at_terminal, amux_working, eventually
 from ulid import ULID
 
 from agent_mux import Approve, BlockingAgentMux, validate
 from agent_mux.process.marker import processes_of
+from agent_mux.testing.live import Edit, Say, Shell, Write
 
 BUSY = "touch started; sleep 300"
 CONTENT = "one\ntwo\n"

@@ -2,12 +2,12 @@
 
 import anyio
 import pytest
-from tests.e2e.dialects import Say, Shell
 from tests.e2e.harness import BOUND, Live, finish, nothing_left, seen
 from tests.e2e.ways import BOTH_WAYS, ON_BOTH_LOOPS, WAYS
 
 from agent_mux import AgentMux, RunHandle
 from agent_mux.process.marker import processes_of
+from agent_mux.testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
 BUSY = "touch started; sleep 300"

@@ -1,9 +1,10 @@
 """Providers that do not answer, or not to the end: who recovers, recovers; who fails, says why."""
 
 import pytest
-from tests.e2e.dialects import Say, Shell
 from tests.e2e.harness import Finished, Live, finish, seen
 from tests.e2e.ways import BOTH_WAYS, WAYS
+
+from agent_mux.testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
 

@@ -1,11 +1,11 @@
 """Several prompts in one session: in one run, or in runs that follow each other."""
 
 import pytest
-from tests.e2e.dialects import Say, Shell
 from tests.e2e.harness import Live, finish, seen
 from tests.e2e.ways import ON_BOTH_LOOPS, TALK, TWO_WAY
 
 from agent_mux import AgentMuxError
+from agent_mux.testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
 WORK = {"interactive": True, "approval_mode": "yolo"}

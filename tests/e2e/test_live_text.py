@@ -4,11 +4,11 @@ import base64
 from typing import Any
 
 import pytest
-from tests.e2e.dialects import Answer, Say, Shell, Think
 from tests.e2e.harness import Live
 from tests.e2e.ways import BOTH_WAYS, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
 from agent_mux import Attachment
+from agent_mux.testing.live import Answer, Say, Shell, Think
 
 DOT = (  # the smallest picture
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="

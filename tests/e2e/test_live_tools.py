@@ -1,9 +1,10 @@
 """Tools of the agent: they really run, they are told as they are, and their results reach the model."""
 
 import pytest
-from tests.e2e.dialects import Edit, Mcp, Read, Say, Shell, Write
 from tests.e2e.harness import Live
 from tests.e2e.ways import BOTH_WAYS, ON_BOTH_LOOPS, TWO_WAY, WAYS
+
+from agent_mux.testing.live import Edit, Mcp, Read, Say, Shell, Write
 
 pytestmark = pytest.mark.anyio
 CONTENT = "one\ntwo\nthrée\n"

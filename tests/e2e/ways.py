@@ -6,6 +6,8 @@ import pytest
 
 from agent_mux import Approve
 
+EVERYONE = pytest.mark.everyone
+"""A scenario for all agents, not only for those that are tested most."""
 ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 TWO_WAY: dict[str, Any] = {"on_approval_request": lambda _: Approve()}

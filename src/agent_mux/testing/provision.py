@@ -9,60 +9,55 @@ import contextlib
 import fcntl
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
+from agent_mux.testing.live.kit import Pin
+from agent_mux.testing.live.kits import kits, pin_of
 
-__all__ = ["PINNED", "PinnedAgent", "cache_directory", "find_agent", "provision"]
+__all__ = ["SYSTEM_PATH", "TOOLS", "Provisioned", "cache_directory", "find_agent", "provision"]
 
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+WHOLE = ".agent-mux-whole"  # the file that says that an installation was finished
 INSTALL_TIMEOUT = 1800.0  # hundreds of megabytes over a slow line
 LOCK_TIMEOUT = INSTALL_TIMEOUT + 60.0  # whoever waits, waits for one installation
 LOCK_POLL = 0.2
-VERSION_TIMEOUT = 30.0  # a cold start from a slow disk
+VERSION_TIMEOUT = 60.0  # a cold start from a slow disk
+
+TOOLS: Mapping[str, Pin] = {
+    "node-24": Pin(
+        version="24.21.0",
+        npm=("node-{os}-{arch}@24.21.0",),
+        program="node_modules/node-*/bin/node",
+        path=("node_modules/node-*/bin",),
+    ),
+    "ripgrep": Pin(
+        version="1.18.0",
+        npm=("@vscode/ripgrep-{os}-{arch}@1.18.0",),
+        program="node_modules/@vscode/ripgrep-*/bin/rg",
+        path=("node_modules/@vscode/ripgrep-*/bin",),
+    ),
+}
+"""What some agents need on PATH, and a machine may lack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PinnedAgent:
-    """One CLI at one version."""
+class Provisioned:
+    """One CLI that is there."""
 
     agent: str
     version: str
-    package: str
-    """What npm installs; `{os}` and `{arch}` are npm's names for this machine."""
-    program: str
-    """Glob below `node_modules` of the native program itself, never of a launcher: signals must reach it."""
-
-    @property
-    def directory(self) -> str:
-        """Its folder in the cache."""
-        return f"{self.agent}-{self.version}"
-
-
-PINNED: Mapping[str, PinnedAgent] = {
-    pinned.agent: pinned
-    for pinned in (
-        # The package named without a platform installs an old version, silently, where Node is older than it wants.
-        PinnedAgent(
-            agent="claude",
-            version="2.1.330",
-            package="@anthropic-ai/claude-code-{os}-{arch}@2.1.330",
-            program="@anthropic-ai/claude-code-*/claude",
-        ),
-        PinnedAgent(
-            agent="codex",
-            version="0.169.0",
-            package="@openai/codex@0.169.0-{os}-{arch}",
-            program="@openai/codex/vendor/*/bin/codex",
-        ),
-    )
-}
+    program: Path
+    path: str
+    """PATH for it: its own directories, those of the tools it needs, those of the system."""
 
 
 def cache_directory() -> Path:
@@ -71,69 +66,105 @@ def cache_directory() -> Path:
     return Path(chosen) if chosen else Path.home() / ".cache" / "agent-mux" / "agents"
 
 
-def find_agent(agent: str, cache: Path | None = None) -> Path | None:
-    """The program of a provisioned agent; None when it is not there yet. Installs nothing, starts nothing."""
-    pinned = PINNED[agent]
-    return _program(pinned, (cache or cache_directory()) / pinned.directory)
+def find_agent(agent: str, version: str | None = None, cache: Path | None = None) -> Provisioned | None:
+    """A provisioned agent; None when it, or a tool it needs, is not there yet. Installs nothing, starts nothing."""
+    pin, root = pin_of(agent, version), cache or cache_directory()
+    folder = _folder(agent, pin, root)
+    program = _program(pin, folder)
+    needed = [(TOOLS[name], _folder(name, TOOLS[name], root)) for name in pin.needs]
+    if program is None or any(_program(*tool) is None for tool in needed):
+        return None
+    places = [str(place) for one in ((pin, folder), *needed) for place in _places(*one)]
+    return Provisioned(agent=agent, version=pin.version, program=program, path=":".join([*places, SYSTEM_PATH]))
 
 
-def provision(agent: str, cache: Path | None = None) -> Path:
-    """Make sure the pinned agent is there, and is what it should be. Returns its program.
+def provision(agent: str, version: str | None = None, cache: Path | None = None) -> Provisioned:
+    """Make sure the pinned agent is there with the tools it needs, and is what it should be.
 
-    Raises `AgentMuxError` when it is not pinned, npm is missing or fails, or the version is not the pinned one.
+    Raises `AgentMuxError` when it is not pinned, npm or pip are missing or fail, or the version is not the pinned one.
     """
-    if agent not in PINNED:
-        raise AgentMuxError("AGENT_NOT_FOUND", f"{agent!r} is not pinned; known: {', '.join(PINNED)}")
-    pinned, root = PINNED[agent], cache or cache_directory()
+    pin, root = pin_of(agent, version), cache or cache_directory()
+    for name in pin.needs:
+        _provide(name, TOOLS[name], root)
+    is_new = _provide(agent, pin, root)
+    found = find_agent(agent, pin.version, root)
+    folder = _folder(agent, pin, root)
+    if found is None:
+        raise AgentMuxError("AGENT_NOT_INSTALLED", f"{agent} {pin.version} was installed in {folder}, but is not there")
+    said = _version(found)
+    if not re.search(rf"(?<![\d.]){re.escape(pin.version)}(?!\d|\.\d)", said):
+        if is_new:
+            shutil.rmtree(folder)
+        what = f"{found.program} says it is {said!r}, not {pin.version}; remove {folder} and try again"
+        raise AgentMuxError("AGENT_NOT_INSTALLED", what)
+    return found
+
+
+def _provide(name: str, pin: Pin, root: Path) -> bool:
+    """Whether it had to be installed."""
     root.mkdir(parents=True, exist_ok=True)
-    with _locked(root / f"{pinned.directory}.lock"):
-        folder = root / pinned.directory
-        if _program(pinned, folder) is None:
-            _install(pinned, folder)
-        return _checked(pinned, folder)
+    folder = _folder(name, pin, root)
+    with _locked(folder.with_name(f"{folder.name}.lock")):
+        is_missing = _program(pin, folder) is None
+        if is_missing:
+            _install(name, pin, folder)
+        return is_missing
 
 
-def _program(pinned: PinnedAgent, folder: Path) -> Path | None:
-    return next((path for path in sorted((folder / "node_modules").glob(pinned.program)) if path.is_file()), None)
+def _folder(name: str, pin: Pin, root: Path) -> Path:
+    return root / (name if name in TOOLS else f"{name}-{pin.version}")
 
 
-def _install(pinned: PinnedAgent, folder: Path) -> None:
-    """Install beside the folder and move it there when it is whole: a broken installation is never found."""
+def _program(pin: Pin, folder: Path) -> Path | None:
+    if not (folder / WHOLE).exists():
+        return None
+    return next((path for path in sorted(folder.glob(pin.program)) if path.is_file()), None)
+
+
+def _places(pin: Pin, folder: Path) -> list[Path]:
+    return [place for pattern in pin.path for place in sorted(folder.glob(pattern))]
+
+
+def _install(name: str, pin: Pin, folder: Path) -> None:
+    """Install where it is to be (a virtual environment cannot move); what is not whole is never found."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if pin.npm:
+        _npm(name, pin, folder)
+    if pin.pip is not None:
+        _pip(name, pin.pip, folder)
+    (folder / WHOLE).touch()
+    if _program(pin, folder) is None:
+        (folder / WHOLE).unlink()
+        raise AgentMuxError("AGENT_NOT_INSTALLED", f"{folder} holds no {pin.program}; is the package another one now?")
+
+
+def _npm(name: str, pin: Pin, folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
-        what = (
-            f"installing {pinned.agent} {pinned.version} needs npm, which is not on PATH; install Node.js 20 or newer"
-        )
+        what = f"installing {name} {pin.version} needs npm, which is not on PATH; install Node.js 20 or newer"
         raise AgentMuxError("AGENT_NOT_INSTALLED", what)
-    partial = folder.with_name(f"{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    package = pinned.package.format(os=_npm_os(), arch=_npm_architecture())
-    command = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", f"--prefix={partial}", package]
+    packages = [package.format(os=_npm_os(), arch=_npm_architecture()) for package in pin.npm]
+    command = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", f"--prefix={folder}", *packages]
+    _carry_out(command, f"npm could not install {' '.join(packages)}")
+
+
+def _pip(name: str, requirement: str, folder: Path) -> None:
+    _carry_out([sys.executable, "-m", "venv", str(folder)], f"no virtual environment for {name}")
+    command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", requirement]
+    _carry_out(command, f"pip could not install {requirement}")
+
+
+def _carry_out(command: Sequence[str], failure: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT, check=False)
     if done.returncode != 0:
-        raise AgentMuxError("AGENT_NOT_INSTALLED", f"npm could not install {package}: {_tail(done.stderr)}")
-    _checked(pinned, partial)
-    shutil.rmtree(folder, ignore_errors=True)
-    partial.rename(folder)
+        raise AgentMuxError("AGENT_NOT_INSTALLED", f"{failure}: {_tail(done.stderr)}")
 
 
-def _checked(pinned: PinnedAgent, folder: Path) -> Path:
-    """The program, having said the pinned version."""
-    program = _program(pinned, folder)
-    if program is None:
-        raise AgentMuxError("AGENT_NOT_INSTALLED", f"{folder} holds no {pinned.program}; remove it and try again")
-    said = _version(program)
-    if pinned.version not in said.split():
-        what = f"{program} says it is {said!r}, not {pinned.version}; remove {folder} and try again"
-        raise AgentMuxError("AGENT_NOT_INSTALLED", what)
-    return program
-
-
-def _version(program: Path) -> str:
+def _version(found: Provisioned) -> str:
     """What `--version` prints, asked in a home of its own."""
     with tempfile.TemporaryDirectory(prefix="agent-mux-version-") as home:
-        environment = {"HOME": home, "PATH": os.defpath, "LANG": "C.UTF-8"}
-        command = [str(program), "--version"]
+        environment = {"HOME": home, "PATH": found.path, "LANG": "C.UTF-8"}
+        command = [str(found.program), "--version"]
         done = subprocess.run(
             command, capture_output=True, text=True, env=environment, timeout=VERSION_TIMEOUT, check=False
         )
@@ -170,16 +201,18 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def main() -> int:
-    """Provision what is named, or everything; prints one line each."""
+    """Provision what is named (`pi`, `pi@0.73.1`), or everything; prints one line each."""
+    everything = [f"{kit.agent}@{pin.version}" for kit in kits().values() for pin in kit.pins]
     parser = argparse.ArgumentParser(prog="agent_mux.testing.provision", description="Pinned CLIs for tests.")
-    parser.add_argument("agents", nargs="*", metavar="AGENT", help=f"default: {' '.join(PINNED)}")
-    for agent in parser.parse_args().agents or list(PINNED):
+    parser.add_argument("agents", nargs="*", metavar="AGENT[@VERSION]", help=f"default: {' '.join(everything)}")
+    for named in parser.parse_args().agents or everything:
+        agent, _, version = named.partition("@")
         try:
-            program = provision(agent)
+            found = provision(agent, version or None)
         except (AgentMuxError, OSError, subprocess.TimeoutExpired) as error:
-            sys.stderr.write(f"error: {agent}: {error}\n")
+            sys.stderr.write(f"error: {named}: {error}\n")
             return 1
-        sys.stdout.write(f"{agent} {PINNED[agent].version} {program}\n")
+        sys.stdout.write(f"{agent} {found.version} {found.program}\n")
     return 0
 
 

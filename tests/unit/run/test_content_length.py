@@ -1,5 +1,7 @@
 """Messages that say their length: whatever the chunking, whatever stands between them."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +28,7 @@ def test_messages_come_out_as_they_went_in() -> None:
 def test_chunks_do_not_matter(messages: list[bytes], cuts: list[int]) -> None:
     sent = b"".join(framed("content-length", message) for message in messages)
     places = sorted({0, len(sent), *(cut for cut in cuts if cut < len(sent))})
-    chunks = [sent[start:end] for start, end in zip(places, places[1:], strict=False)]
+    chunks = [sent[start:end] for start, end in pairwise(places)]
     assert feed(*chunks) == messages
     assert feed(*(bytes([byte]) for byte in sent)) == messages
 

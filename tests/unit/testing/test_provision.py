@@ -11,7 +11,8 @@ import pytest
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.testing import provision as module
-from agent_mux.testing.provision import PINNED, find_agent, provision
+from agent_mux.testing.live import pin_of
+from agent_mux.testing.provision import find_agent, provision
 
 BOUND = 20.0
 NPM = """\
@@ -36,51 +37,51 @@ def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     log = tmp_path / "npm.log"
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.defpath}")
     monkeypatch.setenv("NPM_LOG", str(log))
-    monkeypatch.setenv("NPM_VERSION", PINNED["codex"].version)
+    monkeypatch.setenv("NPM_VERSION", pin_of("codex").version)
     return log
 
 
 def test_the_pinned_version_is_installed_once_and_found(npm: Path, tmp_path: Path) -> None:
-    assert find_agent("codex", tmp_path) is None
-    program = provision("codex", tmp_path)
-    assert provision("codex", tmp_path) == program == find_agent("codex", tmp_path)
-    assert program.is_relative_to(tmp_path / "codex-0.169.0")
+    assert find_agent("codex", cache=tmp_path) is None
+    found = provision("codex", cache=tmp_path)
+    assert provision("codex", cache=tmp_path) == found == find_agent("codex", cache=tmp_path)
+    assert found.program.is_relative_to(tmp_path / "codex-0.169.0")
     assert len(npm.read_text().splitlines()) == 1
     assert "--ignore-scripts" in npm.read_text()
-    assert PINNED["codex"].package.split("{")[0] in npm.read_text()
+    assert pin_of("codex").npm[0].split("{")[0] in npm.read_text()
 
 
 def test_another_version_is_refused_and_not_kept(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPM_VERSION", "0.1.0")
     with pytest.raises(AgentMuxError, match=r"says it is 'codex-cli 0\.1\.0', not 0\.169\.0"):
-        provision("codex", tmp_path)
-    assert find_agent("codex", tmp_path) is None
+        provision("codex", cache=tmp_path)
+    assert find_agent("codex", cache=tmp_path) is None
 
 
 def test_a_failing_npm_is_quoted(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPM_FAILS", "1")
     with pytest.raises(AgentMuxError, match="npm error 404"):
-        provision("codex", tmp_path)
+        provision("codex", cache=tmp_path)
 
 
 def test_a_missing_npm_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(AgentMuxError, match=r"npm, which is not on PATH; install Node\.js"):
-        provision("codex", tmp_path)
+        provision("codex", cache=tmp_path)
 
 
 def test_an_unpinned_agent_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AgentMuxError, match="is not pinned; known: claude, codex"):
-        provision("nobody", tmp_path)
+    with pytest.raises(AgentMuxError, match=r"no kit for driving 'nobody' in tests; there are: .*codex"):
+        provision("nobody", cache=tmp_path)
 
 
 def test_a_broken_installation_is_named(npm: Path, tmp_path: Path) -> None:
-    program = provision("codex", tmp_path)
+    program = provision("codex", cache=tmp_path).program
     program.write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(AgentMuxError, match="and try again"):
-        provision("codex", tmp_path)
+        provision("codex", cache=tmp_path)
     shutil.rmtree(tmp_path / "codex-0.169.0")
-    assert provision("codex", tmp_path).exists()
+    assert provision("codex", cache=tmp_path).program.exists()
 
 
 def test_two_installers_do_not_meet(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,8 +89,8 @@ def test_two_installers_do_not_meet(npm: Path, tmp_path: Path, monkeypatch: pyte
     with (tmp_path / "codex-0.169.0.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(AgentMuxError, match="another installation still holds"):
-            provision("codex", tmp_path)
-    assert provision("codex", tmp_path).exists()
+            provision("codex", cache=tmp_path)
+    assert provision("codex", cache=tmp_path).program.exists()
 
 
 def test_the_command_prints_the_program(npm: Path, tmp_path: Path) -> None:
@@ -106,4 +107,4 @@ def test_the_command_prints_the_program(npm: Path, tmp_path: Path) -> None:
         [*command, "nobody"], env=environment, capture_output=True, text=True, timeout=BOUND, check=False
     )
     assert bad.returncode == 1
-    assert "is not pinned" in bad.stderr
+    assert "no kit for driving" in bad.stderr

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent_mux.testing.fixtures import load_fixture
+from agent_mux.testing.live import pin_of
 from agent_mux.testing.model_server import parse_script
-from agent_mux.testing.provision import PINNED
 
 ROOT = Path(__file__).parents[3]
 SCENARIOS = sorted((ROOT / "tests/e2e/scenarios").glob("*/*.json"))
@@ -26,7 +26,7 @@ def test_every_scenario_is_sound_and_recorded(path: Path) -> None:
     if "continues" in scenario:
         assert path.with_stem(scenario["continues"]).exists()
     agent = path.parent.name
-    fixture = load_fixture(ROOT / "fixtures" / agent / PINNED[agent].version / path.stem)
+    fixture = load_fixture(ROOT / "fixtures" / agent / pin_of(agent).version / path.stem)
     assert fixture.script == scenario["script"]
     said = [argument for argument in scenario["arguments"] if isinstance(argument, str)]
     assert [argument for argument in fixture.command[1:] if argument in said] == said

@@ -24,11 +24,11 @@ class Conversation:
     has_tools: bool
 
     @classmethod
-    def of(cls, body: Any) -> "Conversation":
-        """Read a request of either API; anything may be missing."""
+    def of(cls, body: Any, model: str | None = None) -> "Conversation":
+        """Read a request of any API; anything may be missing. `model`: where the request says it elsewhere."""
         request = body if isinstance(body, Mapping) else {}
-        model = str(request.get("model") or "")
-        messages = request.get("messages") or request.get("input") or []
+        model = model or str(request.get("model") or "")
+        messages = request.get("messages") or request.get("input") or request.get("contents") or []
         messages = messages if isinstance(messages, list) else [{"role": "user", "content": messages}]
         from_user = [message for message in messages if isinstance(message, Mapping) and message.get("role") == "user"]
         return cls(

@@ -5,7 +5,9 @@ from typing import Any
 
 import msgspec
 
-SECRET_HEADERS = frozenset({"authorization", "x-api-key", "api-key", "cookie", "proxy-authorization"})
+SECRET_HEADERS = frozenset({
+    "authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "proxy-authorization",
+})  # fmt: skip
 REDACTED = "(redacted)"
 LONGEST_TEXT = 1200  # in the log file; system prompts are long, and never what a reader looks for
 
@@ -19,7 +21,7 @@ class RecordedRequest(msgspec.Struct, frozen=True):
     path: str
     """With its query."""
     kind: str
-    """`messages`, `aux` (a request without tools), `count_tokens`, `responses`, `models` or `unknown`."""
+    """`messages`, `responses`, `chat`, `generate`, `aux` (one without tools), `count_tokens`, `models` or `unknown`."""
     step: int | None
     """Which step of the script answered; None: `aux`, `default` or no step at all."""
     headers: dict[str, str]
@@ -52,4 +54,10 @@ def _trim(value: Any) -> Any:
 
 
 def _tool_name(tool: Any) -> Any:
-    return (tool.get("name") or tool.get("type")) if isinstance(tool, dict) else tool
+    if not isinstance(tool, dict):
+        return tool
+    function = tool.get("function")
+    declared = tool.get("functionDeclarations")
+    if isinstance(declared, list):
+        return [_tool_name(inner) for inner in declared]
+    return _tool_name(function) if isinstance(function, dict) else tool.get("name") or tool.get("type")

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
-from agent_mux.testing.model_server import anthropic, responses
+from agent_mux.testing.model_server import anthropic, chat, gemini, responses
 from agent_mux.testing.model_server.loading import parse_script
 from agent_mux.testing.model_server.matching import Choice, Conversation, Matcher
 from agent_mux.testing.model_server.requests import RecordedRequest, redact
@@ -26,10 +26,10 @@ SHUTDOWN_GRACE = 0.1  # whoever hangs is told to stop first, so nobody needs lon
 
 
 class ScriptedModelServer:
-    """Answers Anthropic Messages and OpenAI Responses requests as the script says.
+    """Answers Anthropic Messages, OpenAI Responses, OpenAI chat completions and Gemini requests as the script says.
 
         async with ScriptedModelServer({"steps": [{"blocks": [{"type": "text", "text": "Hello"}]}]}) as server:
-            ...  # ANTHROPIC_BASE_URL=server.url, or base_url=f"{server.url}/v1" for Responses
+            ...  # ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL = server.url; OPENAI_BASE_URL = f"{server.url}/v1"
         assert server.requests[0].step == 0
 
     Runs on asyncio; a program on another event loop starts `python -m agent_mux.testing.model_server` instead.
@@ -97,6 +97,22 @@ class ScriptedModelServer:
         """`POST /v1/responses`."""
         return await self._answer(request, await _json_body(request), responses, "responses")
 
+    async def chat_completions(self, request: web.Request) -> web.StreamResponse:
+        """`POST /v1/chat/completions`."""
+        body = await _json_body(request)
+        return await self._answer(request, body, chat, "chat" if Conversation.of(body).has_tools else "aux")
+
+    async def generate_content(self, request: web.Request) -> web.StreamResponse:
+        """`POST /v1beta/models/<model>:<method>`."""
+        body = await _json_body(request)
+        model, method = request.match_info["model"], request.match_info["method"]
+        if method == "countTokens":
+            await self._record(request, body, "count_tokens", None)
+            return web.json_response({"totalTokens": gemini.TOKEN_COUNT})
+        streams = method == "streamGenerateContent"
+        kind = "generate" if Conversation.of(body).has_tools else "aux"
+        return await self._answer(request, body, gemini, kind, model=model, streams=streams)
+
     async def count_tokens(self, request: web.Request) -> web.StreamResponse:
         """`POST /v1/messages/count_tokens`."""
         await self._record(request, await _json_body(request), "count_tokens", None)
@@ -113,9 +129,18 @@ class ScriptedModelServer:
         missing = {"type": "not_found_error", "message": f"no such route: {request.path}"}
         return web.json_response({"type": "error", "error": missing}, status=404)
 
-    async def _answer(self, request: web.Request, body: Any, api: ModuleType, kind: str) -> web.StreamResponse:
-        conversation = Conversation.of(body)
-        choice = self._matcher.choose(conversation, aux=kind == "aux")
+    async def _answer(  # noqa: PLR0913  # what the request says, and where it says it
+        self,
+        request: web.Request,
+        body: Any,
+        api: ModuleType,
+        kind: str,
+        *,
+        model: str | None = None,
+        streams: bool | None = None,
+    ) -> web.StreamResponse:
+        conversation = Conversation.of(body, model)
+        choice = self._choose(conversation, body, kind)
         await self._record(request, body, kind, choice.index)
         step = choice.step
         if step.pre_delay:
@@ -123,11 +148,16 @@ class ScriptedModelServer:
         error = step.error or _mismatch(choice, api.PARTS)
         if error is not None:
             return _http_error(error)
-        if isinstance(body, dict) and body.get("stream"):
+        if streams if streams is not None else isinstance(body, dict) and body.get("stream"):
             return await self._send(request, step, api.stream(step, conversation.model, self._ids))
         if step.hang:
             await self._closing.wait()
         return web.json_response(api.reply(step, conversation.model, self._ids), headers=self._headers(step))
+
+    def _choose(self, conversation: Conversation, body: Any, kind: str) -> Choice:
+        choice = self._matcher.choose(conversation, aux=kind == "aux")
+        fallback = gemini.made_up(body) if kind == "aux" and choice.index is None else None
+        return choice if fallback is None else Choice(fallback, None)
 
     async def _send(self, request: web.Request, step: Step, events: Iterable[ServerEvent]) -> web.StreamResponse:
         headers = {"content-type": "text/event-stream", "cache-control": "no-cache", **self._headers(step)}
@@ -176,7 +206,9 @@ def _application(server: ScriptedModelServer) -> web.Application:
         application.router.add_post(f"{prefix}/messages", server.messages)
         application.router.add_post(f"{prefix}/messages/count_tokens", server.count_tokens)
         application.router.add_post(f"{prefix}/responses", server.responses)
+        application.router.add_post(f"{prefix}/chat/completions", server.chat_completions)
         application.router.add_get(f"{prefix}/models", server.models)
+    application.router.add_post("/{version:v1(?:beta|alpha)?}/models/{model}:{method}", server.generate_content)
     application.router.add_route("*", "/{path:.*}", server.unknown)
     return application
 

@@ -12,11 +12,15 @@ class ServerEvent:
     """One server-sent event."""
 
     name: str
-    data: dict[str, Any]
+    """Empty in APIs whose events have no names."""
+    data: Any
+    """A text is sent as it is."""
 
     def encode(self) -> bytes:
         """As it goes over the wire."""
-        return f"event: {self.name}\ndata: {json.dumps(self.data)}\n\n".encode()
+        name = f"event: {self.name}\n" if self.name else ""
+        data = self.data if isinstance(self.data, str) else json.dumps(self.data)
+        return f"{name}data: {data}\n\n".encode()
 
 
 @dataclass(slots=True)

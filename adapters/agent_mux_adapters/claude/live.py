@@ -1,0 +1,110 @@
+"""Claude Code against the scripted model: where it is from, what it gets, how its model says things."""
+
+import os
+from pathlib import Path
+
+from agent_mux.events.cost import CostRecord
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    MCP_SERVER,
+    SUBTASK,
+    Answer,
+    Ask,
+    Delegate,
+    Edit,
+    Gap,
+    LiveKit,
+    Mcp,
+    Part,
+    Pin,
+    Place,
+    Read,
+    Say,
+    Shell,
+    Think,
+    Todo,
+    Unspeakable,
+    Write,
+)
+from agent_mux.testing.model_server import Text, Thinking, ToolUse
+from agent_mux.testing.model_server.script import Block
+
+
+def environment(place: Place) -> dict[str, str]:
+    """All that Claude Code gets."""
+    variables = place.minimal(
+        ANTHROPIC_BASE_URL=place.url,
+        ANTHROPIC_API_KEY=DUMMY_KEY,
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+        CLAUDE_CODE_MAX_RETRIES="2",  # of 10, with waits up to 39 s
+        DISABLE_AUTOUPDATER="1",
+        DISABLE_ERROR_REPORTING="1",
+        DISABLE_TELEMETRY="1",
+    )
+    if os.geteuid() == 0:
+        variables["IS_SANDBOX"] = "1"  # root may bypass permissions only in a sandbox; being offline is one
+    return variables
+
+
+def spell(part: Part, workspace: Path) -> Block:  # noqa: C901, PLR0911  # one line for each part
+    """A part as a content block of the Messages API."""
+    match part:
+        case Say(text):
+            return Text(text)
+        case Think(text):
+            return Thinking(text)
+        case Shell(command):
+            return ToolUse("Bash", {"command": command, "description": "Run it"})
+        case Write(name, content):
+            return ToolUse("Write", {"file_path": str(workspace / name), "content": content})
+        case Edit(name, old, new):
+            where = {"file_path": str(workspace / name)}
+            return ToolUse("Edit", {**where, "old_string": old, "new_string": new})
+        case Read(name):
+            return ToolUse("Read", {"file_path": str(workspace / name)})
+        case Mcp(tool, arguments):
+            return ToolUse(f"mcp__{MCP_SERVER}__{tool}", dict(arguments))
+        case Ask(question, options):
+            return ToolUse("AskUserQuestion", {"questions": [_question(question, options)]})
+        case Delegate(task):
+            kind = {"subagent_type": "general-purpose", "run_in_background": False}
+            return ToolUse("Task", {"description": "A task", "prompt": f"{SUBTASK} {task}", **kind})
+        case Answer(value):
+            return ToolUse("StructuredOutput", dict(value))
+        case Todo():
+            raise Unspeakable("Claude Code has its todo tools only when they are switched on")
+
+
+def _question(question: str, options: tuple[str, ...]) -> dict[str, object]:
+    choices = [{"label": option, "description": option} for option in options]
+    return {"question": question, "header": "Pick", "options": choices, "multiSelect": False}
+
+
+KIT = LiveKit(
+    agent="claude",
+    pins=(
+        # The package named without a platform installs an old version, silently, where Node is older than it wants.
+        Pin(
+            version="2.1.330",
+            npm=("@anthropic-ai/claude-code-{os}-{arch}@2.1.330",),
+            program="node_modules/@anthropic-ai/claude-code-*/claude",
+        ),
+    ),
+    environment=environment,
+    api="messages",
+    spell=spell,
+    per_call=CostRecord(
+        total_usd=0.0,
+        input_tokens=100,
+        output_tokens=12,
+        thinking_tokens=0,
+        cached_tokens=30,
+        cache_creation_tokens=20,
+        source="native",
+    ),
+    gaps={
+        "tools_at_the_same_time": Gap(
+            "never", "Claude Code runs commands one after the other, unless it knows that they only read"
+        ),
+    },
+)

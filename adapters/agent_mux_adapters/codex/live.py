@@ -1,0 +1,129 @@
+"""Codex against the scripted model: where it is from, what it gets, how its model says things."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from agent_mux.events.cost import CostRecord
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    MCP_SERVER,
+    SUBTASK,
+    Answer,
+    Ask,
+    Delegate,
+    Edit,
+    Gap,
+    LiveKit,
+    Mcp,
+    Part,
+    Pin,
+    Place,
+    Read,
+    Say,
+    Shell,
+    Think,
+    Todo,
+    Unspeakable,
+    Write,
+)
+from agent_mux.testing.model_server import CustomToolCall, FunctionCall, Message, Reasoning, Step
+from agent_mux.testing.model_server.script import Item
+
+_CONFIG = """\
+model = "gpt-5.5"
+model_provider = "scripted"
+
+[model_providers.scripted]
+name = "scripted"
+base_url = {base_url}
+wire_api = "responses"
+env_key = "SCRIPTED_API_KEY"
+request_max_retries = 1
+stream_max_retries = 1
+
+# Without this, every exit waits 5 s for a server that is not there.
+[analytics]
+enabled = false
+"""
+_MULTI_AGENT = "multi_agent_v1"
+_SPAWNED = "{{re:agent_id[^0-9a-f]+([0-9a-f-]{36})}}"
+
+
+def environment(place: Place) -> dict[str, str]:
+    """All that Codex gets."""
+    config = place.write(".codex/config.toml", _CONFIG.format(base_url=json.dumps(f"{place.url}/v1")))
+    return place.minimal(CODEX_HOME=str(config.parent), SCRIPTED_API_KEY=DUMMY_KEY)
+
+
+def spell(part: Part, workspace: Path) -> Item:  # noqa: ARG001, C901, PLR0911  # one line for each part; paths are relative
+    """A part as an output item of the Responses API."""
+    match part:
+        case Say(text):
+            return Message(text)
+        case Think(text):
+            return Reasoning(text)
+        case Shell(command, asks):
+            escalated = {"sandbox_permissions": "require_escalated", "justification": "it has to"} if asks else {}
+            return FunctionCall("exec_command", {"cmd": command, **escalated})
+        case Write(name, content):
+            added = "".join(f"+{line}\n" for line in content.splitlines())
+            return _patch(f"*** Add File: {name}\n{added}")
+        case Edit(name, old, new):
+            return _patch(f"*** Update File: {name}\n@@\n-{old}\n+{new}\n")
+        case Read(name):  # there is no tool for that
+            return FunctionCall("exec_command", {"cmd": f"cat {name}"})
+        case Mcp(tool, arguments):
+            return FunctionCall(tool, dict(arguments), namespace=f"mcp__{MCP_SERVER}")
+        case Ask(question, options):
+            return FunctionCall("request_user_input", {"questions": [_question(question, options)]})
+        case Delegate(task):
+            return FunctionCall(
+                "spawn_agent", {"message": f"{SUBTASK} {task}", "agent_type": "default"}, namespace=_MULTI_AGENT
+            )
+        case Answer(value):
+            return Message(json.dumps(dict(value)))
+        case Todo():
+            raise Unspeakable("Codex has its plan tool only when it is switched on")
+
+
+def _patch(hunks: str) -> CustomToolCall:
+    return CustomToolCall("apply_patch", f"*** Begin Patch\n{hunks}*** End Patch")
+
+
+def _question(question: str, options: tuple[str, ...]) -> dict[str, Any]:
+    choices = [{"label": option, "description": option} for option in options]
+    return {"question": question, "header": "Pick", "options": choices, "id": "q1"}
+
+
+KIT = LiveKit(
+    agent="codex",
+    pins=(
+        Pin(
+            version="0.169.0",
+            npm=("@openai/codex@0.169.0-{os}-{arch}",),
+            program="node_modules/@openai/codex/vendor/*/bin/codex",
+        ),
+    ),
+    environment=environment,
+    api="responses",
+    spell=spell,
+    per_call=CostRecord(
+        total_usd=0.0, input_tokens=70, output_tokens=20, thinking_tokens=5, cached_tokens=30, source="unknown"
+    ),
+    after_delegation=(
+        Step(
+            items=(
+                FunctionCall(
+                    "wait_agent", json.dumps({"targets": [_SPAWNED], "timeout_ms": 10_000}), namespace=_MULTI_AGENT
+                ),
+            )
+        ),
+    ),
+    gaps={
+        "file_read": Gap("never", "Codex has no tool that reads files: it runs `cat`, which is a command"),
+        "file_edits/one_shot": Gap("not_yet", "`codex exec` tells neither what a patch changed nor how much"),
+        "deny_reason_reaches_the_model": Gap("not_yet", "a declined approval has no field for a reason"),
+        "unknown_tool": Gap("not_yet", "a call of an unknown tool shows on standard error only, in prose"),
+    },
+)

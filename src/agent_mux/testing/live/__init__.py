@@ -1,0 +1,58 @@
+"""Driving real CLIs offline.
+
+What is said (`parts`), what one has to know of an agent (`kit`), where kits are found (`kits`), and what a provider
+says when it does not answer (`refusals`).
+"""
+
+from agent_mux.testing.live.answers import answer, delegation
+from agent_mux.testing.live.kit import DUMMY_KEY, Gap, LiveKit, ModelApi, Pin, Place, Unspeakable, Way
+from agent_mux.testing.live.kits import kit_of, kits, pin_of
+from agent_mux.testing.live.parts import (
+    MCP_SERVER,
+    SUBTASK,
+    Answer,
+    Ask,
+    Delegate,
+    Edit,
+    Mcp,
+    Part,
+    Read,
+    Say,
+    Shell,
+    Think,
+    Todo,
+    Write,
+)
+from agent_mux.testing.live.refusals import Refusal, refuse
+
+__all__ = [
+    "DUMMY_KEY",
+    "MCP_SERVER",
+    "SUBTASK",
+    "Answer",
+    "Ask",
+    "Delegate",
+    "Edit",
+    "Gap",
+    "LiveKit",
+    "Mcp",
+    "ModelApi",
+    "Part",
+    "Pin",
+    "Place",
+    "Read",
+    "Refusal",
+    "Say",
+    "Shell",
+    "Think",
+    "Todo",
+    "Unspeakable",
+    "Way",
+    "Write",
+    "answer",
+    "delegation",
+    "kit_of",
+    "kits",
+    "pin_of",
+    "refuse",
+]

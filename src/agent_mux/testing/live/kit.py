@@ -1,0 +1,110 @@
+"""A kit: what one has to know of an agent to drive its real CLI offline, against the scripted model.
+
+An adapter package has one for each of its agents, in a module of its own (`live.py`), and names it in the entry-point
+group `agent_mux.live_kits`. The end-to-end suite and `amux doctor --drift` find it there.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from agent_mux.events.cost import CostRecord
+from agent_mux.testing.live.parts import Part
+from agent_mux.testing.model_server.script import Block, Item, Step
+
+__all__ = ["DUMMY_KEY", "Gap", "LiveKit", "ModelApi", "Pin", "Place", "Unspeakable", "Way"]
+
+DUMMY_KEY = "sk-dummy"
+"""What stands for a key everywhere: no journal may hold it."""
+
+ModelApi = Literal["messages", "responses", "chat", "generate"]
+"""What the agent asks the model with: Anthropic Messages, OpenAI Responses, OpenAI chat completions,
+Gemini's `generateContent`."""
+
+
+Way = Literal["one_shot", "two_way"]
+"""How a scenario is run: as cheaply as the options allow, or so that somebody can answer."""
+
+
+class Unspeakable(ValueError):  # noqa: N818  # no error of anybody: a fact about an agent
+    """The agent's model has no way to say this part: the agent has no such tool."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """One version of a CLI, and how it is installed for tests: into a folder of its own, never into the system."""
+
+    version: str
+    npm: tuple[str, ...] = ()
+    """Packages, each with its version; `{os}` and `{arch}` are npm's names for this machine. No scripts are run."""
+    pip: str | None = None
+    """A requirement, for a virtual environment of its own."""
+    program: str
+    """Glob below the folder, of the native program itself where there is one: signals must reach it."""
+    path: tuple[str, ...] = ()
+    """Directories below the folder that have to be on PATH (globs)."""
+    needs: tuple[str, ...] = ()
+    """Tools that have to be on PATH, too: `node-24`, `ripgrep`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a run happens: all that its environment may be made of."""
+
+    url: str
+    """Of the scripted model, without a path."""
+    home: Path
+    """Empty and its own. What the agent needs there is written by `LiveKit.environment`."""
+    path: str
+    """PATH: the directories of the pin, of the tools it needs, and of the system."""
+
+    def minimal(self, **more: str) -> dict[str, str]:
+        """The environment that every agent gets, and `more`. The home is there afterwards."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        return {"PATH": self.path, "HOME": str(self.home), "TERM": "dumb", "LANG": "C.UTF-8", **more}
+
+    def write(self, name: str, text: str) -> Path:
+        """A file in the home. Returns it."""
+        path = self.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Why a scenario does not work with an agent.
+
+    `never`: it is no part of this agent. `not_yet`: the agent lacks it, or has it broken, upstream. `not_impl`: we lack
+    it. A scenario with a gap has to fail; when it passes, the gap is closed.
+    """
+
+    kind: Literal["never", "not_yet", "not_impl"]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveKit:
+    """How to drive one agent."""
+
+    agent: str
+    """Registered name of the adapter."""
+    pins: tuple[Pin, ...]
+    """The versions that the recordings are of; the first is the one that is tested when nothing else is said."""
+    environment: Callable[[Place], dict[str, str]]
+    """Everything the agent gets for an environment (`env -i`), with dummy keys; writes its configuration."""
+    api: ModelApi
+    spell: Callable[[Part, Path], Block | Item]
+    """A part as the agent's model says it, in this workspace. Raises `Unspeakable` when the agent cannot."""
+    per_call: CostRecord
+    """What one answer of the scripted model costs, as our events should count it; see `model_server`."""
+    after_delegation: tuple[Step, ...] = ()
+    """What the model has to say before it gets the report of a sub-agent."""
+    ways: tuple[Way, ...] = ("one_shot", "two_way")
+    """Ways that differ for this agent: one where all options lead to the same native protocol."""
+    gaps: Mapping[str, Gap] = field(default_factory=dict)
+    """By scenario: the name of its test without `test_`, and the way if it goes several (`scenario/way`)."""

@@ -1,0 +1,103 @@
+"""Kits: what one has to know of an agent to drive its real CLI offline. Each of them keeps the same promises."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.registry import AdapterRegistry
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    MCP_SERVER,
+    Edit,
+    LiveKit,
+    Mcp,
+    Place,
+    Read,
+    Say,
+    Shell,
+    Write,
+    answer,
+    delegation,
+    kit_of,
+    kits,
+    pin_of,
+    refuse,
+)
+from agent_mux.testing.model_server import Script, parse_script
+from agent_mux.testing.provision import TOOLS
+
+KITS = list(kits().values())
+every_kit = pytest.mark.parametrize("kit", KITS, ids=lambda kit: kit.agent)
+PARTS = (Say("hi"), Shell("ls"), Write("a", "b\n"), Edit("a", "b", "c"), Read("a"), Mcp("echo", {"text": "t"}))
+
+
+def place(tmp_path: Path) -> Place:
+    return Place(url="http://127.0.0.1:8099", home=tmp_path / "home", path="/opt/tools:/usr/bin")
+
+
+@every_kit
+def test_agents_get_a_home_of_their_own_and_dummy_keys(
+    kit: LiveKit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, "sk-real")
+    environment = kit.environment(place(tmp_path))
+    written = "".join(path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file())
+    assert environment["HOME"] == str(tmp_path / "home")
+    assert (tmp_path / "home").is_dir()
+    assert environment["PATH"].endswith("/opt/tools:/usr/bin")
+    assert "sk-real" not in str(environment) + written
+    assert DUMMY_KEY in str(environment) + written
+    assert "http://127.0.0.1:8099" in str(environment) + written
+
+
+@every_kit
+def test_parts_are_spelled_for_the_agents_api(kit: LiveKit, tmp_path: Path) -> None:
+    step = answer(kit, tmp_path, *PARTS)
+    said = step.items if kit.api == "responses" else step.blocks
+    assert said is not None
+    assert len(said) == len(PARTS)
+    assert MCP_SERVER in str(said[-1])
+    assert parse_script({"steps": []}) == Script()
+
+
+@every_kit
+def test_kits_are_of_adapters_and_pin_what_was_recorded(kit: LiveKit) -> None:
+    adapter = AdapterRegistry().get(kit.agent)
+    assert adapter.tested_version == kit.pins[0].version
+    assert all(name in TOOLS for pin in kit.pins for name in pin.needs)
+    for pin in kit.pins:
+        assert bool(pin.npm) != bool(pin.pip)
+        assert all(pin.version in package for package in (*pin.npm[:1], *([pin.pip] if pin.pip else [])))
+
+
+@every_kit
+def test_every_refusal_has_its_words(kit: LiveKit) -> None:
+    for refusal in ("unauthorized", "rate_limited", "server_error", "refused", "context_exceeded"):
+        step = refuse(kit.api, refusal, repeat=True)
+        assert step.error is not None or step.failed is not None
+        assert step.repeat is True
+
+
+def test_an_unknown_kit_and_an_unpinned_version_are_refused() -> None:
+    with pytest.raises(AgentMuxError, match="no kit for driving 'nobody'"):
+        kit_of("nobody")
+    with pytest.raises(AgentMuxError, match=r"claude 0\.0\.1 is not pinned; pinned: "):
+        pin_of("claude", "0.0.1")
+
+
+def test_a_delegation_is_for_the_sub_agent_first() -> None:
+    steps = delegation(kit_of("claude"), Path("/w"), "count", Say("3"))
+    assert steps[0].first is not None
+    assert "count" in str(steps[1].blocks)
+
+
+def test_codex_is_sent_to_the_scripted_model(tmp_path: Path) -> None:
+    environment = kit_of("codex").environment(place(tmp_path))
+    config = tomllib.loads((Path(environment["CODEX_HOME"]) / "config.toml").read_text())
+    provider = config["model_providers"][config["model_provider"]]
+    assert provider["base_url"] == "http://127.0.0.1:8099/v1"
+    assert provider["env_key"] in environment
+    assert config["analytics"] == {"enabled": False}
