@@ -16,6 +16,7 @@ from agent_mux.capabilities import AgentCapabilities
 from agent_mux.effects import Effect
 from agent_mux.facts import Fact
 from agent_mux.framing import Framing
+from agent_mux.models import ModelCapabilities
 from agent_mux.options import ApprovalMode, RunOptions
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "CodecContext",
     "Exit",
     "InstallMethod",
+    "ModelCapabilities",
     "NativeProtocol",
     "Source",
     "SpawnArgs",
@@ -191,6 +193,8 @@ class Adapter:
     auth_guidance: str
     """What a person does when the agent says it is not authenticated."""
     default_model: str | None = None
+    models: Callable[[], tuple[ModelCapabilities, ...]] = tuple
+    """What is known of the models it can use; called when somebody wants to know."""
 
 
 def default_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecContext:

@@ -17,6 +17,7 @@ from agent_mux.assembler import StreamContext
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.framing import Framing, framed, lines_of
+from agent_mux.models import prices_of
 from agent_mux.native_json import load_object
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.records import Exited, Header, Kind, Record, encode
@@ -121,6 +122,8 @@ def observing_header(
             display_name=adapter.display_name,
             streams=protocol.streams,
             permission_pending=True,
+            model=adapter.default_model,
+            prices=prices_of(adapter.models()),
             auth_guidance=adapter.auth_guidance,
             **stream,
         ),

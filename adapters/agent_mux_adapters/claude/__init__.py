@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.facts import Capability
+from agent_mux_adapters._models import models_of
 from agent_mux_adapters.claude.argv import build_context, build_spawn_args
 from agent_mux_adapters.claude.codec import ONE_SHOT, TWO_WAY, ClaudeCodec
 from agent_mux_adapters.claude.wire import text
@@ -97,5 +98,6 @@ ADAPTER = Adapter(
             kind="winget", command="winget install Anthropic.ClaudeCode", platforms=("win32",), requires=("winget",)
         ),
     ),
+    models=models_of("anthropic"),
     auth_guidance="Set ANTHROPIC_API_KEY, or run `claude` and log in with /login.",
 )

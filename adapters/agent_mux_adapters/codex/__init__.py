@@ -1,6 +1,7 @@
 """Codex CLI: `codex exec --json` for one-shot runs, `codex app-server` for everything else."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux_adapters._models import models_of
 from agent_mux_adapters.codex.app_server_codec import AppServerCodec
 from agent_mux_adapters.codex.argv import APP_SERVER, EXEC, build_spawn_args, codec_context
 from agent_mux_adapters.codex.exec_codec import ExecCodec
@@ -66,5 +67,6 @@ ADAPTER = Adapter(
         InstallMethod(kind="npm", command="npm install -g @openai/codex", requires=("npm",)),
         InstallMethod(kind="brew", command="brew install --cask codex", platforms=("darwin",), requires=("brew",)),
     ),
+    models=models_of("openai"),
     auth_guidance="run `codex login`, or `codex login --with-api-key` with the key on standard input",
 )

@@ -3,6 +3,7 @@
 import msgspec
 
 from agent_mux.facts import Capability
+from agent_mux.models import Price
 
 
 class StreamContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,5 +29,9 @@ class StreamContext(msgspec.Struct, frozen=True, kw_only=True):
     resumed: bool = False
     forked_from: str | None = None
     max_turns: int = 0
+    model: str | None = None
+    """What was asked for; the agent may say that it uses another one."""
+    prices: dict[str, Price] = {}
+    """By model, for what the agent does not price itself."""
     auth_guidance: str = ""
     """What a person does about an authentication failure of this agent."""

@@ -73,9 +73,7 @@ class Notices:
         )  # fmt: skip
 
     def _run_cost(self, fact: facts.RunCost) -> None:
-        so_far = possible_cost(fact.cost)
-        self._costs.of_run(so_far)
-        self._emitter.emit(cost.CostEvent, so_far)
+        self._emitter.emit(cost.CostEvent, self._costs.of_run(possible_cost(fact.cost)))
 
     def _note(self, fact: facts.Note) -> None:
         self._emitter.emit(debug.DebugEvent, fact.level, fact.message)

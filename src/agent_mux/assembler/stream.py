@@ -16,7 +16,7 @@ from agent_mux.assembler.subagents import Subagents
 from agent_mux.assembler.terminal import emit_terminal
 from agent_mux.assembler.turns import Turns
 from agent_mux.assembler.verdict import Ending, Outcome, Verdict, judge
-from agent_mux.events import AgentEvent, error, lifecycle, limits
+from agent_mux.events import AgentEvent, cost, error, lifecycle, limits
 
 _STEP_TYPES: dict[type, tuple[str, str]] = {
     # fact -> (step type, the capability that falls back when the fact comes whole)
@@ -47,7 +47,7 @@ class StreamAssembler:
             self._emitter, show_approvals=context.show_approvals, show_requests=context.show_requests
         )
         self._turns = Turns(self._emitter)
-        self._costs = CostTally()
+        self._costs = CostTally(context.prices, context.model)
         self._session = Session(self._emitter, context)
         self._notices = Notices(self._emitter, self._costs)
         self._outcome: Outcome | None = None
@@ -239,6 +239,7 @@ class StreamAssembler:
     def _session_known(self, fact: facts.SessionKnown) -> None:
         if not self._ended:
             self._session.known(fact)
+            self._costs.model = self._session.model or self._costs.model
 
     def _loaded(self, fact: facts.PluginLoaded | facts.SkillLoaded | facts.AgentdocRead) -> None:
         # Initialization events belong before the first turn; later repetitions say nothing new.
@@ -291,8 +292,9 @@ class StreamAssembler:
     def _close_turn(self, fact: Outcome | None) -> None:
         self._main.close()
         self._interactions.close("the turn ended" if fact is not None else "the run ended")
-        cost_of_turn = possible_cost(fact.cost) if fact is not None else None
-        self._costs.of_turn(cost_of_turn)
+        cost_of_turn = self._costs.of_turn(possible_cost(fact.cost) if fact is not None else None)
+        if cost_of_turn is not None and not self._costs.is_told_by_agent:
+            self._emitter.emit(cost.CostEvent, self._costs.total)
         if fact is not None and self._subagents.any_open:
             self._turns.hold(cost_of_turn)
         else:

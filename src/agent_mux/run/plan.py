@@ -24,6 +24,7 @@ from agent_mux.assembler import StreamContext
 from agent_mux.capabilities import check_capabilities
 from agent_mux.errors import AgentMuxError
 from agent_mux.events.mending import without_surrogates
+from agent_mux.models import prices_of
 from agent_mux.options import RunOptions, validate_options
 from agent_mux.process.marker import marker_variable, temp_dir_of
 from agent_mux.run.records import Header
@@ -198,6 +199,8 @@ def _stream_context(
         resumed=options.session_id is not None,
         forked_from=options.fork_session_id,
         max_turns=options.max_turns or 0,
+        model=options.model or adapter.default_model,
+        prices=prices_of(adapter.models()),
         auth_guidance=adapter.auth_guidance,
     )
 
