@@ -7,7 +7,7 @@ An adapter is a value of `Adapter`: data and pure functions. It is found through
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -17,7 +17,7 @@ from agent_mux.effects import Effect
 from agent_mux.facts import Fact
 from agent_mux.framing import Framing
 from agent_mux.models import ModelCapabilities
-from agent_mux.options import ApprovalMode, RunOptions
+from agent_mux.options import ApprovalMode, McpServer, RunOptions
 
 __all__ = [
     "Adapter",
@@ -32,6 +32,8 @@ __all__ = [
     "SpawnArgs",
     "SpawnEnvironment",
     "Step",
+    "TerminalSize",
+    "WatchesTerminal",
     "default_context",
 ]
 
@@ -78,6 +80,8 @@ class CodecContext(msgspec.Struct, frozen=True, kw_only=True):
     output_schema: dict[str, Any] | None = None
     images: tuple[str, ...] = ()
     """Absolute paths of images to send with the prompt."""
+    mcp_servers: tuple[McpServer, ...] = ()
+    """To be announced, where the protocol takes them. Their secrets are real in a live run only."""
     debug: bool = False
 
 
@@ -105,6 +109,19 @@ class Codec(Protocol):
         ...
 
 
+@runtime_checkable
+class WatchesTerminal(Protocol):
+    """A codec for an agent at a terminal: it does not say when it is done, it shows something and then it waits."""
+
+    def quiet(self) -> Iterable[Step]:
+        """Nothing was printed for `NativeProtocol.quiet_after` seconds."""
+        ...
+
+    def resized(self, size: "TerminalSize") -> Iterable[Step]:
+        """The terminal has another size now."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeProtocol:
     """One of the native protocols an agent speaks."""
@@ -119,6 +136,8 @@ class NativeProtocol:
     """This parsed native line can only be from this protocol."""
     framing: Framing = "lines"
     """How messages are told apart on stdin and stdout. Where it is not by lines, "line" means message."""
+    quiet_after: float | None = None
+    """Seconds without output after which the codec, then a `WatchesTerminal`, is told so; None: never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +153,14 @@ class SpawnEnvironment:
     is_root: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class TerminalSize:
+    """How many characters a terminal shows."""
+
+    columns: int = 120
+    rows: int = 40
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpawnArgs:
     """How to start the agent for these options."""
@@ -147,6 +174,8 @@ class SpawnArgs:
     stdin: Literal["pipe", "null"] = "pipe"
     stdin_text: str | None = None
     """Written at once, then stdin is closed: for one-shot prompts, which never belong into argv."""
+    terminal: TerminalSize | None = None
+    """Start the agent at a terminal of this size; then `stdin` is that terminal, and there is no standard error."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Name -> content (0600) to be written into the run's temp dir before the start."""
     counts_turns: bool = True
@@ -216,5 +245,6 @@ def default_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecC
         max_turns=options.max_turns,
         output_schema=dict(options.output_schema) if options.output_schema is not None else None,
         images=tuple(a.file_path for a in options.attachments if a.file_path is not None),
+        mcp_servers=tuple(options.mcp_servers),
         debug=options.debug,
     )

@@ -3,13 +3,26 @@ r"""Bytes to messages, whatever the chunking: lines, or messages that say their 
 Only `\n` ends a line: U+2028 and the like occur raw inside JSON strings.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, Protocol
 
-__all__ = ["ContentLengthFramer", "Framer", "Framing", "LineFramer", "framed", "lines_of", "new_framer"]
+__all__ = [
+    "ChunkFramer",
+    "ContentLengthFramer",
+    "Framer",
+    "Framing",
+    "LineFramer",
+    "as_line",
+    "framed",
+    "from_line",
+    "lines_of",
+    "new_framer",
+]
 
-Framing = Literal["lines", "content-length"]
-"""`content-length`: each message has a head with its length in bytes, as in the Language Server Protocol."""
+Framing = Literal["lines", "content-length", "chunks"]
+"""`content-length`: each message has a head with its length in bytes, as in the Language Server Protocol.
+`chunks`: there are no messages; whatever comes is handed on as it comes (a terminal)."""
 
 LONGEST_NUMBER = 9
 """Digits of a length in bytes. A head that announces more is noise: waiting for that much is waiting for ever."""
@@ -124,16 +137,61 @@ class ContentLengthFramer:
         return body
 
 
+class ChunkFramer:
+    """Hands on what comes."""
+
+    __slots__ = ()
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The chunk."""
+        return [chunk] if chunk else []
+
+    def finish(self) -> list[bytes]:
+        """Nothing is ever kept back."""
+        return []
+
+
+_FRAMERS: Mapping[Framing, Callable[[], Framer]] = {
+    "lines": LineFramer, "content-length": ContentLengthFramer, "chunks": ChunkFramer,
+}  # fmt: skip
+
+
 def new_framer(framing: Framing) -> Framer:
     """A framer for one stream."""
-    return ContentLengthFramer() if framing == "content-length" else LineFramer()
+    return _FRAMERS[framing]()
 
 
 def framed(framing: Framing, message: bytes) -> bytes:
     """A message as it is sent."""
-    if framing == "content-length":
-        return b"Content-Length: %d\r\n\r\n%b" % (len(message), message)
-    return message + b"\n"
+    match framing:
+        case "lines":
+            return message + b"\n"
+        case "content-length":
+            return b"Content-Length: %d\r\n\r\n%b" % (len(message), message)
+        case "chunks":
+            return message
+
+
+def as_line(framing: Framing, message: bytes) -> bytes:
+    """A message as one line of a recording."""
+    match framing:
+        case "lines":
+            return message
+        case "content-length":
+            return message.replace(b"\n", b" ")  # a line break in JSON is a space; those in its strings are escaped
+        case "chunks":
+            return json.dumps(message.decode("utf-8", "surrogateescape")).encode()
+
+
+def from_line(framing: Framing, line: bytes) -> bytes:
+    """The message in a line of a recording."""
+    if framing != "chunks":
+        return line
+    try:
+        text = json.loads(line)
+    except ValueError:
+        return line
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else line
 
 
 def lines_of(chunks: Iterable[bytes]) -> list[bytes]:

@@ -16,7 +16,7 @@ from agent_mux.adapter import Adapter, CodecContext, NativeProtocol, Source
 from agent_mux.assembler import StreamContext
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
-from agent_mux.framing import Framing, framed, lines_of
+from agent_mux.framing import Framing, framed, from_line, lines_of
 from agent_mux.models import prices_of
 from agent_mux.native_json import load_object
 from agent_mux.run.normalizer import Normalizer
@@ -133,5 +133,6 @@ def observing_header(
 def records_of(transcript: Transcript, framing: Framing = "lines") -> Iterable[Record]:
     """The transcript as the records of a run. All that was sent comes first where nothing says when it was."""
     for source, line, at in transcript.lines:
-        yield Record(_KIND[source], at, framed("lines" if source is Source.STDERR else framing, line))
+        own = "lines" if source is Source.STDERR else framing
+        yield Record(_KIND[source], at, framed(own, from_line(own, line)))
     yield Record(Kind.EXIT, max((at for *_, at in transcript.lines), default=0), encode(transcript.exited))

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import anyio
 from anyio import to_thread
@@ -13,10 +14,24 @@ PIPE_SIZE = 1 << 20  # ask for more, so that a busy reader does not stop the age
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux; not in the fcntl module before Python 3.10 on every platform
 
 
+class Process(Protocol):
+    """A started program, as `subprocess` or a library for terminals has it."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Exit code, minus the signal number when killed, None while it runs."""
+        ...
+
+    def wait(self) -> int:
+        """As above, when it has ended."""
+        ...
+
+
 class Child:
     """A started process, leader of a session and a process group of its own."""
 
-    def __init__(self, popen: "subprocess.Popen[bytes]", stdin: int | None, stdout: int, stderr: int) -> None:
+    def __init__(self, popen: Process, stdin: int | None, stdout: int, stderr: int | None) -> None:
         self._popen = popen
         self._stdin = stdin
         self._stdout = stdout
@@ -39,7 +54,8 @@ class Child:
 
     async def read_stderr(self, take: Callable[[bytes], None]) -> None:
         """Give every chunk to `take` as it comes, until the end of the stream."""
-        await pump(self._stderr, take)
+        if self._stderr is not None:
+            await pump(self._stderr, take)
 
     async def write(self, data: bytes) -> None:
         """Write everything, however slowly the child reads. Raises `BrokenPipeError` when it reads no more."""
@@ -80,7 +96,8 @@ class Child:
         """Give the descriptors back. The process must be gone."""
         self.close_stdin()
         for descriptor in (self._stdout, self._stderr):
-            _release(descriptor)
+            if descriptor is not None:
+                _release(descriptor)
 
 
 def start_child(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, stdin: bool) -> Child:

@@ -5,6 +5,7 @@ does, would cost more than all that is done with the chunk.
 """
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable
 
@@ -34,7 +35,7 @@ def _on_asyncio() -> bool:
 async def _pump_anywhere(descriptor: int, take: Take) -> None:
     while True:
         try:
-            chunk = os.read(descriptor, CHUNK)
+            chunk = _read(descriptor)
         except BlockingIOError:
             await anyio.wait_readable(descriptor)
             continue
@@ -50,7 +51,7 @@ async def _pump_on_asyncio(descriptor: int, take: Take) -> None:
 
     def read() -> None:
         try:
-            chunk = os.read(descriptor, CHUNK)
+            chunk = _read(descriptor)
             if chunk:
                 take(chunk)
                 return
@@ -67,6 +68,16 @@ async def _pump_on_asyncio(descriptor: int, take: Take) -> None:
         await done
     finally:
         loop.remove_reader(descriptor)
+
+
+def _read(descriptor: int) -> bytes:
+    """What there is; empty at the end."""
+    try:
+        return os.read(descriptor, CHUNK)
+    except OSError as error:
+        if error.errno == errno.EIO:  # how a terminal says that nobody is at the other end any more
+            return b""
+        raise
 
 
 def _finish(done: "asyncio.Future[None]", error: BaseException | None = None) -> None:

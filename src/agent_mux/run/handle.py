@@ -7,6 +7,7 @@ from typing import Any
 from agent_mux.actions import Approve as ApproveAction
 from agent_mux.actions import Close, Interrupt, Send
 from agent_mux.actions import Deny as DenyAction
+from agent_mux.adapter import TerminalSize
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, TurnEndEvent
 from agent_mux.run.interaction import InteractionChannel
@@ -144,6 +145,11 @@ class RunHandle:
         self._runner.state.move("interrupted")
         self._runner.control(Control("interrupt"))
         await self._runner.act(Interrupt())
+
+    async def resize(self, columns: int, rows: int) -> None:
+        """Give the agent's terminal another size, in characters. Raises PTY_NOT_AVAILABLE when it has none."""
+        await self._runner.begun.wait()
+        self._runner.resize(TerminalSize(columns, rows))
 
     async def abort(self) -> None:
         """End the run, whatever it does: by its protocol, then SIGTERM, then SIGKILL. Returns when it is over."""

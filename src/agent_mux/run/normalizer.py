@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent_mux.actions import AnyAction, Send
-from agent_mux.adapter import Codec, Exit, Source, Step
+from agent_mux.adapter import Codec, Exit, Source, Step, WatchesTerminal
 from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler, Verdict
 from agent_mux.effects import CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.events import AgentEvent
 from agent_mux.facts import Ignored, Note, Unknown
 from agent_mux.framing import Framer, LineFramer, new_framer
 from agent_mux.run.ledger import Ledger
-from agent_mux.run.records import Header, Kind, Record, action_of, control_of, exited_of
+from agent_mux.run.records import Control, Header, Kind, Record, action_of, control_of, exited_of
 
 STDERR_TAIL_BYTES = 8192
 LONGEST_RAW_SHOWN = 2000
@@ -43,6 +43,7 @@ class Normalizer:
             Source.STDIN: new_framer(header.framing),
         }
         self._stdout = self._framers[Source.STDOUT]
+        self._keeps_blanks = header.framing == "chunks"
         self._stderr: deque[bytes] = deque()
         self._stderr_size = 0
         self._cause: Cause | None = None
@@ -116,7 +117,7 @@ class Normalizer:
         receive, dispatch, ledger = self._codec.receive, self._dispatch, self.ledger
         self._counted = source is Source.STDOUT
         for line in lines:
-            if not line or line.isspace():
+            if (not line or line.isspace()) and not self._keeps_blanks:
                 continue
             if self._debug:
                 self._assembler.show_raw(line.decode("utf-8", "replace"))
@@ -170,6 +171,8 @@ class Normalizer:
             case "start":
                 self._asked_at = 0
                 self._apply(self._codec.start())
+            case "quiet" | "resize":
+                self._look_at_terminal(control)
             case "pause":
                 self._assembler.pause()
             case "resume":
@@ -180,6 +183,10 @@ class Normalizer:
                 self._cause, self._message = control.what, control.message
             case "interrupt" | "close":
                 self._cause = self._cause or control.what
+
+    def _look_at_terminal(self, control: Control) -> None:
+        if isinstance(self._codec, WatchesTerminal):
+            self._apply(self._codec.resized(control.size) if control.what == "resize" else self._codec.quiet())
 
     def _exit(self, record: Record) -> None:
         exited = exited_of(record)

@@ -1,14 +1,16 @@
 """Everything about a run that can be decided before anything is started. Pure but for looking at the disk."""
 
+import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
 from ulid import ULID
 
 from agent_mux.adapter import (
@@ -25,7 +27,7 @@ from agent_mux.capabilities import check_capabilities
 from agent_mux.errors import AgentMuxError
 from agent_mux.events.mending import without_surrogates
 from agent_mux.models import prices_of
-from agent_mux.options import RunOptions, validate_options
+from agent_mux.options import McpServer, RunOptions, validate_options
 from agent_mux.process.marker import marker_variable, temp_dir_of
 from agent_mux.run.records import Header
 from agent_mux.version import __version__
@@ -47,6 +49,10 @@ class RunPlan:
     cwd: str
     temp_dir: Path
     header: Header
+    context: CodecContext
+    """As in the header, with the secrets that the agent has to be told."""
+    secrets: frozenset[str]
+    """Values that no journal may hold."""
     journal_path: Path | None
 
     @property
@@ -86,7 +92,7 @@ def plan_run(
     header = Header(
         package_version=__version__,
         started_at=started_at,
-        codec=codec,
+        codec=without_secrets(codec),
         stream=_stream_context(options, adapter, protocol, run_id, codec.cwd or cwd),
         framing=protocol.framing,
         argv=spawn.argv,
@@ -102,6 +108,8 @@ def plan_run(
         cwd=cwd,
         temp_dir=temp_dir,
         header=header,
+        context=codec,
+        secrets=secrets_of(codec.mcp_servers),
         journal_path=_journal_path(options, journal_dir, run_id),
     )
 
@@ -166,6 +174,39 @@ def redacted(options: RunOptions) -> dict[str, Any]:
         for name, value in asdict(options).items()
         if not name.startswith("on_") and value not in (None, "", (), [], {}, False)
     }
+
+
+def without_secrets(context: CodecContext) -> CodecContext:
+    """What may be journaled of a codec's context."""
+    return structs.replace(context, mcp_servers=tuple(map(_without_secrets, context.mcp_servers)))
+
+
+def _without_secrets(server: McpServer) -> McpServer:
+    return replace(
+        server,
+        env=dict.fromkeys(server.env, HIDDEN),
+        headers=dict.fromkeys(server.headers, HIDDEN),
+        url=HIDDEN if _is_secret(server.url) else server.url,
+    )
+
+
+def secrets_of(servers: Iterable[McpServer]) -> frozenset[str]:
+    """What may not be journaled of MCP servers: it is written to the standard input of some agents."""
+    values = {value for server in servers for value in (*server.env.values(), *server.headers.values())}
+    urls = {server.url for server in servers if _is_secret(server.url) and server.url is not None}
+    return frozenset(value for value in values | urls if value)
+
+
+def hide(data: bytes, secrets: Iterable[str]) -> bytes:
+    """What is written to an agent, as it may be journaled."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        for spelled in {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}:
+            data = data.replace(spelled.encode("utf-8", "replace"), HIDDEN.encode())
+    return data
+
+
+def _is_secret(url: str | None) -> bool:
+    return url is not None and bool({"@", "?"} & set(url))
 
 
 def _environment(options: RunOptions) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from agent_mux.actions import AnyAction
-from agent_mux.adapter import CodecContext
+from agent_mux.adapter import CodecContext, TerminalSize
 from agent_mux.assembler import Cause, StreamContext
 from agent_mux.events.mending import mended
 from agent_mux.framing import Framing
@@ -61,11 +61,13 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The options as given, redacted: for people."""
 
 
-class Control(msgspec.Struct, frozen=True):
+class Control(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something that the mux did to the run, or that befell it."""
 
-    what: Literal["start", "pause", "resume", "note"] | Cause
+    what: Literal["start", "quiet", "resize", "pause", "resume", "note"] | Cause
     message: str = ""
+    size: TerminalSize = TerminalSize()
+    """For `resize`."""
 
 
 class Exited(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ import anyio.abc
 from anyio import lowlevel
 
 from agent_mux.actions import AnyAction, Cancel
+from agent_mux.adapter import TerminalSize
 from agent_mux.assembler import Cause, OpenInteraction
 from agent_mux.effects import CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.errors import AgentMuxError
@@ -21,6 +22,7 @@ from agent_mux.events import AgentEvent, DebugEvent, StepStartEvent
 from agent_mux.events.mending import mended
 from agent_mux.process.child import Child, start_child
 from agent_mux.process.reaper import Reaper
+from agent_mux.process.terminal import TerminalChild, start_at_terminal
 from agent_mux.run.answers import Answers
 from agent_mux.run.derive import JournalEvents, derive_events
 from agent_mux.run.ending import end_agent, kill_everything, settle, signal_everything
@@ -29,12 +31,14 @@ from agent_mux.run.journal import JournalWriter
 from agent_mux.run.listeners import Listeners
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.outbox import Outbox
-from agent_mux.run.plan import RunPlan
+from agent_mux.run.plan import RunPlan, hide
 from agent_mux.run.records import Control, Exited, Kind, Record, encode
 from agent_mux.run.result import ResultBuilder, RunResult
 from agent_mux.run.state import StateMachine
 from agent_mux.run.tempdir import private_files
 from agent_mux.run.window import EventWindow
+
+QUIET_LOOK = 0.02  # seconds between two looks whether the agent is quiet
 
 
 class Runner:
@@ -48,7 +52,7 @@ class Runner:
         self.window = EventWindow(options.event_buffer_size, self._loss)
         self.interaction = InteractionChannel(plan.run_id, lambda: self.normalizer.pending, self.act)
         self._answers = Answers(plan.run_id, options, self.interaction, self.listeners)
-        self.normalizer = Normalizer(plan.header, plan.new_codec(plan.header.codec))
+        self.normalizer = Normalizer(plan.header, plan.new_codec(plan.context))
         self.result: RunResult | None = None
         self.begun = anyio.Event()
         self.done = anyio.Event()
@@ -59,7 +63,7 @@ class Runner:
         """Set when there is a file that this run began: never somebody else's."""
         self._started = time.monotonic_ns()
         self._child: Child | None = None
-        self._outbox = Outbox(lambda data: self._append(Record(Kind.STDIN, self._now(), data)))
+        self._outbox = Outbox(lambda data: self._append(Record(Kind.STDIN, self._now(), hide(data, plan.secrets))))
         self._stopping = anyio.Event()
         self._ended_streams = 0
         self._output_complete = anyio.Event()
@@ -103,14 +107,18 @@ class Runner:
             with private_files(self.plan.temp_dir, spawn.files):
                 for note in spawn.notes:
                     self.record(Kind.CONTROL, encode(Control("note", note)))
-                self._child = start_child(
-                    spawn.argv, env=self.plan.environ, cwd=self.plan.cwd, stdin=spawn.stdin == "pipe"
-                )
+                self._child = self._start()
                 await self._drive(self._child)
-        except OSError as error:
+        except (OSError, AgentMuxError) as error:
             if self._child is not None:
                 raise
             self._never_started(error)
+
+    def _start(self) -> Child:
+        plan, spawn = self.plan, self.plan.spawn
+        if spawn.terminal is not None:
+            return start_at_terminal(spawn.argv, env=plan.environ, cwd=plan.cwd, size=spawn.terminal)
+        return start_child(spawn.argv, env=plan.environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
 
     async def _drive(self, child: Child) -> None:
         try:
@@ -139,10 +147,10 @@ class Runner:
         self.record(Kind.CONTROL, encode(Control("start")))
         self.begun.set()
 
-    def _never_started(self, error: OSError) -> None:
+    def _never_started(self, error: OSError | AgentMuxError) -> None:
         program = self.plan.spawn.argv[0]
-        reason = error.strerror or str(error)
-        message = f"{program} could not be started in {self.plan.cwd}: {reason} (errno {error.errno})"
+        reason = f"{error.strerror or error} (errno {error.errno})" if isinstance(error, OSError) else str(error)
+        message = f"{program} could not be started in {self.plan.cwd}: {reason}"
         self.record(Kind.CONTROL, encode(Control("spawn_error", message)))
         self._finish(Exited())
 
@@ -321,6 +329,8 @@ class Runner:
         options = self.plan.options
         if options.timeout:
             tasks.start_soon(self._stop_after, options.timeout)
+        if self.plan.protocol.quiet_after is not None:
+            tasks.start_soon(self._notice_quiet, self.plan.protocol.quiet_after)
         if options.inactivity_timeout:
             tasks.start_soon(self._stop_when_silent, options.inactivity_timeout)
 
@@ -337,6 +347,25 @@ class Runner:
                 self.stop("inactivity")
                 return
             await anyio.sleep(max(min(seconds - silent, seconds), 0.001))
+
+    async def _notice_quiet(self, seconds: float) -> None:
+        """Tell the codec when the agent has printed something and then nothing more for a while."""
+        told = 0.0
+        while True:
+            last = self._last_output
+            silent = time.monotonic() - last
+            if silent >= seconds and last > told:
+                told = last
+                self.control(Control("quiet"))
+            await anyio.sleep(max(seconds - silent, QUIET_LOOK) if last > told else QUIET_LOOK)
+
+    def resize(self, size: TerminalSize) -> None:
+        """Give the agent's terminal another size. Raises PTY_NOT_AVAILABLE when it has none."""
+        self.require_active()
+        if not isinstance(self._child, TerminalChild):
+            raise AgentMuxError("PTY_NOT_AVAILABLE", f"{self.plan.adapter.agent} does not run at a terminal")
+        self._child.resize(size)
+        self.control(Control("resize", size=size))
 
     async def _stop_when_told(self, child: Child) -> None:
         await self._stopping.wait()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent_mux.adapter import Adapter, Exit
 from agent_mux.events import encode_event
-from agent_mux.framing import Framing, new_framer
+from agent_mux.framing import Framing, as_line, new_framer
 from agent_mux.run.journal import JournalReader
 from agent_mux.run.records import Header, Kind, Record, exited_of
 from agent_mux.testing.conformance.goldens import GOLDEN
@@ -155,18 +155,13 @@ def _said(records: Sequence[Record], kind: Kind, clean: Neutral, framing: Framin
     data = []
     for record in _of(records, kind):
         last = _seconds(record.at)
-        complete = list(map(_on_one_line, framer.feed(record.payload)))
+        complete = [as_line(framing, message) for message in framer.feed(record.payload)]
         lines += complete
         times += [last] * len(complete)
         data.append(record.payload)
-    rest = list(map(_on_one_line, framer.finish()))
+    rest = [as_line(framing, message) for message in framer.finish()]
     whole = b"".join(data) if framing == "lines" else b"".join(line + b"\n" for line in (*lines, *rest))
     return _Said(tuple(map(clean, (*lines, *rest))), (*times, *[last] * len(rest)), clean(whole))
-
-
-def _on_one_line(message: bytes) -> bytes:
-    # A line break in JSON is a space; those in its strings are escaped.
-    return message.replace(b"\n", b" ")
 
 
 def _seconds(microseconds: int) -> float:

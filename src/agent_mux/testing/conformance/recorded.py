@@ -16,7 +16,7 @@ from agent_mux.assembler import Verdict
 from agent_mux.effects import Effect
 from agent_mux.events import AgentEvent
 from agent_mux.facts import Fact
-from agent_mux.framing import framed
+from agent_mux.framing import framed, from_line
 from agent_mux.parsing import observing_header
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.normalizer import Normalizer
@@ -73,7 +73,8 @@ class Recorded:
 
     def framed(self, line: bytes) -> bytes:
         """A line of the recording, as it crosses the pipe."""
-        return framed(self.protocol.framing, line)
+        framing = self.protocol.framing
+        return framed(framing, from_line(framing, line))
 
     def header(self, **stream: Any) -> Header:
         """The first record; `stream` goes to the `StreamContext`."""

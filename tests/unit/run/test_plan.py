@@ -1,0 +1,34 @@
+"""What a plan keeps out of the journal."""
+
+import json
+
+import msgspec
+import pytest
+
+from agent_mux import McpServer
+from agent_mux.adapter import CodecContext
+from agent_mux.run.plan import hide, secrets_of, without_secrets
+
+SERVERS = (
+    McpServer("tools", command="run", env={"TOKEN": 'a "secret"', "EMPTY": ""}),
+    McpServer("web", "streamable-http", url="https://host/mcp?key=hush", headers={"Authorization": "Bearer ö"}),
+    McpServer("open", "sse", url="https://host/mcp"),
+)
+
+
+def test_secrets_of_mcp_servers_are_not_in_what_is_journaled() -> None:
+    context = without_secrets(CodecContext(agent="a", protocol="p", mcp_servers=SERVERS))
+    assert [server.name for server in context.mcp_servers] == ["tools", "web", "open"]
+    assert context.mcp_servers[0].env == {"TOKEN": "[hidden]", "EMPTY": "[hidden]"}
+    assert context.mcp_servers[2].url == "https://host/mcp"
+    written = msgspec.json.encode(context).decode()
+    assert not [secret for secret in ("secret", "hush", "Bearer") if secret in written]
+
+
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_what_is_written_is_journaled_without_secrets(is_ascii: bool) -> None:
+    secrets = secrets_of(SERVERS)
+    assert secrets == {'a "secret"', "https://host/mcp?key=hush", "Bearer ö"}
+    sent = json.dumps([{**server.env, **server.headers} for server in SERVERS], ensure_ascii=is_ascii).encode()
+    hidden = json.loads(hide(sent, secrets))
+    assert hidden == [{"TOKEN": "[hidden]", "EMPTY": ""}, {"Authorization": "[hidden]"}, {}]
