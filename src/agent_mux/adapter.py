@@ -82,6 +82,8 @@ class CodecContext(msgspec.Struct, frozen=True, kw_only=True):
     """Absolute paths of images to send with the prompt."""
     mcp_servers: tuple[McpServer, ...] = ()
     """To be announced, where the protocol takes them. Their secrets are real in a live run only."""
+    settings: dict[str, Any] = {}
+    """Whatever the adapter's own `context` wants its codec to know. Plain data."""
     debug: bool = False
 
 
@@ -146,6 +148,8 @@ class SpawnEnvironment:
 
     executable: str
     """Absolute path of the agent's program."""
+    arguments: tuple[str, ...] = ()
+    """Behind the program in `RunOptions.command`."""
     temp_dir: str
     """A directory of this run's own, mode 0700, removed at its end. Files for the agent (configs, schemas) go here."""
     environ: Mapping[str, str]
@@ -205,7 +209,9 @@ class Adapter:
     display_name: str
     aliases: tuple[str, ...] = ()
     executables: tuple[str, ...]
-    """Names to look for on PATH, in order."""
+    """Names to look for on PATH, in order. None where the adapter takes a command."""
+    takes_command: bool = False
+    """It drives any program that speaks its protocol: `RunOptions.command` says which."""
     executable_variable: str
     """Environment variable that names the program outright, for example `AMUX_CLAUDE_EXECUTABLE`."""
     min_version: str

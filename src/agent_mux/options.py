@@ -58,6 +58,8 @@ class RunOptions:
     """Registered name or alias."""
     prompt: str | Sequence[str] = ""
     """Non-empty; a list is joined with a blank line."""
+    command: Sequence[str] = ()
+    """Program and arguments, for adapters that drive any program (`Adapter.takes_command`); no shell reads it."""
     system_prompt: str | None = None
     system_prompt_mode: SystemPromptMode = "append"
     attachments: Sequence[Attachment] = ()
@@ -184,6 +186,10 @@ def _check_required(options: RunOptions, problems: _Problems) -> None:
     if is_text:
         problems.check(bool(options.prompt_text.strip()) or options.interactive, "prompt", prompt, "a non-empty text")
         problems.check("\0" not in options.prompt_text, "prompt", prompt, "a text without NUL characters")
+    command: Any = options.command
+    is_command = isinstance(command, Sequence) and not isinstance(command, str)
+    is_command = is_command and all(isinstance(word, str) and "\0" not in word for word in command)
+    problems.check(is_command and (not command or bool(command[0])), "command", command, "program and arguments")
     problems.check(bool(options.agent), "agent", options.agent, "the name of a registered agent")
 
 

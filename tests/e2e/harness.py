@@ -164,8 +164,10 @@ class Live:
             (told.cached_tokens or 0) * every, (told.thinking_tokens or 0) * every,
         )  # fmt: skip
         assert (usage.input_tokens, usage.output_tokens) == (told.input_tokens * calls, told.output_tokens * calls)
-        assert cost.source == told.source
-        assert (cost.total_usd > 0) == (told.source != "unknown")
+        # Nobody can price the calls of a model that has no name.
+        source = told.source if told.source == "native" or finished.result.model else "unknown"
+        assert cost.source == source
+        assert (cost.total_usd > 0) == (source != "unknown")
         assert finished.one("session_end").cost == cost
         assert finished.all("cost")[-1].cost == cost
         if not inside:

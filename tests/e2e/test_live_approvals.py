@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.harness import Finished, Live, finish
-from tests.e2e.ways import ON_BOTH_LOOPS
+from tests.e2e.ways import EVERYONE, ON_BOTH_LOOPS
 
 from agent_mux import AgentMuxError, Approve, Choice, Deny, PendingInteraction, RunHandle, Text
 from agent_mux.run.interaction import ApprovalDetail, InputDetail
@@ -35,6 +35,7 @@ def order(done: Finished, *types: str) -> list[str]:
     return done.types(*DECISIONS, *types)
 
 
+@EVERYONE
 @ON_BOTH_LOOPS
 async def test_approve(live: Live) -> None:
     live.script(live.answer(Shell("touch made; echo yes", asks=True)), live.answer(Say("Made it.")))
@@ -57,6 +58,7 @@ async def test_approve(live: Live) -> None:
     live.used(done, calls=2)
 
 
+@EVERYONE
 @ON_BOTH_LOOPS
 async def test_deny(live: Live) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
@@ -73,6 +75,7 @@ async def test_deny(live: Live) -> None:
     assert done.result.text == "As you like."
 
 
+@EVERYONE
 async def test_deny_reason_reaches_the_model(live: Live) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
     async with live.running(approval_mode="prompt") as run:
@@ -94,6 +97,7 @@ async def test_approve_file_change(live: Live) -> None:
     assert order(done, "file_create") == ["approval_request", "approval_granted", "file_create"]
 
 
+@EVERYONE
 async def test_approve_always(live: Live) -> None:
     same = live.answer(Shell("touch made", asks=True))
     live.script(same, same, live.answer(Say("Twice.")))
@@ -123,6 +127,7 @@ async def test_approve_parallel(live: Live) -> None:
     assert sorted(done.types("tool_result", "tool_error")) == ["tool_error", "tool_result"]
 
 
+@EVERYONE
 async def test_mode_deny(live: Live) -> None:
     called: list[Any] = []
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
@@ -133,6 +138,7 @@ async def test_mode_deny(live: Live) -> None:
     assert order(done, "tool_result", "tool_error") == ["approval_denied", "tool_error"]
 
 
+@EVERYONE
 async def test_mode_yolo_asks_nothing(live: Live) -> None:
     live.script(live.answer(Shell("touch made")), live.answer(Say("Made it.")))
     done = await live.run(approval_mode="yolo")
@@ -152,6 +158,7 @@ async def test_approve_mcp_tool(live: Live) -> None:
     assert live.model.heard("echo: ping")
 
 
+@EVERYONE
 async def test_question_answered(live: Live) -> None:
     live.script(live.answer(Ask("Which one?", ("Red", "Blue"))), live.answer(Say("Blue it is.")))
     async with live.running(approval_mode="prompt") as run:

@@ -5,6 +5,7 @@ import signal
 
 from tests.e2e.harness import BOUND, PROMPT, Live, check, derived, nothing_left
 from tests.e2e.terminal import amux, amux_at_terminal, amux_working, eventually
+from tests.e2e.ways import EVERYONE
 from ulid import ULID
 
 from agent_mux import Approve, BlockingAgentMux, validate
@@ -15,6 +16,7 @@ BUSY = "touch started; sleep 300"
 CONTENT = "one\ntwo\n"
 
 
+@EVERYONE
 def test_cli_text(live: Live) -> None:
     live.script(live.answer(Say("Hello from the script.")))
     printed = amux(live, "run", live.agent, "say hello")

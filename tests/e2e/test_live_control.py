@@ -3,7 +3,7 @@
 import anyio
 import pytest
 from tests.e2e.harness import BOUND, Live, finish, nothing_left, seen
-from tests.e2e.ways import BOTH_WAYS, ON_BOTH_LOOPS, WAYS
+from tests.e2e.ways import BOTH_WAYS, EVERYONE, ON_BOTH_LOOPS, WAYS
 
 from agent_mux import AgentMux, RunHandle
 from agent_mux.process.marker import processes_of
@@ -13,6 +13,7 @@ pytestmark = pytest.mark.anyio
 BUSY = "touch started; sleep 300"
 
 
+@EVERYONE
 @BOTH_WAYS
 @ON_BOTH_LOOPS
 async def test_abort_in_a_tool(live: Live, way: str) -> None:
@@ -44,6 +45,7 @@ async def test_abort_with_an_approval_pending(live: Live) -> None:
     assert not live.file("made").exists()
 
 
+@EVERYONE
 @BOTH_WAYS
 async def test_interrupt_ends_a_one_prompt_run(live: Live, way: str) -> None:
     live.script(live.answer(Say("A long text that hangs here."), hang=True))

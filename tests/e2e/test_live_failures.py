@@ -2,7 +2,7 @@
 
 import pytest
 from tests.e2e.harness import Finished, Live, finish, seen
-from tests.e2e.ways import BOTH_WAYS, WAYS
+from tests.e2e.ways import BOTH_WAYS, EVERYONE, WAYS
 
 from agent_mux.testing.live import Say, Shell
 
@@ -18,6 +18,7 @@ def assert_failed(done: Finished, code: str, event: str) -> None:
     assert done.types("turn_end", event, "session_end") == ["turn_end", event, "session_end"]
 
 
+@EVERYONE
 @BOTH_WAYS
 async def test_unauthorized(live: Live, way: str) -> None:
     live.script(live.refusal("unauthorized", repeat=True))
@@ -26,6 +27,7 @@ async def test_unauthorized(live: Live, way: str) -> None:
     assert done.one("auth_error").guidance
 
 
+@EVERYONE
 @BOTH_WAYS
 async def test_rate_limited_then_recovers(live: Live, way: str) -> None:
     live.script(live.refusal("rate_limited"), live.answer(Say("Recovered.")))
@@ -44,6 +46,7 @@ async def test_rate_limited_for_good(live: Live) -> None:
     assert_failed(done, "RATE_LIMITED", "rate_limit_error")
 
 
+@EVERYONE
 @BOTH_WAYS
 async def test_server_error_for_good(live: Live, way: str) -> None:
     live.script(live.refusal("server_error", repeat=True))
@@ -63,6 +66,7 @@ async def test_server_error_after_a_tool(live: Live) -> None:
     assert done.result.error.code == "AGENT_CRASH"
 
 
+@EVERYONE
 @BOTH_WAYS
 async def test_dropped_stream_then_recovers(live: Live, way: str) -> None:
     # With pauses: what comes together with the end of a connection may be thrown away unseen.
@@ -80,6 +84,7 @@ async def test_dropped_stream_then_recovers(live: Live, way: str) -> None:
         ]  # fmt: skip
 
 
+@EVERYONE
 @BOTH_WAYS
 async def test_context_exceeded(live: Live, way: str) -> None:
     live.script(live.refusal("context_exceeded", repeat=True))
@@ -102,6 +107,7 @@ async def test_max_turns(live: Live, way: str) -> None:
         assert "Never said." not in done.result.text
 
 
+@EVERYONE
 async def test_a_failed_turn_is_not_the_end(live: Live) -> None:
     live.script(live.refusal("refused"), live.answer(Say("Fine now.")))
     async with live.running(interactive=True) as run:

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.e2e.harness import Live, finish, seen
-from tests.e2e.ways import ON_BOTH_LOOPS, TALK, TWO_WAY
+from tests.e2e.ways import EVERYONE, ON_BOTH_LOOPS, TALK, TWO_WAY
 
 from agent_mux import AgentMuxError
 from agent_mux.testing.live import Say, Shell
@@ -11,6 +11,7 @@ pytestmark = pytest.mark.anyio
 WORK = {"interactive": True, "approval_mode": "yolo"}
 
 
+@EVERYONE
 @ON_BOTH_LOOPS
 async def test_multi_turn(live: Live) -> None:
     live.script(live.answer(Say("First answer.")), live.answer(Say("Second answer.")))
@@ -61,6 +62,7 @@ async def test_interactive_without_prompt(live: Live) -> None:
     assert live.model.heard("are you there?")
 
 
+@EVERYONE
 @ON_BOTH_LOOPS
 async def test_interrupt_then_continue(live: Live) -> None:
     live.script(live.answer(Say("A long text that hangs here."), hang=True), live.answer(Say("Continued.")))
@@ -96,6 +98,7 @@ async def test_interrupt_tool(live: Live) -> None:
     assert done.result.text == "Continued."
 
 
+@EVERYONE
 @ON_BOTH_LOOPS
 async def test_resume(live: Live) -> None:
     live.script(live.answer(Say("I shall remember 7.")), live.answer(Say("It was 7.")))
@@ -131,6 +134,7 @@ async def test_resume_with_tools(live: Live) -> None:
     assert live.file("made").exists()  # a resumed session may do what a new one may
 
 
+@EVERYONE
 @ON_BOTH_LOOPS
 async def test_fork(live: Live) -> None:
     live.script(live.answer(Say("I shall remember 7.")), live.answer(Say("It was 7.")), live.answer(Say("Still 7.")))
@@ -146,6 +150,7 @@ async def test_fork(live: Live) -> None:
     assert not live.model.heard("which number?")  # the source does not know of its fork
 
 
+@EVERYONE
 async def test_resume_missing(live: Live) -> None:
     live.script(live.answer(Say("Never said.")))
     done = await live.run(session_id="00000000-0000-4000-8000-000000000000")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.harness import Live
-from tests.e2e.ways import BOTH_WAYS, ON_BOTH_LOOPS, TWO_WAY, WAYS
+from tests.e2e.ways import BOTH_WAYS, EVERYONE, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
 from agent_mux import Attachment
 from agent_mux.testing.live import Answer, Say, Shell, Think
@@ -16,6 +16,7 @@ DOT = (  # the smallest picture
 pytestmark = pytest.mark.anyio
 
 
+@EVERYONE
 @ON_BOTH_LOOPS
 async def test_text(live: Live) -> None:
     live.script(live.answer(Say("Hello from the script.")))
@@ -44,6 +45,7 @@ async def test_text_two_way(live: Live) -> None:
     live.used(done, calls=1)
 
 
+@EVERYONE
 async def test_thinking(live: Live) -> None:
     live.script(live.answer(Think("Let me think about it carefully."), Say("Answer: 42")))
     done = await live.run(**TWO_WAY)

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.e2e.harness import Live
-from tests.e2e.ways import BOTH_WAYS, ON_BOTH_LOOPS, TWO_WAY, WAYS
+from tests.e2e.ways import BOTH_WAYS, EVERYONE, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
 from agent_mux.testing.live import Edit, Mcp, Read, Say, Shell, Write
 
@@ -13,6 +13,7 @@ CALL_EVENTS = ("tool_call_start", "tool_call_ready", "shell_start", "shell_exit"
 FILE_EVENTS = ("file_read", "file_write", "file_create", "file_patch", "file_delete")
 
 
+@EVERYONE
 @BOTH_WAYS
 @ON_BOTH_LOOPS
 async def test_file_edits(live: Live, way: str) -> None:
@@ -32,6 +33,7 @@ async def test_file_edits(live: Live, way: str) -> None:
     live.used(done, calls=3)
 
 
+@EVERYONE
 async def test_file_diffs(live: Live) -> None:
     """Only where a protocol tells what changed."""
     live.script(
@@ -57,6 +59,7 @@ async def test_file_overwritten(live: Live) -> None:
     assert done.one("file_write").byte_count == len(CONTENT.encode())
 
 
+@EVERYONE
 async def test_file_read(live: Live) -> None:
     live.file("a.txt").write_text(CONTENT, "utf-8")
     live.script(live.answer(Read("a.txt")), live.answer(Say("All done.")))
@@ -65,6 +68,7 @@ async def test_file_read(live: Live) -> None:
     assert live.workspace / done.one("file_read").path == live.file("a.txt")
 
 
+@EVERYONE
 @BOTH_WAYS
 @ON_BOTH_LOOPS
 async def test_shell(live: Live, way: str) -> None:
@@ -83,6 +87,7 @@ async def test_shell(live: Live, way: str) -> None:
     live.used(done, calls=2)
 
 
+@EVERYONE
 @BOTH_WAYS
 async def test_tool_failure(live: Live, way: str) -> None:
     live.script(live.answer(Shell("echo out; echo err >&2; exit 3")), live.answer(Say("It failed.")))
@@ -95,6 +100,7 @@ async def test_tool_failure(live: Live, way: str) -> None:
     assert done.result.text == "It failed."
 
 
+@EVERYONE
 @BOTH_WAYS
 async def test_parallel_tools(live: Live, way: str) -> None:
     live.script(live.answer(Shell("echo one"), Shell("echo two")), live.answer(Say("Both done.")))
@@ -118,6 +124,7 @@ async def test_tools_at_the_same_time(live: Live) -> None:
     assert [event.exit_code for event in done.all("shell_exit")] == [0, 0]
 
 
+@EVERYONE
 @BOTH_WAYS
 @ON_BOTH_LOOPS
 async def test_mcp_tool(live: Live, way: str) -> None:
@@ -132,6 +139,7 @@ async def test_mcp_tool(live: Live, way: str) -> None:
     assert live.model.heard("echo: ping")
 
 
+@EVERYONE
 @BOTH_WAYS
 async def test_mcp_tool_failure(live: Live, way: str) -> None:
     live.script(live.answer(Mcp("boom")), live.answer(Say("It failed.")))
@@ -144,6 +152,7 @@ async def test_mcp_tool_failure(live: Live, way: str) -> None:
     assert live.model.heard("boom failed")
 
 
+@EVERYONE
 async def test_subagent(live: Live) -> None:
     live.script(
         live.delegation("count the files", Shell("echo from-sub"), Say("There are 3 files.")),
@@ -175,6 +184,7 @@ async def test_subagent_shown(live: Live) -> None:
     assert done.result.messages == ["The sub-agent found 3 files."]
 
 
+@EVERYONE
 async def test_unknown_tool(live: Live) -> None:
     live.script(live.answer(Mcp("no_such_tool", {"a": 1})), live.answer(Say("There is none.")))
     done = await live.run(mcp_servers=[live.mcp_server])

@@ -109,7 +109,7 @@ KIT = LiveKit(
     api="responses",
     spell=spell,
     per_call=CostRecord(
-        total_usd=0.0, input_tokens=70, output_tokens=20, thinking_tokens=5, cached_tokens=30, source="unknown"
+        total_usd=0.0, input_tokens=70, output_tokens=20, thinking_tokens=5, cached_tokens=30, source="computed"
     ),
     after_delegation=(
         Step(

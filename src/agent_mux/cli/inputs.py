@@ -57,6 +57,17 @@ def pipe_prompt() -> str:
     return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
+def command(text: str) -> tuple[str, ...]:
+    """A program and its arguments, quoted as in a shell. Nothing of it is expanded."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise bad_input(f"--command {text!r}: {error}") from error
+    if not words:
+        raise bad_input("--command is empty; name a program")
+    return words
+
+
 def environment(assignments: Iterable[str]) -> dict[str, str]:
     """`NAME=VALUE` each. A value may be a secret: it is never shown."""
     pairs = [assignment.partition("=") for assignment in assignments]

@@ -66,6 +66,7 @@ def options_for(words: list[str], flags: RunFlags) -> RunOptions:
         raise bad_input("--journal and --no-journal exclude each other")
     schema = flags.output_schema
     given: dict[str, Any] = {
+        "command": () if flags.command is None else inputs.command(flags.command),
         "system_prompt": flags.system,
         "system_prompt_mode": flags.system_mode,
         "attachments": inputs.attachments(flags.attach or ()),

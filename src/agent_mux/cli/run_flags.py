@@ -36,6 +36,15 @@ class RunFlags:
     attach: Annotated[
         list[str] | None, _flag("--attach", panel=_TASK, metavar="FILE|URL", help="A file for the agent to see.")
     ] = None
+    command: Annotated[
+        str | None,
+        _flag(
+            "--command",
+            panel=_TASK,
+            metavar="'PROGRAM ARGS...'",
+            help="The program, for agents that stand for any (acp, terminal); quoted as in a shell, run without one.",
+        ),
+    ] = None
     cwd: Annotated[Path | None, _flag("--cwd", panel=_TASK, help="Where the agent works.")] = None
     env: Annotated[
         list[str] | None, _flag("--env", panel=_TASK, metavar="NAME=VALUE", help="Add to the agent's environment.")

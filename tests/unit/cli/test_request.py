@@ -33,15 +33,16 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
     schema.write_text('{"type": "object"}')
     given = options(
         "the prompt",
-        agent="claude", model="opus", attach=["a.png", "https://x/y.png"], cwd=tmp_path / "." / "sub" / "..",
-        env=["A=1", "B=x=y", "C="], system="be brief", system_mode="replace", output_schema=schema,
-        thinking_effort="high", thinking_budget=2048, temperature=0.5, top_p=0.9, top_k=5, max_tokens=100, stream=False,
-        session="S", max_turns=3, timeout=60.0, inactivity_timeout=5.0, grace_period=1.0, yolo=True, tag=["t", "u"],
+        agent="claude", command="agent '--as it is'", model="opus", attach=["a.png", "https://x/y.png"],
+        cwd=tmp_path / "." / "sub" / "..", env=["A=1", "B=x=y", "C="], system="be brief", system_mode="replace",
+        output_schema=schema, thinking_effort="high", thinking_budget=2048, temperature=0.5, top_p=0.9, top_k=5,
+        max_tokens=100, stream=False, session="S", max_turns=3, timeout=60.0, inactivity_timeout=5.0, grace_period=1.0,
+        yolo=True, tag=["t", "u"],
         mcp_server=["files=npx -y 'the server'"], run_id="0" * 26, project_id="p", include_subagent_events=True,
         journal=tmp_path / "j", debug=True,
     )  # fmt: skip
     assert given == RunOptions(
-        agent="claude", prompt="the prompt", model="opus",
+        agent="claude", prompt="the prompt", command=("agent", "--as it is"), model="opus",
         attachments=(Attachment(file_path=str(Path.cwd() / "a.png")), Attachment(url="https://x/y.png")),
         cwd=tmp_path, env={"A": "1", "B": "x=y", "C": ""}, system_prompt="be brief", system_prompt_mode="replace",
         output_schema={"type": "object"}, thinking_effort="high", thinking_budget_tokens=2048, temperature=0.5,

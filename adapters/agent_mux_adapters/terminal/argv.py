@@ -1,0 +1,56 @@
+"""How a program is started at a terminal: its own command, and what its profile can say of the model."""
+
+from pathlib import Path
+
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, TerminalSize, default_context
+from agent_mux.options import RunOptions
+from agent_mux_adapters.terminal.profile import Profile, profile_for, read_profile
+
+PROFILE_VARIABLE = "AMUX_TERMINAL_PROFILE"
+"""A file with a profile of the user's own, in place of a built-in one."""
+CUSTOM = "custom"
+_TERM = "xterm-256color"  # what the emulated screen understands
+
+
+def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+    """The command line, the size of the terminal, and what cannot be said to this program."""
+    own = environment.environ.get(PROFILE_VARIABLE)
+    profile = read_profile(Path(own)) if own else profile_for(environment.executable)
+    flags = (profile.model_flag.format(model=options.model),) if options.model and profile.model_flag else ()
+    return SpawnArgs(
+        argv=(environment.executable, *environment.arguments, *flags),
+        protocol=CUSTOM if own else profile.name,
+        env={"TERM": _TERM, **({PROFILE_VARIABLE: own} if own else {})},
+        terminal=TerminalSize(),
+        counts_turns=False,
+        notes=tuple(_notes(options, profile)),
+    )
+
+
+def codec_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
+    """What the codec knows: its profile, where that is not a built-in one."""
+    context = default_context("terminal", options, spawn)
+    own = spawn.env.get(PROFILE_VARIABLE)
+    if own is None:
+        return context
+    return replace(context, settings={"profile": to_builtins(read_profile(Path(own)))})
+
+
+def _notes(options: RunOptions, profile: Profile) -> list[str]:
+    unheard = {
+        "system_prompt": options.system_prompt,
+        "thinking_effort": options.thinking_effort,
+        "thinking_budget_tokens": options.thinking_budget_tokens,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "top_k": options.top_k,
+        "max_output_tokens": options.output_limit,
+        "max_turns": options.max_turns,
+        "no_session": options.no_session or None,
+        "model": None if profile.model_flag else options.model,
+    }
+    return [f"a program at a terminal cannot be told {name}: ignored"
+            for name, value in unheard.items() if value is not None]  # fmt: skip

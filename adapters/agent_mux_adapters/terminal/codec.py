@@ -1,0 +1,238 @@
+"""A person's place at a terminal: read the screen when it comes to rest, type, look again.
+
+Nothing is decided while the program draws. When it has been quiet for a moment, the screen is what a person would act
+on: a dialog is an approval or a question; a prompt that waits is the end of a turn, and what is written above it, below
+what we typed, is the answer. Nothing comes in fragments, tools are not told apart from text, and there are no figures.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal
+
+from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
+from agent_mux.adapter import CodecContext, Exit, Source, Step, TerminalSize
+from agent_mux.effects import CloseStdin, Effect, Refuse, WriteStdin
+from agent_mux.facts import (
+    ApprovalAsked,
+    Fact,
+    Failure,
+    Ignored,
+    InputAsked,
+    LogLine,
+    Note,
+    RequestSettled,
+    Text,
+    TurnBegin,
+    TurnDone,
+    TurnFailed,
+    TurnStopped,
+)
+from agent_mux_adapters.terminal.answer import Before, answer_below, before
+from agent_mux_adapters.terminal.profile import Dialog, Profile, parse_profile
+from agent_mux_adapters.terminal.screen import Screen
+
+_DRAWN = Ignored("screen", "drawn: read when it comes to rest")
+_LAST_ROWS = 8  # of the screen, shown when the program dies at work
+State = Literal["starting", "idle", "working", "leaving"]
+
+
+class TerminalCodec:
+    """Talks to one program, or watches somebody who does."""
+
+    def __init__(self, profile: Profile, context: CodecContext) -> None:
+        self._profile = profile
+        self._silent = context.prompt is None
+        self._interactive = context.interactive
+        self._screen = Screen(TerminalSize())
+        self._state: State = "starting"
+        self._prompts: deque[str] = deque([context.prompt] if context.prompt and context.prompt.strip() else [])
+        self._typed = ""
+        """The prompt that is being worked on: the answer stands below it."""
+        self._before = Before((), 0)
+        self._asked: dict[str, Dialog] = {}
+        self._shown = ""
+        """The dialog that is on the screen, so that it is asked once."""
+        self._count = 0
+        self._interrupted = False
+        self._sources: dict[Source, Callable[[bytes], Iterable[Step]]] = {
+            Source.STDOUT: self._draw,
+            Source.STDERR: lambda line: (LogLine(line.decode("utf-8", "replace"), "stderr"),),
+            Source.STDIN: self._overhear,
+        }
+
+    # -- the contract
+
+    def start(self) -> Iterable[Step]:
+        """The program has to draw itself first."""
+        return ()
+
+    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+        """Something is drawn."""
+        return self._sources[source](line)
+
+    def quiet(self) -> Iterable[Step]:
+        """The screen has come to rest."""
+        text = self._screen.text
+        for dialog in self._profile.dialogs:
+            match = re.search(dialog.pattern, text, re.MULTILINE)
+            if match is not None:
+                return self._ask(dialog, match)
+        self._shown = ""
+        settled = [RequestSettled(key, granted=False, reason="the dialog is gone") for key in self._asked]
+        self._asked.clear()
+        return (*settled, *self._look(text))
+
+    def resized(self, size: TerminalSize) -> Iterable[Step]:
+        """The terminal has another size."""
+        self._screen.resize(size)
+        return (Note(f"the terminal has {size.columns} columns and {size.rows} rows now", "verbose"),)
+
+    def request(self, action: AnyAction) -> Iterable[Step]:
+        """The consumer wants something."""
+        match action:
+            case Send(text):
+                self._prompts.append(text)
+                return self._next()
+            case Steer():
+                return (Refuse("INVALID_STATE_TRANSITION", "a program at a terminal takes one prompt after the other"),)
+            case Interrupt():
+                self._interrupted = self._state == "working"
+                return self._type(self._profile.interrupt)
+            case Cancel():
+                self._prompts.clear()
+                return self._leave()
+            case Close():
+                self._interactive = False
+                return self._next()
+            case Approve() | Deny() | Answer():
+                return self._reply(action)
+
+    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
+        """The program is gone. What it showed last says why, where it was at work or never came up."""
+        if self._state in {"idle", "leaving"}:
+            return ()
+        rows = [row for row in self._screen.rows if row.strip()]
+        return tuple(LogLine(row) for row in rows[-_LAST_ROWS:])
+
+    # -- looking
+
+    def _draw(self, data: bytes) -> Iterable[Step]:
+        reply = self._screen.feed(data)
+        return (_DRAWN, WriteStdin(reply)) if reply and not self._silent else (_DRAWN,)
+
+    def _look(self, text: str) -> tuple[Step, ...]:
+        is_busy = self._profile.busy is not None and _finds(self._profile.busy, text)
+        if is_busy or not _finds(self._profile.ready, text):
+            return ()
+        if self._state == "starting":
+            self._state = "idle"
+            return self._next()
+        if self._state != "working":
+            return ()
+        answer = answer_below(self._screen.lines, self._typed, self._before, self._profile)
+        if not answer and not self._interrupted:
+            return ()  # it has not begun
+        self._state = "idle"
+        return (*self._close_turn(answer), *self._next())
+
+    def _close_turn(self, answer: str) -> Iterator[Fact]:
+        failure = self._failure(answer)
+        if answer and failure is None:
+            yield Text(answer)
+        if self._interrupted:
+            self._interrupted = False
+            yield TurnStopped()
+        else:
+            yield TurnDone() if failure is None else TurnFailed(failure)
+
+    def _failure(self, answer: str) -> Failure | None:
+        for failing in self._profile.failures:
+            match = re.search(failing.pattern, answer, re.MULTILINE)
+            if match is not None:
+                return Failure(failing.code, match.groupdict().get("message") or match.group())
+        return None
+
+    # -- dialogs
+
+    def _ask(self, dialog: Dialog, match: "re.Match[str]") -> tuple[Step, ...]:
+        if match.group() == self._shown:
+            return ()
+        self._shown = match.group()
+        self._count += 1
+        key = str(self._count)
+        self._asked[key] = dialog
+        said = {name: (value or "").strip() for name, value in match.groupdict().items()}
+        if dialog.is_question:
+            return (InputAsked(key, said.get("question") or match.group().strip()),)
+        action = said.get("action") or match.group().strip()
+        return (ApprovalAsked(key, action, said.get("detail") or match.group().strip(), dialog.risk),)
+
+    def _reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
+        dialog = self._asked.pop(action.request_id, None)
+        if dialog is None:
+            return (Refuse("INTERACTION_NOT_FOUND", "the dialog is gone from the screen"),)
+        match action:
+            case Approve(key, always):
+                keys = dialog.always if always and dialog.always is not None else dialog.approve
+                return RequestSettled(key, granted=True), *self._type(keys)
+            case Deny(key, reason):
+                return RequestSettled(key, granted=False, reason=reason), *self._type(dialog.deny)
+            case Answer(key, text):
+                return RequestSettled(key, granted=True), *self._type(text + self._profile.submit)
+
+    # -- typing
+
+    def _next(self) -> tuple[Step, ...]:
+        if self._silent or self._state != "idle":
+            return ()
+        if not self._prompts:
+            return () if self._interactive else self._leave()
+        prompt = self._prompts.popleft()
+        self._begin(prompt)
+        typed = self._profile.newline.join(prompt.splitlines())
+        # What a program would take for a key of its own is not typed: a prompt is text.
+        plain = "".join(letter for letter in typed if letter.isprintable() or letter in self._profile.newline)
+        return (TurnBegin(), *self._type(plain + self._profile.submit))
+
+    def _begin(self, prompt: str) -> None:
+        self._state, self._typed = "working", prompt
+        self._before = before(self._screen.lines, prompt, self._profile)
+
+    def _leave(self) -> tuple[Step, ...]:
+        if self._silent or self._state == "leaving":
+            return ()
+        self._state = "leaving"
+        return (*self._type(self._profile.leave), CloseStdin())
+
+    def _type(self, keys: str) -> tuple[Effect, ...]:
+        return () if self._silent else (WriteStdin(keys.encode("utf-8", "replace")),)
+
+    # -- watching somebody else
+
+    def _overhear(self, data: bytes) -> Iterable[Step]:
+        keys = data.decode("utf-8", "replace")
+        if not self._silent:
+            return (Ignored("stdin", "our own side"),)
+        if self._asked:
+            return self._overhear_reply(keys)
+        if keys.endswith(self._profile.submit) and self._state in {"starting", "idle"}:
+            self._begin(keys.removesuffix(self._profile.submit))
+            return (TurnBegin(),)
+        self._interrupted = self._interrupted or (keys == self._profile.interrupt and self._state == "working")
+        return (Ignored("stdin", "keys"),)
+
+    def _overhear_reply(self, keys: str) -> Sequence[Step]:
+        key, dialog = self._asked.popitem()
+        return (RequestSettled(key, granted=keys != dialog.deny),)
+
+
+class CustomTerminalCodec(TerminalCodec):
+    """With the profile that the run was given."""
+
+    def __init__(self, context: CodecContext) -> None:
+        super().__init__(parse_profile(context.settings["profile"]), context)
+
+
+def _finds(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.MULTILINE) is not None

@@ -1,0 +1,171 @@
+"""A program at a terminal, through the client: it is typed to, and its screen is read."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agent_mux import AgentMux, AgentMuxError, Approve, Deny, RunHandle, RunOptions, Text, encode_event, validate
+from agent_mux.process.marker import processes_of
+from agent_mux.registry import AdapterRegistry
+from agent_mux.run.derive import derive_events
+from agent_mux.run.plan import find_protocol
+
+pytest.importorskip("pyte")
+pytest.importorskip("ptyprocess")
+pytestmark = pytest.mark.anyio
+BOUND = 40.0
+HERE = Path(__file__).parents[1] / "unit/adapters/terminal"
+COMMAND = (sys.executable, str(HERE / "scripted_tui.py"))
+PROFILE = {"AMUX_TERMINAL_PROFILE": str(HERE / "scripted.toml")}
+
+
+class Program:
+    """The scripted program in a workspace of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    async def run(
+        self, prompt: str, meanwhile: Callable[[RunHandle], Any] | None = None, **fields: Any
+    ) -> tuple[Any, list[Any]]:
+        options = RunOptions(
+            agent="terminal", command=COMMAND, prompt=prompt, cwd=self.directory, collect_events=True,
+            **{"approval_mode": "yolo", "env": PROFILE, **fields},
+        )  # fmt: skip
+        with anyio.fail_after(BOUND):
+            async with AgentMux(config_directory=self.directory / "mux") as mux:
+                run = mux.run(options)
+                if meanwhile is not None:
+                    await meanwhile(run)
+                result = await run
+        events = list(result.events)
+        assert validate(events) == []
+        assert processes_of(run.run_id) == []
+        registry = AdapterRegistry()
+        derived = derive_events(
+            Path(result.journal), lambda c: find_protocol(registry.get("terminal"), c.protocol, registry.get).codec(c)
+        )
+        assert [encode_event(event) for event in derived] == [encode_event(event) for event in events]
+        return result, events
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+async def turn_over(run: RunHandle, count: int = 1) -> None:
+    async for event in run:
+        count -= event.type == "turn_end"
+        if not count:
+            return
+
+
+async def test_a_prompt_is_typed_and_its_answer_read(program: Program) -> None:
+    result, _ = await program.run("tell me about naïve 日本")
+    assert result.exit_reason == "completed"
+    assert result.text == "You said tell me about naïve 日本 on 120 columns — naïve 日本 😀"
+    assert result.exit_code == 0
+
+
+async def test_several_prompts_and_another_size(program: Program) -> None:
+    async def talk(run: RunHandle) -> None:
+        await turn_over(run)
+        await run.resize(70, 30)
+        await run.send("second")
+        await turn_over(run, 2)
+        await run.close()
+
+    result, _ = await program.run("first", talk, interactive=True)
+    assert result.exit_reason == "completed"
+    assert result.messages == [
+        "You said first on 120 columns — naïve 日本 😀", "You said second on 70 columns — naïve 日本 😀",
+    ]  # fmt: skip
+
+
+async def test_lines_that_scrolled_off_are_part_of_the_answer(program: Program) -> None:
+    # This program draws anew, so nothing scrolls: what left the screen is gone. What is there is told as it is.
+    result, _ = await program.run("long")
+    assert result.exit_reason == "completed"
+    assert result.text.splitlines()[-1] == "line 99 of many"
+
+
+@pytest.mark.parametrize(
+    ("response", "said", "outcome"),
+    [
+        (Approve(), "It ran.", "approval_granted"),
+        (Approve(always=True), "It ran, and will run.", "approval_granted"),
+        (Deny("no"), "It did not run.", "approval_denied"),
+    ],
+)
+async def test_dialogs_are_approvals(program: Program, response: Any, said: str, outcome: str) -> None:
+    result, events = await program.run(
+        "ask rm -rf /tmp/x", approval_mode="prompt", on_approval_request=lambda _: response
+    )
+    assert result.text.endswith(said)
+    asked = next(event for event in events if event.type == "approval_request")
+    assert (asked.action, asked.detail, asked.risk_level) == ("Allow this command?", "rm -rf /tmp/x", "high")
+    assert [event.type for event in events if event.type.startswith("approval_")] == ["approval_request", outcome]
+
+
+async def test_questions_are_answered(program: Program) -> None:
+    result, events = await program.run("question", approval_mode="prompt", on_input_required=lambda _: Text("blue"))
+    assert result.text.endswith("You like blue.")
+    assert next(event for event in events if event.type == "input_required").question == "Which colour?"
+
+
+async def test_a_failure_on_the_screen_is_a_failure(program: Program) -> None:
+    result, events = await program.run("fail")
+    assert result.exit_reason == "failed"
+    assert result.error.code == "AUTH_ERROR"
+    assert "401" in result.error.message
+    assert [event for event in events if event.type == "message_stop"] == []
+
+
+async def test_an_answer_can_be_stopped(program: Program) -> None:
+    async def stop(run: RunHandle) -> None:
+        async for event in run:
+            if event.type == "turn_start":
+                break
+        await anyio.sleep(0.3)  # the program is at work, not still reading the prompt
+        await run.interrupt()
+        await turn_over(run)
+        await run.send("and now?")
+        await turn_over(run, 2)
+        await run.close()
+
+    result, events = await program.run("begin", stop, interactive=True, env={**PROFILE, "TUI_SECONDS": "3"})
+    assert result.exit_reason == "completed"
+    assert result.messages[0] == "Stopped."
+    assert "and now?" in result.messages[1]
+    assert [event.code for event in events if event.type == "error"] == ["ABORTED"]
+
+
+async def test_a_program_that_dies_at_work_is_a_crash(program: Program) -> None:
+    result, events = await program.run("die")
+    assert result.exit_reason == "crashed"
+    assert result.exit_code == 3
+    assert any("Working" in event.line for event in events if event.type == "log")
+
+
+async def test_abort_leaves_nothing(program: Program) -> None:
+    async def abort(run: RunHandle) -> None:
+        async for event in run:
+            if event.type == "turn_start":
+                break
+        await run.abort()
+
+    result, _ = await program.run("begin", abort, env={**PROFILE, "TUI_SECONDS": "60"})
+    assert result.exit_reason == "aborted"
+
+
+async def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    missing = RunOptions(agent="terminal", command=("no-such-program",), prompt="hi", cwd=program.directory)
+    async with AgentMux(config_directory=tmp_path / "mux") as mux:
+        with pytest.raises(AgentMuxError, match="no-such-program is not a program"):
+            mux.run(missing)
