@@ -3,12 +3,13 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(she
 BIN := .venv/bin
 SOURCES := src adapters tests benchmarks docs
 
-.PHONY: help demo test e2e check bench docs goldens clean
+.PHONY: help demo test e2e e2e-results check bench docs goldens clean
 
 help:
 	@echo "make demo    set up, and run the main job on a recorded real session (no agent, no key)"
 	@echo "make test    set up, and pass the unit, conformance and process tests"
 	@echo "make e2e     drive the real CLIs, installed at pinned versions, offline"
+	@echo "make e2e-results  the same, and write what came of it into the support matrix"
 	@echo "make check   lint, types, import rules, generated docs, coverage"
 	@echo "make bench   the benchmarks, as ratios from one run"
 	@echo "make docs    generate the reference pages again"
@@ -32,15 +33,20 @@ test: .venv/dev
 	$(BIN)/python -m pytest --numprocesses=auto
 
 e2e: .venv/dev
-	$(BIN)/python -m agent_mux.testing.provision claude codex
-	$(BIN)/python -m agent_mux.testing.offline -- $(BIN)/python -m pytest tests/e2e
+	$(BIN)/python -m agent_mux.testing.provision
+	$(BIN)/python -m agent_mux.testing.offline -- $(BIN)/python -m pytest tests/e2e --numprocesses=2
+
+e2e-results: .venv/dev
+	$(BIN)/python -m agent_mux.testing.provision
+	$(BIN)/python -m agent_mux.testing.offline -- $(BIN)/python -m pytest tests/e2e --results tests/e2e/results.json
+	$(BIN)/python docs/generate.py support-matrix
 
 check: .venv/dev
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python docs/generate.py events --check
+	$(BIN)/python docs/generate.py --check
 	$(BIN)/python -m pytest --numprocesses=auto --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 bench: .venv/dev
@@ -48,7 +54,7 @@ bench: .venv/dev
 	$(BIN)/python -m benchmarks
 
 docs: .venv/dev
-	$(BIN)/python docs/generate.py events
+	$(BIN)/python docs/generate.py
 
 goldens: .venv/dev
 	AMUX_UPDATE_GOLDENS=1 $(BIN)/python -m pytest tests/conformance

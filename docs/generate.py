@@ -1,207 +1,43 @@
-"""Writes the reference pages that are made from the code: `python docs/generate.py events [--check]`.
+"""Writes the reference pages that are made from code and recordings: `python docs/generate.py [PAGE...] [--check]`.
 
 `--check` writes nothing and exits 1 when a page is stale.
 """
 # ruff: noqa: INP001  # a script, not a package
 
 import argparse
-import ast
-import inspect as python_inspect
-import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
-from msgspec import inspect
+REFERENCE = Path(__file__).parent / "reference"
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from agent_mux.contract import RULES
-from agent_mux.events import CATEGORIES, CostRecord, encode_event, event_from_dict
-from agent_mux.events.base import BaseEvent, Identity
+from docs.pages.events import events_page  # noqa: E402  # found where this script is
+from docs.pages.support_matrix import support_matrix_page  # noqa: E402
 
-DOCS = Path(__file__).parent
-TITLES = {
-    "session": "Session lifecycle",
-    "turn": "Turns and steps",
-    "text": "Text",
-    "thinking": "Thinking",
-    "tool": "Tool calls",
-    "file": "File operations",
-    "shell": "Shell operations",
-    "mcp": "MCP tool calls",
-    "subagent": "Sub-agents",
-    "plugin": "Plugins",
-    "skill": "Skills and agent documents",
-    "multimodal": "Images",
-    "cost": "Cost and tokens",
-    "interaction": "Interaction",
-    "rate_limit": "Rate and context limits",
-    "run_lifecycle": "Run control",
-    "error": "Errors",
-    "debug": "Diagnostics",
-}
-FIRST_SECTION = 5  # the categories are sections 5 to 22 of the spec, in order
-INTRODUCTION = """# Events
-
-<!-- Written by docs/generate.py from the models. Do not edit. -->
-
-Every run is a stream of these {count} events, whichever agent runs. On the wire an event is one JSON object with
-camelCase names (`runId`); in Python it is a frozen object with snake_case attributes (`run_id`), one class per type
-(`text_delta` is `TextDeltaEvent`). A field that says nothing is left out; it is never null. Types and fields that you
-do not know come from a newer version: ignore them.
-
-A compact stream leaves out the text so far of the delta events (`accumulated`, `inputAccumulated`);
-`agent_mux.events.Rebuilder` gives it back. The JSON Schema of an event is `agent_mux.events.json_schema()`.
-"""
-ORDER = """## Order
-
-`agent_mux.contract.validate(events)` checks these rules and those of each category below. The number is the section of
-the agent-events spec.
-"""
-SAMPLES: dict[str, Any] = json.loads((DOCS / "event_samples.json").read_text(encoding="utf-8"))
-"""Values for the examples: by `type.field`, else by `field`."""
+PAGES: dict[str, Callable[[], str]] = {"events": events_page, "support-matrix": support_matrix_page}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write a page, or check it."""
+    """Write pages, or check them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("page", choices=PAGES)
-    parser.add_argument("--check", action="store_true", help="exit 1 when the page is stale")
+    parser.add_argument("pages", nargs="*", choices=[*PAGES, []], metavar="PAGE", help=f"default: {', '.join(PAGES)}")
+    parser.add_argument("--check", action="store_true", help="exit 1 when a page is stale")
     wanted = parser.parse_args(arguments)
-    render, path = PAGES[wanted.page]
-    page = render()
-    if not wanted.check:
+    stale = [name for name in wanted.pages or PAGES if not _write(name, only_check=wanted.check)]
+    for name in stale:
+        sys.stderr.write(f"{REFERENCE / name}.md is stale; run: python docs/generate.py {name}\n")
+    return 1 if stale else 0
+
+
+def _write(name: str, *, only_check: bool) -> bool:
+    """False: the page is stale."""
+    page, path = PAGES[name](), REFERENCE / f"{name}.md"
+    if not only_check:
         path.write_text(page, encoding="utf-8")
-        return 0
-    if path.is_file() and path.read_text(encoding="utf-8") == page:
-        return 0
-    sys.stderr.write(f"{path} is stale; run: python docs/generate.py {wanted.page}\n")
-    return 1
+        return True
+    return path.is_file() and path.read_text(encoding="utf-8") == page
 
-
-def events_page() -> str:
-    """The reference of all events."""
-    parts = [INTRODUCTION.format(count=sum(map(len, CATEGORIES.values())))]
-    parts.append("## Fields of every event\n\n`type` (the name of the event) comes first.\n")
-    parts.append(_table(BaseEvent))
-    parts.append(ORDER)
-    parts.append(_rules("2", "23", "25"))
-    for number, (name, events) in enumerate(CATEGORIES.items(), FIRST_SECTION):
-        parts.append(f"## {TITLES[name]}\n")
-        parts.append(_rules(str(number)))
-        parts.extend(_event_section(event) for event in events)
-        if name == "cost":
-            parts.append(f"### `CostRecord`\n\n{_docstring(CostRecord)}\n")
-            parts.append(_table(CostRecord))
-    return "\n".join(part for part in parts if part)
-
-
-def _rules(*sections: str) -> str:
-    lines = [f"- {rule}: {said}.\n" for rule, said in RULES.items() if rule.split(".")[0] in sections]
-    return "".join(lines)
-
-
-def _event_section(event: type[BaseEvent]) -> str:
-    parts = (f"### `{event.type}`\n", f"{_docstring(event)}\n", _table(event), f"```json\n{_example(event)}\n```\n")
-    return "\n".join(part for part in parts if part)
-
-
-def _docstring(kind: type) -> str:
-    return python_inspect.getdoc(kind) or ""
-
-
-def _table(kind: type[msgspec.Struct]) -> str:
-    own = [row for row in _rows(kind) if kind is BaseEvent or not _is_of_every_event(kind, row[0])]
-    if not own:
-        return ""
-    rows = [f"| `{name}` | {shape} | {needed} | {meaning} |\n" for name, shape, needed, meaning in own]
-    return "| field | type | | meaning |\n|---|---|---|---|\n" + "".join(rows)
-
-
-def _is_of_every_event(kind: type[msgspec.Struct], name: str) -> bool:
-    base = {field.encode_name: field.required for field in msgspec.structs.fields(BaseEvent)}
-    ours = {field.encode_name: field.required for field in msgspec.structs.fields(kind)}
-    return issubclass(kind, BaseEvent) and base.get(name) == ours[name]
-
-
-def _rows(kind: type[msgspec.Struct]) -> Iterator[tuple[str, str, str, str]]:
-    shape = inspect.type_info(kind)
-    meanings = _meanings(kind)
-    if isinstance(shape, inspect.StructType):
-        for field in shape.fields:
-            needed = "required" if field.required else "optional"
-            yield field.encode_name, _type_name(field.type), needed, meanings[field.name].replace("\n", " ")
-
-
-def _type_name(shape: inspect.Type) -> str:
-    match shape:
-        case inspect.Metadata():
-            return _type_name(shape.type)
-        case inspect.UnionType():
-            return " \\| ".join(
-                _type_name(choice) for choice in shape.types if not isinstance(choice, inspect.NoneType)
-            )
-        case inspect.LiteralType():
-            return " \\| ".join(f'`"{value}"`' for value in shape.values)
-        case inspect.IntType():
-            low = shape.ge if shape.ge is not None else shape.gt
-            return "integer" if low is None else f"integer {'≥' if shape.gt is None else '>'} {low:g}"
-        case inspect.StructType():
-            return f"[`{shape.cls.__name__}`](#{shape.cls.__name__.lower()})"
-    return _PLAIN[type(shape)]
-
-
-_PLAIN: dict[type[inspect.Type], str] = {
-    inspect.StrType: "string",
-    inspect.CustomType: "string",
-    inspect.BoolType: "boolean",
-    inspect.FloatType: "number ≥ 0",
-    inspect.AnyType: "any JSON",
-}
-
-
-@cache
-def _meanings(kind: type) -> dict[str, str]:
-    """Attribute -> the string below it in the source: classes of the standard library keep no field docstrings."""
-    inherited = dict(_meanings(kind.__base__)) if issubclass(kind, Identity) and kind is not Identity else {}
-    tree = ast.parse(python_inspect.getsource(kind))
-    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
-    for field, below in pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
-            inherited[field.target.id] = python_inspect.cleandoc(ast.literal_eval(below.value))
-    return inherited
-
-
-def _example(event: type[BaseEvent]) -> str:
-    plain: dict[str, Any] = {"type": event.type}
-    for field in msgspec.structs.fields(event):
-        if field.required:
-            plain[field.encode_name] = _sample(event.type, field)
-    return encode_event(event_from_dict(plain)).decode()
-
-
-def _sample(kind: str, field: msgspec.structs.FieldInfo) -> Any:
-    name = field.encode_name
-    if f"{kind}.{name}" in SAMPLES:
-        return SAMPLES[f"{kind}.{name}"]
-    return SAMPLES[name] if name in SAMPLES else _any_value(inspect.type_info(field.type))
-
-
-def _any_value(shape: inspect.Type) -> Any:
-    match shape:
-        case inspect.Metadata():
-            return _any_value(shape.type)
-        case inspect.LiteralType():
-            return shape.values[0]
-        case inspect.BoolType():
-            return False
-    return 0
-
-
-PAGES: dict[str, tuple[Callable[[], str], Path]] = {"events": (events_page, DOCS / "reference" / "events.md")}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -136,6 +136,10 @@ class NativeProtocol:
     """Approvals, questions and further prompts are possible."""
     sniff: Callable[[Mapping[str, Any]], bool]
     """This parsed native line can only be from this protocol."""
+    chosen_for: str = "nothing: transcripts only"
+    """Which runs speak it, as a phrase for the support matrix."""
+    loses: tuple[str, ...] = ()
+    """What it does not tell, though it happens: phrases for the support matrix, proven by recordings."""
     framing: Framing = "lines"
     """How messages are told apart on stdin and stdout. Where it is not by lines, "line" means message."""
     quiet_after: float | None = None

@@ -4,6 +4,7 @@ python -m agent_mux.testing.provision
 python -m agent_mux.testing.offline -- pytest tests/e2e [--agent gemini]
 """
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -19,7 +20,7 @@ from agent_mux.testing.provision import Provisioned, find_agent
 pytest.register_assert_rewrite("tests.e2e.harness")
 
 from tests.e2e.harness import Live  # noqa: E402  # assertions in the harness are to be explained, too
-from tests.e2e.report import Table, agent_of, scenario_of, way_of  # noqa: E402
+from tests.e2e.report import SCENARIO, Table, agent_of, scenario_of, way_of  # noqa: E402
 
 HERE = Path(__file__).parent
 THOROUGH = ("claude", "codex")
@@ -28,6 +29,7 @@ table = Table()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--results", help="write the outcomes into this file, for the support matrix")
     parser.addoption("--agent", action="append", default=[], help="only these agents (`gemini`, `pi@0.73.1`)")
 
 
@@ -75,10 +77,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=unwanted)
     items[:] = [item for item in items if item not in unwanted]
     here = [item for item in items if item.path.is_relative_to(HERE)]
-    table.know(here)
     for item in here:
         item.add_marker(pytest.mark.e2e)
         agent, scenario = scenario_of(item)
+        item.user_properties.append((SCENARIO, (agent, scenario)))
         gap = kit_of(agent.partition("@")[0]).gaps.get(scenario) if agent else None
         if not allowed:
             item.add_marker(pytest.mark.skip(reason=reason))
@@ -100,6 +102,14 @@ def _says_nothing_new(item: pytest.Item) -> bool:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     table.see(report)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep the outcomes of the agents that ran; those of others stay as they were."""
+    if session.config.getoption("results"):
+        path = Path(session.config.getoption("results"))
+        known = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        path.write_text(json.dumps({**known, **table.results()}, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,11 +1,13 @@
 """The table of scenarios and agents at the end of a run of the suite."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+SCENARIO = "scenario"
+"""The property of a test that says agent and scenario: reports carry it, from whichever process."""
 WORST_FIRST = ("FAILED", "works now", "skipped", "ok")
 
 
@@ -37,18 +39,22 @@ class Table:
     """Outcomes by scenario and agent."""
 
     def __init__(self) -> None:
-        self._scenarios: dict[str, tuple[str, str]] = {}
         self._cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-
-    def know(self, items: Iterable[pytest.Item]) -> None:
-        """These tests may run."""
-        self._scenarios = {item.nodeid: scenario_of(item) for item in items if scenario_of(item)[0]}
 
     def see(self, report: pytest.TestReport) -> None:
         """A phase of a test is over."""
-        agent, scenario = self._scenarios.get(report.nodeid, ("", ""))
+        agent, scenario = dict(report.user_properties).get(SCENARIO, ("", ""))
         if agent and (report.when == "call" or report.outcome != "passed"):
             self._cells[scenario][agent].append(_outcome(report))
+
+    def results(self) -> dict[str, dict[str, str]]:
+        """Agent -> scenario -> outcome: gaps by their kind, skipped scenarios not at all."""
+        found: dict[str, dict[str, str]] = defaultdict(dict)
+        for scenario, cells in sorted(self._cells.items()):
+            for agent, outcomes in cells.items():
+                if (worst := _worst(outcomes)) != "skipped":
+                    found[agent][scenario] = worst
+        return dict(sorted(found.items()))
 
     def lines(self) -> Iterator[str]:
         """The table. What several tests are about has the worst outcome of them."""

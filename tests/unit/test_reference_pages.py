@@ -1,46 +1,49 @@
 """The reference pages that are made from the code are fresh, and what they show is true."""
 
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from docs import generate
+from docs.generate import PAGES, main
+from docs.pages.support_matrix import RESULTS
 
 from agent_mux.events import ALL_EVENTS, decode_event
+from agent_mux.testing.live import kits
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.fixture(scope="module")
-def generate() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate_docs", DOCS / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["generate_docs"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_page_of_events_is_fresh(generate: ModuleType) -> None:
-    assert generate.main(["events", "--check"]) == 0, "run: python docs/generate.py events"
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_is_fresh(page: str) -> None:
+    assert main([page, "--check"]) == 0, f"run: python docs/generate.py {page}"
 
 
 def test_a_stale_page_is_told_and_can_be_written_again(
-    generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "events.md"
-    monkeypatch.setitem(generate.PAGES, "events", (generate.events_page, page))
-    assert generate.main(["events", "--check"]) == 1
+    monkeypatch.setattr(generate, "REFERENCE", tmp_path)
+    assert main(["events", "--check"]) == 1
     assert "python docs/generate.py events" in capsys.readouterr().err
     page.write_text("old")
-    assert generate.main(["events", "--check"]) == 1
-    assert generate.main(["events"]) == 0
-    assert generate.main(["events", "--check"]) == 0
+    assert main(["events", "--check"]) == 1
+    assert main(["events"]) == 0
+    assert main(["events", "--check"]) == 0
     assert page.read_text() == (DOCS / "reference" / "events.md").read_text()
+
+
+def test_the_last_live_run_was_of_what_is_pinned_and_knows_its_gaps() -> None:
+    results = json.loads(RESULTS.read_text())
+    for kit in kits().values():
+        for pin in kit.pins:
+            name = kit.agent if pin is kit.pins[0] else f"{kit.agent}@{pin.version}"
+            outcomes = results.get(name, {})
+            assert outcomes, f"{name} was never driven; run: make e2e-results"
+            assert {scenario: kind for scenario, kind in outcomes.items() if kind != "ok"} == {
+                scenario: gap.kind for scenario, gap in kit.gaps.items() if scenario in outcomes
+            }, name
 
 
 def test_every_event_has_its_section_with_a_true_example() -> None:
