@@ -3,11 +3,12 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(she
 BIN := .venv/bin
 SOURCES := src adapters tests benchmarks docs
 
-.PHONY: help demo test e2e e2e-results check bench docs goldens clean
+.PHONY: help demo test fuzz e2e e2e-results check bench docs goldens clean
 
 help:
 	@echo "make demo    set up, and run the main job on a recorded real session (no agent, no key)"
 	@echo "make test    set up, and pass the unit, conformance and process tests"
+	@echo "make fuzz    10,000 mutated recordings through each codec: slower than the tests"
 	@echo "make e2e     drive the real CLIs, installed at pinned versions, offline"
 	@echo "make e2e-results  the same, and write what came of it into the support matrix"
 	@echo "make check   lint, types, import rules, generated docs, coverage"
@@ -31,6 +32,9 @@ demo: .venv/base
 
 test: .venv/dev
 	$(BIN)/python -m pytest --numprocesses=auto
+
+fuzz: .venv/dev
+	$(BIN)/python -m agent_mux.testing.fuzz
 
 e2e: .venv/dev
 	$(BIN)/python -m agent_mux.testing.provision

@@ -64,7 +64,8 @@ class Live:
         self.home = directory / "home"
         self.workspace = directory / "workspace"
         self.config_directory = directory / "mux"
-        self._provisioned = provisioned
+        self.provisioned = provisioned
+        self.executable_variable = AdapterRegistry().get(self.agent).executable_variable
         self._stack = stack
         self._model: Model | None = None
         self.workspace.mkdir()
@@ -101,9 +102,8 @@ class Live:
     @property
     def environment(self) -> dict[str, str]:
         """All that the agent gets."""
-        place = Place(url=self.model.url, home=self.home, path=self._provisioned.path)
-        executable = AdapterRegistry().get(self.agent).executable_variable
-        return {**self.kit.environment(place), executable: str(self._provisioned.program)}
+        place = Place(url=self.model.url, home=self.home, path=self.provisioned.path)
+        return {**self.kit.environment(place), self.executable_variable: str(self.provisioned.program)}
 
     def options(self, prompt: str = PROMPT, **fields: Any) -> RunOptions:
         """Options of a run in the workspace; tools run unasked unless the scenario says otherwise."""

@@ -120,6 +120,8 @@ KIT = LiveKit(
             )
         ),
     ),
+    help=(("exec", "--help"), ("app-server", "--help")),
+    baseline=Path(__file__).with_name("baseline.json"),
     gaps={
         "file_read": Gap("never", "Codex has no tool that reads files: it runs `cat`, which is a command"),
         "file_edits/one_shot": Gap("not_yet", "`codex exec` tells neither what a patch changed nor how much"),

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from agent_mux.cli import exit_codes
 from agent_mux.cli.adapters_command import adapters
 from agent_mux.cli.demo_command import demo
+from agent_mux.cli.doctor_command import doctor
 from agent_mux.cli.options import ConfigDir, Debug, NoColor
 from agent_mux.cli.parse_command import parse
 from agent_mux.cli.record_command import record
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for function in (run, parse, validate, replay, record, demo, schema):
+for function in (run, parse, validate, replay, record, demo, doctor, schema):
     app.command()(function)
 app.add_typer(adapters, name="adapters")
 

@@ -23,27 +23,34 @@ ODD_LINES: Sequence[bytes] = (
 def check_is_tolerant(recorded: Recorded, seed: int) -> Iterator[str]:
     """Damage some lines of the recording, and put noise between them: nothing is raised, the contract is kept."""
     random = Random(seed)  # noqa: S311  # a test, not a secret
-    lines = [recorded.framed(line) for line in recorded.fixture.stdout_lines for line in _damaged(line, random)]
+    lines = [line for line in recorded.fixture.stdout_lines for line in damaged(line, random)]
+    yield from check_lines(recorded, lines, f"seed {seed}")
+
+
+def check_lines(recorded: Recorded, lines: Sequence[bytes], name: str) -> Iterator[str]:
+    """Play these lines in place of the recorded ones: nothing is raised, the contract is kept."""
     try:
-        played = recorded.play(recorded.chunks(lines))
+        played = recorded.play(recorded.chunks(map(recorded.framed, lines)))
     except Exception as error:  # noqa: BLE001  # the point: whatever it raises, it should not have
-        yield f"seed {seed}: the codec raised {error!r}"
+        yield f"{name}: the codec raised {error!r}"
         return
-    yield from (f"seed {seed}: {breach}" for breach in validate(played.events)[:3])
+    yield from (f"{name}: {breach}" for breach in validate(played.events)[:3])
 
 
-def _damaged(line: bytes, random: Random) -> Iterator[bytes]:
+def damaged(line: bytes, random: Random) -> Iterator[bytes]:
+    """The line, or what could become of it."""
     fate = random.randrange(8)
     if fate == 0:
         yield random.choice(ODD_LINES)
     if fate == 1:
         return  # lost
-    yield _with_odd_value(line, random) if fate in {2, 3, 4} else line
+    yield with_odd_value(line, random) if fate in {2, 3, 4} else line
     if fate == 5:
         yield line  # said twice
 
 
-def _with_odd_value(line: bytes, random: Random) -> bytes:
+def with_odd_value(line: bytes, random: Random) -> bytes:
+    """The line with another value somewhere, or without it."""
     try:
         native = json.loads(line)
     except ValueError:

@@ -106,5 +106,9 @@ class LiveKit:
     """What the model has to say before it gets the report of a sub-agent."""
     ways: tuple[Way, ...] = ("one_shot", "two_way")
     """Ways that differ for this agent: one where all options lead to the same native protocol."""
+    help: tuple[tuple[str, ...], ...] = (("--help",),)
+    """Arguments with which the CLI tells its flags."""
+    baseline: Path | None = None
+    """What the CLI printed at its pinned version, as `drift.py` writes it: beside the kit, and shipped with it."""
     gaps: Mapping[str, Gap] = field(default_factory=dict)
     """By scenario: the name of its test without `test_`, and the way if it goes several (`scenario/way`)."""

@@ -1,0 +1,227 @@
+"""Whether an installed CLI still prints what our recordings show: `amux doctor --drift`.
+
+The CLI is driven through a few scenarios, offline, against the scripted model. What it printed is compared with the
+baseline of its adapter: the kinds of messages and their fields, and the flags that it says it has. Baselines are
+written by `python -m agent_mux.testing.live.drift AGENT`, with the CLI at its pinned version.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from agent_mux.client import AgentMux
+from agent_mux.errors import AgentMuxError
+from agent_mux.framing import new_framer
+from agent_mux.options import RunOptions
+from agent_mux.registry import AdapterRegistry
+from agent_mux.run.journal import JournalReader
+from agent_mux.run.records import Kind
+from agent_mux.run.result import RunResult
+from agent_mux.testing.live.kit import LiveKit, Place, Unspeakable
+from agent_mux.testing.live.kits import kit_of
+from agent_mux.testing.live.scenarios import SCENARIOS, Scenario
+from agent_mux.testing.live.shapes import Shapes, shapes_of
+from agent_mux.testing.model_server import Script, ScriptedModelServer
+from agent_mux.testing.provision import find_agent
+
+__all__ = ["Baseline", "DriftReport", "Installation", "find_drift", "observe", "write_baseline"]
+
+BOUND = 120.0  # seconds for a scenario
+HELP_TIMEOUT = 60.0
+_FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """A CLI that is to be looked at."""
+
+    program: str
+    path: str
+    """PATH for it."""
+
+
+@dataclass(slots=True)
+class Baseline:
+    """What a CLI prints."""
+
+    flags: set[str] = field(default_factory=set)
+    shapes: dict[str, Shapes] = field(default_factory=dict)
+    """By native protocol."""
+
+    @classmethod
+    def read(cls, path: Path) -> "Baseline":
+        """A baseline that was written. Raises CONFIG_ERROR when there is none."""
+        try:
+            plain = json.loads(path.read_bytes())
+        except OSError as error:
+            raise AgentMuxError("CONFIG_ERROR", f"no baseline to compare with: {path}: {error.strerror}") from error
+        shapes = {
+            protocol: {kind: set(paths) for kind, paths in kinds.items()} for protocol, kinds in plain["shapes"].items()
+        }
+        return cls(set(plain["flags"]), shapes)
+
+    def write(self, path: Path) -> None:
+        """Sorted, so that what changed is what differs."""
+        shapes = {
+            protocol: {kind: sorted(paths) for kind, paths in sorted(kinds.items())}
+            for protocol, kinds in sorted(self.shapes.items())
+        }
+        path.write_text(json.dumps({"flags": sorted(self.flags), "shapes": shapes}, indent=0) + "\n", "utf-8")
+
+    def add(self, protocol: str, shapes: Shapes) -> None:
+        """This was printed, too."""
+        known = self.shapes.setdefault(protocol, {})
+        for kind, paths in shapes.items():
+            known.setdefault(kind, set()).update(paths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftReport:
+    """What is not as it was."""
+
+    agent: str
+    scenarios: tuple[str, ...]
+    findings: tuple[str, ...]
+    """One sentence each; none: no drift."""
+
+
+@dataclass(slots=True)
+class Observation:
+    """What a CLI printed in the scenarios."""
+
+    printed: Baseline = field(default_factory=Baseline)
+    ran: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+async def find_drift(agent: str, installation: Installation) -> DriftReport:
+    """Drive the CLI and compare. Raises `AgentMuxError` when there is nothing to compare with."""
+    kit = kit_of(agent)
+    if kit.baseline is None:
+        raise AgentMuxError("CONFIG_ERROR", f"{agent} has no baseline to compare with")
+    known = Baseline.read(kit.baseline)
+    seen = await observe(kit, installation)
+    return DriftReport(
+        agent=agent, scenarios=tuple(seen.ran), findings=(*seen.problems, *_differences(known, seen.printed))
+    )
+
+
+async def observe(kit: LiveKit, installation: Installation) -> Observation:
+    """Drive the CLI through all scenarios that it can do."""
+    seen = Observation()
+    seen.printed.flags = _flags(kit, installation)
+    for scenario in SCENARIOS:
+        with tempfile.TemporaryDirectory(prefix="agent-mux-drift-") as directory:
+            try:
+                result = await _play(kit, scenario, installation, Path(directory))
+            except Unspeakable:
+                continue
+            seen.ran.append(scenario.name)
+            seen.problems += _problems(scenario, result)
+            if result.journal is not None:
+                _see(Path(result.journal), seen)
+    return seen
+
+
+async def _play(kit: LiveKit, scenario: Scenario, installation: Installation, directory: Path) -> RunResult:
+    program = AdapterRegistry().get(kit.agent).executable_variable
+    workspace = directory / "workspace"
+    workspace.mkdir()
+    async with ScriptedModelServer(Script(steps=scenario.model(kit, workspace))) as server:
+        place = Place(url=server.url, home=directory / "home", path=installation.path)
+        environment = {**kit.environment(place), program: installation.program}
+        options = RunOptions(
+            agent=kit.agent, prompt="do the thing", cwd=workspace, env=environment, inherit_env=False, timeout=BOUND,
+            collect_events=True, **{"approval_mode": "yolo", **scenario.options},
+        )  # fmt: skip
+        async with AgentMux(config_directory=directory / "mux") as mux:
+            return await mux.run(options)
+
+
+def _problems(scenario: Scenario, result: RunResult) -> Iterable[str]:
+    for kind, count in result.ledger.unknown.items():
+        yield f"{scenario.name}: {count} line(s) of the unknown kind {kind!r}"
+    expected = "failed" if scenario.name == "unauthorized" else "completed"
+    if result.exit_reason != expected:
+        said = f": {result.error.message}" if result.error is not None else ""
+        yield f"{scenario.name}: the run ended as {result.exit_reason}, not {expected}{said}"
+
+
+def _see(journal: Path, seen: Observation) -> None:
+    reader = JournalReader(journal)
+    framer = new_framer(reader.header.framing)
+    lines = [line for r in reader.read() if r.kind is Kind.STDOUT for line in framer.feed(r.payload)]
+    seen.printed.add(reader.header.codec.protocol, shapes_of([*lines, *framer.finish()]))
+
+
+def _differences(known: Baseline, printed: Baseline) -> Iterable[str]:
+    yield from (f"new flag {flag}" for flag in sorted(printed.flags - known.flags))
+    yield from (f"the flag {flag} is gone" for flag in sorted(known.flags - printed.flags))
+    for protocol, kinds in printed.shapes.items():
+        before = known.shapes.get(protocol, {})
+        for kind, paths in kinds.items():
+            if kind not in before:
+                yield f"{protocol}: new kind of message {kind!r}"
+            else:
+                yield from (f"{protocol}: {kind!r} has a new field {path}" for path in sorted(paths - before[kind]))
+        yield from (f"{protocol}: no message of the kind {kind!r} any more" for kind in sorted(before.keys() - kinds))
+        yield from (
+            f"{protocol}: {kind!r} has no field {path} any more"
+            for kind in sorted(before.keys() & kinds) for path in sorted(before[kind] - kinds[kind])
+        )  # fmt: skip
+
+
+def _flags(kit: LiveKit, installation: Installation) -> set[str]:
+    with tempfile.TemporaryDirectory(prefix="agent-mux-drift-") as home:
+        environment = Place(url="", home=Path(home), path=installation.path).minimal()
+        texts = [_help([installation.program, *arguments], environment) for arguments in kit.help]
+    return {flag for text in texts for flag in _FLAG.findall(text)}
+
+
+def _help(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    done = subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HELP_TIMEOUT,
+        check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+async def write_baseline(agent: str) -> int:
+    """Write the baseline of an agent from its provisioned CLI. Returns how many kinds of messages it has."""
+    kit = kit_of(agent)
+    found = find_agent(agent)
+    if found is None or kit.baseline is None:
+        raise AgentMuxError("AGENT_NOT_INSTALLED", f"{agent} is not provisioned, or its kit names no baseline")
+    installation = Installation(program=str(found.program), path=found.path)
+    seen = await observe(kit, installation)
+    if seen.problems:
+        raise AgentMuxError("AGENT_CRASH", "; ".join(seen.problems))
+    seen.printed.write(kit.baseline)
+    return sum(map(len, seen.printed.shapes.values()))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write baselines."""
+    parser = argparse.ArgumentParser(prog="agent_mux.testing.live.drift", description=__doc__)
+    parser.add_argument("agents", nargs="+", metavar="AGENT")
+    for agent in parser.parse_args(arguments).agents:
+        try:
+            count: Any = anyio.run(write_baseline, agent)
+        except AgentMuxError as error:
+            sys.stderr.write(f"error: {agent}: {error}\n")
+            return 1
+        sys.stdout.write(f"{agent}: {count} kinds of messages\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""The shape of what a CLI prints: which kinds of messages there are, and which fields each has.
+
+Values do not matter, and neither does what is not the CLI's own: the inputs and results of tools.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from agent_mux.native_json import load_object
+
+__all__ = ["Shapes", "kind_of", "shapes_of"]
+
+Shapes = dict[str, set[str]]
+"""Kind -> paths of its fields: `params.update.content.type`, `message.content[].text`."""
+
+DEEPEST = 5
+_TELLS_APART = ("method", "type", "subtype", "event", "kind", "status")
+_INSIDE = ("params", "update", "event", "item", "msg", "payload", "properties", "part", "data", "assistantMessageEvent")
+_WORDS = frozenset({"sessionUpdate", *_TELLS_APART[:3]})
+_NOT_ITS_OWN = frozenset({
+    "input", "args", "arguments", "parameters", "rawInput", "rawOutput", "tool_input", "toolInput", "result", "output",
+    "details", "metadata", "env", "structuredContent", "structured_content", "tools", "models", "commands", "skills",
+    "tool_use_result", "rawArguments", "modelUsage",
+})  # fmt: skip
+
+
+def shapes_of(lines: Iterable[bytes]) -> Shapes:
+    """The shapes of native lines; those that are no JSON objects count as one kind."""
+    shapes: Shapes = {}
+    for line in lines:
+        native = load_object(line)
+        if native is None:
+            shapes.setdefault("(text)", set())
+        else:
+            shapes.setdefault(kind_of(native), set()).update(_paths(native, "", 0))
+    return shapes
+
+
+def kind_of(native: Mapping[str, Any]) -> str:
+    """What tells messages apart, joined: `session/update:agent_message_chunk`, `system:init`."""
+    return ":".join(_kinds(native)) or ("answer" if "id" in native else "(message)")
+
+
+def _kinds(native: Mapping[str, Any]) -> Iterator[str]:
+    yield from (native[name] for name in sorted(_WORDS) if _is_word(native.get(name)))
+    for name in _INSIDE:
+        inner = native.get(name)
+        if isinstance(inner, dict):
+            yield from _kinds(inner)
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and len(value) < 60 and " " not in value
+
+
+def _paths(value: Any, place: str, depth: int) -> Iterator[str]:
+    if depth >= DEEPEST:
+        return
+    if isinstance(value, list):
+        for item in value:
+            yield from _paths(item, f"{place}[]", depth + 1)
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if not name.replace("_", "").replace("-", "").isalpha():
+                continue  # a key that is data: an id, a path, a host
+            path = f"{place}.{name}" if place else name
+            yield path
+            if name not in _NOT_ITS_OWN:
+                yield from _paths(inner, path, depth + 1)
