@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.adapter import Exit
+from agent_mux.framing import Framing
 
 __all__ = ["Fixture", "find_fixtures", "load_fixture", "save_fixture", "write_fixture"]
 
@@ -34,6 +35,8 @@ class Fixture:
     scenario: str
     protocol: str
     """Native protocol: `stream-json`, `stream-json-two-way`, `exec-json`, `app-server`; else `json`, `text`, `none`."""
+    framing: Framing = "lines"
+    """How the agent tells messages apart. A recording has each of them on a line."""
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     """What was set besides PATH, HOME, TERM and LANG. Keys are dummies."""
@@ -72,6 +75,7 @@ def load_fixture(folder: Path) -> Fixture:
         version=run["version"],
         scenario=run["scenario"],
         protocol=run["protocol"],
+        framing=run.get("framing", "lines"),
         command=tuple(run["command"]),
         environment=run.get("environment", {}),
         cwd=run["cwd"],
@@ -123,6 +127,8 @@ def split_lines(data: bytes) -> tuple[bytes, ...]:
 def _run_toml(fixture: Fixture) -> str:
     texts = ("agent", "version", "scenario", "protocol", "cwd", "note")
     lines = [f"{name} = {_toml_string(getattr(fixture, name))}" for name in texts if getattr(fixture, name)]
+    if fixture.framing != "lines":
+        lines.append(f"framing = {_toml_string(fixture.framing)}")
     lines.append(f"recorded = {fixture.recorded.isoformat()}")
     lines += ["command = [", *(f"  {_toml_string(argument)}," for argument in fixture.command), "]"]
     lines += ["", "[environment]"]

@@ -112,6 +112,7 @@ def fixture_from_journal(  # noqa: PLR0913  # what a fixture has and a journal h
         version=version,
         scenario=scenario,
         protocol=header.codec.protocol,
+        framing=header.framing,
         command=(Path(program).name, *map(clean.text, arguments)),
         environment=dict(header.options.get("env", {})),
         cwd=clean.text(header.codec.cwd) or NEUTRAL_PROJECT,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import lines
+from . import frames, lines
 from .order import places
 
 STDOUT, STDERR, STDIN = "stdout", "stderr", "stdin"
@@ -37,6 +37,8 @@ class Recording(NamedTuple):
     """Seconds after the start."""
     codec: Mapping[str, Any]
     """The codec's context, from a journal; empty for a fixture."""
+    framing: str = frames.LINES
+    """How the agent tells messages apart; here each is a line."""
 
     @property
     def is_two_way(self) -> bool:
@@ -66,7 +68,10 @@ def _load_folder(folder: Path) -> Recording:
     end = max(float(ending["wall_s"]), *(item.at for item in items), 0.0)
     if complaint:
         items.append(Item(end, STDERR, complaint))  # nobody noted when it came
-    return Recording(run["agent"], run["protocol"], run["cwd"], items, ending["code"], ending["signal"], end, {})
+    framing = run.get("framing", frames.LINES)
+    return Recording(
+        run["agent"], run["protocol"], run["cwd"], items, ending["code"], ending["signal"], end, {}, framing
+    )
 
 
 def _timed(printed: Sequence[bytes], times: Sequence[float]) -> list[Item]:
@@ -89,15 +94,17 @@ def _load_journal(data: bytes) -> Recording:
     _, _, header = next(records, (b"", 0.0, b""))
     if not header:
         raise ValueError("it is neither a fixture folder nor a journal")
-    codec = json.loads(header)["codec"]
+    about = json.loads(header)
+    codec, framing = about["codec"], about.get("framing", frames.LINES)
     happened = [(kind, at, payload) for kind, at, payload in records]
     ending = json.loads(next((payload for kind, _, payload in happened if kind == b"X"), b'{"signal":%d}' % _KILLED))
     # A prompt that was given at the start says nothing about when; only a conversation is played back to.
     heard = {b"O", b"E", b"I"} if codec.get("prompt") is not None else {b"O", b"E"}
-    items = list(_whole_lines((at, _JOURNAL_STREAMS[kind], data) for kind, at, data in happened if kind in heard))
+    chunks = [(at, _JOURNAL_STREAMS[kind], data) for kind, at, data in happened if kind in heard]
+    items = list(_whole_lines(chunks if framing == frames.LINES else _unwrapped(chunks)))
     end = max((at for _, at, _ in happened), default=0.0)
     agent, protocol, cwd = codec["agent"], codec["protocol"], codec.get("cwd", "")
-    return Recording(agent, protocol, cwd, items, ending.get("code"), ending.get("signal"), end, codec)
+    return Recording(agent, protocol, cwd, items, ending.get("code"), ending.get("signal"), end, codec, framing)
 
 
 def _records(data: bytes) -> Iterator[tuple[bytes, float, bytes]]:
@@ -108,6 +115,14 @@ def _records(data: bytes) -> Iterator[tuple[bytes, float, bytes]]:
         if position > len(data):
             return  # torn: the writer was killed
         yield kind, int(at) / 1_000_000, data[start : position - 1]
+
+
+def _unwrapped(chunks: Iterable[tuple[float, str, bytes]]) -> Iterator[tuple[float, str, bytes]]:
+    """Messages as lines, each at the time it was complete. Standard error is in lines anyway."""
+    streams = {STDOUT: frames.Unwrapper(), STDIN: frames.Unwrapper()}
+    for at, stream, data in chunks:
+        whole = streams[stream].feed(data) if stream in streams else [data]
+        yield from ((at, stream, line) for line in whole)
 
 
 def _whole_lines(chunks: Iterable[tuple[float, str, bytes]]) -> Iterator[Item]:

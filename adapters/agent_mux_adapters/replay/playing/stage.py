@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import NoReturn
 
-from . import lines
+from . import frames, lines
 from .expectations import Expectations, MismatchError
 from .recording import STDERR, STDIN, STDOUT, Item, Recording
 
@@ -21,9 +21,10 @@ _DESCRIPTORS = {STDOUT: 1, STDERR: 2}
 class Input:
     """The lines on standard input. `None`: nothing came in time; `b""`: it is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, framing: str) -> None:
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._closed = False
+        self._framing = framing
         threading.Thread(target=self._read, daemon=True).start()
 
     def next(self, seconds: float) -> bytes | None:
@@ -39,7 +40,9 @@ class Input:
 
     def _read(self) -> None:
         rest: list[bytes] = []
+        unwrapper = frames.Unwrapper() if self._framing == frames.CONTENT_LENGTH else None
         while chunk := os.read(0, READ_SIZE):
+            chunk = chunk if unwrapper is None else b"".join(unwrapper.feed(chunk))  # as lines
             first, *more = chunk.split(b"\n")
             rest.append(first)
             for piece in more:
@@ -58,7 +61,7 @@ class Stage:
         self._speed = speed
         self._patience = patience
         self._expected = Expectations([lines.sent(i.data) for i in recording.items if i.stream == STDIN])
-        self._input = Input() if recording.is_two_way else None
+        self._input = Input(recording.framing) if recording.is_two_way else None
         self._batch: list[bytes] = []
         self._batch_size = 0
         self._origin = time.monotonic()
@@ -84,7 +87,8 @@ class Stage:
             self._flush()
             _write(_DESCRIPTORS[STDERR], item.data)
             return
-        self._batch.append(self._to_this_run(item.data))
+        data = self._to_this_run(item.data)
+        self._batch.append(frames.wrap(data) if self._recording.framing == frames.CONTENT_LENGTH else data)
         self._batch_size += len(item.data)
         if self._batch_size >= BATCH:
             self._flush()

@@ -34,6 +34,8 @@ def check_is_understood(recorded: Recorded) -> Problems:
     nameless = sorted(kind for kind in ledger.ignored if not ledger.reasons.get(kind))
     if nameless:
         yield f"lines ignored without a reason: {nameless}"
+    if recorded.fixture.framing != recorded.protocol.framing and recorded.fixture.protocol == recorded.protocol.name:
+        yield f"run.toml says the framing is {recorded.fixture.framing}, the protocol {recorded.protocol.framing}"
     if played.effects:
         yield f"effects in a conversation that somebody else had: {played.effects[:SHOWN]}"
 

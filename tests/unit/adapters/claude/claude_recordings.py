@@ -13,8 +13,9 @@ from agent_mux.adapter import CodecContext, Exit, Source, Step
 from agent_mux.effects import Effect, WriteStdin
 from agent_mux.events import AgentEvent
 from agent_mux.testing.fixtures import Fixture, find_fixtures, load_fixture
+from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters.claude import ADAPTER
-from agent_mux_adapters.claude.codec import ONE_SHOT, TWO_WAY, ClaudeCodec
+from agent_mux_adapters.claude.codec import ClaudeCodec
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
 NEWEST = "2.1.330"

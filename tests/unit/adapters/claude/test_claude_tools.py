@@ -9,6 +9,7 @@ import pytest
 from claude_recordings import events_of, native, new_codec, only, receive, told
 
 from agent_mux import facts
+from agent_mux_adapters._dialects import unified
 from agent_mux_adapters.claude import diffs
 
 GIT = shutil.which("git")
@@ -150,7 +151,7 @@ def test_an_edit_inside_a_sub_agent_has_a_diff_of_its_fragments() -> None:
         new_codec(), call("1", "Edit", file_path="/f", old_string="a\nb", new_string="a\nc"), result("1", "ok")
     )
     (patched,) = only(steps, facts.ToolDone)[0].files
-    assert patched.diff.splitlines()[3:] == [" a", "-b", diffs.NO_NEWLINE, "+c", diffs.NO_NEWLINE]
+    assert patched.diff.splitlines()[3:] == [" a", "-b", unified.NO_NEWLINE, "+c", unified.NO_NEWLINE]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_an_edit_inside_a_sub_agent_has_a_diff_of_its_fragments() -> None:
 def test_diffs_can_be_applied(tmp_path: Path, old: str, new: str) -> None:
     file = tmp_path / "f"
     file.write_bytes(old.encode())
-    diff = diffs.from_texts("f", old, new)
+    diff = unified.from_texts("f", old, new)
     assert GIT is not None
     subprocess.run([GIT, "apply", "--unidiff-zero", "-"], cwd=tmp_path, input=diff.encode(), check=True, timeout=30)
     assert (file.read_bytes() if file.exists() else b"").decode() == new
