@@ -39,8 +39,8 @@ SCENARIOS = """## Scenarios
 
 The same scenarios for every agent, with the real CLI at its pinned version. `ok`: it passed. `never`: it is no part of
 this agent; `not_yet`: the agent lacks it or has it broken upstream; `not_impl`: agent-mux lacks it. A gap is tested:
-when the scenario passes, the gap is closed. Where a scenario goes two ways, `one_shot` is the cheapest protocol that the
-options allow and `two_way` the one in which somebody can answer. Empty: not run with this agent.
+when the scenario passes, the gap is closed. Where a scenario goes two ways, `one_shot` is the cheapest protocol that
+the options allow and `two_way` the one in which somebody can answer. Empty: not run with this agent.
 """
 
 

@@ -1,7 +1,7 @@
 """The contract between the core and an adapter: all that an adapter may import, besides facts, effects and actions.
 
 An adapter is a value of `Adapter`: data and pure functions. It is found through the entry-point group
-`agent_mux.adapters`, built-in or third-party alike. See docs/how-to/write-an-adapter.md.
+`agent_mux.adapters`, built-in or third-party alike. See docs/how-to/write-an-adapter/README.md.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -336,7 +336,9 @@ class Usage(Fact, frozen=True):
     """Tokens of one model call (of one turn, where the agent reports no finer): an increment, never a running total."""
 
     input_tokens: int
+    """Neither read from a cache nor written to one."""
     output_tokens: int
+    """Thinking included, whether the agent counts it there or apart."""
     thinking_tokens: int | None = None
     cached_tokens: int | None = None
     cache_creation_tokens: int | None = None

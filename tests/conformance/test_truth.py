@@ -1,43 +1,49 @@
 """The events say what the model and the CLI said: all of it, once, in order."""
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tests.conformance import truth_claude, truth_codex
 from tests.conformance.truth import DEFAULT, EXCEPTIONS, Dialect, problem, said_by_events
 
 from agent_mux.adapter import Adapter
 from agent_mux.events import McpToolErrorEvent, McpToolResultEvent, ToolErrorEvent, ToolResultEvent
+from agent_mux.registry import AdapterRegistry
 from agent_mux.testing.conformance import Recorded
 from agent_mux.testing.fixtures import find_fixtures
-from agent_mux_adapters.claude import ADAPTER as CLAUDE
-from agent_mux_adapters.codex import ADAPTER as CODEX
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
-DIALECTS = {"claude": truth_claude.DIALECT, "codex": truth_codex.DIALECT}
-NATIVE_RESULTS = {"claude": truth_claude.native_results, "codex": truth_codex.native_results}
+HERE = Path(__file__).parent
+FIXTURES = HERE.parents[1] / "fixtures"
+TRUTHS = {
+    path.stem.removeprefix("truth_"): import_module(f"tests.conformance.{path.stem}")
+    for path in sorted(HERE.glob("truth_*.py"))
+}
+"""By agent: how its scripts and its results are read, by other means than its adapter's."""
 
 
 def _recordings(adapter: Adapter) -> list[Recorded]:
-    return [Recorded(adapter, folder) for folder in find_fixtures(FIXTURES, adapter.agent)]
+    """Those whose script is known."""
+    recorded = (Recorded(adapter, folder) for folder in find_fixtures(FIXTURES, adapter.agent))
+    return [one for one in recorded if one.fixture.script]
 
 
-OF_CLAUDE, OF_CODEX = _recordings(CLAUDE), _recordings(CODEX)
-of_both = pytest.mark.parametrize("recorded", [*OF_CLAUDE, *OF_CODEX], ids=repr)
+ALL = [recorded for agent in TRUTHS for recorded in _recordings(AdapterRegistry().get(agent))]
+of_all = pytest.mark.parametrize("recorded", ALL, ids=repr)
 
 
 def dialect_of(recorded: Recorded) -> Dialect:
-    return DIALECTS[recorded.adapter.agent]
+    dialect: Dialect = TRUTHS[recorded.adapter.agent].DIALECT
+    return dialect
 
 
-@of_both
+@of_all
 def test_everything_the_model_said_is_there_once_and_in_order(recorded: Recorded) -> None:
     found = problem(recorded, dialect_of(recorded))
     assert found is None, found
 
 
-@of_both
+@of_all
 def test_every_exception_is_needed(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     if repr(recorded) in EXCEPTIONS:
         assert EXCEPTIONS[repr(recorded)]["reason"]
@@ -46,10 +52,10 @@ def test_every_exception_is_needed(recorded: Recorded, monkeypatch: pytest.Monke
 
 
 def test_every_exception_is_of_a_recording() -> None:
-    assert EXCEPTIONS.keys() <= {repr(recorded) for recorded in (*OF_CLAUDE, *OF_CODEX)}
+    assert EXCEPTIONS.keys() <= set(map(repr, ALL))
 
 
-@of_both
+@of_all
 def test_a_lie_would_be_found(recorded: Recorded) -> None:
     script, events, dialect = recorded.fixture.script, recorded.played.events, dialect_of(recorded)
     said = [index for index, event in enumerate(events) if list(said_by_events([event], dialect))]
@@ -64,7 +70,7 @@ def test_a_lie_would_be_found(recorded: Recorded) -> None:
             assert problem(recorded, dialect, [*events[: index + 1], *events[index:]]), "it was said twice"
 
 
-@of_both
+@of_all
 def test_every_result_is_there_once(recorded: Recorded) -> None:
     assert list(result_problems(recorded)) == []
 
@@ -77,7 +83,7 @@ def result_problems(recorded: Recorded) -> Iterator[str]:
         yield "a call ended twice"
     delegated = {event.subagent_id for event in recorded.played.events if event.type == "subagent_spawn"}
     told_otherwise = EXCEPTIONS.get(repr(recorded), {}).get("told_otherwise", [])
-    for call_id, text in NATIVE_RESULTS[recorded.adapter.agent](recorded.fixture).items():
+    for call_id, text in TRUTHS[recorded.adapter.agent].native_results(recorded.fixture).items():
         if call_id in delegated or call_id in told_otherwise:
             continue
         if call_id not in told:
@@ -86,7 +92,7 @@ def result_problems(recorded: Recorded) -> Iterator[str]:
             yield f"{call_id} was told: {text}; the events say: {told[call_id]}"
 
 
-@of_both
+@of_all
 def test_what_sub_agents_say_is_inside_of_them(recorded: Recorded) -> None:
     dialect = dialect_of(recorded)
     steps = [step for step in recorded.fixture.script.get("steps", []) if step.get("first")]

@@ -91,10 +91,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _says_nothing_new(item: pytest.Item) -> bool:
-    """Another event loop, or a way that leads to the same protocol as the other."""
+    """Another event loop, a way that leads to the same protocol as the other, or no agent that it is wanted for."""
     agent = agent_of(item).partition("@")[0]
     if not agent or agent in THOROUGH:
         return False
+    if agent not in kits():
+        return True
     loop = getattr(item, "callspec").params.get("anyio_backend")  # noqa: B009  # not every item has one
     way = way_of(item)
     return loop == "trio" or (way is not None and way not in kit_of(agent).ways)

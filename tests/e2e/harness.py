@@ -17,13 +17,25 @@ import anyio
 from tests.e2e.model import Model, serve
 
 from agent_mux import AgentMux, McpServer, RunHandle, RunOptions, RunResult, encode_event, validate
-from agent_mux.events import AgentEvent
+from agent_mux.events import AgentEvent, CostRecord
 from agent_mux.process.marker import processes_of, temp_dir_of
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import derive_events
+from agent_mux.run.journal import JournalReader
 from agent_mux.run.plan import find_protocol
 from agent_mux.testing import mcp_echo
-from agent_mux.testing.live import DUMMY_KEY, MCP_SERVER, Part, Place, Refusal, answer, delegation, kit_of, refuse
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    MCP_SERVER,
+    Part,
+    Place,
+    Refusal,
+    answer,
+    delegation,
+    kit_of,
+    pin_of,
+    refuse,
+)
 from agent_mux.testing.model_server import Step
 from agent_mux.testing.provision import Provisioned
 
@@ -155,14 +167,14 @@ class Live:
 
         `inside`: calls of sub-agents. They cost, but are no calls of the main agent.
         """
-        told, cost, usage = self.kit.per_call, finished.result.cost, finished.result.token_usage
+        told = self._told(finished)
+        cost, usage = finished.result.cost, finished.result.token_usage
         assert cost is not None
         assert usage is not None
         every = calls + inside
         assert (cost.input_tokens, cost.output_tokens) == (told.input_tokens * every, told.output_tokens * every)
-        assert (cost.cached_tokens, cost.thinking_tokens) == (
-            (told.cached_tokens or 0) * every, (told.thinking_tokens or 0) * every,
-        )  # fmt: skip
+        several = [None if one is None else one * every for one in (told.cached_tokens, told.thinking_tokens)]
+        assert [cost.cached_tokens, cost.thinking_tokens] == several
         assert (usage.input_tokens, usage.output_tokens) == (told.input_tokens * calls, told.output_tokens * calls)
         # Nobody can price the calls of a model that has no name.
         source = told.source if told.source == "native" or finished.result.model else "unknown"
@@ -173,6 +185,14 @@ class Live:
         if not inside:
             turns = [event.cost for event in finished.all("turn_end")]
             assert sum(turn.input_tokens for turn in turns if turn) == cost.input_tokens
+
+
+    def _told(self, finished: Finished) -> CostRecord:
+        """What an answer of the scripted model costs, as this version tells it in the protocol of the run."""
+        assert finished.result.journal is not None
+        protocol = JournalReader(Path(finished.result.journal)).header.codec.protocol
+        of_version = pin_of(self.agent, self.provisioned.version).per_call
+        return self.kit.per_call_by_protocol.get(protocol) or of_version or self.kit.per_call
 
 
 async def finish(run: RunHandle) -> Finished:

@@ -1,4 +1,4 @@
-"""JSON-RPC over lines, seen from the client: our requests and the answers to them, apart from the server's requests.
+"""JSON-RPC, seen from the client: our requests and the answers to them, apart from the server's requests.
 
 Both sides count their ids for themselves, so the same id may be under way in both directions. A line with a `method`
 is never an answer to us.
@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from agent_mux.framing import Framing, framed
+
 METHOD_NOT_FOUND = -32601
 
 
@@ -17,6 +19,8 @@ class RpcError(msgspec.Struct, frozen=True, gc=False):
 
     code: int
     message: str
+    data: Any = None
+    """Whatever the server adds."""
 
     @classmethod
     def read(cls, value: Any) -> "RpcError":
@@ -25,7 +29,7 @@ class RpcError(msgspec.Struct, frozen=True, gc=False):
         code, message = fields.get("code"), fields.get("message")
         whole = isinstance(code, int) and not isinstance(code, bool)
         text = message if isinstance(message, str) else json.dumps(value)
-        return cls(code if whole and code is not None else 0, text)
+        return cls(code if whole and code is not None else 0, text, fields.get("data"))
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
@@ -38,8 +42,9 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 class JsonRpcClient:
     """Numbers our requests from 1 and remembers what each one asked."""
 
-    def __init__(self, *, with_version: bool) -> None:
+    def __init__(self, *, with_version: bool, framing: Framing = "lines") -> None:
         self._head = {"jsonrpc": "2.0"} if with_version else {}
+        self._framing: Framing = framing
         self._last_id = 0
         self._waiting: dict[str, Asked] = {}
 
@@ -72,7 +77,7 @@ class JsonRpcClient:
     def _line(self, message: dict[str, Any]) -> bytes:
         # The standard library writes integers of any size; a lone surrogate, which no parser takes, becomes "?".
         text = json.dumps({**self._head, **message}, ensure_ascii=False, separators=(",", ":"))
-        return text.encode("utf-8", "replace") + b"\n"
+        return framed(self._framing, text.encode("utf-8", "replace"))
 
 
 def key_of(request_id: Any) -> str:

@@ -17,9 +17,9 @@ class CostRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     input_tokens: Tokens
     """Input tokens that were neither read from nor written to a cache."""
     output_tokens: Tokens
-    """Output tokens, thinking included where the agent counts it there."""
+    """Output tokens, thinking included."""
     thinking_tokens: Tokens | None = None
-    """Thinking tokens, where reported."""
+    """Those of the output tokens that were thinking, where reported."""
     cached_tokens: Tokens | None = None
     """Input tokens read from a cache, where reported."""
     cache_creation_tokens: Tokens | None = None
@@ -45,8 +45,8 @@ class TokenUsageEvent(BaseEvent, frozen=True):
     input_tokens: Tokens
     """Input tokens that were neither read from nor written to a cache."""
     output_tokens: Tokens
-    """Output tokens."""
+    """Output tokens, thinking included."""
     thinking_tokens: Tokens | None = None
-    """Thinking tokens, where reported."""
+    """Those of the output tokens that were thinking, where reported."""
     cached_tokens: Tokens | None = None
     """Input tokens read from a cache, where reported."""

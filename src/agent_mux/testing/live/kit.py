@@ -44,6 +44,8 @@ class Pin:
     """Glob below the folder, of the native program itself where there is one: signals must reach it."""
     path: tuple[str, ...] = ()
     """Directories below the folder that have to be on PATH (globs)."""
+    per_call: CostRecord | None = None
+    """As `LiveKit.per_call`, where this version tells other figures."""
     needs: tuple[str, ...] = ()
     """Tools that have to be on PATH, too: `node-24`, `ripgrep`."""
 
@@ -102,6 +104,8 @@ class LiveKit:
     """A part as the agent's model says it, in this workspace. Raises `Unspeakable` when the agent cannot."""
     per_call: CostRecord
     """What one answer of the scripted model costs, as our events should count it; see `model_server`."""
+    per_call_by_protocol: Mapping[str, CostRecord] = field(default_factory=dict)
+    """As `per_call`, for native protocols that tell other figures."""
     after_delegation: tuple[Step, ...] = ()
     """What the model has to say before it gets the report of a sub-agent."""
     ways: tuple[Way, ...] = ("one_shot", "two_way")

@@ -1,0 +1,65 @@
+"""The Agent Client Protocol (https://agentclientprotocol.com), shared by all adapters whose agent speaks it.
+
+An adapter says in `AcpQuirks` where its agent differs, and gets its native protocol from `acp_protocol`.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal
+
+from agent_mux.adapter import NativeProtocol
+from agent_mux_adapters._dialects.acp.attachments import acp_context
+from agent_mux_adapters._dialects.acp.calls import Call, Diff
+from agent_mux_adapters._dialects.acp.codec import AcpCodec
+from agent_mux_adapters._dialects.acp.failures import code_of, failure_of, message_of
+from agent_mux_adapters._dialects.acp.questions import Question, choice
+from agent_mux_adapters._dialects.acp.quirks import AcpQuirks, Ended
+from agent_mux_adapters._dialects.acp.reader import ToolReader
+from agent_mux_adapters._dialects.acp.settings import Opened, Request, switched_mode, usual_settings
+from agent_mux_adapters._dialects.acp.usage import usage_of, usual_usage
+from agent_mux_adapters._dialects.tolerant import mapping
+
+__all__ = [
+    "AcpCodec",
+    "AcpQuirks",
+    "Call",
+    "Diff",
+    "Ended",
+    "Opened",
+    "Question",
+    "Request",
+    "ToolReader",
+    "acp_context",
+    "acp_protocol",
+    "choice",
+    "code_of",
+    "failure_of",
+    "is_acp_line",
+    "message_of",
+    "switched_mode",
+    "usage_of",
+    "usual_settings",
+    "usual_usage",
+]
+
+_STREAMED: frozenset[Literal["text", "tool_calls", "thinking"]] = frozenset({"text", "thinking"})
+
+
+def acp_protocol(
+    quirks: AcpQuirks,
+    *,
+    name: str = "acp",
+    streams: frozenset[Literal["text", "tool_calls", "thinking"]] = _STREAMED,
+) -> NativeProtocol:
+    """The native protocol of an agent with these quirks."""
+    codec = partial(AcpCodec, quirks=quirks)
+    return NativeProtocol(name=name, codec=codec, streams=streams, two_way=True, sniff=is_acp_line)
+
+
+def is_acp_line(line: Mapping[str, Any]) -> bool:
+    """A line of an agent that speaks ACP: an update, a request for permission, or the answer to `initialize`."""
+    if line.get("jsonrpc") != "2.0":
+        return False
+    if line.get("method") in ("session/update", "session/request_permission"):
+        return True
+    return "agentCapabilities" in mapping(line.get("result"))

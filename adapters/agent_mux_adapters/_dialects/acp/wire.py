@@ -1,0 +1,83 @@
+"""The shapes of the Agent Client Protocol that we read, and no more of them.
+
+Source: https://agentclientprotocol.com/protocol/v1/schema, and recordings of ten agents.
+"""
+
+from typing import Any
+
+import msgspec
+
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
+
+# -- streamed fragments: the hot path, decoded in one go -------------------------------------------------------------
+
+
+class _Content(msgspec.Struct, gc=False):
+    type: str
+    text: str
+
+
+class Chunk(msgspec.Struct, gc=False):
+    """A fragment of a message or a thought. `kind` may also be that of another update which looks alike."""
+
+    kind: str = msgspec.field(name="sessionUpdate")
+    content: _Content
+    message_id: str | None = msgspec.field(name="messageId", default=None)
+    meta: Any = msgspec.field(name="_meta", default=None)
+
+
+class _ChunkParams(msgspec.Struct, gc=False):
+    session: str = msgspec.field(name="sessionId")
+    update: Chunk
+
+
+class _ChunkLine(msgspec.Struct, gc=False):
+    method: str
+    params: _ChunkParams
+
+
+MESSAGE = "agent_message_chunk"
+THOUGHT = "agent_thought_chunk"
+USER = "user_message_chunk"
+decode_chunk = msgspec.json.Decoder(_ChunkLine).decode
+
+
+# -- everything else ----------------------------------------------------------------------------------------------
+
+
+def text_of(content: Any) -> str:
+    """The text of a content block, or of a list of them; empty where there is none."""
+    if isinstance(content, list):
+        return "".join(map(text_of, content))
+    block = mapping(content)
+    if block.get("type") == "content":  # a tool call wraps its blocks
+        return text_of(block.get("content"))
+    if block.get("type") == "resource":
+        return text(mapping(block.get("resource")).get("text"))
+    return text(block.get("text"))
+
+
+def choice_of(option: Any) -> str | None:
+    """The current value of a configuration option that is a choice."""
+    value = mapping(option).get("currentValue")
+    return value if isinstance(value, str) else None
+
+
+def values_of(option: Any) -> list[str]:
+    """The values that a configuration option allows, groups taken apart."""
+    offered = rows(mapping(option).get("options"))
+    flat = [row for one in offered for row in (rows(one.get("options")) or [one])]
+    return [text(row.get("value")) for row in flat if text(row.get("value"))]
+
+
+def option_of(result: Any, category: str) -> Any:
+    """The configuration option of this category (`model`, `mode`, `thought_level`); None when there is none."""
+    options = rows(mapping(result).get("configOptions"))
+    return next((option for option in options if option.get("category") == category), None)
+
+
+def model_of(result: Any) -> str | None:
+    """The model that an answer which opens a session tells."""
+    fields = mapping(result)
+    current = text(mapping(fields.get("models")).get("currentModelId"))
+    return current or choice_of(option_of(fields, "model")) or None

@@ -1,0 +1,74 @@
+"""Tokens and money of the model calls: `usage` of each assistant message, with the agent's own price."""
+
+from typing import Any
+
+from agent_mux.events.cost import CostRecord
+from agent_mux.facts import Fact, RunCost, Usage
+from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, whole
+
+
+class Meter:
+    """What the run used, and the turn that runs."""
+
+    def __init__(self) -> None:
+        self._run: CostRecord | None = None
+        self._turn: CostRecord | None = None
+
+    def called(self, usage: Any) -> tuple[Fact, ...]:
+        """A model call is over; a failed one used nothing and says nothing."""
+        spent = record_of(usage)
+        if spent is None:
+            return ()
+        tokens = Usage(
+            spent.input_tokens,
+            spent.output_tokens,
+            thinking_tokens=spent.thinking_tokens,
+            cached_tokens=spent.cached_tokens,
+            cache_creation_tokens=spent.cache_creation_tokens,
+        )
+        return tokens, *self.called_inside(spent)
+
+    def called_inside(self, spent: CostRecord) -> tuple[Fact, ...]:
+        """A model call of a sub-agent: it costs, but is no call of the main agent."""
+        self._run, self._turn = sum_of(self._run, spent), sum_of(self._turn, spent)
+        return (RunCost(self._run),)
+
+    def take_turn(self) -> CostRecord | None:
+        """What the turn used; None when that is nothing."""
+        turn, self._turn = self._turn, None
+        return turn
+
+
+def record_of(usage: Any) -> CostRecord | None:
+    """The `usage` of a message; None when nothing was used."""
+    fields = mapping(usage)
+    counts = [whole(fields.get(name)) for name in ("input", "output", "cacheRead", "cacheWrite")]
+    if not any(counts):
+        return None
+    amount = dollars(mapping(fields.get("cost")).get("total"))
+    # The agent says 0 for a model whose price it does not know.
+    return CostRecord(
+        total_usd=amount,
+        input_tokens=counts[0],
+        output_tokens=counts[1],
+        thinking_tokens=optional_whole(fields.get("reasoning", fields.get("reasoningTokens"))),
+        cached_tokens=counts[2],
+        cache_creation_tokens=counts[3],
+        source="native" if amount else "unknown",
+    )
+
+
+def sum_of(left: CostRecord | None, right: CostRecord) -> CostRecord:
+    """Both together; a sum with an unknown part is unknown."""
+    if left is None:
+        return right
+    thoughts = [count for count in (left.thinking_tokens, right.thinking_tokens) if count is not None]
+    return CostRecord(
+        total_usd=left.total_usd + right.total_usd,
+        input_tokens=left.input_tokens + right.input_tokens,
+        output_tokens=left.output_tokens + right.output_tokens,
+        thinking_tokens=sum(thoughts) if thoughts else None,
+        cached_tokens=(left.cached_tokens or 0) + (right.cached_tokens or 0),
+        cache_creation_tokens=(left.cache_creation_tokens or 0) + (right.cache_creation_tokens or 0),
+        source=left.source if left.source == right.source else "unknown",
+    )

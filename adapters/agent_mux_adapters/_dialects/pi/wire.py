@@ -1,0 +1,94 @@
+"""The native shapes that are read without the rest of their line. Everything else is read as a plain object.
+
+Until 0.73 every `message_update` repeats the whole message so far, twice; `agent_end` repeats all messages of the run.
+msgspec skips what a shape does not name, so such lines cost little more than looking at each byte once.
+"""
+
+from typing import Any
+
+import msgspec
+
+UPDATE_START = b'{"type":"message_update",'
+PARTIAL = b'","partial":{'
+"""Where the text of an update ends and the repetition begins. Inside of a JSON string its quotes would be escaped."""
+
+
+class UpdateEvent(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """What became of one content block of the message that the model is making."""
+
+    type: str
+    content_index: int = 0
+    delta: str = ""
+    content: str = ""
+    """The whole text of the block, at its end."""
+    tool_call: msgspec.Raw = msgspec.Raw(b"null")
+    id: str = ""
+    tool_name: str = ""
+    """The last two since 0.87, when a tool call begins."""
+
+
+class Update(msgspec.Struct, frozen=True, gc=False):
+    """`message_update`."""
+
+    event: UpdateEvent = msgspec.field(name="assistantMessageEvent")
+
+
+class AgentEnd(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """`agent_end`: the model has nothing more to say to what was asked last."""
+
+    type: str
+    will_retry: Any = msgspec.UNSET
+    """pi since 0.87."""
+    is_terminal: Any = msgspec.UNSET
+    """omp: False when a background job will wake it again."""
+
+
+class _Block(msgspec.Struct, frozen=True, gc=False):
+    id: Any = None
+    name: Any = None
+
+
+class _Partial(msgspec.Struct, frozen=True, gc=False):
+    content: list[_Block] = []
+
+
+class _Repeating(msgspec.Struct, frozen=True, gc=False):
+    partial: _Partial = _Partial()
+
+
+class _RepeatingUpdate(msgspec.Struct, frozen=True, gc=False):
+    event: _Repeating = msgspec.field(name="assistantMessageEvent")
+
+
+_decode_update = msgspec.json.Decoder(Update).decode
+_decode_repeating = msgspec.json.Decoder(_RepeatingUpdate).decode
+_decode_agent_end = msgspec.json.Decoder(AgentEnd).decode
+
+
+def decode_update(line: bytes) -> UpdateEvent | None:
+    """The event of a `message_update` line; None when it has not the known shape."""
+    cut = line.find(PARTIAL)
+    if cut > 0 and line.endswith(b"}"):
+        line = line[: cut + 1] + b"}}"
+    try:
+        return _decode_update(line).event
+    except (ValueError, RecursionError):
+        return None
+
+
+def decode_agent_end(line: bytes) -> AgentEnd | None:
+    """An `agent_end` line without its messages; None when it is none."""
+    try:
+        return _decode_agent_end(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def begun_call(line: bytes, index: int) -> tuple[str, str]:
+    """Until 0.73: id and name of the call that begins stand in the repetition. Empty where they do not."""
+    try:
+        block = _decode_repeating(line).event.partial.content[index]
+    except (ValueError, RecursionError, IndexError):
+        return "", ""
+    named = isinstance(block.id, str) and isinstance(block.name, str)
+    return (block.id, block.name) if named else ("", "")

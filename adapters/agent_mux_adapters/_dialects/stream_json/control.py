@@ -1,0 +1,178 @@
+"""Permissions and questions: what the agent asks over the control protocol, and how it is answered.
+
+Everything is a `can_use_tool` request: an ordinary tool asks for permission, the tool for questions asks them that way.
+The same request is one `ApprovalAsked`, or one `InputAsked` for each question; it is answered once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from agent_mux import facts
+from agent_mux.actions import Answer, Approve, Deny
+from agent_mux.adapter import Step
+from agent_mux.effects import Refuse
+from agent_mux_adapters._dialects.stream_json import stdin
+from agent_mux_adapters._dialects.stream_json.tools import Tools
+from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, need_text, rows, text
+
+DENIED = "The user denied this."
+WITHDRAWN = "withdrawn by the agent"
+Steps = tuple[Step, ...]
+
+
+class Ask:
+    """A request of the agent that waits for its answer."""
+
+    def __init__(self, request_id: str, tool: str, request: Mapping[str, Any], *, is_question: bool) -> None:
+        self.request_id = request_id
+        self.tool = tool
+        self.input = request.get("input")
+        self.suggestions = rows(request.get("permission_suggestions"))
+        asked = rows(mapping(self.input).get("questions")) if is_question else []
+        self.questions = {self._key(index, len(asked)): row for index, row in enumerate(asked)}
+        self.answers: dict[str, str] = {}
+        self.open = set(self.questions) or {request_id}
+        """Our keys that are not settled."""
+
+    def _key(self, index: int, count: int) -> str:
+        return self.request_id if count == 1 else f"{self.request_id}#{index}"
+
+
+Remember = Callable[[Ask], Sequence[Any]]
+"""What makes the agent remember a yes: its `updatedPermissions`."""
+
+
+def _forget(_: Ask) -> Sequence[Any]:
+    return ()
+
+
+class Requests:
+    """The requests of the agent that are open."""
+
+    def __init__(self, tools: Tools, *, live: bool, remember: Remember = _forget) -> None:
+        self._tools = tools
+        self._remember = remember
+        self._live = live
+        """False: somebody else's transcript is observed, and nothing can be answered."""
+        self._asks: dict[str, Ask] = {}
+        self._by_key: dict[str, Ask] = {}
+        self._early: dict[str, Mapping[str, Any]] = {}
+        """Answers seen before their request: a transcript may hold one side before the other."""
+
+    # -- the agent's side
+
+    def asked(self, line: Mapping[str, Any]) -> Steps:
+        """A `control_request` line."""
+        request_id, request = need_text(line, "request_id"), need_mapping(line, "request")
+        match request.get("subtype"):
+            case "can_use_tool":
+                return self._may_use(request_id, request)
+            case "hook_callback":
+                told = facts.Ignored("control_request/hook_callback", "no hook of ours has an opinion")
+                return (told, *self._reply(stdin.answer(request_id, {})))
+            case other:
+                why = f"{text(other) or 'this request'} is not supported"
+                return (facts.Note(f"the agent asked for something unknown: {why}", "warn"),
+                        *self._reply(stdin.cannot(request_id, why)))  # fmt: skip
+
+    def withdrawn(self, line: Mapping[str, Any]) -> Steps:
+        """A `control_cancel_request` line."""
+        ask = self._asks.get(need_text(line, "request_id"))
+        if ask is None:
+            return (facts.Ignored("control_cancel_request", "nothing was open"),)
+        return self._settle(ask, granted=False, reason=WITHDRAWN)
+
+    def answered(self, line: Mapping[str, Any]) -> Steps:
+        """A `control_response` line: an answer of the agent to us, or ours, printed again or seen on its way in."""
+        response = need_mapping(line, "response")
+        request_id = text(response.get("request_id"))
+        ask = self._asks.get(request_id)
+        if ask is not None:
+            return self._settle_as(ask, response)
+        if response.get("subtype") == "error":
+            return (facts.Note(f"the agent refused a control request: {text(response.get('error'))}", "warn"),)
+        return (facts.Ignored(kind_of(line), "the answer to a request that is over or was ours"),)
+
+    def answered_before(self, line: Mapping[str, Any]) -> Steps:
+        """A `control_response` line of ours, seen in a transcript."""
+        response = need_mapping(line, "response")
+        request_id = need_text(response, "request_id")
+        if request_id in self._asks:
+            return self.answered(line)
+        self._early[request_id] = response
+        return (facts.Ignored(kind_of(line), "its request comes later"),)
+
+    # -- our side
+
+    def act(self, action: Approve | Deny | Answer) -> Steps:
+        """The consumer decided."""
+        ask = self._by_key.get(action.request_id)
+        if ask is None or not self._live:
+            return (Refuse("INTERACTION_NOT_FOUND", f"nothing waits for an answer under {action.request_id}"),)
+        match action:
+            case Deny(reason=reason):
+                why = reason or DENIED
+                return (stdin.answer(ask.request_id, stdin.deny(why)), *self._settle(ask, granted=False, reason=reason))
+            case Answer(request_id=key, text=said) if ask.questions:
+                return self._answer(ask, key, said)
+            case Approve(always=always) if not ask.questions:
+                permissions = self._remember(ask) if always else ()
+                return (stdin.answer(ask.request_id, stdin.allow(ask.input, permissions)),
+                        *self._settle(ask, granted=True))  # fmt: skip
+        wants = "an answer" if ask.questions else "a yes or no"
+        return (Refuse("INTERACTION_NOT_FOUND", f"{action.request_id} waits for {wants}"),)
+
+    # -- inside
+
+    def _reply(self, effect: Step) -> Steps:
+        return (effect,) if self._live else ()
+
+    def _may_use(self, request_id: str, request: Mapping[str, Any]) -> Steps:
+        tool = need_text(request, "tool_name")
+        ask = Ask(request_id, tool, request, is_question=tool == self._tools.question)
+        self._asks[request_id] = ask
+        self._by_key.update(dict.fromkeys(ask.open, ask))
+        told: Steps = tuple(_question(key, row) for key, row in ask.questions.items())
+        if not told:
+            told = (self._approval(ask, text(request.get("tool_use_id")) or None),)
+        early = self._early.pop(request_id, None)
+        return told if early is None else (*told, *self._settle_as(ask, early))
+
+    def _approval(self, ask: Ask, call_id: str | None) -> facts.Fact:
+        tool, arguments = ask.tool, mapping(ask.input)
+        action, detail = self._tools.action_of(tool), self._tools.detail_of(tool, arguments)
+        risk = self._tools.risk_of(tool, arguments)
+        return facts.ApprovalAsked(ask.request_id, action, detail, risk, tool, call_id)
+
+    def _answer(self, ask: Ask, key: str, said: str) -> Steps:
+        if key not in ask.open:
+            return (Refuse("INTERACTION_NOT_FOUND", f"{key} was answered already"),)
+        ask.open.discard(key)
+        number = list(ask.questions).index(key)
+        ask.answers[self._tools.answer_key(number, ask.questions[key])] = said
+        settled = facts.RequestSettled(key, granted=True)
+        if ask.open:
+            return (settled,)
+        self._forget(ask)
+        arguments = {**mapping(ask.input), "answers": ask.answers}
+        return (stdin.answer(ask.request_id, stdin.allow(arguments)), settled)
+
+    def _settle_as(self, ask: Ask, response: Mapping[str, Any]) -> Steps:
+        decision = mapping(response.get("response"))
+        reason = text(response.get("error")) or text(decision.get("message"))
+        return self._settle(ask, granted=decision.get("behavior") == "allow", reason=reason or None)
+
+    def _settle(self, ask: Ask, *, granted: bool, reason: str | None = None) -> Steps:
+        keys = sorted(ask.open)
+        self._forget(ask)
+        return tuple(facts.RequestSettled(key, granted=granted, reason=reason) for key in keys)
+
+    def _forget(self, ask: Ask) -> None:
+        self._asks.pop(ask.request_id, None)
+        for key in ask.questions or (ask.request_id,):
+            self._by_key.pop(key, None)
+
+
+def _question(key: str, row: Mapping[str, Any]) -> facts.Fact:
+    labels = tuple(text(option.get("label")) for option in rows(row.get("options")))
+    return facts.InputAsked(key, text(row.get("question")), text(row.get("header")) or None, labels, "tool")

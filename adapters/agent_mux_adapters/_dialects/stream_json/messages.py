@@ -1,0 +1,220 @@
+"""The messages of one agent, the main one or a sub-agent: streamed in fragments, or whole, or both.
+
+With partial messages every message arrives twice: as `stream_event` lines, and as one `assistant` line per content
+block, which comes before or after the block's end. What was streamed is not told again. Whole lines alone come without
+partial messages, from sub-agents, from local commands, and from a request that is repeated without streaming.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agent_mux import facts
+from agent_mux_adapters._dialects.stream_json.calls import ToolCalls
+from agent_mux_adapters._dialects.stream_json.wire import Delta
+from agent_mux_adapters._dialects.tolerant import WrongShapeError, as_json, mapping, need_text, rows, text, whole
+
+Facts = tuple[facts.Fact, ...]
+
+TOOL_USES = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+SILENT_DELTAS = frozenset({"signature_delta", "citations_delta"})
+SYNTHETIC = "<synthetic>"
+
+_EMPTY = (facts.Ignored("stream_event/content_block_delta", "an empty fragment"),)
+_SIGNATURE = (facts.Ignored("stream_event/content_block_delta", "a signature or citation, not part of the text"),)
+_TOLD_WHOLE = (facts.Ignored("stream_event/content_block_delta", "the input of a call that is told when complete"),)
+
+
+class Block:
+    """A content block of the message that streams."""
+
+    __slots__ = ("call_id", "covered", "index", "kind", "told")
+
+    def __init__(self, index: int, kind: str, call_id: str = "") -> None:
+        self.index = index
+        self.kind = kind
+        self.call_id = call_id
+        self.told = False
+        """Something of it was told."""
+        self.covered = False
+        """Its whole line came."""
+
+
+class MessageReader:
+    """Reads the messages of one agent."""
+
+    def __init__(self, calls: ToolCalls, spent: Callable[[Mapping[str, Any]], Facts], *, is_main: bool) -> None:
+        """`spent`: what the figures of one model call are told as."""
+        self.handed_back = False
+        """The last message asked for no tool: the agent waits for its next prompt."""
+        self.broken_off = 0
+        """How many streams in a row broke off."""
+        self.is_streaming = False
+        """A message streams now: whole lines repeat its blocks."""
+        self._calls = calls
+        self._tell_spent = spent
+        self._is_main = is_main
+        self._message_id = ""
+        self._blocks: dict[int, Block] = {}
+        self._block = Block(-1, "")
+        self._usage: dict[str, Any] = {}
+        self._stop_reason = ""
+
+    # -- fragments
+
+    def fragment(self, index: int, delta: Delta) -> Facts | None:
+        """One fragment, the hot path. None when its kind is not known."""
+        block = self._block
+        if block.index != index:
+            block = self._block_at(index, delta.type)
+        if delta.type == "text_delta":
+            if delta.text:
+                block.told = True
+                return (facts.TextDelta(delta.text),)
+        elif delta.type == "input_json_delta":
+            if delta.partial_json:
+                return (facts.ToolInput(block.call_id, delta.partial_json),) if block.call_id else _TOLD_WHOLE
+        elif delta.type == "thinking_delta":
+            if delta.thinking:
+                block.told = True
+                return (facts.ThinkingDelta(delta.thinking),)
+        else:
+            return _SIGNATURE if delta.type in SILENT_DELTAS else None
+        return _EMPTY
+
+    def _block_at(self, index: int, delta_kind: str) -> Block:
+        block = self._blocks.get(index)
+        if block is None:  # a stream that is seen from the middle on
+            kind = "thinking" if delta_kind == "thinking_delta" else "text" if delta_kind == "text_delta" else ""
+            block = self._blocks[index] = Block(index, kind)
+        self._block = block
+        return block
+
+    # -- the other events of the stream
+
+    def event(self, event: Mapping[str, Any], line: Mapping[str, Any]) -> Facts:
+        """Any event of the model's stream. Empty when it says nothing. Raises `WrongShapeError`."""
+        match event.get("type"):
+            case "message_start":
+                return self._message_start(mapping(event.get("message")))
+            case "content_block_start":
+                return self._block_start(whole(event.get("index")), mapping(event.get("content_block")))
+            case "content_block_delta":
+                return self._slow_fragment(event)
+            case "content_block_stop":
+                return self._block_stop(whole(event.get("index")))
+            case "message_stop":
+                return self._message_stop(mapping(line.get("abandoned_blocks")))
+            case "message_delta":
+                self._message_delta(event)
+            case "ping":
+                pass
+            case _:
+                raise WrongShapeError("event.type")
+        return ()
+
+    def _message_delta(self, event: Mapping[str, Any]) -> None:
+        self.count(mapping(event.get("usage")))
+        self._stop_reason = text(mapping(event.get("delta")).get("stop_reason")) or self._stop_reason
+
+    def count(self, usage: Mapping[str, Any]) -> None:
+        """Figures of the model call that goes on. A count that is left out, or 0, stays what it was."""
+        self._usage.update({name: count for name, count in usage.items() if count})
+
+    def spent(self) -> Facts:
+        """The model call is over."""
+        raw, self._usage = self._usage, {}
+        return self._tell_spent(raw) if raw else ()
+
+    def _slow_fragment(self, event: Mapping[str, Any]) -> Facts:
+        raw = mapping(event.get("delta"))
+        delta = Delta(text(raw.get("type")), text(raw.get("text")), text(raw.get("thinking")),
+                      text(raw.get("partial_json")))  # fmt: skip
+        said = self.fragment(whole(event.get("index")), delta)
+        if said is None:
+            raise WrongShapeError("event.delta.type")
+        return said
+
+    def _message_start(self, message: Mapping[str, Any]) -> Facts:
+        unfinished = self._calls.abandon(block.call_id for block in self._blocks.values())
+        spent = self.spent()
+        self.is_streaming = True
+        self._message_id = text(message.get("id"))
+        self._blocks, self._block = {}, Block(-1, "")
+        self._usage = dict(mapping(message.get("usage")))
+        self._stop_reason, self.handed_back = "", False
+        return (*unfinished, *spent, *self._step())
+
+    def _block_start(self, index: int, content: Mapping[str, Any]) -> Facts:
+        kind = text(content.get("type"))
+        block = self._block = self._blocks[index] = Block(index, kind)
+        if kind in TOOL_USES:
+            call_id = need_text(content, "id")
+            begun = self._calls.begin(call_id, need_text(content, "name"))
+            block.call_id = call_id if begun else ""
+            return begun
+        first = text(content.get(kind)) if kind in ("text", "thinking") else ""
+        return self.fragment(index, Delta(f"{kind}_delta", text=first, thinking=first)) or () if first else ()
+
+    def _block_stop(self, index: int) -> Facts:
+        block = self._blocks.get(index)
+        if block is None or not block.told:
+            return ()
+        return (facts.ThinkingEnd() if block.kind == "thinking" else facts.TextEnd(),)
+
+    def _message_stop(self, abandoned: Mapping[str, Any]) -> Facts:
+        unfinished: Facts = ()
+        if abandoned:
+            first = whole(abandoned.get("from_block_index"))
+            unfinished = self._calls.abandon(b.call_id for b in self._blocks.values() if b.index >= first)
+            self._blocks = {index: block for index, block in self._blocks.items() if index < first}
+            self.broken_off += 1
+        else:
+            self.broken_off = 0
+        self.handed_back = self._stop_reason not in {"", "tool_use", "pause_turn"}
+        self.is_streaming = False
+        return (*unfinished, *self.spent())
+
+    def _step(self) -> Facts:
+        return (facts.StepBegin(),) if self._is_main else ()
+
+    # -- whole messages
+
+    def whole_message(self, message: Mapping[str, Any]) -> Facts:
+        """An `assistant` line. Empty when all of it was streamed."""
+        message_id = text(message.get("id"))
+        synthetic = message.get("model") == SYNTHETIC
+        step: Facts = ()
+        if not synthetic and self.is_another(message_id):
+            self._message_id, self._blocks, step = message_id, {}, self._step()
+        content = message.get("content")
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else rows(content)
+        said = [fact for block in blocks for fact in self._whole_block(block, synthetic=synthetic)]
+        return (*step, *said) if said else ()
+
+    def is_another(self, message_id: str) -> bool:
+        """A whole line with this id is of another model call than the line before, or the stream that runs."""
+        return message_id != self._message_id
+
+    def _whole_block(self, block: Mapping[str, Any], *, synthetic: bool) -> Facts:
+        kind = text(block.get("type"))
+        if kind in TOOL_USES:
+            self.handed_back = False
+            return self._calls.ready(block)
+        if kind.endswith("_tool_result"):
+            return self._calls.server_result(block)
+        if kind == "redacted_thinking":
+            return ()
+        if kind not in ("text", "thinking"):
+            return (facts.Unknown(f"assistant/{kind}", as_json(block)),)
+        if not synthetic and self._was_streamed(kind):
+            return ()
+        self.handed_back = kind == "text"
+        said = text(block.get(kind))
+        return () if not said else (facts.Text(said) if kind == "text" else facts.Thinking(said),)
+
+    def _was_streamed(self, kind: str) -> bool:
+        for block in self._blocks.values():
+            if block.kind == kind and block.told and not block.covered:
+                block.covered = True
+                return True
+        return False

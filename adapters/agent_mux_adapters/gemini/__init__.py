@@ -1,0 +1,94 @@
+"""Gemini CLI: stream-json one-shot, ACP two-way."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.facts import Capability
+from agent_mux_adapters._dialects.acp import is_acp_line
+from agent_mux_adapters._models import models_of
+from agent_mux_adapters.gemini.acp import GeminiAcpCodec
+from agent_mux_adapters.gemini.argv import ACP, STREAM_JSON, build_context, build_spawn_args
+from agent_mux_adapters.gemini.failures import GUIDANCE
+from agent_mux_adapters.gemini.stream_json import StreamJsonCodec
+
+__all__ = ["ADAPTER", "CAPABILITIES"]
+
+CAPABILITIES = AgentCapabilities(
+    agent="gemini",
+    can_resume=True,
+    supports_multi_turn=True,
+    session_persistence="file",
+    text_streaming=True,
+    thinking_streaming=True,
+    mcp=True,
+    parallel_tool_calls=True,
+    requires_tool_approval=True,
+    approval_modes=("yolo", "prompt", "deny"),
+    skills=True,
+    agents_md=True,
+    subagent_dispatch=True,
+    interactive_mode=True,
+    stdin_injection=True,
+    image_input=True,
+    file_attachments=True,
+    auth_methods=("api_key", "oauth", "vertex_ai"),
+    auth_files=("~/.gemini/oauth_creds.json", "~/.gemini/settings.json"),
+    emits=frozenset({
+        "approval_denied", "approval_granted", "approval_request", "auth_error", "context_exceeded", "cost", "error",
+        "file_create", "file_patch", "file_read", "file_write", "mcp_tool_call_start", "mcp_tool_error",
+        "mcp_tool_result", "message_start", "message_stop", "rate_limit_error", "session_resume", "shell_exit",
+        "shell_start", "shell_stdout_delta", "step_end", "step_start", "subagent_result", "subagent_spawn",
+        "text_delta", "thinking_delta", "thinking_start", "thinking_stop", "token_usage", "tool_call_ready",
+        "tool_call_start", "tool_error", "tool_result", "turn_end", "turn_limit", "turn_start",
+    }),
+)  # fmt: skip
+
+_STREAMS_OF_ACP: frozenset[Capability] = frozenset({"text", "thinking"})
+_OF_STREAM_JSON: Mapping[str, frozenset[str]] = {
+    "init": frozenset({"session_id", "model", "timestamp"}),
+    "message": frozenset({"role", "content", "timestamp"}),
+    "tool_use": frozenset({"tool_name", "tool_id", "timestamp"}),
+    "tool_result": frozenset({"tool_id", "status", "timestamp"}),
+    "error": frozenset({"severity", "message", "timestamp"}),
+    "result": frozenset({"status", "stats", "timestamp"}),
+}
+
+
+def is_stream_json_line(line: Mapping[str, Any]) -> bool:
+    """A line of the one-shot mode."""
+    kind = line.get("type")
+    fields = _OF_STREAM_JSON.get(kind) if isinstance(kind, str) else None
+    return fields is not None and fields <= line.keys()
+
+
+ADAPTER = Adapter(
+    agent="gemini",
+    display_name="Gemini CLI",
+    aliases=("gemini-cli",),
+    executables=("gemini",),
+    executable_variable="AMUX_GEMINI_EXECUTABLE",
+    min_version="0.61.0",
+    tested_version="0.61.0",
+    capabilities=CAPABILITIES,
+    protocols={
+        STREAM_JSON: NativeProtocol(
+            name=STREAM_JSON,
+            codec=StreamJsonCodec,
+            streams=frozenset({"text"}),
+            two_way=False,
+            sniff=is_stream_json_line,
+        ),
+        ACP: NativeProtocol(name=ACP, codec=GeminiAcpCodec, streams=_STREAMS_OF_ACP, two_way=True, sniff=is_acp_line),
+    },
+    spawn=build_spawn_args,
+    context=build_context,
+    install=(
+        InstallMethod(kind="npm", command="npm install -g @google/gemini-cli", requires=("npm",)),
+        InstallMethod(
+            kind="brew", command="brew install gemini-cli", platforms=("darwin", "linux"), requires=("brew",)
+        ),
+    ),
+    auth_guidance=GUIDANCE,
+    models=models_of("google"),
+)

@@ -1,0 +1,111 @@
+"""How to start Gemini CLI for given options. Pure; every flag was tried on 0.61.0.
+
+One-shot (`--output-format=stream-json`, the prompt on stdin) where nobody may be asked: it tells every tool call with
+its input, even one of an unknown tool, and all tokens, those of thoughts and from the cache too. ACP (`--acp`) for
+everything else: approvals, conversations, MCP servers of the run (which the CLI takes from nowhere else for one run),
+attachments. ACP tells thoughts and real diffs, but no inputs, and not all tokens.
+
+`--debug` is always on: without it neither protocol tells how a command exited, and ACP not even what it printed. What
+it adds on standard error (about 20 kB for each call, and each output a few times) is ignored (`stderr.py`).
+
+Settings for one run do not exist: the file of `GEMINI_CLI_SYSTEM_SETTINGS_PATH` is read only if root owns it and all
+directories above it. So turns are counted by the mux, and there is no way to set the temperature and the like.
+
+Only in mode `yolo` is the directory trusted for the run: a trusted project may start programs unasked (hooks, MCP
+servers). The one-shot mode refuses to start in any other; ACP leaves out what is configured there.
+"""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
+from agent_mux.options import RunOptions
+from agent_mux_adapters._dialects.acp import acp_context
+
+STREAM_JSON = "stream-json"
+ACP = "acp"
+SYSTEM_PROMPT_FILE = "system.md"
+TRUST = "GEMINI_CLI_TRUST_WORKSPACE"
+
+NO_LAUNCHER = {"GEMINI_CLI_NO_RELAUNCH": "true"}
+"""The CLI's launcher swallows signals; it is only there to give the CLI more memory."""
+
+NO_KNOB = ("temperature", "top_p", "top_k", "output_limit")
+
+
+def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+    """The command line, environment, files and remarks for these options."""
+    two_way = needs_acp(options)
+    flags = ["--acp" if two_way else "--output-format=stream-json", "--debug"]
+    flags.append(f"--approval-mode={'yolo' if _is_unasked(options) else 'default'}")
+    if options.model is not None:
+        flags.append(f"--model={options.model}")
+    if options.session_id is not None:
+        # With ACP, too: there the session is loaded over the protocol, but the CLI would delete it as it starts.
+        flags.append(f"--resume={options.session_id}")
+    return SpawnArgs(
+        argv=(environment.executable, *flags),
+        protocol=ACP if two_way else STREAM_JSON,
+        env={**NO_LAUNCHER, **_trust(options, environment), **_system_prompt(options, environment)},
+        stdin_text=None if two_way else _prompt_of(options),
+        files=_files(options),
+        counts_turns=False,
+        notes=tuple(_notes(options, environment)),
+    )
+
+
+def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
+    """What the codec needs to know: the prompt only where the codec sends it."""
+    context = acp_context("gemini", options, spawn)
+    return context if spawn.protocol == ACP else replace(context, prompt=None)
+
+
+def needs_acp(options: RunOptions) -> bool:
+    """Whether the run needs more than the one-shot mode has."""
+    return options.interactive or not _is_unasked(options) or bool(options.mcp_servers) or bool(options.attachments)
+
+
+def _is_unasked(options: RunOptions) -> bool:
+    return options.approval_mode == "yolo" and options.on_approval_request is None
+
+
+def _trust(options: RunOptions, environment: SpawnEnvironment) -> dict[str, str]:
+    is_decided = TRUST in environment.environ or not _is_unasked(options)
+    return {} if is_decided else {TRUST: "true"}
+
+
+def _replaces_system_prompt(options: RunOptions) -> bool:
+    return options.system_prompt is not None and options.system_prompt_mode == "replace"
+
+
+def _system_prompt(options: RunOptions, environment: SpawnEnvironment) -> dict[str, str]:
+    if not _replaces_system_prompt(options):
+        return {}
+    return {"GEMINI_SYSTEM_MD": f"{environment.temp_dir}/{SYSTEM_PROMPT_FILE}"}
+
+
+def _files(options: RunOptions) -> dict[str, str]:
+    return {SYSTEM_PROMPT_FILE: options.system_prompt or ""} if _replaces_system_prompt(options) else {}
+
+
+def _prompt_of(options: RunOptions) -> str:
+    if not options.system_prompt or _replaces_system_prompt(options):
+        return options.prompt_text
+    return f"{options.system_prompt}\n\n{options.prompt_text}"
+
+
+def _notes(options: RunOptions, environment: SpawnEnvironment) -> Iterator[str]:
+    for name in NO_KNOB:
+        if getattr(options, name) is not None:
+            yield f"gemini has no setting for {name.replace('output_limit', 'max_output_tokens')} of one run: ignored."
+    if options.system_prompt is not None and not _replaces_system_prompt(options):
+        yield "gemini takes no further system prompt for one run: the text was put before the prompt."
+    if options.no_session:
+        yield "gemini saves every session: no_session was ignored."
+    if options.session_id is not None:
+        yield "gemini may delete a continued session when it is next started for another one in the same directory."
+        if needs_acp(options):
+            yield "gemini's ACP mode loses a session that is continued within the minute in which it was created."
+    if not _is_unasked(options) and TRUST not in environment.environ:
+        yield f"gemini uses GEMINI.md, settings and MCP servers only in a trusted directory; {TRUST}=true makes it one."

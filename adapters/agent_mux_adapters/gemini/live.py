@@ -1,0 +1,123 @@
+"""Gemini CLI against the scripted model: where it is from, what it gets, how its model says things."""
+
+import json
+from pathlib import Path
+
+from agent_mux.events.cost import CostRecord
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    MCP_SERVER,
+    SUBTASK,
+    Answer,
+    Ask,
+    Delegate,
+    Edit,
+    Gap,
+    LiveKit,
+    Mcp,
+    Part,
+    Pin,
+    Place,
+    Read,
+    Say,
+    Shell,
+    Think,
+    Todo,
+    Unspeakable,
+    Write,
+)
+from agent_mux.testing.model_server import Text, Thinking, ToolUse
+from agent_mux.testing.model_server.script import Block
+from agent_mux_adapters.gemini.argv import ACP
+
+# The model is named, or each run begins with a request to a router.
+_SETTINGS = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+    "privacy": {"usageStatisticsEnabled": False},
+    "model": {"name": "gemini-2.5-pro"},
+    "general": {"enableAutoUpdate": False, "maxAttempts": 3},
+}
+
+
+def environment(place: Place) -> dict[str, str]:
+    """All that Gemini CLI gets."""
+    place.write(".gemini/settings.json", json.dumps(_SETTINGS))
+    # In a directory that is not trusted, the CLI connects to no MCP server, not even to those of the run.
+    return place.minimal(GEMINI_API_KEY=DUMMY_KEY, GOOGLE_GEMINI_BASE_URL=place.url, GEMINI_CLI_TRUST_WORKSPACE="true")
+
+
+def spell(part: Part, workspace: Path) -> Block:  # noqa: ARG001, C901, PLR0911  # one line for each part; paths are relative
+    """A part as a content block; the model server makes a part of the Gemini API of it."""
+    match part:
+        case Say(text):
+            return Text(text)
+        case Think(text):
+            return Thinking(text)
+        case Shell(command):
+            return ToolUse("run_shell_command", {"command": command, "description": "Run it"})
+        case Write(name, content):
+            return ToolUse("write_file", {"file_path": name, "content": content})
+        case Edit(name, old, new):
+            where = {"file_path": name, "instruction": "Replace it."}
+            return ToolUse("replace", {**where, "old_string": old, "new_string": new})
+        case Read(name):
+            return ToolUse("read_file", {"file_path": name})
+        case Mcp(tool, arguments):
+            return ToolUse(f"mcp_{MCP_SERVER}_{tool}", dict(arguments))
+        case Todo(items):
+            status = ["in_progress", *["pending"] * len(items)]
+            return ToolUse("write_todos", {"todos": [{"description": item, "status": state}
+                                                     for item, state in zip(items, status, strict=False)]})  # fmt: skip
+        case Delegate(task):
+            return ToolUse("invoke_agent", {"agent_name": "generalist", "prompt": f"{SUBTASK} {task}"})
+        case Ask():
+            raise Unspeakable("Gemini CLI has its question tool only in a terminal")
+        case Answer():
+            raise Unspeakable("Gemini CLI takes no schema for its answer")
+
+
+_NEVER_ASKS = Gap("never", "the question tool exists at a terminal only")
+_DROPPED = Gap("not_yet", "a model call whose stream breaks off is not tried again")
+_NO_RETRIES = Gap("not_yet", "the ACP mode tells of retries at its end only, on standard error")
+_NO_DELEGATION = Gap("not_yet", "the ACP mode refuses sub-agents: denied by policy")
+_GAPS = {
+    "approve_file_change": Gap("never", "files of git are out of reach of the tools"),
+    "deny_reason_reaches_the_model": Gap("not_yet", "a refused permission has no field for a reason"),
+    "dropped_stream_then_recovers/one_shot": _DROPPED,
+    "dropped_stream_then_recovers/two_way": _DROPPED,
+    "file_edits/one_shot": Gap("not_yet", "stream-json does not tell whether a file was there before"),
+    "fork": Gap("never", "sessions cannot be forked"),
+    "no_session": Gap("never", "every session is saved"),
+    "output_schema": Gap("never", "an answer cannot be given a schema"),
+    "question_answered": _NEVER_ASKS,
+    "question_answered_freely": _NEVER_ASKS,
+    "question_declined": _NEVER_ASKS,
+    "rate_limited_then_recovers/two_way": _NO_RETRIES,
+    "server_error_for_good/two_way": _NO_RETRIES,
+    "subagent": _NO_DELEGATION,
+    "subagent_shown": _NO_DELEGATION,
+    "thinking": Gap("not_yet", "the ACP mode strips the spaces around each piece of a thought"),
+    "thinking_effort": Gap("never", "there is no setting for one run"),
+    "unknown_tool": Gap("not_yet", "the ACP mode does not tell of calls of unknown tools"),
+}
+
+KIT = LiveKit(
+    agent="gemini",
+    pins=(
+        Pin(
+            version="0.61.0",
+            npm=("@google/gemini-cli@0.61.0",),
+            program="node_modules/.bin/gemini",
+        ),
+    ),
+    environment=environment,
+    api="generate",
+    spell=spell,
+    per_call=CostRecord(
+        total_usd=0.0, input_tokens=120, output_tokens=17, thinking_tokens=5, cached_tokens=30, source="computed"
+    ),
+    # The ACP mode tells neither the tokens of thoughts nor which of the input were cached.
+    per_call_by_protocol={ACP: CostRecord(total_usd=0.0, input_tokens=150, output_tokens=12, source="computed")},
+    baseline=Path(__file__).with_name("baseline.json"),
+    gaps=_GAPS,
+)

@@ -1,0 +1,79 @@
+r"""What came of a command, from the text that Gemini CLI shows of it.
+
+With `--debug` the CLI shows what it tells the model:
+
+    Output: <standard output and error together, or (empty)>
+    Exit Code: <only if it is not 0>
+    Signal: <only if one ended it>
+    Background PIDs: <only if there are some>
+    Process Group PGID: <number>
+
+Without, it shows the bare output, and says something about a failure only where there is no output at all. Source:
+the shell tool of 0.61.0.
+"""
+
+import re
+
+import msgspec
+
+EMPTY = "(empty)"
+KILLED = -1
+_HEAD = "Output: "
+_LAST = "Process Group PGID"
+_BEFORE_LAST = ("Background PIDs", "Signal", "Exit Code")
+"""From the last to the first."""
+_CUT_SHORT = re.compile(
+    r"Command (?:cancelled by user\.|was cancelled by user before it could complete\.|was automatically cancelled )"
+)
+_ONLY_FAILURE = re.compile(r"Command (?:exited with code: (\d{1,9})|terminated by signal: \w+|failed: .*)", re.DOTALL)
+
+
+class ShellReport(msgspec.Struct, frozen=True):
+    """A command that is over."""
+
+    output: str
+    exit_code: int | None = None
+    """None: not told. -1: a signal ended it, or the CLI did."""
+    failure: str | None = None
+    """In words, where it is no exit code."""
+
+    @property
+    def error(self) -> str | None:
+        """What is told as the error of the call; None when the command succeeded, or nobody said that it did not."""
+        if self.failure is None and not self.exit_code:
+            return None
+        return self.failure or self.output or f"exit code {self.exit_code}"
+
+
+def read_report(shown: str) -> ShellReport:
+    """The report in a shown result, with or without `--debug`."""
+    if _CUT_SHORT.match(shown):
+        return ShellReport("", KILLED, shown)
+    fields, rest = _fields_at_the_end(shown)
+    if not shown.startswith(_HEAD) or _LAST not in fields:
+        return _bare(shown)
+    output = rest.removeprefix(_HEAD)
+    output = "" if output == EMPTY else output
+    signal = fields.get("Signal")
+    if signal is not None:
+        return ShellReport(output, KILLED, output or f"ended by signal {signal}")
+    code = fields.get("Exit Code", "0")
+    return ShellReport(output, int(code)) if re.fullmatch(r"-?\d{1,9}", code) else ShellReport(output, KILLED)
+
+
+def _bare(shown: str) -> ShellReport:
+    only = _ONLY_FAILURE.fullmatch(shown)
+    if only is None:
+        return ShellReport(shown)
+    return ShellReport("", int(only[1]) if only[1] else KILLED, None if only[1] else shown)
+
+
+def _fields_at_the_end(shown: str) -> tuple[dict[str, str], str]:
+    """The lines after the output, and what is before them."""
+    fields: dict[str, str] = {}
+    for name in (_LAST, *_BEFORE_LAST):
+        rest, newline, line = shown.rpartition("\n")
+        if newline and line.startswith(f"{name}: "):
+            fields[name] = line.removeprefix(f"{name}: ")
+            shown = rest
+    return fields, shown

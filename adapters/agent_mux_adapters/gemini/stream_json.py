@@ -1,0 +1,192 @@
+"""`gemini --output-format stream-json`: one prompt, one turn, nobody to ask. JSON lines with a `type`.
+
+It streams text and tells every tool call with its whole input. What it does not tell: thoughts, where model calls begin
+(a step is opened where the model speaks after a tool), what tools changed in files or printed of them (file events are
+made of the inputs), whether a written file was there before. Tokens come once, at the end, for all models together.
+"""
+
+import signal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from agent_mux.actions import AnyAction, Cancel, Close, Interrupt, Send, Steer
+from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.effects import Refuse, SignalGroup
+from agent_mux.facts import (
+    Fact,
+    Failure,
+    Ignored,
+    LogLine,
+    Note,
+    SessionKnown,
+    StepBegin,
+    Text,
+    TextDelta,
+    TextEnd,
+    TurnBegin,
+    TurnDone,
+    TurnFailed,
+    Unknown,
+)
+from agent_mux.native_json import load_object
+from agent_mux_adapters._dialects.tolerant import WrongShapeError, kind_of, mapping, need_text, text
+from agent_mux_adapters.gemini.calls import Calls
+from agent_mux_adapters.gemini.failures import NO_ANSWER, failure_of_exit
+from agent_mux_adapters.gemini.outcome import ENDED_BY_NOTICE, closing_of, usage_of
+from agent_mux_adapters.gemini.stderr import StandardError
+
+_ONE_SHOT = "this run of gemini takes one prompt and no more; run with interactive=True for a conversation"
+_NEVER_ASKS = "this run of gemini never asks; use approval_mode='prompt' to be asked"
+_MESSAGE_START = b'{"type":"message",'
+
+
+class _Fragment(msgspec.Struct, gc=False):
+    role: str
+    content: str
+    delta: bool = False
+
+
+_decode_fragment = msgspec.json.Decoder(_Fragment).decode
+
+
+class StreamJsonCodec:
+    """Reads `--output-format stream-json`."""
+
+    def __init__(self, context: CodecContext) -> None:
+        self._context = context
+        self._calls = Calls(context.cwd, unasked=context.approval_mode == "yolo")
+        self._stderr = StandardError(show_all=context.debug)
+        self._tools_ran = False
+        self._speaks = False
+        self._is_silent = False
+        """The turn has begun, and nothing came of it yet."""
+        self._in_turn = False
+        self._is_over = False
+        self._notice = ""
+        """The last `error` line: a closing line that reports an error without saying which one means this."""
+        self._readers: dict[str, Callable[[Mapping[str, Any]], tuple[Fact, ...]]] = {
+            "init": self._init,
+            "message": self._message,
+            "tool_use": self._tool_use,
+            "tool_result": self._tool_result,
+            "error": self._error,
+            "result": self._result,
+        }
+
+    def start(self) -> Iterable[Step]:
+        """Nothing: the prompt is already on its way."""
+        return ()
+
+    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+        """One line."""
+        if source is Source.STDOUT:
+            if line.startswith(_MESSAGE_START):
+                try:
+                    fragment = _decode_fragment(line)
+                except (msgspec.DecodeError, ValueError, RecursionError):
+                    return self._read(line)
+                # The hot path: a fragment of the answer.
+                if fragment.delta and fragment.role == "assistant" and fragment.content:
+                    return self._fragment(fragment.content)
+            return self._read(line)
+        if source is Source.STDERR:
+            return self._stderr.receive(line, in_turn=self._in_turn)
+        return (Ignored("stdin", "our own prompt"),)
+
+    def request(self, action: AnyAction) -> Iterable[Step]:
+        """Only interrupting works; the signal ends the process without a closing message."""
+        match action:
+            case Send() | Steer():
+                return (Refuse("STDIN_NOT_AVAILABLE", _ONE_SHOT),)
+            case Interrupt():
+                return (SignalGroup(int(signal.SIGINT)),)
+            case Cancel() | Close():
+                return ()
+        return (Refuse("CAPABILITY_ERROR", _NEVER_ASKS),)
+
+    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
+        """Where nothing was printed, the exit code says what was wrong."""
+        if self._is_over or exit.code is None:
+            return ()
+        failure = failure_of_exit(exit.code, self._stderr.last_words)
+        return (TurnFailed(failure),) if failure is not None else ()
+
+    # -- the lines
+
+    def _read(self, line: bytes) -> tuple[Fact, ...]:
+        native = load_object(line)
+        if native is None:
+            return (LogLine(line.decode("utf-8", "replace")),)
+        reader = self._readers.get(text(native.get("type")))
+        try:
+            told = reader(native) if reader is not None else None
+        except WrongShapeError:
+            told = None
+        return told or (Unknown(kind_of(native) or "untyped", line.decode("utf-8", "replace")),)
+
+    def _init(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
+        resumed = self._context.session_id is not None
+        model = text(native.get("model"))
+        return (SessionKnown(need_text(native, "session_id"), resumed=resumed, model=model or None),)
+
+    def _message(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
+        content = native.get("content")
+        match native.get("role"):
+            case "user":
+                self._in_turn = self._is_silent = True
+                return TurnBegin(), StepBegin()
+            case "assistant" if content == "":
+                return (Ignored("message", "an empty fragment"),)
+            case "assistant" if isinstance(content, str):
+                if native.get("delta") is True:
+                    return self._fragment(content)
+                self._is_silent = False
+                return *self._step_after_tools(), Text(content)
+        raise WrongShapeError("role")
+
+    def _fragment(self, content: str) -> tuple[Fact, ...]:
+        self._speaks, self._is_silent = True, False
+        if self._tools_ran:
+            return *self._step_after_tools(), TextDelta(content)
+        return (TextDelta(content),)
+
+    def _tool_use(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
+        self._is_silent = False
+        begun = self._calls.begun(
+            need_text(native, "tool_id"), need_text(native, "tool_name"), mapping(native.get("parameters"))
+        )
+        return *self._message_over(), *self._step_after_tools(), begun
+
+    def _tool_result(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
+        ended = self._calls.ended(need_text(native, "tool_id"), native)
+        self._tools_ran = True
+        return (*self._message_over(), *ended)
+
+    def _error(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
+        """It goes on after a warning, and is about to close the turn after anything else."""
+        said = need_text(native, "message")
+        if native.get("severity") == "warning" and said not in ENDED_BY_NOTICE:
+            return (Note(said, "warn"),)
+        self._notice = said
+        return (Ignored("error", "the closing line tells what comes of it"),)
+
+    def _result(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
+        closing = closing_of(native, self._notice, self._context.max_turns)
+        if self._is_silent and isinstance(closing, TurnDone):
+            closing = TurnFailed(Failure("AGENT_CRASH", NO_ANSWER))
+        self._is_over, self._in_turn, self._notice = True, False, ""
+        usage = usage_of(mapping(native.get("stats")))
+        return (*self._message_over(), *((usage,) if usage is not None else ()), closing)
+
+    # -- inside
+
+    def _message_over(self) -> tuple[Fact, ...]:
+        speaks, self._speaks = self._speaks, False
+        return (TextEnd(),) if speaks else ()
+
+    def _step_after_tools(self) -> tuple[Fact, ...]:
+        """The model speaks after its tools are done: that is another model call."""
+        ran, self._tools_ran = self._tools_ran, False
+        return (StepBegin(),) if ran else ()

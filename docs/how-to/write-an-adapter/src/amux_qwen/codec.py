@@ -1,0 +1,42 @@
+"""Qwen Code's stream-json, one-shot and two-way: the dialect's codec, made of Qwen's parts."""
+
+from agent_mux import facts
+from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux_adapters._dialects.stream_json.codec import StreamJsonCodec, is_live
+from agent_mux_adapters._dialects.stream_json.control import Requests
+from agent_mux_adapters._dialects.stream_json.conversation import Conversation
+from amux_qwen.outcome import TURN_LIMIT_EXIT, failure_of
+from amux_qwen.reader import Reader
+from amux_qwen.tools import TOOLS
+
+LONGEST_WAIT_MS = 600_000
+"""For a person's answer; without being told, Qwen waits a minute, and then denies."""
+
+
+class QwenCodec(StreamJsonCodec):
+    """One run of Qwen Code. See `agent_mux.adapter.Codec`."""
+
+    def __init__(self, context: CodecContext) -> None:
+        conversation = Conversation(keep_open=context.interactive)
+        requests = Requests(TOOLS, live=is_live(context))
+        effort = {"effort": context.thinking_effort} if context.thinking_effort else {}
+        hello = {"hooks": None, "timeout": {"canUseTool": LONGEST_WAIT_MS}, **effort}
+        self._lines = Reader(context, conversation)
+        self._last_words = ""
+        super().__init__(context, self._lines, requests, conversation, hello)
+
+    def receive(self, line: bytes, source: Source) -> tuple[Step, ...]:
+        """One line."""
+        if source is Source.STDERR:
+            self._last_words = line.decode("utf-8", "replace")
+        return super().receive(line, source)
+
+    def finish(self, exit: Exit) -> tuple[Step, ...]:  # noqa: A002  # as in the contract
+        """The process is gone. What went wrong before any turn is told on stderr alone, the limit by the exit code."""
+        told = super().finish(exit)
+        if exit.code == TURN_LIMIT_EXIT:
+            return (*told, facts.TurnLimitHit(self._context.max_turns or 0))
+        failure = failure_of(self._last_words)
+        if exit.code and failure.code != "AGENT_CRASH" and not self._lines.has_closed:
+            return (*told, facts.TurnFailed(failure))
+        return told

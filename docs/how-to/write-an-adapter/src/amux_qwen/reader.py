@@ -1,0 +1,166 @@
+"""The lines of Qwen Code: the shape is the dialect's, and this is what Qwen does differently.
+
+Every `assistant` line has an id of its own, so ids do not tell model calls apart; the tokens of a call stand in its
+last `assistant` line; blocks are numbered from 0 again when their kind changes; and an API error is printed as if the
+model had said it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agent_mux import facts
+from agent_mux.adapter import CodecContext
+from agent_mux_adapters._dialects.stream_json.calls import ToolCalls
+from agent_mux_adapters._dialects.stream_json.conversation import Conversation
+from agent_mux_adapters._dialects.stream_json.delegation import Delegation
+from agent_mux_adapters._dialects.stream_json.messages import MessageReader
+from agent_mux_adapters._dialects.stream_json.results import Result
+from agent_mux_adapters._dialects.stream_json.scopes import Scopes, inside, parent_of, without_silence
+from agent_mux_adapters._dialects.stream_json.wire import Delta
+from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, need_text, rows, text, whole
+from amux_qwen.meter import Meter, counts_of, told
+from amux_qwen.outcome import API_ERROR, closing_fact
+from amux_qwen.tools import TOOLS
+
+Facts = tuple[facts.Fact, ...]
+LAUNCHED = "Background agent launched"
+OWN_EVENTS = frozenset({"goal_state", "tool_progress"})
+IGNORED: Mapping[str, str] = {
+    "task_started": "the call of the sub-agent is told",
+    "session_start": "a display matter",
+    "session_end": "a display matter",
+    "worktree_restored": "a display matter",
+}
+_ERROR = (facts.Ignored("stream_event/content_block_delta", "an API error: the closing message tells it"),)
+
+
+class QwenMessages(MessageReader):
+    """The messages of one agent."""
+
+    _in_call = False
+    """Whole lines of a model call have come, and its last one has not."""
+
+    def fragment(self, index: int, delta: Delta) -> Facts | None:
+        """One fragment, the hot path."""
+        if delta.type == "text_delta" and delta.text is not None and delta.text.startswith(API_ERROR):
+            return _ERROR
+        return super().fragment(index, delta)
+
+    def event(self, event: Mapping[str, Any], line: Mapping[str, Any]) -> Facts:
+        """Any event of the stream."""
+        return () if text(event.get("type")) in OWN_EVENTS else super().event(event, line)
+
+    def whole_message(self, message: Mapping[str, Any]) -> Facts:
+        """An `assistant` line."""
+        blocks = [block for block in rows(message.get("content")) if not _is_api_error(block)]
+        said = super().whole_message({**message, "content": blocks})
+        usage = mapping(message.get("usage"))
+        self.count(usage)
+        self._in_call = not any(counts_of(usage))
+        return said if self.is_streaming else (*said, *self.spent())
+
+    def is_another(self, message_id: str) -> bool:  # noqa: ARG002  # each line has another one
+        """A whole line is of another model call than the line before."""
+        return not (self.is_streaming or self._in_call)
+
+
+class BackgroundDelegation(Delegation):
+    """Sub-agents. By default they run in the background: their result says that they were launched."""
+
+    def result(self, result: Result) -> Facts:
+        """The result of the call."""
+        if result.shown.startswith(LAUNCHED):
+            return ()
+        return super().result(result)
+
+    def notified(self, line: Mapping[str, Any]) -> Facts:
+        """`system/task_notification`: the end of one in the background. What it found, only the model is told."""
+        data = mapping(line.get("data"))
+        call_id, status = text(data.get("tool_use_id")), text(data.get("status"))
+        if call_id not in self._waiting:
+            return (facts.Ignored("system/task_notification", "a task that is no sub-agent, or was over"),)
+        self._waiting.discard(call_id)
+        if status == "completed":
+            return (facts.SubagentDone(call_id),)
+        return (facts.SubagentDone(call_id, error=f"the sub-agent ended as {status or 'unknown'}"),)
+
+
+class Reader:
+    """Reads the lines of one run; the control protocol and the hot path are the codec's own."""
+
+    def __init__(self, context: CodecContext, conversation: Conversation) -> None:
+        self._context = context
+        self._conversation = conversation
+        continues = bool(context.session_id or context.fork_session_id)
+        self._meter = Meter(is_new=context.prompt is not None and not continues)
+        self._delegation = BackgroundDelegation()
+        self._calls = calls = ToolCalls(TOOLS, self._delegation)
+        self.main = QwenMessages(calls, self._meter.model_call, is_main=True)
+        self._scopes = Scopes(self.main, lambda: QwenMessages(calls, lambda raw: told(counts_of(raw)), is_main=False))
+        self._retry_announced = False
+        self.has_closed = False
+        """A turn has its closing message."""
+        self._readers: Mapping[str, Callable[[Mapping[str, Any]], Facts]] = {
+            "system/init": self._init,
+            "system/retry": self._retry,
+            "system/task_notification": self._delegation.notified,
+            "system/model_fallback": self._fallback,
+            "stream_event": self._scopes.stream_event,
+            "assistant": self._scopes.assistant,
+            "user": self._user,
+            "result": self._result,
+        }
+
+    def read(self, line: Mapping[str, Any]) -> Facts | None:
+        """The facts of a line, at least one; None when its type is not known. Raises `WrongShapeError`."""
+        reader = self._readers.get(text(line.get("type"))) or self._readers.get(kind_of(line))
+        if reader is not None:
+            return without_silence(reader(line))
+        why = IGNORED.get(text(line.get("subtype"))) if line.get("type") == "system" else None
+        return (facts.Ignored(kind_of(line), why),) if why else None
+
+    def finish(self) -> Facts:
+        """Nothing more will come."""
+        return ()
+
+    # -- line types
+
+    def _init(self, line: Mapping[str, Any]) -> Facts:
+        self._calls.cwd = text(line.get("cwd"))
+        self._calls.permitted = line.get("permission_mode") == "yolo"
+        session_id, model = need_text(line, "session_id"), text(line.get("model")) or None
+        resumed = self._context.session_id is not None
+        return (facts.SessionKnown(session_id, resumed, self._context.fork_session_id, model=model), facts.TurnBegin())
+
+    def _user(self, line: Mapping[str, Any]) -> Facts:
+        content = need_mapping(line, "message").get("content")
+        self._meter.saw_more |= bool(parent_of(line))
+        results = self._calls.results(content, None)
+        nothing = facts.Ignored("user", "a prompt, or words that the agent injected")
+        return inside(parent_of(line), results) or (nothing,)
+
+    def _retry(self, line: Mapping[str, Any]) -> Facts:
+        """Told when the agent begins to wait, with figures, and when the next attempt begins, without."""
+        data = mapping(line.get("data"))
+        self._meter.saw_more = True
+        announced, self._retry_announced = self._retry_announced, "attempt" in data
+        if announced and "attempt" not in data:
+            return (facts.Ignored("system/retry", "the attempt that was announced begins"),)
+        attempt, most, delay = (whole(data.get(field)) for field in ("attempt", "maxRetries", "delayMs"))
+        return (facts.Retrying(attempt or 1, most, text(data.get("reason")) or "retry", delay),)
+
+    def _fallback(self, line: Mapping[str, Any]) -> Facts:
+        data = mapping(line.get("data"))
+        names = text(data.get("fromModel")), text(data.get("toModel"))
+        return (facts.Note(f"the agent goes on with another model: {' -> '.join(names)}", "warn"),)
+
+    def _result(self, line: Mapping[str, Any]) -> Facts:
+        if parent_of(line):
+            return (facts.Ignored(kind_of(line), "the end of a sub-agent: the result of its call tells it"),)
+        self.has_closed = True
+        self._conversation.prompt_answered()
+        return (*self._meter.turn(mapping(line.get("usage"))), closing_fact(line))
+
+
+def _is_api_error(block: Mapping[str, Any]) -> bool:
+    return text(block.get("text")).startswith(API_ERROR)
