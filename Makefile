@@ -3,11 +3,12 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(she
 BIN := .venv/bin
 SOURCES := src adapters tests benchmarks docs
 
-.PHONY: help demo test fuzz e2e e2e-results check bench docs goldens clean
+.PHONY: help demo test example fuzz e2e e2e-results check bench docs goldens clean
 
 help:
 	@echo "make demo    set up, and run the main job on a recorded real session (no agent, no key)"
 	@echo "make test    set up, and pass the unit, conformance and process tests"
+	@echo "make example install the third-party adapter of docs/how-to, and pass its tests"
 	@echo "make fuzz    10,000 mutated recordings through each codec: slower than the tests"
 	@echo "make e2e     drive the real CLIs, installed at pinned versions, offline"
 	@echo "make e2e-results  the same, and write what came of it into the support matrix"
@@ -32,6 +33,10 @@ demo: .venv/base
 
 test: .venv/dev
 	$(BIN)/python -m pytest --numprocesses=auto
+
+example: .venv/dev
+	$(BIN)/python -m pip install --quiet --editable docs/how-to/write-an-adapter
+	cd docs/how-to/write-an-adapter && ../../../$(BIN)/python -m pytest --numprocesses=auto
 
 fuzz: .venv/dev
 	$(BIN)/python -m agent_mux.testing.fuzz

@@ -5,7 +5,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-NAMES = ("parse_only", "end_to_end", "delta_cost", "memory", "latency", "startup")
+NAMES = ("parse_only", "agents", "end_to_end", "delta_cost", "memory", "latency", "startup")
 
 
 def main() -> None:

@@ -38,10 +38,10 @@ def test_examples_run(
 
 
 def test_the_adapter_of_the_how_to_works() -> None:
-    blocks = [text for page, text in BLOCKS if page.name == "write-an-adapter.md"]
+    blocks = [text for page, text in BLOCKS if page.parent.name == "write-an-adapter"]
     names: dict[str, Any] = {"__name__": "__example__"}
     for text in blocks[:2]:
-        exec(compile(text, "write-an-adapter.md", "exec"), names)  # noqa: S102  # our own docs
+        exec(compile(text, "write-an-adapter/README.md", "exec"), names)  # noqa: S102  # our own docs
     native = (
         b'{"type":"session","id":"s"}\n{"type":"text","delta":"hi"}\nnoise\n{"type":"heartbeat"}\n{"type":"done"}\n'
     )

@@ -5,10 +5,11 @@ from typing import Any
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.facts import Capability
+from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
+from agent_mux_adapters._dialects.tolerant import text
 from agent_mux_adapters._models import models_of
 from agent_mux_adapters.claude.argv import build_context, build_spawn_args
-from agent_mux_adapters.claude.codec import ONE_SHOT, TWO_WAY, ClaudeCodec
-from agent_mux_adapters.claude.wire import text
+from agent_mux_adapters.claude.codec import ClaudeCodec
 
 CAPABILITIES = AgentCapabilities(
     agent="claude",

@@ -12,7 +12,7 @@ import msgspec
 
 from agent_mux import facts
 from agent_mux.events.cost import CostRecord
-from agent_mux_adapters.claude.wire import dollars, mapping, optional_whole, whole
+from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, whole
 
 
 def usage_of(raw: Mapping[str, Any]) -> facts.Usage:
@@ -24,6 +24,11 @@ def usage_of(raw: Mapping[str, Any]) -> facts.Usage:
         cached_tokens=optional_whole(raw.get("cache_read_input_tokens")),
         cache_creation_tokens=optional_whole(raw.get("cache_creation_input_tokens")),
     )
+
+
+def untallied(raw: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
+    """A call inside a sub-agent, which is in nobody's sum but the turn's."""
+    return (usage_of(raw),)
 
 
 def uses_anything(usage: facts.Usage) -> bool:

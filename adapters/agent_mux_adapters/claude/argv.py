@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.options import McpServer, RunOptions
-from agent_mux_adapters.claude.codec import ONE_SHOT, TWO_WAY
-from agent_mux_adapters.claude.wire import as_json
+from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
+from agent_mux_adapters._dialects.tolerant import as_json
 
 MCP_FILE = "mcp.json"
 SYSTEM_PROMPT_FILE = "system-prompt.txt"

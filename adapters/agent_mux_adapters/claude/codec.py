@@ -1,144 +1,18 @@
-"""Claude Code's stream-json, one-shot and two-way: native lines in, facts and effects out."""
+"""Claude Code's stream-json, one-shot and two-way."""
 
-import signal
-from collections.abc import Callable, Mapping
-from typing import Any
-
-import msgspec
-
-from agent_mux import facts
-from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
-from agent_mux.effects import CloseStdin, Refuse, SignalGroup
-from agent_mux.native_json import load_object
-from agent_mux_adapters.claude import stdin
-from agent_mux_adapters.claude.control import Requests
+from agent_mux.adapter import CodecContext
+from agent_mux_adapters._dialects.stream_json.codec import StreamJsonCodec, is_live
+from agent_mux_adapters._dialects.stream_json.control import Requests
 from agent_mux_adapters.claude.conversation import Conversation
+from agent_mux_adapters.claude.permissions import for_this_session
 from agent_mux_adapters.claude.reader import Reader
-from agent_mux_adapters.claude.wire import WrongShapeError, decode_line, kind_of, text
-
-ONE_SHOT = "stream-json"
-TWO_WAY = "stream-json-two-way"
-
-Steps = tuple[Step, ...]
+from agent_mux_adapters.claude.table import TOOLS
 
 
-class ClaudeCodec:
+class ClaudeCodec(StreamJsonCodec):
     """One run of Claude Code. See `agent_mux.adapter.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
-        self._context = context
-        self._live = context.protocol == TWO_WAY and context.prompt is not None
-        """We hold the other end of the conversation; otherwise there is nothing to write to."""
-        self._conversation = Conversation(keep_open=context.interactive)
-        self._requests = Requests(live=self._live)
-        self._reader = Reader(context, self._conversation)
-        self._fragment = self._reader.main.fragment
-        self._controls = 0
-        self._control_readers: Mapping[str, Callable[[Mapping[str, Any]], Steps]] = {
-            "control_request": self._requests.asked,
-            "control_response": self._requests.answered,
-            "control_cancel_request": self._requests.withdrawn,
-        }
-
-    # -- the four methods of a codec
-
-    def start(self) -> Steps:
-        """The handshake and the first prompt, where the protocol takes them."""
-        if not self._live:
-            return ()
-        hello = self._control("initialize", hooks=None)
-        return (hello, *self._send(self._context.prompt)) if self._context.prompt else (hello,)
-
-    def receive(self, line: bytes, source: Source) -> Steps:
-        """One line."""
-        if source is Source.STDOUT:
-            try:
-                head = decode_line(line)
-            except (msgspec.DecodeError, ValueError, RecursionError):
-                return self._read(line)
-            event = head.event
-            if event is None or event.type != "content_block_delta" or event.delta is None or head.parent_tool_use_id:
-                return self._read(line)
-            # The hot path: a fragment of the main agent.
-            return self._fragment(event.index, event.delta) or _unknown(line, "stream_event/content_block_delta")
-        if source is Source.STDERR:
-            return (facts.LogLine(line.decode("utf-8", "replace"), "stderr"),)
-        return self._read_ours(line)
-
-    def request(self, action: AnyAction) -> Steps:
-        """What the consumer wants."""
-        match action:
-            case Send(said) | Steer(said):
-                return self._send(said)
-            case Approve() | Deny() | Answer():
-                return self._requests.act(action)
-            case Interrupt():
-                return self._interrupt()
-            case Cancel():
-                return self._interrupt() if self._may_write else ()
-            case Close():
-                self._conversation.finish()
-                return self._close_if_done()
-
-    def finish(self, exit: Exit) -> Steps:  # noqa: A002, ARG002  # the protocol's names; how it died says nothing here
-        """The process is gone."""
-        return self._reader.finish()
-
-    # -- lines
-
-    def _read(self, line: bytes) -> Steps:
-        native = load_object(line)
-        if native is None:
-            if not line.strip():
-                return (facts.Ignored("blank", "an empty line"),)
-            return (facts.LogLine(line.decode("utf-8", "replace")),)
-        try:
-            read = self._control_readers.get(text(native.get("type")), self._reader.read)
-            told = read(native)
-        except WrongShapeError:
-            told = None
-        if told is None:
-            return _unknown(line, kind_of(native))
-        return (*told, *self._close_if_done())
-
-    def _read_ours(self, line: bytes) -> Steps:
-        native = load_object(line)
-        try:
-            if native is not None and native.get("type") == "control_response":
-                return self._requests.answered_before(native)
-        except WrongShapeError:
-            return _unknown(line, kind_of(native or {}))
-        return (facts.Ignored(f"stdin/{kind_of(native or {})}", "our own side of the conversation"),)
-
-    # -- our side
-
-    @property
-    def _may_write(self) -> bool:
-        return self._live and not self._conversation.closed
-
-    def _send(self, said: str | None) -> Steps:
-        if not self._may_write:
-            return (Refuse("STDIN_NOT_AVAILABLE", "this run of claude takes no further prompts; start it interactive"),)
-        self._conversation.prompt_sent()
-        return (stdin.prompt(said or ""),)
-
-    def _interrupt(self) -> Steps:
-        if self._may_write:
-            return (self._control("interrupt"),)
-        # Its answer to SIGINT is a closing message, too.
-        return (SignalGroup(int(signal.SIGINT)),)
-
-    def _control(self, subtype: str, **fields: Any) -> Step:
-        self._controls += 1
-        return stdin.control(f"mux-{self._controls}", subtype, **fields)
-
-    def _close_if_done(self) -> Steps:
-        if not (self._live and self._conversation.may_close):
-            return ()
-        self._conversation.closed = True
-        return (CloseStdin(),)
-
-
-def _unknown(line: bytes, kind: str) -> Steps:
-    return (facts.Unknown(kind or "untyped", line.decode("utf-8", "replace")),)
+        conversation = Conversation(keep_open=context.interactive)
+        requests = Requests(TOOLS, live=is_live(context), remember=for_this_session)
+        super().__init__(context, Reader(context, conversation), requests, conversation)

@@ -9,7 +9,8 @@ task that ends begins a turn of its own, or is merged like a prompt. `session_st
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux_adapters.claude.wire import mapping, rows, text
+from agent_mux_adapters._dialects.stream_json import conversation
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 NOTIFICATION = "<task-notification>"
 LOCAL_OUTPUT = "<local-command-"
@@ -18,16 +19,13 @@ NO_TURN_FOLLOWS = "stopped"
 """A task that was stopped is mentioned in the next turn, but begins none."""
 
 
-class Conversation:
-    """What is still owed: by us an end, by the CLI its answers."""
+class Conversation(conversation.Conversation):
+    """What is still owed. Turns begin by themselves, too: for what ended in the background."""
 
     def __init__(self, *, keep_open: bool) -> None:
-        self.closed = False
-        self._keep_open = keep_open
+        super().__init__(keep_open=keep_open)
         self._running = False
         self._tells_state = False
-        self._unread = 0
-        """Prompts sent that no turn has taken up."""
         self._taken_up = False
         """This turn took up a prompt that was printed again."""
         self._background: set[str] = set()
@@ -35,18 +33,9 @@ class Conversation:
         """Ended background tasks that no turn has taken up: task id -> run id."""
 
     @property
-    def may_close(self) -> bool:
-        """Nothing more will come of its own, and nobody wants to say more."""
-        owed = self._running or self._unread or self._background or self._notices
-        return not (owed or self._keep_open or self.closed)
-
-    def finish(self) -> None:
-        """Nobody will say more."""
-        self._keep_open = False
-
-    def prompt_sent(self) -> None:
-        """A prompt was written."""
-        self._unread += 1
+    def is_owed(self) -> bool:
+        """A turn runs, or will."""
+        return bool(super().is_owed or self._running or self._background or self._notices)
 
     def turn_began(self) -> None:
         """`system/init`."""
@@ -58,7 +47,7 @@ class Conversation:
         if said.startswith(NOTIFICATION):
             self._notices.pop(said.partition("<task-id>")[2].partition("</task-id>")[0], None)
         elif not said.startswith(LOCAL_OUTPUT):
-            self._unread = max(self._unread - 1, 0)
+            self.prompt_answered()
             self._taken_up = True
 
     def turn_ended(self, result: Mapping[str, Any]) -> None:
@@ -68,7 +57,7 @@ class Conversation:
             over = text(origin.get("runId"))
             self._notices = {task: run for task, run in self._notices.items() if run != over}
         elif not self._taken_up:
-            self._unread = max(self._unread - 1, 0)
+            self.prompt_answered()
         self._taken_up = False
         if not self._tells_state:
             self._running = False

@@ -8,28 +8,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux import facts
-from agent_mux_adapters.claude.results import Result
-from agent_mux_adapters.claude.wire import mapping, rows, text, whole
+from agent_mux_adapters._dialects.stream_json import delegation
+from agent_mux_adapters._dialects.stream_json.results import Result
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 
 LAUNCHED = "Async agent launched"
 FRAME_END = "The report follows:"
-DEFAULT_AGENT = "general-purpose"
 GOOD_STATUS = "completed"
 
 
-class Delegation:
+class Delegation(delegation.Delegation):
     """The sub-agents that have not reported yet."""
 
     def __init__(self) -> None:
-        self._waiting: set[str] = set()
+        super().__init__()
         self._asynchronous: set[str] = set()
         self._summaries: dict[str, str] = {}
-
-    def begin(self, call_id: str, arguments: Mapping[str, Any]) -> facts.Fact:
-        """A task is delegated."""
-        self._waiting.add(call_id)
-        name = text(arguments.get("subagent_type")) or DEFAULT_AGENT
-        return facts.SubagentBegin(call_id, name, text(arguments.get("prompt")))
 
     def started(self, line: Mapping[str, Any]) -> None:
         """`system/task_started`."""

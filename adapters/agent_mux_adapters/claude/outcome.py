@@ -12,7 +12,7 @@ import msgspec
 from agent_mux import facts
 from agent_mux.errors import ErrorCode
 from agent_mux.events.cost import CostRecord
-from agent_mux_adapters.claude.wire import mapping, optional_whole, text
+from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 
 AUTH_ERRORS = frozenset({
     "authentication_failed", "oauth_org_not_allowed", "account_on_hold", "verification_required", "session_expired",

@@ -5,14 +5,17 @@ from typing import Any
 
 from agent_mux import facts
 from agent_mux.adapter import CodecContext
-from agent_mux_adapters.claude.accounting import Accounts
-from agent_mux_adapters.claude.calls import ToolCalls
+from agent_mux_adapters._dialects.stream_json.calls import ToolCalls
+from agent_mux_adapters._dialects.stream_json.messages import MessageReader
+from agent_mux_adapters._dialects.stream_json.scopes import Scopes, inside, parent_of, plain, without_silence
+from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, text
+from agent_mux_adapters.claude.accounting import Accounts, untallied
 from agent_mux_adapters.claude.conversation import Conversation
-from agent_mux_adapters.claude.messages import MessageReader
+from agent_mux_adapters.claude.delegation import Delegation
 from agent_mux_adapters.claude.outcome import api_error_of
 from agent_mux_adapters.claude.system import compacted, loaded, read_system
+from agent_mux_adapters.claude.table import TOOLS
 from agent_mux_adapters.claude.turns import Turns
-from agent_mux_adapters.claude.wire import kind_of, mapping, need_mapping, text
 
 Facts = tuple[facts.Fact, ...]
 INTERRUPTED = "[Request interrupted by user"
@@ -35,10 +38,11 @@ class Reader:
         self._context = context
         self._conversation = conversation
         accounts = Accounts(continues_session=bool(context.session_id or context.fork_session_id))
-        self._calls = ToolCalls()
-        self.main = MessageReader(self._calls, accounts)
+        self._delegation = Delegation()
+        self._calls = calls = ToolCalls(TOOLS, self._delegation)
+        self.main = MessageReader(calls, accounts.model_call, is_main=True)
         """The messages of the main agent."""
-        self._inside: dict[str, MessageReader] = {}
+        self._scopes = Scopes(self.main, lambda: MessageReader(calls, untallied, is_main=False))
         self._turns = Turns(accounts, max_turns=context.max_turns or 0)
         self._session_id = ""
         self._initialized = False
@@ -63,7 +67,7 @@ class Reader:
             return (facts.Ignored(kind, reason),) if reason else None
         before = (*self._compaction_told(line), *self._session(line))
         told = reader(line)
-        return None if told is None else _without_silence((*before, *told))
+        return None if told is None else without_silence((*before, *told))
 
     def finish(self) -> Facts:
         """Nothing more will come."""
@@ -99,44 +103,34 @@ class Reader:
     # -- messages
 
     def _stream_event(self, line: Mapping[str, Any]) -> Facts:
-        event, parent = need_mapping(line, "event"), text(line.get("parent_tool_use_id"))
-        if not parent:
+        if not parent_of(line):
             self._turns.said()
-        told = self._scope(parent).event(event, line)
-        nothing = facts.Ignored(f"stream_event/{text(event.get('type'))}", "it says nothing new")
-        return _inside(parent, told) or (nothing,)
+        return self._scopes.stream_event(line)
 
     def _assistant(self, line: Mapping[str, Any]) -> Facts:
-        parent = text(line.get("parent_tool_use_id"))
         api_error = api_error_of(line)
         if api_error is not None:
-            if not parent:
+            if not parent_of(line):
                 self._turns.api_error = api_error
             return (facts.Ignored("assistant/error", "the closing message, or the sub-agent's end, tells the error"),)
-        message = need_mapping(line, "message")
-        if not parent:
+        told = self._scopes.assistant(line)
+        if not parent_of(line):
             self._turns.said()
-        told = self._scope(parent).whole_message(message)
-        return _inside(parent, told) or (facts.Ignored("assistant", "told already by its stream"),)
-
-    def _scope(self, parent: str) -> MessageReader:
-        if not parent:
-            return self.main
-        return self._inside.setdefault(parent, MessageReader(self._calls, None))
+        return told
 
     def _user(self, line: Mapping[str, Any]) -> Facts:
         content = need_mapping(line, "message").get("content")
-        parent = text(line.get("parent_tool_use_id"))
+        parent = parent_of(line)
         told = self._calls.results(content, line.get("tool_use_result"))
         if told:
-            return _inside(parent, told)
+            return inside(parent, told)
         if line.get("isReplay") is True:
             self._conversation.printed_again(content)
             return (facts.Ignored("user/replay", "a prompt that was taken up, or the output of a local command"),)
         if not parent and self.main.broken_off and line.get("isSynthetic") is True:
             # The CLI keeps what came of the answer, and has the model go on from there.
             return (facts.Retrying(self.main.broken_off, 0, "the stream broke off"),)
-        if not parent and _plain(content).startswith(INTERRUPTED):
+        if not parent and plain(content).startswith(INTERRUPTED):
             self._turns.interrupted = True
         return (facts.Ignored("user", "a prompt, or words that the agent injected"),)
 
@@ -157,10 +151,10 @@ class Reader:
             case "background_tasks_changed":
                 self._conversation.background_changed(line.get("tasks"))
             case "task_started":
-                self._calls.delegation.started(line)
+                self._delegation.started(line)
             case "task_notification":
                 self._conversation.background_ended(line)
-                told = self._calls.delegation.notified(line)
+                told = self._delegation.notified(line)
                 return told or (facts.Ignored("system/task_notification", "its tool call tells its end"),)
             case _:
                 return read_system(subtype, line)
@@ -171,7 +165,7 @@ class Reader:
         if boundary is None:
             return ()
         content = mapping(line.get("message")).get("content") if line.get("isSynthetic") is True else ""
-        return (compacted(boundary, _plain(content)),)
+        return (compacted(boundary, plain(content)),)
 
     def _result(self, line: Mapping[str, Any]) -> Facts:
         self._conversation.turn_ended(line)
@@ -182,23 +176,3 @@ class Reader:
         if status == REJECTED:
             return (facts.RateLimited(),)
         return (facts.Ignored("rate_limit_event", f"the provider still answers: {status or 'no status'}"),)
-
-
-def _without_silence(told: Facts) -> Facts:
-    """A line that says something is not ignored."""
-    spoken = tuple(fact for fact in told if not isinstance(fact, facts.Ignored))
-    return spoken or told
-
-
-def _inside(parent: str, told: Facts) -> Facts:
-    """What a sub-agent did. What is not known is shown in any case."""
-    if not parent:
-        return told
-    return tuple(fact if isinstance(fact, facts.Unknown) else facts.InSubagent(parent, fact) for fact in told)
-
-
-def _plain(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    return "\n".join(text(mapping(block).get("text")) for block in blocks)

@@ -1,4 +1,4 @@
-"""What came of a tool call: from a `tool_result` block, and the `tool_use_result` beside it, to facts.
+"""What came of a call of Claude Code's own tools: from a `tool_result`, and the `tool_use_result` beside it, to facts.
 
 `tool_use_result` is the CLI's own structured result: an object on success, a string when the tool failed, a list for
 MCP tools, and absent inside sub-agents. The block's `content` is what the model was shown: a string or blocks.
@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 
 from agent_mux import facts
+from agent_mux_adapters._dialects import unified
+from agent_mux_adapters._dialects.stream_json.results import Call, Result, images
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.claude import diffs, tools
-from agent_mux_adapters.claude.wire import mapping, rows, text
 
 EXIT_CODE = "Exit code "
 TIMED_OUT = "Command timed out"
@@ -19,53 +21,6 @@ NOT_EXITED = -1
 """For a foreground command that the CLI moved to the background when its time was up: it runs on."""
 INTERPRETED_EXIT_CODE = 1
 """All exit codes that the CLI calls a success ("No matches found", "Files differ") are this one."""
-
-
-class Call(msgspec.Struct, frozen=True):
-    """A tool call that waits for its result."""
-
-    name: str
-    input: Mapping[str, Any]
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool's result, taken apart."""
-
-    call_id: str
-    content: Any
-    failed: bool
-    extra: Any
-    """`tool_use_result`."""
-
-    @property
-    def shown(self) -> str:
-        """The text the model was shown."""
-        if isinstance(self.content, str):
-            return _without_wrapper(self.content)
-        return "\n".join(text(block.get("text")) for block in rows(self.content) if block.get("type") == "text")
-
-    @property
-    def output(self) -> Any:
-        """What is told as the output: text where it is only text, else the blocks, without the bytes of images."""
-        blocks = rows(self.content)
-        if all(block.get("type") == "text" for block in blocks):
-            return self.shown
-        return [_without_bytes(block) for block in blocks]
-
-    @property
-    def error(self) -> str:
-        """What is told as the error."""
-        return self.shown or text(self.extra) or "the tool failed and said nothing"
-
-
-def read_result(block: Mapping[str, Any], extra: Any) -> Result:
-    """A `tool_result` block."""
-    return Result(
-        call_id=text(block.get("tool_use_id")),
-        content=block.get("content"),
-        failed=block.get("is_error") is True,
-        extra=extra,
-    )
 
 
 def tool_facts(call: Call | None, result: Result) -> tuple[facts.Fact, ...]:
@@ -80,23 +35,6 @@ def tool_facts(call: Call | None, result: Result) -> tuple[facts.Fact, ...]:
     done = facts.ToolDone(result.call_id, output=result.output, files=files, name=call.name or None)
     skill = text(call.input.get("skill")) if call.name == tools.SKILL_TOOL else ""
     return (done, *images(result), *((facts.SkillInvoked(skill),) if skill else ()))
-
-
-def mcp_facts(result: Result) -> tuple[facts.Fact, ...]:
-    """The end of a call of an MCP server's tool."""
-    if result.failed:
-        return (facts.McpDone(result.call_id, error=result.error),)
-    return (facts.McpDone(result.call_id, output=result.output), *images(result))
-
-
-def images(result: Result) -> tuple[facts.Fact, ...]:
-    """The images in a result."""
-    sources = [mapping(block.get("source")) for block in rows(result.content) if block.get("type") == "image"]
-    return tuple(
-        facts.ImageProduced(text(source.get("media_type")) or "image/png", base64=text(source.get("data")))
-        for source in sources
-        if text(source.get("data"))
-    )
 
 
 # -- commands
@@ -162,7 +100,7 @@ def _edited(call: Call, extra: Mapping[str, Any], _: Result) -> tuple[facts.File
     path = text(extra.get("filePath")) or text(call.input.get("file_path"))
     edits = [call.input, *rows(call.input.get("edits"))]
     pairs = [(text(edit.get("old_string")), text(edit.get("new_string"))) for edit in edits]
-    diff = diffs.from_patch(path, extra.get("structuredPatch")) or diffs.from_replacements(path, pairs)
+    diff = diffs.from_patch(path, extra.get("structuredPatch")) or unified.from_replacements(path, pairs)
     return (facts.FilePatched(path, diff),) if path and diff else ()
 
 
@@ -171,7 +109,7 @@ def _notebook(call: Call, extra: Mapping[str, Any], _: Result) -> tuple[facts.Fi
     before, after = text(extra.get("original_file")), text(extra.get("updated_file"))
     if not after:
         before, after = "", text(call.input.get("new_source"))
-    diff = diffs.from_texts(path, before, after)
+    diff = unified.from_texts(path, before, after)
     return (facts.FilePatched(path, diff),) if path and diff else ()
 
 
@@ -193,14 +131,3 @@ def _failed_quietly(call: Call, result: Result) -> bool:
 
 def _quiet_error(result: Result) -> str:
     return text(mapping(result.extra).get("error")) or result.error
-
-
-def _without_wrapper(said: str) -> str:
-    return said.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
-
-
-def _without_bytes(block: Mapping[str, Any]) -> Mapping[str, Any]:
-    source = block.get("source")
-    if not isinstance(source, dict) or "data" not in source:
-        return block
-    return {**block, "source": {key: value for key, value in source.items() if key != "data"}}

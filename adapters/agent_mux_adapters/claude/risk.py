@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from agent_mux.facts import Risk
-from agent_mux_adapters.claude.wire import text
+from agent_mux_adapters._dialects.tolerant import text
 
 LOW_TOOLS = frozenset({
     "Read", "Glob", "Grep", "LS", "NotebookRead", "TodoWrite", "TaskList", "TaskGet", "BashOutput", "TaskOutput",

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.facts import Shell
-from agent_mux_adapters.claude.wire import as_json, text
+from agent_mux_adapters._dialects.stream_json.tools import split_mcp_name
+from agent_mux_adapters._dialects.tolerant import as_json, text
 
 SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 DELEGATING_TOOLS = frozenset({"Task", "Agent"})
@@ -16,8 +17,6 @@ NOTEBOOK_TOOLS = frozenset({"NotebookEdit"})
 SKILL_TOOL = "Skill"
 QUESTION_TOOL = "AskUserQuestion"
 PLAN_TOOL = "ExitPlanMode"
-
-MCP_PREFIX = "mcp__"
 
 ACTIONS: Mapping[str, str] = {
     "Bash": "Run a shell command",
@@ -52,19 +51,6 @@ DETAILS: Mapping[str, str] = {
     PLAN_TOOL: "plan",
 }
 """The field of the input that says it all; for other tools it is the whole input."""
-
-
-def split_mcp_name(name: str) -> tuple[str, str] | None:
-    """`mcp__server__tool` as (server, tool); None when it is no tool of an MCP server."""
-    if not name.startswith(MCP_PREFIX):
-        return None
-    server, separator, tool = name[len(MCP_PREFIX) :].partition("__")
-    return (server, tool) if separator and server and tool else None
-
-
-def is_told_whole(name: str) -> bool:
-    """The call is told when its input is complete, not while it streams: MCP tools and sub-agents."""
-    return name in DELEGATING_TOOLS or split_mcp_name(name) is not None
 
 
 def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:

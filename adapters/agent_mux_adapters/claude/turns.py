@@ -10,10 +10,10 @@ from typing import Any
 
 from agent_mux import facts
 from agent_mux.events.cost import CostRecord
+from agent_mux_adapters._dialects.tolerant import kind_of, mapping, text
 from agent_mux_adapters.claude.accounting import Accounts
 from agent_mux_adapters.claude.conversation import TASK_TURN
 from agent_mux_adapters.claude.outcome import ApiError, closing_fact
-from agent_mux_adapters.claude.wire import kind_of, mapping, text
 
 Facts = tuple[facts.Fact, ...]
 

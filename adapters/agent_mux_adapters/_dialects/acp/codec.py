@@ -142,6 +142,8 @@ class AcpCodec:
     def _refusal(self, method: str, raw_id: Any) -> tuple[Step, ...]:
         if self._session.is_observed:
             return ()
+        if method in self._session.quirks.acknowledged:
+            return (WriteStdin(self._session.rpc.answer(raw_id, {})),)
         return (WriteStdin(self._session.rpc.refuse(raw_id, METHOD_NOT_FOUND, f"agent-mux does not offer {method}")),)
 
     def _vendor(self, method: str) -> tuple[Ignored, ...]:

@@ -73,5 +73,7 @@ class AcpQuirks:
     """Sent to the process group after the end of input, for an agent that does not leave by itself."""
     signal_with_servers: int | None = None
     """As `signal_at_end`, for an agent that leaves by itself unless MCP servers are connected."""
+    acknowledged: frozenset[str] = frozenset()
+    """Requests that are answered as done, though we do not offer them: the agent does the thing by itself, too."""
     known: Mapping[str, str] = field(default_factory=dict)
     """Its own methods, requests and kinds of updates that say nothing about a run -> why."""

@@ -1,0 +1,59 @@
+"""Cursor's CLI: stream-json in print mode. From its documented format; it cannot be run without an account."""
+
+from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux_adapters.cursor.argv import build_spawn_args
+from agent_mux_adapters.cursor.codec import STREAM_JSON, CursorCodec, is_stream_json
+from agent_mux_adapters.cursor.outcome import AUTH_GUIDANCE
+
+CAPABILITIES = AgentCapabilities(
+    agent="cursor",
+    can_resume=True,
+    session_persistence="sqlite",
+    text_streaming=True,
+    thinking_streaming=True,
+    parallel_tool_calls=True,
+    approval_modes=("yolo", "deny"),
+    agents_md=True,
+    subagent_dispatch=True,
+    file_attachments=True,
+    auth_methods=("api_key", "oauth"),
+    emits=frozenset({
+        "approval_denied", "approval_granted", "approval_request", "auth_error", "cost", "crash", "debug", "error",
+        "file_create", "file_delete", "file_patch", "file_read", "file_write", "image_output", "log",
+        "mcp_tool_call_start", "mcp_tool_error", "mcp_tool_result", "message_start", "message_stop",
+        "rate_limit_error", "retry", "session_end", "session_start", "shell_exit", "shell_start",
+        "shell_stderr_delta", "shell_stdout_delta", "step_end", "step_start", "stream_fallback", "subagent_error",
+        "subagent_result", "subagent_spawn", "text_delta", "thinking_delta", "thinking_start", "thinking_stop",
+        "token_usage", "tool_call_ready", "tool_call_start", "tool_error", "tool_result", "turn_end", "turn_start",
+    }),
+)  # fmt: skip
+
+ADAPTER = Adapter(
+    agent="cursor",
+    display_name="Cursor",
+    aliases=("cursor-agent",),
+    executables=("cursor-agent",),
+    executable_variable="AMUX_CURSOR_EXECUTABLE",
+    min_version="2026.01.28",
+    tested_version="2026.01.28",
+    capabilities=CAPABILITIES,
+    protocols={
+        STREAM_JSON: NativeProtocol(
+            name=STREAM_JSON,
+            codec=CursorCodec,
+            streams=frozenset({"text", "thinking"}),
+            two_way=False,
+            sniff=is_stream_json,
+        )
+    },
+    spawn=build_spawn_args,
+    install=(
+        InstallMethod(
+            kind="curl",
+            command="curl https://cursor.com/install -fsS | bash",
+            platforms=("linux", "darwin"),
+            requires=("curl", "bash"),
+        ),
+    ),
+    auth_guidance=AUTH_GUIDANCE,
+)

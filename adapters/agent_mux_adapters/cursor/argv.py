@@ -1,0 +1,61 @@
+"""How to start cursor-agent for given options. Pure.
+
+Source: the flags of 2026.01.28 as documented. `--print` decides by itself what is allowed: with `--force` everything
+that the user's rules do not deny, without it what they allow. It reads the prompt from stdin.
+"""
+
+from collections.abc import Iterator
+
+from agent_mux.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.options import RunOptions
+from agent_mux_adapters.cursor.codec import STREAM_JSON
+
+NO_KNOB = ("temperature", "top_p", "top_k")
+
+
+def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+    """The command line and the remarks for these options."""
+    return SpawnArgs(
+        argv=(environment.executable, "--print", f"--output-format={STREAM_JSON}", *_flags(options)),
+        protocol=STREAM_JSON,
+        stdin_text=prompt_of(options),
+        counts_turns=False,
+        notes=tuple(_notes(options)),
+    )
+
+
+def prompt_of(options: RunOptions) -> str:
+    """The prompt, after the instructions that no flag takes; attached files are mentioned, and the agent reads them."""
+    files = [f"Attached file: {a.file_path}" for a in options.attachments if a.file_path is not None]
+    parts = (options.system_prompt, options.prompt_text, "\n".join(files))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _flags(options: RunOptions) -> Iterator[str]:
+    if options.stream is not False:
+        yield "--stream-partial-output"
+    if options.approval_mode == "yolo":
+        yield "--force"
+    if options.session_id is not None:
+        yield f"--resume={options.session_id}"
+    if options.model is not None:
+        yield f"--model={options.model}"
+
+
+def _notes(options: RunOptions) -> Iterator[str]:
+    for name in NO_KNOB:
+        if getattr(options, name) is not None:
+            yield f"cursor has no setting for {name}; it was ignored."
+    if options.output_limit is not None:
+        yield "cursor has no setting for max_output_tokens; it was ignored."
+    if options.no_session:
+        yield "cursor keeps every session; no_session was ignored."
+    if options.system_prompt is not None:
+        yield "cursor takes no system prompt; it was put before the prompt."
+    if options.on_input_required is not None:
+        yield "cursor asks nobody in print mode; its questions are skipped."
+    if options.on_approval_request is not None:
+        yield "cursor asks nobody in print mode; on_approval_request is never called."
+    unsent = sum(attachment.file_path is None for attachment in options.attachments)
+    if unsent:
+        yield f"{unsent} of the attachments were left out: cursor takes files by path."

@@ -1,0 +1,11 @@
+"""Cursor against fixtures that were written by hand from its documented format."""
+
+from pathlib import Path
+
+from agent_mux.testing.conformance import AdapterConformance
+from agent_mux_adapters.cursor import ADAPTER
+
+
+class TestCursor(AdapterConformance):
+    adapter = ADAPTER
+    fixtures = Path(__file__).parents[2] / "fixtures"
