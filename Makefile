@@ -12,7 +12,7 @@ help:
 	@echo "make fuzz    10,000 mutated recordings through each codec: slower than the tests"
 	@echo "make e2e     drive the real CLIs, installed at pinned versions, offline"
 	@echo "make e2e-results  the same, and write what came of it into the support matrix"
-	@echo "make check   lint, types, import rules, generated docs, coverage"
+	@echo "make check   lint, types, import rules, generated docs"
 	@echo "make bench   the benchmarks, as ratios from one run"
 	@echo "make docs    generate the reference pages again"
 	@echo "make goldens rewrite the golden events (then review the diff)"
@@ -32,7 +32,7 @@ demo: .venv/base
 	$(BIN)/amux demo
 
 test: .venv/dev
-	$(BIN)/python -m pytest --numprocesses=auto
+	$(BIN)/python -m pytest --numprocesses=auto $(if $(COVERAGE),--cov --cov-report=term:skip-covered --cov-fail-under=90)
 
 example: .venv/dev
 	$(BIN)/python -m pip install --quiet --editable docs/how-to/write-an-adapter
@@ -56,7 +56,6 @@ check: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate.py --check
-	$(BIN)/python -m pytest --numprocesses=auto --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 bench: .venv/dev
 	$(BIN)/python -m pip install --quiet --group bench

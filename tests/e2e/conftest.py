@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=reason))
         elif gap is not None:
             # Only a claim that does not hold: whatever else goes wrong is no gap.
-            no_claim = (AssertionError, Unspeakable, CapabilityError)
+            no_claim = (AssertionError, Unspeakable, CapabilityError, TimeoutError)
             item.add_marker(pytest.mark.xfail(reason=str(gap), strict=True, raises=no_claim))
 
 

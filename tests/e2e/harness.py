@@ -186,7 +186,6 @@ class Live:
             turns = [event.cost for event in finished.all("turn_end")]
             assert sum(turn.input_tokens for turn in turns if turn) == cost.input_tokens
 
-
     def _told(self, finished: Finished) -> CostRecord:
         """What an answer of the scripted model costs, as this version tells it in the protocol of the run."""
         assert finished.result.journal is not None

@@ -24,6 +24,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
         argv=(environment.executable, *environment.arguments, *flags),
         protocol=CUSTOM if own else profile.name,
         env={"TERM": _TERM, **({PROFILE_VARIABLE: own} if own else {})},
+        unset_env=("COLUMNS", "LINES"),  # of our own terminal: they would count more than the size of this one
         terminal=TerminalSize(),
         counts_turns=False,
         notes=tuple(_notes(options, profile)),

@@ -7,7 +7,6 @@ touch what the user has installed. Doing it twice does nothing; two at once wait
 import argparse
 import contextlib
 import fcntl
-import os
 import platform
 import re
 import shutil
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
+from agent_mux.testing.live.cache import cache_directory
 from agent_mux.testing.live.kit import Pin
 from agent_mux.testing.live.kits import kits, pin_of
 
@@ -58,12 +58,6 @@ class Provisioned:
     program: Path
     path: str
     """PATH for it: its own directories, those of the tools it needs, those of the system."""
-
-
-def cache_directory() -> Path:
-    """Where provisioned CLIs live."""
-    chosen = os.environ.get("AMUX_AGENT_CACHE")
-    return Path(chosen) if chosen else Path.home() / ".cache" / "agent-mux" / "agents"
 
 
 def find_agent(agent: str, version: str | None = None, cache: Path | None = None) -> Provisioned | None:

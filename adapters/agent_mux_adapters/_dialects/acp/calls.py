@@ -98,6 +98,10 @@ class Call(msgspec.Struct):
             self.kind = self.kind or text(asked.get("kind"))
             self.meta = {**self.meta, **mapping(asked.get("_meta"))}
 
+    def deny(self, reason: str | None) -> None:
+        """Permission was refused. Not all agents say that this was the end of the call; those that do, say it soon."""
+        self.denial = reason or "permission denied"
+
     def _take_content(self, update: Mapping[str, Any]) -> None:
         if isinstance(update.get("content"), list):
             self.content = rows(update["content"])

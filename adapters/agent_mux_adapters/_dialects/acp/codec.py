@@ -32,7 +32,7 @@ class AcpCodec:
         self._tools = Tools(quirks.tools, context.cwd)
         self._tools.servers.update(server.name for server in context.mcp_servers)
         self._conversation = Conversation(session)
-        self._requests = Requests(session, self._tools)
+        self._requests = Requests(session)
         self._updates = Updates(session, self._tools)
         self._answers = Answers(session, self._conversation, self._requests, self._updates)
         self._sources: dict[Source, Callable[[bytes], Iterable[Step]]] = {
@@ -132,12 +132,21 @@ class AcpCodec:
         if method in (PERMISSION, ELICITATION):
             if self._session.is_stopping and not self._session.is_observed:
                 return self._requests.refuse(raw_id, method)
-            pause = self._updates.asked(mapping(params).get("toolCall"))
-            ask = self._requests.permission if method == PERMISSION else self._requests.elicitation
-            return *pause, *ask(raw_id, params)
+            return self._decidable(method, raw_id, mapping(params))
         why = NOT_OFFERED.get(method)
         known = (Ignored(method, why),) if why else self._vendor(method)
         return *(known or _unknown(method, line)), *self._refusal(method, raw_id)
+
+    def _decidable(self, method: str, raw_id: Any, params: Mapping[str, Any]) -> tuple[Step, ...]:
+        scope, inside = self._updates.scope_of(mapping(params.get("toolCall")))
+        is_inside = scope is not self._updates
+        begun = scope.asked(params.get("toolCall"))
+        if method == ELICITATION:
+            return *begun, *self._requests.elicitation(raw_id, params)
+        shown, call = scope.tools.asked(params.get("toolCall"))
+        told = (*begun, *shown)
+        asked = self._requests.permission(raw_id, params, call, is_inside=is_inside)
+        return *(inside(told) if told else ()), *asked
 
     def _refusal(self, method: str, raw_id: Any) -> tuple[Step, ...]:
         if self._session.is_observed:

@@ -11,6 +11,7 @@ from agent_mux_adapters._dialects.acp.reader import ToolReader
 from agent_mux_adapters._dialects.acp.settings import Opened, Request, usual_settings
 from agent_mux_adapters._dialects.acp.usage import usual_usage
 from agent_mux_adapters._dialects.jsonrpc import RpcError
+from agent_mux_adapters._dialects.tolerant import text
 
 NOTHING_OFFERED: Mapping[str, Any] = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
 """We offer the agent no file system and no terminal: it uses its own."""
@@ -75,5 +76,7 @@ class AcpQuirks:
     """As `signal_at_end`, for an agent that leaves by itself unless MCP servers are connected."""
     acknowledged: frozenset[str] = frozenset()
     """Requests that are answered as done, though we do not offer them: the agent does the thing by itself, too."""
+    inside: Callable[[Mapping[str, Any]], str] = lambda meta: text(meta.get("parentToolCallId"))
+    """The id of the call that delegated, from the `_meta` of what a sub-agent does; empty for the agent itself."""
     known: Mapping[str, str] = field(default_factory=dict)
     """Its own methods, requests and kinds of updates that say nothing about a run -> why."""

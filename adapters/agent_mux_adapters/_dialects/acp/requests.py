@@ -12,12 +12,11 @@ import msgspec
 from agent_mux.actions import Answer, Approve, Deny
 from agent_mux.adapter import Step
 from agent_mux.effects import Refuse, WriteStdin
-from agent_mux.facts import ApprovalAsked, Fact, Ignored, RequestSettled
+from agent_mux.facts import Fact, Ignored, RequestSettled
 from agent_mux_adapters._dialects.acp import approvals, elicitation
 from agent_mux_adapters._dialects.acp.calls import Call
 from agent_mux_adapters._dialects.acp.questions import Question
 from agent_mux_adapters._dialects.acp.session import Session
-from agent_mux_adapters._dialects.acp.tools import Tools
 from agent_mux_adapters._dialects.jsonrpc import RpcError, key_of
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
@@ -40,35 +39,31 @@ class _Open(msgspec.Struct):
 class Requests:
     """The open requests of one conversation."""
 
-    def __init__(self, session: Session, tools: Tools) -> None:
+    def __init__(self, session: Session) -> None:
         self._rpc = session.rpc
         self._quirks = session.quirks
         self._silent = session.is_observed
-        self._tools = tools
         self._open: dict[str, _Open] = {}
         self._overheard: dict[str, tuple[Any, Any]] = {}
 
     # -- the agent asks
 
-    def permission(self, raw_id: Any, params: Any) -> tuple[Step, ...]:
-        """`session/request_permission`."""
-        key, fields = key_of(raw_id), mapping(params)
-        told, call = self._tools.asked(fields.get("toolCall"))
+    def permission(self, raw_id: Any, fields: Mapping[str, Any], call: Call, *, is_inside: bool) -> tuple[Step, ...]:
+        """`session/request_permission` for this call; `is_inside`: it is a sub-agent's, so nothing of ours waits."""
+        key = key_of(raw_id)
         options = rows(fields.get("options"))
         names = {text(option.get("optionId")): text(option.get("name")) for option in options}
         question = self._quirks.tools.question(key, call, names)
-        shown = (self._approval_asked(key, call),) if question is None else question.asked
+        call_id = call.id if call.is_told and not is_inside else None
+        asked = approvals.approval_asked(key, call, self._quirks.tools, call_id=call_id)
+        shown = (asked,) if question is None else question.asked
         waiting = {fact.request_id for fact in shown}
         self._open[key] = _Open(raw_id, waiting, options, call, question)
-        return *told, *shown, *self._already_answered(key)
+        return *shown, *self._already_answered(key)
 
-    def _approval_asked(self, key: str, call: Call) -> ApprovalAsked:
-        call_id = call.id if self._tools.call(call.id) is not None else None
-        return approvals.approval_asked(key, call, self._quirks.tools, call_id=call_id)
-
-    def elicitation(self, raw_id: Any, params: Any) -> tuple[Step, ...]:
+    def elicitation(self, raw_id: Any, fields: Mapping[str, Any]) -> tuple[Step, ...]:
         """`elicitation/create`."""
-        key, fields = key_of(raw_id), mapping(params)
+        key = key_of(raw_id)
         if fields.get("mode") == "url" or "url" in fields:
             self._open[key] = _Open(raw_id, {key}, is_elicitation=True)
             return elicitation.link_asked(key, fields), *self._already_answered(key)
@@ -189,7 +184,7 @@ class Requests:
     def _settled(self, request: _Open, granted: bool, reason: str | None = None) -> tuple[Fact, ...]:
         settled = tuple(RequestSettled(request_id, granted, reason) for request_id in sorted(request.waiting))
         if not granted and request.call is not None:
-            self._tools.denied(request.call, reason)
+            request.call.deny(reason)
         return settled
 
 

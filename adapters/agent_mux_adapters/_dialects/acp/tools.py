@@ -33,6 +33,12 @@ class Tools:
         self.step_is_over = True
         """The calls of the last model call have ended, so what comes next is from another one."""
 
+    def inner(self) -> "Tools":
+        """For the calls of a sub-agent."""
+        inner = Tools(self._reader, self._cwd)
+        inner.servers = self.servers
+        return inner
+
     @property
     def open(self) -> list[Call]:
         """The calls that are not over, in the order of their announcement."""
@@ -76,10 +82,6 @@ class Tools:
         self.step_is_over = False
         self._open[asked.id] = asked
         return self._ready(asked), asked
-
-    def denied(self, call: Call, reason: str | None) -> None:
-        """Permission was refused. Not all agents say that this was the end of the call; those that do, say it soon."""
-        call.denial = reason or "permission denied"
 
     def end_silent(self, *, but: str = "") -> tuple[Fact, ...]:
         """The agent goes on: the calls are over whose end it does not tell. `but`: the call it tells of now."""

@@ -1,6 +1,6 @@
 """`session/update`: what the agent says and does."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agent_mux.facts import (
@@ -9,12 +9,14 @@ from agent_mux.facts import (
     Failure,
     Ignored,
     ImageProduced,
+    InSubagent,
     Note,
     StepBegin,
     TextDelta,
     TextEnd,
     ThinkingDelta,
     ThinkingEnd,
+    Usage,
 )
 from agent_mux_adapters._dialects.acp.session import Session
 from agent_mux_adapters._dialects.acp.tools import Tools, nothing_new
@@ -41,7 +43,9 @@ class Updates:
         self._session = session
         self._account = session.account
         self._quirks = session.quirks
-        self._tools = tools
+        self.tools = self._tools = tools
+        self._inner: dict[str, Updates] = {}
+        """What sub-agents do, by the call that delegated to them."""
         self._prefixes = tuple(session.quirks.asides)
         self._message_id: str | None = None
         self._thought_id: str | None = None
@@ -94,7 +98,8 @@ class Updates:
             return (Ignored(kind, "another session"),)
         if kind != "usage_update" and not session.in_turn:
             return self._late(kind, update)
-        return handle(update)
+        inner, inside = self.scope_of(update)
+        return handle(update) if inner is self else inside(inner.told_inside(kind, update))
 
     def _is_history(self, session_id: str, kind: str) -> bool:
         session = self._session
@@ -116,7 +121,25 @@ class Updates:
         """The turn is over."""
         self._message_id = self._thought_id = self.failure = None
         self._saying = self.spoke = False
+        self._inner.clear()
         return self._tools.turn_over()
+
+    # -- sub-agents
+
+    def scope_of(self, shown: Mapping[str, Any]) -> tuple["Updates", Callable[[Iterable[Fact]], Told]]:
+        """Whose an update or a call is: our own, or a sub-agent's; and how its facts are told."""
+        parent = self._quirks.inside(mapping(shown.get("_meta")))
+        call = self._tools.call(parent) if parent else None
+        if call is None or not call.is_subagent:
+            return self, tuple
+        inner = self._inner.get(parent)
+        if inner is None:
+            inner = self._inner[parent] = Updates(self._session, self._tools.inner())
+        return inner, lambda facts: _inside(parent, facts)
+
+    def told_inside(self, kind: str, update: Mapping[str, Any]) -> Told:
+        """An update of a sub-agent, as if it were the agent's own."""
+        return self._kinds[kind](update)
 
     # -- prose
 
@@ -219,6 +242,16 @@ class Updates:
         was, self._saying = self._saying, False
         thought, self._thought_id = self._thought_id, None
         return ((TextEnd(),) if was else ()) + ((ThinkingEnd(),) if thought is not None else ())
+
+
+def _inside(parent: str, facts: Iterable[Fact]) -> Told:
+    """Tokens are the run's, wherever they were used; model calls are told apart in the main agent only."""
+    told = tuple(
+        fact if isinstance(fact, Usage | Ignored | Note) else InSubagent(parent, fact)
+        for fact in facts
+        if not isinstance(fact, StepBegin)
+    )
+    return told or (Ignored("session/update", "a step of a sub-agent"),)
 
 
 def _id_of(update: Mapping[str, Any]) -> str | None:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from agent_mux import facts
+from agent_mux.adapter import CodecContext
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.results import Result, images, read_result
@@ -30,12 +31,12 @@ class Call(msgspec.Struct):
 class ToolCalls:
     """The calls that were told, and wait for their result."""
 
-    def __init__(self, flavor: Flavor, cwd: str) -> None:
-        self.cwd = cwd
-        """Where the agent works; diffs are relative to it."""
+    def __init__(self, flavor: Flavor, context: CodecContext) -> None:
         self.goes_on: Callable[[str, str], Facts] | None = None
         """Who is told that a call ended whose work goes on in the background, and the name of that work."""
         self._flavor = flavor
+        self._cwd = context.cwd
+        self._servers = [server.name for server in context.mcp_servers]
         self._open: dict[str, Call] = {}
 
     def get(self, call_id: str) -> Call | None:
@@ -69,7 +70,7 @@ class ToolCalls:
             return ()
         fields = mapping(arguments)
         call = self._open[call_id] = Call(name, fields)
-        server_and_tool = self._flavor.mcp_name(name)
+        server_and_tool = self._mcp_name(name)
         if server_and_tool is not None:
             return (facts.McpBegin(call_id, *server_and_tool, arguments),)
         if name in self._flavor.delegating:
@@ -79,7 +80,10 @@ class ToolCalls:
         return (facts.ToolReady(call_id, name, arguments, shell),)
 
     def _is_told_whole(self, name: str) -> bool:
-        return name in self._flavor.delegating or self._flavor.mcp_name(name) is not None
+        return name in self._flavor.delegating or self._mcp_name(name) is not None
+
+    def _mcp_name(self, name: str) -> tuple[str, str] | None:
+        return self._flavor.mcp_name(name, self._servers)
 
     # -- the execution
 
@@ -107,7 +111,7 @@ class ToolCalls:
         call_id, name = text(line.get("toolCallId")), text(line.get("toolName"))
         call = self._open.pop(call_id, None) or Call(name, {})
         result = read_result(call_id, line.get("result"), failed=line.get("isError") is True)
-        if self._flavor.mcp_name(call.name) is not None:
+        if self._mcp_name(call.name) is not None:
             done: facts.Fact = facts.McpDone(call_id, *((None, result.error) if result.failed else (result.output,)))
             return done, *images(result)
         if call.name in self._flavor.delegating:
@@ -127,5 +131,5 @@ class ToolCalls:
             return facts.ToolDone(result.call_id, error=result.error, name=call.name or None)
         effect = self._flavor.effects.get(call.name)
         files = effect(call.input, result.details) if effect is not None else ()
-        relative = tuple(relative_to(self.cwd, file) for file in files)
+        relative = tuple(relative_to(self._cwd, file) for file in files)
         return facts.ToolDone(result.call_id, output=result.output, files=relative, name=call.name or None)

@@ -236,7 +236,7 @@ class Conversation:
         if self._prompts:
             self._turn = "asked"
             images, self._images = self._images, []
-            extra = {"images": images} if images else {}
+            extra: dict[str, Any] = {"images": images} if images else {}
             return (self._ask("prompt", message=self._prompts.popleft(), **extra),)
         if not self._closing or any(asked.kind == "steer" for asked in self._waiting.values()):
             return ()

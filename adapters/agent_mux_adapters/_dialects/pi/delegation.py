@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from agent_mux import facts
+from agent_mux.adapter import CodecContext
 from agent_mux.events.cost import CostRecord
 from agent_mux_adapters._dialects.pi.calls import ToolCalls
 from agent_mux_adapters._dialects.pi.flavor import Flavor
@@ -35,8 +36,8 @@ _SILENT = facts.Ignored("subagent_event/message_update", "the whole message foll
 class _Inside:
     """What one sub-agent does."""
 
-    def __init__(self, flavor: Flavor, cwd: str) -> None:
-        self.calls = ToolCalls(flavor, cwd)
+    def __init__(self, flavor: Flavor, context: CodecContext) -> None:
+        self.calls = ToolCalls(flavor, context)
         self.messages = Messages(self.calls)
         self.cost: CostRecord | None = None
 
@@ -44,9 +45,9 @@ class _Inside:
 class Delegation:
     """The sub-agents of a run."""
 
-    def __init__(self, flavor: Flavor, cwd: str, meter: Meter) -> None:
+    def __init__(self, flavor: Flavor, context: CodecContext, meter: Meter) -> None:
         self._flavor = flavor
-        self._cwd = cwd
+        self._context = context
         self._meter = meter
         self._jobs: dict[str, str] = {}
         """The agent's name for the work -> the call that began it, while it has not reported."""
@@ -115,7 +116,7 @@ class Delegation:
         reader = self._readers.get(kind)
         if reader is None or call_id is None:
             return (facts.Ignored(f"subagent_event/{kind}", "bookkeeping of a sub-agent"),)
-        inside = self._inside.setdefault(name, _Inside(self._flavor, self._cwd))
+        inside = self._inside.setdefault(name, _Inside(self._flavor, self._context))
         told = reader(inside, event)
         return tuple(_wrapped(call_id, fact) for fact in told) or (
             facts.Ignored(f"subagent_event/{kind}", "it says nothing new"),

@@ -1,6 +1,6 @@
 """What differs between the agents of this dialect: data, and small functions of one line."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,8 +40,8 @@ class Flavor:
     """The text of a shell tool's result, partial or final, its details, and whether it failed."""
     effects: Mapping[str, Effects]
     """Tool name -> what it does to files."""
-    mcp_name: Callable[[str], tuple[str, str] | None] = field(default=lambda _: None)
-    """Server and tool, where the call is one of an MCP server."""
+    mcp_name: Callable[[str, Collection[str]], tuple[str, str] | None] = field(default=lambda _, _servers: None)
+    """Server and tool, where a tool of this name is one of an MCP server. With it: the servers that the run has."""
     delegating: frozenset[str] = frozenset()
     """Tools that start sub-agents."""
     approval_of: Callable[[str, Mapping[str, Any]], Dialog | None]

@@ -26,9 +26,9 @@ class Reader:
     """Reads the lines of one run."""
 
     def __init__(self, context: CodecContext, flavor: Flavor) -> None:
-        self.calls = ToolCalls(flavor, context.cwd)
+        self.calls = ToolCalls(flavor, context)
         self.turns = Turns(names_terminal_end=flavor.names_terminal_end)
-        self._delegation = Delegation(flavor, context.cwd, self.turns.meter)
+        self._delegation = Delegation(flavor, context, self.turns.meter)
         self.calls.goes_on = self._delegation.goes_on
         self._context = context
         self._messages = Messages(self.calls)
@@ -201,8 +201,8 @@ def _summary_again(line: Mapping[str, Any]) -> Facts:
 
 
 def _noticed(line: Mapping[str, Any]) -> Facts:
-    level = "info" if line.get("level") == "info" else "warn"
-    return (facts.Note(text(line.get("message")) or "an empty notice", level),)
+    said = text(line.get("message")) or "an empty notice"
+    return (facts.Note(said, "info" if line.get("level") == "info" else "warn"),)
 
 
 def _other_model(line: Mapping[str, Any]) -> Facts:

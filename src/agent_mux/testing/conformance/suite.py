@@ -20,7 +20,7 @@ from agent_mux.testing.fixtures import find_fixtures
 
 BYTE_BY_BYTE = 1 << 17  # bytes of output; longer recordings are cut at random only
 _FEW = settings(
-    max_examples=8,
+    max_examples=4,
     deadline=None,
     database=None,
     derandomize=True,

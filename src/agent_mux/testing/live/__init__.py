@@ -5,6 +5,7 @@ says when it does not answer (`refusals`).
 """
 
 from agent_mux.testing.live.answers import answer, delegation
+from agent_mux.testing.live.cache import cache_directory
 from agent_mux.testing.live.kit import DUMMY_KEY, Gap, LiveKit, ModelApi, Pin, Place, Unspeakable, Way
 from agent_mux.testing.live.kits import kit_of, kits, pin_of
 from agent_mux.testing.live.parts import (
@@ -50,6 +51,7 @@ __all__ = [
     "Way",
     "Write",
     "answer",
+    "cache_directory",
     "delegation",
     "kit_of",
     "kits",

@@ -1,0 +1,42 @@
+"""How an ACP agent is started: the run names its command, and everything else is said in the protocol."""
+
+from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
+from agent_mux.options import RunOptions
+from agent_mux_adapters._dialects.acp import acp_context
+
+ACP = "acp"
+EXECUTABLE_VARIABLE = "AMUX_ACP_EXECUTABLE"
+"""Names a program that needs no arguments to speak ACP, where the run has no command."""
+
+
+def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+    """The command of the run."""
+    return SpawnArgs(
+        argv=(environment.executable, *environment.arguments),
+        protocol=ACP,
+        counts_turns=False,
+        notes=_notes(options),
+    )
+
+
+def codec_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
+    """What the codec knows: the attachments made ready, too."""
+    return acp_context(ACP, options, spawn)
+
+
+def _notes(options: RunOptions) -> tuple[str, ...]:
+    unheard = {
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "top_k": options.top_k,
+        "max_output_tokens": options.output_limit,
+        "thinking_budget_tokens": options.thinking_budget_tokens,
+    }
+    notes = [f"ACP has no setting for {name}: ignored" for name, value in unheard.items() if value is not None]
+    if options.no_session:
+        notes.append("ACP cannot ask an agent to leave no session behind: no_session is ignored")
+    if options.approval_mode == "deny":
+        notes.append("an ACP agent asks for what it likes, and only that can be denied: set it to ask for everything")
+    if options.system_prompt is not None:
+        notes.append("ACP has no system prompt: it is put before the first prompt")
+    return tuple(notes)

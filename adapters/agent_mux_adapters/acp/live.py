@@ -1,0 +1,129 @@
+"""Qwen Code against the scripted model: it stands for all agents that speak ACP and have no adapter of their own."""
+
+import json
+from pathlib import Path
+
+from agent_mux.events.cost import CostRecord
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    MCP_SERVER,
+    SUBTASK,
+    Answer,
+    Ask,
+    Delegate,
+    Edit,
+    Gap,
+    LiveKit,
+    Mcp,
+    Part,
+    Pin,
+    Place,
+    Read,
+    Say,
+    Shell,
+    Think,
+    Todo,
+    Unspeakable,
+    Write,
+)
+from agent_mux.testing.model_server.script import Block, Text, Thinking, ToolUse
+
+_MODEL = "fake-model"
+
+
+_SETTINGS = {
+    "model": {"generationConfig": {"modalities": {"image": True}}},
+    "skills": {"disabledLevels": ["bundled"]},
+    "memory": {"enableManagedAutoMemory": False},
+    "ui": {"enableFollowupSuggestions": False},
+}
+"""Without model calls of its own, which nobody wrote answers for, and without half a megabyte of skills."""
+
+
+_DENIAL = Gap("never", "a denial ends Qwen Code's turn")
+_RETRIES = Gap("not_yet", "Qwen Code retries for minutes, and ACP does not tell of it")
+_RETRIED = (
+    "rate_limited_then_recovers/two_way",
+    "rate_limited_for_good",
+    "server_error_for_good/two_way",
+    "server_error_after_a_tool",
+    "dropped_stream_then_recovers/two_way",
+)
+
+
+def environment(place: Place) -> dict[str, str]:
+    """All that Qwen Code gets."""
+    place.write(".qwen/settings.json", json.dumps(_SETTINGS))
+    return place.minimal(
+        OPENAI_API_KEY=DUMMY_KEY,
+        OPENAI_BASE_URL=f"{place.url}/v1",
+        OPENAI_MODEL=_MODEL,
+    )
+
+
+def spell(part: Part, workspace: Path) -> Block:  # noqa: C901, PLR0911  # one line for each part
+    """A part as a block: the model server turns it into chunks of a chat completion."""
+    match part:
+        case Say(text):
+            return Text(text)
+        case Think(text):
+            return Thinking(text)
+        case Shell(command):
+            return ToolUse("run_shell_command", {"command": command, "is_background": False, "description": "run it"})
+        case Write(name, content):
+            return ToolUse("write_file", {"file_path": str(workspace / name), "content": content})
+        case Edit(name, old, new):
+            where = {"file_path": str(workspace / name)}
+            return ToolUse("edit", {**where, "old_string": old, "new_string": new})
+        case Read(name):
+            return ToolUse("read_file", {"file_path": str(workspace / name)})
+        case Mcp(tool, arguments):
+            return ToolUse(f"mcp__{MCP_SERVER}__{tool}", dict(arguments))
+        case Ask(question, options):
+            return ToolUse("ask_user_question", {"questions": [_question(question, options)]})
+        case Todo(items):
+            return ToolUse("todo_write", {"todos": [_todo(index, item) for index, item in enumerate(items)]})
+        case Delegate(task):
+            kind = {"subagent_type": "general-purpose", "run_in_background": False}
+            return ToolUse("agent", {"description": "A task", "prompt": f"{SUBTASK} {task}", **kind})
+        case Answer():
+            raise Unspeakable("ACP has no output schema")
+
+
+def _question(question: str, options: tuple[str, ...]) -> dict[str, object]:
+    choices = [{"label": option, "description": option} for option in options]
+    return {"question": question, "header": "Pick", "options": choices, "multiSelect": False}
+
+
+def _todo(index: int, item: str) -> dict[str, str]:
+    return {"id": str(index), "content": item, "status": "pending" if index else "in_progress"}
+
+
+KIT = LiveKit(
+    agent="acp",
+    pins=(
+        Pin(
+            version="0.24.4",
+            npm=("@qwen-code/qwen-code@0.24.4",),
+            program="node_modules/.bin/qwen",
+            path=("node_modules/.bin",),
+            needs=("node-24", "ripgrep"),
+        ),
+    ),
+    environment=environment,
+    api="chat",
+    spell=spell,
+    per_call=CostRecord(
+        total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="unknown"
+    ),
+    ways=("two_way",),
+    gaps=dict.fromkeys(("deny", "deny_reason_reaches_the_model"), _DENIAL)
+    | dict.fromkeys(_RETRIED, _RETRIES)
+    | {
+        "fork": Gap("not_yet", "Qwen Code does not offer `session/fork`"),
+        "no_session": Gap("never", "ACP cannot ask an agent to leave no session behind"),
+        "output_schema": Gap("never", "ACP has no output schema"),
+        "tools_at_the_same_time": Gap("never", "Qwen Code runs commands one after the other"),
+        "subagent": Gap("not_impl", "the tokens of sub-agents are counted as the main agent's"),
+    },
+)

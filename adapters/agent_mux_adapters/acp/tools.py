@@ -1,0 +1,40 @@
+"""Habits that agents without an adapter of their own share, beyond the protocol."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from agent_mux.facts import InputAsked
+from agent_mux_adapters._dialects.acp import Call, Question, ToolReader
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
+
+_MCP_TITLE = re.compile(r"(\S+) \((\S+) MCP Server\)")
+
+
+class CommonTools(ToolReader):
+    """What a tool call means, with agents that came from Gemini CLI (Qwen Code and others) among them."""
+
+    def mcp(self, call: Call, servers: Collection[str]) -> tuple[str, str] | None:
+        """The title says it, where the name does not."""
+        titled = _MCP_TITLE.match(call.first_title)
+        by_title = (titled[2], titled[1]) if titled is not None and titled[2] in servers else None
+        return super().mcp(call, servers) or by_title
+
+    def question(self, request_id: str, asked: Call, options: Mapping[str, str]) -> Question | None:
+        """Qwen Code asks its questions as requests for permission, and reads `answers` beside the outcome."""
+        questions = rows(asked.meta.get("qwenQuestions"))
+        allowed = next(iter(options), None)  # "Submit"; the other one is "Cancel"
+        if not questions or allowed is None:
+            return None
+        ids = [f"{request_id}/{number}" for number in range(len(questions))]
+
+        def reply(answers: Mapping[str, Any]) -> Mapping[str, Any]:
+            outcome = {"outcome": "selected", "optionId": allowed}
+            return {"outcome": outcome, "answers": {str(ids.index(key)): value for key, value in answers.items()}}
+
+        return Question(asked=tuple(map(_input_asked, ids, questions)), reply=reply)
+
+
+def _input_asked(request_id: str, question: Mapping[str, Any]) -> InputAsked:
+    options = tuple(text(mapping(option).get("label")) for option in rows(question.get("options")))
+    return InputAsked(request_id, text(question.get("question")), text(question.get("header")) or None, options)

@@ -1,0 +1,87 @@
+"""GitHub Copilot CLI: headless JSON-RPC for nearly everything; its `--output-format json` and its ACP to be read."""
+
+from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux_adapters.copilot.acp import ACP_PROTOCOL
+from agent_mux_adapters.copilot.argv import ACP, HEADLESS, JSON, build_context, build_spawn_args
+from agent_mux_adapters.copilot.headless_codec import HeadlessCodec, is_headless_line
+from agent_mux_adapters.copilot.json_codec import JsonCodec, is_json_line
+
+__all__ = ["ADAPTER", "CAPABILITIES"]
+
+CAPABILITIES = AgentCapabilities(
+    agent="copilot",
+    can_resume=True,
+    can_fork=True,
+    supports_multi_turn=True,
+    session_persistence="file",
+    text_streaming=True,
+    tool_call_streaming=True,
+    thinking_streaming=True,
+    mcp=True,
+    parallel_tool_calls=True,
+    requires_tool_approval=True,
+    approval_modes=("yolo", "prompt", "deny"),
+    thinking=True,
+    thinking_effort_levels=("low", "medium", "high", "max"),
+    structured_output=True,
+    skills=True,
+    agents_md=True,
+    subagent_dispatch=True,
+    interactive_mode=True,
+    stdin_injection=True,
+    image_input=True,
+    file_attachments=True,
+    auth_methods=("github-oauth", "github-token", "own-provider"),
+    auth_files=("~/.copilot/config.json",),
+    emits=frozenset({
+        "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
+        "context_exceeded", "context_limit_warning", "cost", "debug", "error", "file_create", "file_delete",
+        "file_patch", "file_read", "image_input_ack", "input_required", "interrupted", "log", "mcp_tool_call_start",
+        "mcp_tool_error", "mcp_tool_result", "message_start", "message_stop", "rate_limit_error", "rate_limited",
+        "retry", "session_end", "session_fork", "session_resume", "session_start", "shell_exit", "shell_start",
+        "shell_stderr_delta", "shell_stdout_delta", "skill_loaded", "step_end", "step_start", "subagent_result",
+        "subagent_spawn", "text_delta", "thinking_delta", "thinking_start", "thinking_stop", "token_usage",
+        "tool_call_ready", "tool_call_start", "tool_error", "tool_input_delta", "tool_result", "turn_end", "turn_start",
+    }),
+)  # fmt: skip
+
+ADAPTER = Adapter(
+    agent="copilot",
+    display_name="GitHub Copilot CLI",
+    aliases=("github-copilot",),
+    executables=("copilot",),
+    executable_variable="AMUX_COPILOT_EXECUTABLE",
+    min_version="1.0.102",
+    tested_version="1.0.102",
+    capabilities=CAPABILITIES,
+    protocols={
+        JSON: NativeProtocol(
+            name=JSON,
+            codec=JsonCodec,
+            streams=frozenset({"text", "tool_calls", "thinking"}),
+            two_way=False,
+            sniff=is_json_line,
+        ),
+        HEADLESS: NativeProtocol(
+            name=HEADLESS,
+            codec=HeadlessCodec,
+            streams=frozenset({"text", "tool_calls", "thinking"}),
+            two_way=True,
+            sniff=is_headless_line,
+            framing="content-length",
+        ),
+        ACP: ACP_PROTOCOL,
+    },
+    spawn=build_spawn_args,
+    context=build_context,
+    install=(
+        InstallMethod(kind="npm", command="npm install -g @github/copilot", requires=("npm",)),
+        InstallMethod(
+            kind="brew", command="brew install copilot-cli", platforms=("darwin", "linux"), requires=("brew",)
+        ),
+        InstallMethod(kind="winget", command="winget install GitHub.Copilot", platforms=("win32",)),
+    ),
+    auth_guidance=(
+        "run `copilot login`, or set COPILOT_GITHUB_TOKEN, or COPILOT_PROVIDER_API_KEY for a provider of your own"
+    ),
+)

@@ -1,0 +1,110 @@
+"""Copilot against the scripted model: where it is from, what it gets, how its model says things."""
+
+import json
+from pathlib import Path
+
+from agent_mux.events.cost import CostRecord
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    MCP_SERVER,
+    SUBTASK,
+    Answer,
+    Ask,
+    Delegate,
+    Edit,
+    Gap,
+    LiveKit,
+    Mcp,
+    Part,
+    Pin,
+    Place,
+    Read,
+    Say,
+    Shell,
+    Think,
+    Todo,
+    Write,
+    cache_directory,
+)
+from agent_mux.testing.model_server import Text, Thinking, ToolUse
+from agent_mux.testing.model_server.script import Block
+
+UNPACKED = "copilot-unpacked"
+"""Where the program puts its 235 MB when it is first started: not into every home."""
+
+
+def environment(place: Place) -> dict[str, str]:
+    """All that Copilot gets."""
+    return place.minimal(
+        COPILOT_AUTO_UPDATE="false",
+        COPILOT_CACHE_HOME=str(cache_directory() / UNPACKED),
+        COPILOT_MODEL="scripted",
+        COPILOT_OFFLINE="true",
+        COPILOT_PROVIDER_API_KEY=DUMMY_KEY,
+        COPILOT_PROVIDER_BASE_URL=f"{place.url}/v1",
+        COPILOT_PROVIDER_TYPE="openai",
+    )
+
+
+def spell(part: Part, workspace: Path) -> Block:  # noqa: C901, PLR0911  # one line for each part
+    """A part as a content block; the model server makes chunks of chat completions of it."""
+    match part:
+        case Say(text):
+            return Text(text)
+        case Think(text):
+            return Thinking(text)
+        case Shell(command):
+            return ToolUse("bash", {"command": command, "description": "Run it", "mode": "sync", "initial_wait": 30})
+        case Write(name, content):
+            return ToolUse("create", {"path": str(workspace / name), "file_text": content})
+        case Edit(name, old, new):
+            return ToolUse("edit", {"path": str(workspace / name), "old_str": old, "new_str": new})
+        case Read(name):
+            return ToolUse("view", {"path": str(workspace / name)})
+        case Mcp(tool, arguments):
+            return ToolUse(f"{MCP_SERVER}-{tool}", dict(arguments))
+        case Ask(question, options):
+            return ToolUse("ask_user", {"question": question, "choices": list(options)})
+        case Delegate(task):
+            kind = {"agent_type": "task", "mode": "sync", "name": "helper"}
+            return ToolUse("task", {"description": "A task", "prompt": f"{SUBTASK} {task}", **kind})
+        case Answer(value):
+            return Text(json.dumps(dict(value)))
+        case Todo(items):
+            return ToolUse("sql", {"description": "Plan", "query": _insert(items)})
+
+
+def _insert(items: tuple[str, ...]) -> str:
+    states = ["in_progress", *["pending"] * (len(items) - 1)]
+    rows = [f"('{at}', '{item}', '{state}')" for at, (item, state) in enumerate(zip(items, states, strict=True))]
+    return f"INSERT INTO todos (id, title, status) VALUES {', '.join(rows)}"  # noqa: S608  # the script of a test
+
+
+KIT = LiveKit(
+    agent="copilot",
+    pins=(
+        # The native program, not the package that picks it: a signal to that one's launcher leaves the program behind.
+        Pin(
+            version="1.0.102",
+            npm=("@github/copilot-{os}-{arch}@1.0.102",),
+            program="node_modules/@github/copilot-*/copilot",
+        ),
+    ),
+    environment=environment,
+    api="chat",
+    spell=spell,
+    per_call=CostRecord(
+        total_usd=0.0,
+        input_tokens=120,
+        output_tokens=12,
+        thinking_tokens=5,
+        cached_tokens=30,
+        cache_creation_tokens=0,
+        source="unknown",
+    ),
+    ways=("one_shot",),
+    baseline=Path(__file__).with_name("baseline.json"),
+    gaps={
+        "file_overwritten": Gap("never", "Copilot's tool for new files refuses one that is there"),
+    },
+)

@@ -1,0 +1,109 @@
+"""Hermes Agent: the gateway of its terminal interface for every run; ACP where that cannot be started."""
+
+from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux_adapters.hermes.acp_codec import hermes_over_acp
+from agent_mux_adapters.hermes.argv import ACP, AGENT, build_spawn_args, codec_context
+from agent_mux_adapters.hermes.gateway_codec import GATEWAY, GatewayCodec
+from agent_mux_adapters.hermes.sniffing import is_gateway_line
+from agent_mux_adapters.hermes.text_codec import TEXT, TextCodec
+
+__all__ = ["ADAPTER", "CAPABILITIES"]
+
+CAPABILITIES = AgentCapabilities(
+    agent=AGENT,
+    can_resume=True,
+    can_fork=True,
+    supports_multi_turn=True,
+    session_persistence="sqlite",
+    text_streaming=True,
+    thinking_streaming=True,
+    mcp=True,
+    parallel_tool_calls=True,
+    requires_tool_approval=True,
+    approval_modes=("yolo", "prompt", "deny"),
+    thinking=True,
+    thinking_effort_levels=("low", "medium", "high", "max"),
+    skills=True,
+    agents_md=True,
+    subagent_dispatch=True,
+    parallel_execution=True,
+    interactive_mode=True,
+    stdin_injection=True,
+    image_input=True,
+    auth_methods=("api-key", "oauth"),
+    auth_files=("~/.hermes/auth.json", "~/.hermes/.env"),
+    emits=frozenset(
+        {
+            "approval_denied",
+            "approval_granted",
+            "approval_request",
+            "auth_error",
+            "context_compacted",
+            "context_exceeded",
+            "cost",
+            "error",
+            "file_create",
+            "file_delete",
+            "file_patch",
+            "file_read",
+            "file_write",
+            "image_input_ack",
+            "input_required",
+            "mcp_tool_call_start",
+            "mcp_tool_error",
+            "mcp_tool_result",
+            "message_start",
+            "message_stop",
+            "rate_limit_error",
+            "retry",
+            "session_fork",
+            "session_resume",
+            "shell_exit",
+            "shell_start",
+            "shell_stdout_delta",
+            "skill_invoked",
+            "step_end",
+            "step_start",
+            "subagent_result",
+            "subagent_spawn",
+            "text_delta",
+            "thinking_delta",
+            "thinking_start",
+            "thinking_stop",
+            "token_usage",
+            "tool_call_ready",
+            "tool_call_start",
+            "tool_error",
+            "tool_result",
+            "turn_end",
+            "turn_limit",
+            "turn_start",
+        }
+    ),
+)
+
+ADAPTER = Adapter(
+    agent=AGENT,
+    display_name="Hermes Agent",
+    aliases=("hermes-agent",),
+    executables=("hermes",),
+    executable_variable="AMUX_HERMES_EXECUTABLE",
+    min_version="0.19.0",
+    tested_version="0.19.0",
+    capabilities=CAPABILITIES,
+    protocols={
+        GATEWAY: NativeProtocol(
+            name=GATEWAY,
+            codec=GatewayCodec,
+            streams=frozenset({"text", "thinking"}),
+            two_way=True,
+            sniff=is_gateway_line,
+        ),
+        ACP: hermes_over_acp(),
+        TEXT: NativeProtocol(name=TEXT, codec=TextCodec, streams=frozenset(), two_way=False, sniff=lambda _: False),
+    },
+    spawn=build_spawn_args,
+    context=codec_context,
+    install=(InstallMethod(kind="pip", command="pip install 'hermes-agent[acp,mcp]'", requires=("python3",)),),
+    auth_guidance="run `hermes model` and choose a provider, or `hermes auth add`",
+)

@@ -1,0 +1,102 @@
+"""Hermes against the scripted model: where it is from, what it gets, how its model says things."""
+
+import json
+from pathlib import Path
+
+from agent_mux.events.cost import CostRecord
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    MCP_SERVER,
+    SUBTASK,
+    Answer,
+    Ask,
+    Delegate,
+    Edit,
+    Gap,
+    LiveKit,
+    Mcp,
+    Part,
+    Pin,
+    Place,
+    Read,
+    Say,
+    Shell,
+    Think,
+    Todo,
+    Unspeakable,
+    Write,
+)
+from agent_mux.testing.model_server import Text, Thinking, ToolUse
+from agent_mux.testing.model_server.script import Block
+from agent_mux_adapters.hermes.calls import DELEGATION, QUESTION, SHELL
+from agent_mux_adapters.hermes.servers import PREFIX
+
+HARMFUL = "rm -rf ./nothing-there"
+"""Hermes asks before commands that look harmful, and only before those."""
+
+
+def environment(place: Place) -> dict[str, str]:
+    """All that Hermes gets."""
+    model = {"provider": "custom", "default": "fake-model", "base_url": f"{place.url}/v1", "api_key": DUMMY_KEY}
+    # Otherwise it installs what it misses when it starts.
+    security = {"allow_lazy_installs": False, "tirith_enabled": False}
+    # Otherwise it asks the model for a title, at a time of its own.
+    titles = {"title_generation": {"enabled": False}}
+    place.write(".hermes/config.yaml", json.dumps({"model": model, "security": security, "auxiliary": titles}))
+    return place.minimal()
+
+
+def spell(part: Part, workspace: Path) -> Block:  # noqa: ARG001, C901, PLR0911  # one line for each part; paths are relative
+    """A part as a content block; the model server makes a part of a chat completion of it."""
+    match part:
+        case Say(text):
+            return Text(text)
+        case Think(text):
+            return Thinking(text)
+        case Shell(command, asks):
+            return ToolUse(SHELL, {"command": f"{HARMFUL}; {command}" if asks else command})
+        case Write(name, content):
+            return ToolUse("write_file", {"path": name, "content": content})
+        case Edit(name, old, new):
+            return ToolUse("patch", {"mode": "replace", "path": name, "old_string": old, "new_string": new})
+        case Read(name):
+            return ToolUse("read_file", {"path": name})
+        case Mcp(tool, arguments):
+            return ToolUse(f"{PREFIX}{MCP_SERVER}__{tool}", dict(arguments))
+        case Ask(question, options):
+            return ToolUse(QUESTION, {"question": question, "choices": list(options)})
+        case Delegate(task):
+            return ToolUse(DELEGATION, {"goal": f"{SUBTASK} {task}"})
+        case Todo(items):
+            states = ["in_progress", *["pending"] * len(items)]
+            todos = [
+                {"id": str(number), "content": item, "status": state}
+                for number, (item, state) in enumerate(zip(items, states, strict=False), 1)
+            ]
+            return ToolUse("todo", {"todos": todos})
+        case Answer():
+            raise Unspeakable("Hermes takes no schema for its answer")
+
+
+KIT = LiveKit(
+    agent="hermes",
+    pins=(Pin(version="0.19.0", pip="hermes-agent[acp,mcp]==0.19.0", program="bin/hermes"),),
+    environment=environment,
+    api="chat",
+    spell=spell,
+    per_call=CostRecord(
+        total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="unknown"
+    ),
+    # Its only protocol is two-way, whatever the options.
+    ways=("one_shot",),
+    baseline=Path(__file__).with_name("baseline.json"),
+    gaps={
+        "dropped_stream_then_recovers/one_shot": Gap(
+            "not_yet", "Hermes has the model go on where it was cut off, and does not tell that it was"
+        ),
+        "subagent": Gap(
+            "never", "the report of a sub-agent begins a turn of its own: the one that delegated ends with an answer"
+        ),
+        "unknown_tool": Gap("never", "Hermes takes a name that it does not know for the most similar one it does"),
+    },
+)

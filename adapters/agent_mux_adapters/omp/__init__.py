@@ -1,0 +1,109 @@
+"""omp (oh-my-pi): json mode for one-shot runs, rpc mode for everything else; ACP is only read."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.facts import Capability
+from agent_mux_adapters._dialects.acp import acp_protocol
+from agent_mux_adapters._dialects.pi.flavor import Flavor
+from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
+from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
+from agent_mux_adapters._dialects.pi.sniffing import is_event, is_rpc_line
+from agent_mux_adapters.omp.acp import QUIRKS
+from agent_mux_adapters.omp.approvals import approval_of
+from agent_mux_adapters.omp.argv import JSON, RPC, build_context, build_spawn_args
+from agent_mux_adapters.omp.silence import SILENT
+from agent_mux_adapters.omp.tools import DELEGATING, EFFECTS, printed, shell_of, split_mcp_name
+
+__all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
+
+FLAVOR = Flavor(
+    agent="omp",
+    shell_of=shell_of,
+    printed=printed,
+    effects=EFFECTS,
+    mcp_name=split_mcp_name,
+    delegating=DELEGATING,
+    approval_of=approval_of,
+    free_option="Other (type your own)",
+    names_terminal_end=True,
+    opening="get_session_stats",  # `get_state` holds the whole system prompt
+    greeting=(("set_subagent_subscription", {"level": "events"}),),
+    silent=SILENT,
+)
+
+CAPABILITIES = AgentCapabilities(
+    agent="omp",
+    can_resume=True,
+    can_fork=True,
+    supports_multi_turn=True,
+    session_persistence="file",
+    text_streaming=True,
+    tool_call_streaming=True,
+    thinking_streaming=True,
+    mcp=True,
+    parallel_tool_calls=True,
+    approval_modes=("yolo", "prompt", "deny"),
+    thinking=True,
+    thinking_effort_levels=("low", "medium", "high", "max"),
+    thinking_budget_tokens=True,
+    skills=True,
+    agents_md=True,
+    subagent_dispatch=True,
+    parallel_execution=True,
+    interactive_mode=True,
+    stdin_injection=True,
+    image_input=True,
+    file_attachments=True,
+    plugins=True,
+    auth_methods=("api_key", "oauth"),
+    auth_files=("~/.omp/agent/agent.db",),
+    emits=frozenset({
+        "approval_denied", "approval_granted", "approval_request", "auth_error", "context_exceeded", "cost",
+        "crash", "debug", "error", "file_create", "file_patch", "file_read", "file_write", "input_required",
+        "interrupted", "log", "mcp_tool_call_start", "mcp_tool_error", "mcp_tool_result", "message_start",
+        "message_stop", "rate_limit_error", "retry", "session_end", "session_resume", "session_start", "shell_exit",
+        "shell_start", "shell_stdout_delta", "step_end", "step_start", "stream_fallback", "subagent_result",
+        "subagent_spawn", "text_delta", "thinking_delta", "thinking_start", "thinking_stop", "token_usage",
+        "tool_call_ready", "tool_call_start", "tool_error", "tool_input_delta", "tool_result", "turn_end",
+        "turn_start",
+    }),
+)  # fmt: skip
+
+STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
+JSON_STREAMS: frozenset[Capability] = frozenset({"text", "thinking"})
+"""In json mode the id of a call is told only when its input is complete."""
+
+
+def is_json_line(line: Mapping[str, Any]) -> bool:
+    """A line of json mode that pi does not print."""
+    message = line.get("message")
+    own = "isTerminal" in line or "intent" in line or (isinstance(message, dict) and "attribution" in message)
+    return line.get("type") == "advisor_cost_changed" or (own and is_event(line))
+
+
+ADAPTER = Adapter(
+    agent="omp",
+    display_name="oh-my-pi",
+    aliases=("oh-my-pi",),
+    executables=("omp",),
+    executable_variable="AMUX_OMP_EXECUTABLE",
+    min_version="18.2.3",
+    tested_version="18.2.3",
+    capabilities=CAPABILITIES,
+    protocols={
+        RPC: NativeProtocol(
+            name=RPC, codec=partial(RpcCodec, flavor=FLAVOR), streams=STREAMS, two_way=True, sniff=is_rpc_line
+        ),
+        JSON: NativeProtocol(
+            name=JSON, codec=partial(JsonCodec, flavor=FLAVOR), streams=JSON_STREAMS, two_way=False, sniff=is_json_line
+        ),
+        "acp": acp_protocol(QUIRKS),
+    },
+    spawn=build_spawn_args,
+    context=build_context,
+    install=(InstallMethod(kind="npm", command="npm install -g @oh-my-pi/pi-coding-agent", requires=("npm", "bun")),),
+    auth_guidance="Run `omp` and log in with /login, or set the provider's API key, for example ANTHROPIC_API_KEY.",
+)

@@ -1,0 +1,57 @@
+"""Approvals: omp asks by a dialog whose title is for people, and names no call.
+
+    Allow tool: bash
+    Command: echo hi
+
+With `--approval-mode=always-ask` it asks before every tool that does more than read, MCP tools included.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux.facts import ApprovalAsked, Risk
+from agent_mux_adapters._dialects.pi.dialogs import Dialog
+from agent_mux_adapters._dialects.pi.risk import risk_of_command
+from agent_mux_adapters._dialects.tolerant import text
+from agent_mux_adapters.omp.tools import SHELL, split_mcp_name
+
+TITLE = "Allow tool: "
+APPROVE, DENY = "Approve", "Deny"
+_COMMAND = "Command: "
+_ACTIONS: Mapping[str, str] = {
+    SHELL: "Run a shell command",
+    "edit": "Edit a file",
+    "eval": "Run code",
+    "task": "Start a sub-agent",
+    "write": "Write a file",
+}
+_HIGH = frozenset({"browser", "computer", "ssh"})
+
+
+def approval_of(key: str, line: Mapping[str, Any]) -> Dialog | None:
+    """The dialog that asks before a tool runs; None for any other."""
+    title, options = text(line.get("title")), line.get("options")
+    if line.get("method") != "select" or not title.startswith(TITLE) or options != [APPROVE, DENY]:
+        return None
+    first, _, details = title.partition("\n")
+    tool = first.removeprefix(TITLE)
+    detail = details.removeprefix(_COMMAND) if tool == SHELL else details
+    return Dialog(
+        asked=ApprovalAsked(key, _action_of(tool), detail or tool, _risk_of(tool, detail), tool),
+        accept={"value": APPROVE},
+        decline=lambda _: {"value": DENY},
+        grants=lambda said: said.get("value") == APPROVE,
+    )
+
+
+def _action_of(tool: str) -> str:
+    server_and_tool = split_mcp_name(tool)
+    if server_and_tool is not None:
+        return f"Use {server_and_tool[1]} of the MCP server {server_and_tool[0]}"
+    return _ACTIONS.get(tool, f"Use {tool}")
+
+
+def _risk_of(tool: str, detail: str) -> Risk:
+    if tool == SHELL:
+        return risk_of_command(detail)
+    return "high" if tool in _HIGH else "medium"

@@ -1,0 +1,129 @@
+"""How omp is started: `--mode=json` for a prompt that nobody has to answer for, else `--mode=rpc`.
+
+Every flag was tried on 18.2.3. What has no flag goes into a configuration on top of the user's own, for this run only.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
+from agent_mux.options import McpServer, RunOptions
+from agent_mux_adapters._dialects.pi import extension
+from agent_mux_adapters._dialects.pi.starting import (
+    NO_KNOB,
+    asks_first,
+    attachment_flags,
+    images_of,
+    needs_rpc,
+    prompt_of,
+    unsent,
+)
+from agent_mux_adapters._dialects.tolerant import as_json
+
+JSON = "json"
+RPC = "rpc"
+RPC_UI = "rpc-ui"
+"""The same protocol, for a client with somebody to ask: only then the model has the tool `ask`."""
+CONFIG_FILE = "config.yml"
+MCP_FILE = ".mcp.json"
+SYSTEM_PROMPT_FILE = "system-prompt.md"
+# A title would be another call of the model, which nobody asked for.
+COMMON = ("--no-title",)
+LEVELS = ("minimal", "low", "medium", "high", "xhigh", "max")
+
+
+def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+    """The command line, the files and the remarks for these options."""
+    two_way = needs_rpc(options)
+    files = {extension.FILE: extension.extension(asks=False), **_files(options)}
+    flags = [f"--mode={RPC_UI if _may_be_asked(options) else RPC}"] if two_way else ["--print", f"--mode={JSON}"]
+    flags += [*COMMON, f"--approval-mode={'always-ask' if asks_first(options) else 'yolo'}"]
+    flags += [*_flags(options, environment.temp_dir), f"--extension={environment.temp_dir}/{extension.FILE}"]
+    if CONFIG_FILE in files:
+        flags.append(f"--config={environment.temp_dir}/{CONFIG_FILE}")
+    if MCP_FILE in files:
+        # The folder as an extension without code: only its MCP servers are found.
+        flags.append(f"--extension={environment.temp_dir}")
+    if not two_way:
+        flags += attachment_flags(options)
+    return SpawnArgs(
+        argv=(environment.executable, *flags),
+        protocol=RPC if two_way else JSON,
+        stdin_text=None if two_way else options.prompt_text,
+        files=files,
+        counts_turns=False,
+        notes=tuple(_notes(options)),
+    )
+
+
+def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
+    """What the codec needs to know: the prompt only where the codec sends it."""
+    sent = prompt_of(options) if spawn.protocol == RPC else None
+    return replace(default_context("omp", options, spawn), prompt=sent, images=images_of(options))
+
+
+def _may_be_asked(options: RunOptions) -> bool:
+    # With somebody to ask, omp connects to MCP servers only while the first prompt is answered already.
+    answers = options.approval_mode == "prompt" or options.on_input_required is not None
+    return answers and not options.mcp_servers
+
+
+def _flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
+    if options.model is not None:
+        yield f"--model={options.model}"
+    if options.thinking_effort is not None or options.thinking_budget_tokens is not None:
+        yield f"--thinking={options.thinking_effort or 'high'}"
+    if options.session_id is not None:
+        yield f"--resume={options.session_id}"
+    if options.fork_session_id is not None:
+        yield f"--fork={options.fork_session_id}"
+    if options.no_session:
+        yield "--no-session"
+    if options.system_prompt is not None:
+        flag = "--system-prompt" if options.system_prompt_mode == "replace" else "--append-system-prompt"
+        yield f"{flag}={temp_dir}/{SYSTEM_PROMPT_FILE}"
+
+
+def _files(options: RunOptions) -> dict[str, str]:
+    """Texts that may be long or secret: never on the command line."""
+    files = {}
+    settings = _settings(options)
+    if settings:
+        files[CONFIG_FILE] = as_json(settings)  # JSON is YAML
+    if options.system_prompt is not None:
+        files[SYSTEM_PROMPT_FILE] = options.system_prompt
+    if options.mcp_servers:
+        files[MCP_FILE] = as_json({"mcpServers": {server.name: _mcp_entry(server) for server in options.mcp_servers}})
+    return files
+
+
+def _settings(options: RunOptions) -> dict[str, Any]:
+    wanted = {"temperature": options.temperature, "topP": options.top_p, "topK": options.top_k}
+    settings: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
+    if options.thinking_budget_tokens is not None:
+        settings["thinkingBudgets"] = dict.fromkeys(LEVELS, options.thinking_budget_tokens)
+    return settings
+
+
+def _mcp_entry(server: McpServer) -> dict[str, Any]:
+    if server.transport == "stdio":
+        return {"type": "stdio", "command": server.command, "args": list(server.args), "env": dict(server.env)}
+    kind = "sse" if server.transport == "sse" else "http"
+    return {"type": kind, "url": server.url, "headers": dict(server.headers)}
+
+
+def _notes(options: RunOptions) -> Iterator[str]:
+    for name in NO_KNOB:
+        if getattr(options, name) is not None:
+            yield f"omp has no setting for {name}; it was ignored."
+    if options.thinking_budget_tokens is not None:
+        yield "omp keeps to a thinking budget only with providers that take one."
+    if options.system_prompt is not None and options.system_prompt_mode == "prepend":
+        yield "omp cannot put a text before its system prompt; it was appended."
+    if options.mcp_servers and options.on_input_required is not None:
+        yield "omp asks no questions in a run with MCP servers of its own."
+    left_out = unsent(options.attachments)
+    if left_out:
+        yield f"{left_out} of the attachments were left out: omp takes files by path, and inline images."

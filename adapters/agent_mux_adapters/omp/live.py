@@ -1,0 +1,119 @@
+"""omp against the scripted model: where it is from, what it gets, how its model says things."""
+
+import json
+from pathlib import Path
+
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    MCP_SERVER,
+    SUBTASK,
+    Ask,
+    Delegate,
+    Edit,
+    Gap,
+    LiveKit,
+    Mcp,
+    Part,
+    Pin,
+    Place,
+    Read,
+    Say,
+    Shell,
+    Think,
+    Todo,
+    Unspeakable,
+    Write,
+)
+from agent_mux.testing.model_server import Step, Text, Thinking, ToolUse
+from agent_mux.testing.model_server.script import Block
+from agent_mux_adapters._dialects.pi.scripted import MODEL, PER_CALL, PROVIDER, provider, subtask
+
+REPORT = r"{{re:(There are [^\"]+?)\"}}"
+"""What the sub-agent said last."""
+DENIED = "its dialog has no field for a reason: the model is told that the user denied it"
+BROKEN_OFF = "omp gives up when a stream breaks off after its first words"
+INSIDE = "omp has a shell of its own inside of its process: there is no other process to see"
+REPEATED = "the provider's client repeats a refused call by itself, and tells nobody"
+
+
+def environment(place: Place) -> dict[str, str]:
+    """All that omp gets."""
+    name = f"{PROVIDER}/{MODEL}"
+    place.write(".omp/agent/models.yml", json.dumps({"providers": {PROVIDER: provider(place, DUMMY_KEY)}}))
+    place.write(
+        ".omp/agent/config.yml",
+        json.dumps({
+            "modelRoles": {"default": name, "smol": name},
+            "retry": {"maxRetries": 0},  # the provider's client alone repeats for half a minute
+        }),
+    )  # fmt: skip
+    return place.minimal(PI_OFFLINE="1", PI_EDIT_VARIANT="replace")
+
+
+def spell(part: Part, workspace: Path) -> Block:  # noqa: ARG001, C901, PLR0911  # one line for each part; paths are relative
+    """A part as a content block."""
+    match part:
+        case Say(text):
+            return Text(text)
+        case Think(text):
+            return Thinking(text)
+        case Shell(command):
+            return ToolUse("bash", {"command": command})
+        case Write(name, content):
+            return ToolUse("write", {"path": name, "content": content})
+        case Edit(name, old, new):
+            return ToolUse("edit", {"path": name, "old_string": old, "new_string": new})
+        case Read(name):
+            return ToolUse("read", {"path": name})
+        case Mcp(tool, arguments):
+            return ToolUse(f"mcp__{MCP_SERVER}_{tool}", dict(arguments))
+        case Ask(question, options):
+            return ToolUse("ask", {"questions": [_question(question, options)]})
+        case Todo(items):
+            return ToolUse("todo", {"op": "init", "list": [{"phase": "All", "items": list(items)}]})
+        case Delegate(task):
+            return ToolUse("task", {"agent": "task", "task": subtask(task)})
+    raise Unspeakable(f"omp has no tool for {type(part).__name__}")
+
+
+def _question(question: str, options: tuple[str, ...]) -> dict[str, object]:
+    return {"id": "q1", "question": question, "options": [{"label": option} for option in options]}
+
+
+KIT = LiveKit(
+    agent="omp",
+    pins=(
+        Pin(
+            version="18.2.3",
+            # The package `bun` has its program only after its scripts ran.
+            npm=("@oh-my-pi/pi-coding-agent@18.2.3", "@oven/bun-{os}-{arch}@1.4.5"),
+            program="node_modules/@oh-my-pi/pi-coding-agent/dist/cli.js",
+            path=("node_modules/@oven/bun-*/bin",),
+        ),
+    ),
+    environment=environment,
+    api="chat",
+    spell=spell,
+    per_call=PER_CALL,
+    after_delegation=(
+        # A sub-agent hands in its report with a tool; the main agent waits for it with another.
+        Step(blocks=(ToolUse("yield", {"data": REPORT}),), first=SUBTASK),
+        Step(blocks=(ToolUse("hub", {"op": "wait"}),)),
+    ),
+    baseline=Path(__file__).with_name("baseline.json"),
+    gaps={
+        "deny_reason_reaches_the_model": Gap("not_yet", DENIED),
+        "subagent": Gap("never", "a sub-agent of omp hands in its report with a call of the model of its own"),
+        "output_schema": Gap("never", "omp has no output schema for its own answer"),
+        "image/one_shot": Gap("never", "omp sends images in another format, made smaller"),
+        "image/two_way": Gap("not_yet", "rpc mode takes images inline only; of a file the agent is told the path"),
+        "rate_limited_then_recovers/one_shot": Gap("not_yet", REPEATED),
+        "rate_limited_then_recovers/two_way": Gap("not_yet", REPEATED),
+        "server_error_for_good/one_shot": Gap("not_yet", REPEATED),
+        "server_error_for_good/two_way": Gap("not_yet", REPEATED),
+        "dropped_stream_then_recovers/one_shot": Gap("not_yet", BROKEN_OFF),
+        "dropped_stream_then_recovers/two_way": Gap("not_yet", BROKEN_OFF),
+        "abort_in_a_tool/one_shot": Gap("never", INSIDE),
+        "abort_in_a_tool/two_way": Gap("never", INSIDE),
+    },
+)

@@ -1,0 +1,29 @@
+"""Lines of omp alone that say nothing about the run, and why."""
+
+from collections.abc import Mapping
+
+_SETTING = "a setting"
+_BOOKKEEPING = "bookkeeping of the agent"
+
+SILENT: Mapping[str, str] = {
+    "advisor_cost_changed": _BOOKKEEPING,
+    "advisor_yielded": _BOOKKEEPING,
+    "available_commands_update": "what a person could type",
+    "command_output": "the output of a command that needed no model",
+    "config_update": _SETTING,
+    "config_warnings_changed": _SETTING,
+    "goal_updated": _BOOKKEEPING,
+    "host_tool_call": "a tool of the client; its call is told as any other",
+    "host_tool_cancel": "a tool of the client; its call is told as any other",
+    "host_uri_cancel": "a resource of the client",
+    "host_uri_request": "a resource of the client",
+    "irc_message": "what sub-agents tell each other",
+    "model_changed": _SETTING,
+    "retry_fallback_succeeded": "told when the other model was chosen",
+    "session_info_update": "the name of the session",
+    "subagent_progress": "a heartbeat of a sub-agent",
+    "todo_auto_clear": _BOOKKEEPING,
+    "todo_reminder": "the agent reminds the model of its list",
+    "tool_stream_update": "the input of a call, which is told as it streams",
+    "ttsr_triggered": "a rule of the user reminds the model",
+}

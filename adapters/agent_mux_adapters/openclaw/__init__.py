@@ -1,0 +1,57 @@
+"""OpenClaw: `openclaw agent exec` for one-shot runs, ACP behind a gateway of its own for everything else."""
+
+from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux_adapters.openclaw.acp_codec import acp_of_openclaw
+from agent_mux_adapters.openclaw.argv import ACP, EXEC, build_spawn_args, codec_context
+from agent_mux_adapters.openclaw.document import is_document
+from agent_mux_adapters.openclaw.exec_codec import ExecCodec
+
+__all__ = ["ADAPTER", "CAPABILITIES"]
+
+CAPABILITIES = AgentCapabilities(
+    agent="openclaw",
+    can_resume=True,
+    supports_multi_turn=True,
+    session_persistence="sqlite",
+    text_streaming=True,
+    mcp=True,
+    parallel_tool_calls=True,
+    requires_tool_approval=True,
+    approval_modes=("yolo", "prompt", "deny"),
+    thinking=True,
+    thinking_effort_levels=("low", "medium", "high", "max"),
+    skills=True,
+    interactive_mode=True,
+    stdin_injection=True,
+    image_input=True,
+    file_attachments=True,
+    plugins=True,
+    auth_methods=("api_key", "token", "oauth"),
+    auth_files=("~/.openclaw/state/openclaw.sqlite", "~/.openclaw/openclaw.json"),
+    emits=frozenset({
+        "approval_denied", "approval_granted", "approval_request", "auth_error", "context_exceeded", "cost", "error",
+        "file_create", "file_patch", "file_read", "mcp_tool_call_start", "mcp_tool_error", "mcp_tool_result",
+        "message_start", "message_stop", "rate_limited", "retry", "session_resume", "shell_exit", "shell_start",
+        "shell_stdout_delta", "step_end", "step_start", "text_delta", "thinking_delta", "thinking_start",
+        "thinking_stop", "token_usage", "tool_call_ready", "tool_call_start", "tool_error", "tool_result", "turn_end",
+        "turn_start",
+    }),
+)  # fmt: skip
+
+ADAPTER = Adapter(
+    agent="openclaw",
+    display_name="OpenClaw",
+    executables=("openclaw",),
+    executable_variable="AMUX_OPENCLAW_EXECUTABLE",
+    min_version="2026.9.6",
+    tested_version="2026.9.6",
+    capabilities=CAPABILITIES,
+    protocols={
+        EXEC: NativeProtocol(name=EXEC, codec=ExecCodec, streams=frozenset(), two_way=False, sniff=is_document),
+        ACP: acp_of_openclaw(ACP),
+    },
+    spawn=build_spawn_args,
+    context=codec_context,
+    install=(InstallMethod(kind="npm", command="npm install -g openclaw", requires=("npm", "node")),),
+    auth_guidance="Run `openclaw models auth add`, or set the provider's key (for example ANTHROPIC_API_KEY).",
+)

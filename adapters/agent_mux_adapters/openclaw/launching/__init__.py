@@ -1,0 +1,1 @@
+"""The program that starts a gateway and `openclaw acp`: see `__main__.py`."""

@@ -1,0 +1,92 @@
+"""Driving the real OpenClaw offline: the kit for end-to-end tests."""
+
+import json
+from pathlib import Path
+
+from agent_mux.events.cost import CostRecord
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    MCP_SERVER,
+    Edit,
+    LiveKit,
+    Mcp,
+    Part,
+    Pin,
+    Place,
+    Read,
+    Say,
+    Shell,
+    Think,
+    Unspeakable,
+    Write,
+)
+from agent_mux.testing.model_server.script import Block, Text, Thinking, ToolUse
+from agent_mux_adapters.openclaw.tools import CATALOG_TOOL
+
+_CENTS = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
+"""Dollars for a million tokens, so that a cost is told."""
+
+
+def _environment(place: Place) -> dict[str, str]:
+    model = {
+        "id": "scripted",
+        "name": "Scripted",
+        "reasoning": True,
+        "input": ["text", "image"],
+        "cost": _CENTS,
+        "contextWindow": 200_000,
+        "maxTokens": 8192,
+    }
+    provider = {"baseUrl": place.url, "apiKey": DUMMY_KEY, "api": "anthropic-messages", "models": [model]}
+    config = {
+        "models": {"providers": {"scripted": provider}},
+        "agents": {"defaults": {"model": {"primary": "scripted/scripted"}}},
+    }
+    place.write(".openclaw/openclaw.json", json.dumps(config))
+    return place.minimal(OPENCLAW_NO_AUTO_UPDATE="1", NO_COLOR="1")
+
+
+def _spell(part: Part, workspace: Path) -> Block:  # noqa: PLR0911  # a table
+    match part:
+        case Say(text):
+            return Text(text)
+        case Think(text):
+            return Thinking(text)
+        case Shell(command):
+            return ToolUse("exec", {"command": command})
+        case Write(name, content):
+            return ToolUse("write", {"path": str(workspace / name), "content": content})
+        case Edit(name, old, new):
+            return ToolUse("edit", {"path": str(workspace / name), "edits": [{"oldText": old, "newText": new}]})
+        case Read(name):
+            return ToolUse("read", {"path": str(workspace / name)})
+        case Mcp(tool, arguments):
+            # MCP tools are not in the model's list, but in a catalog.
+            return ToolUse(CATALOG_TOOL, {"id": f"{MCP_SERVER}__{tool}", "args": dict(arguments)})
+    raise Unspeakable(f"openclaw's model has no way to say {type(part).__name__} in these runs")
+
+
+KIT = LiveKit(
+    agent="openclaw",
+    pins=(
+        Pin(
+            version="2026.9.6",
+            npm=("openclaw@2026.9.6",),
+            program="node_modules/openclaw/openclaw.mjs",
+            needs=("node-24",),
+        ),
+    ),
+    environment=_environment,
+    api="messages",
+    spell=_spell,
+    per_call=CostRecord(
+        total_usd=0.0,
+        input_tokens=100,
+        output_tokens=12,
+        cached_tokens=30,
+        cache_creation_tokens=20,
+        source="native",
+    ),
+    baseline=Path(__file__).with_name("baseline.json"),
+    gaps={},
+)

@@ -1,0 +1,93 @@
+"""What a run wants to be configured: for this run only, laid over the user's own configuration, which is not touched.
+
+`launching` puts it together. Texts of ours that hold `${` are escaped: OpenClaw would put variables in their place.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_mux.options import McpServer, RunOptions
+
+DEFAULTS: Mapping[str, Any] = {
+    "agents": {"defaults": {"sandbox": {"mode": "off"}}},
+    "skills": {"load": {"watch": False}},
+    "tools": {"profile": "coding", "fs": {"workspaceOnly": True}},
+}
+"""Where the user has configured nothing: what `openclaw agent exec` takes, so that both ways work alike."""
+UNANSWERABLE = ("ask_user",)
+"""Tools that wait for a person, whose answer ACP has no way for: they would wait for a quarter of an hour."""
+CHANGING = ("apply_patch", "edit", "write")
+"""Tools that change files. OpenClaw asks about none of them, so that denying means to do without."""
+
+
+def run_config(options: RunOptions) -> dict[str, Any]:
+    """What the run needs, whatever the user has configured."""
+    denied = UNANSWERABLE + (CHANGING if options.approval_mode == "deny" else ())
+    config: dict[str, Any] = {
+        "agents": {"defaults": _agent(options)},
+        "gateway": {
+            "auth": {"mode": "token", "token": "${OPENCLAW_GATEWAY_TOKEN}"},
+            "controlUi": {"enabled": False},
+            "mode": "local",
+            "tls": {"enabled": False},
+        },
+        "logging": {"consoleLevel": "warn", "consoleStyle": "json"},
+        "tools": {"deny": list(denied), "exec": {"mode": _level(options)}},
+        "update": {"checkOnStart": False},
+    }
+    if options.mcp_servers:
+        config["mcp"] = {"servers": dict(map(_server, options.mcp_servers))}
+    return config
+
+
+def _level(options: RunOptions) -> str:
+    """`tools.exec.mode`: whether somebody is asked about commands."""
+    return "full" if options.approval_mode == "yolo" and options.on_approval_request is None else "ask"
+
+
+def users_config(environ: Mapping[str, str]) -> Path:
+    """Where the user's own configuration is, or would be."""
+    chosen = environ.get("OPENCLAW_CONFIG_PATH", "").strip()
+    if chosen:
+        return _absolute(chosen, environ)
+    state = environ.get("OPENCLAW_STATE_DIR", "").strip() or "~/.openclaw"
+    return _absolute(state, environ) / "openclaw.json"
+
+
+def _absolute(path: str, environ: Mapping[str, str]) -> Path:
+    """OpenClaw's home may be another one than the user's."""
+    if path != "~" and not path.startswith("~/"):
+        return Path(path).absolute()
+    home = environ.get("OPENCLAW_HOME") or environ.get("HOME") or str(Path.home())
+    return Path(home).expanduser().absolute() / path[2:]
+
+
+def _agent(options: RunOptions) -> dict[str, Any]:
+    """The agent's own settings. Without the bootstrap it leaves no files of its own in the workspace."""
+    settings: dict[str, Any] = {"skipBootstrap": True, "workspace": _literal(options.working_directory())}
+    if options.model is not None:
+        settings["model"] = {"primary": _literal(options.model)}
+    numbers = {"temperature": options.temperature, "maxTokens": options.output_limit}
+    given = {name: value for name, value in numbers.items() if value is not None}
+    return {**settings, "params": given} if given else settings
+
+
+def _server(server: McpServer) -> tuple[str, dict[str, Any]]:
+    if server.transport == "stdio":
+        command = {"command": _literal(server.command or ""), "args": _literals(server.args)}
+        return server.name, {**command, "env": _pairs(server.env)}
+    remote = {"url": _literal(server.url or ""), "transport": server.transport}
+    return server.name, {**remote, "headers": _pairs(server.headers)}
+
+
+def _pairs(pairs: Mapping[str, str]) -> dict[str, str]:
+    return {name: _literal(value) for name, value in pairs.items()}
+
+
+def _literals(values: Iterable[str]) -> list[str]:
+    return list(map(_literal, values))
+
+
+def _literal(value: str) -> str:
+    return value.replace("${", "$${")

@@ -1,0 +1,77 @@
+"""OpenCode: its server behind a bridge of ours, `opencode run --format json`, and `opencode acp` to be read."""
+
+from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux_adapters.opencode.acp import ACP_PROTOCOL
+from agent_mux_adapters.opencode.argv import ACP, RUN, SERVE, build_spawn_args, opencode_context
+from agent_mux_adapters.opencode.failures import GUIDANCE
+from agent_mux_adapters.opencode.run_codec import RunCodec
+from agent_mux_adapters.opencode.serve_codec import ServeCodec
+from agent_mux_adapters.opencode.sniffing import is_run_line, is_serve_line
+
+__all__ = ["ADAPTER", "CAPABILITIES"]
+
+CAPABILITIES = AgentCapabilities(
+    agent="opencode",
+    can_resume=True,
+    can_fork=True,
+    supports_multi_turn=True,
+    session_persistence="sqlite",
+    text_streaming=True,
+    thinking_streaming=True,
+    mcp=True,
+    parallel_tool_calls=True,
+    requires_tool_approval=True,
+    approval_modes=("yolo", "prompt", "deny"),
+    thinking=True,
+    thinking_effort_levels=("low", "medium", "high", "max"),
+    structured_output=True,
+    skills=True,
+    agents_md=True,
+    subagent_dispatch=True,
+    interactive_mode=True,
+    stdin_injection=True,
+    image_input=True,
+    file_attachments=True,
+    platforms=("linux", "darwin"),
+    auth_methods=("api-key", "oauth"),
+    auth_files=("~/.local/share/opencode/auth.json",),
+    emits=frozenset({
+        "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
+        "context_exceeded", "cost", "crash", "debug", "error", "file_create", "file_patch", "file_read", "file_write",
+        "input_required", "interrupted", "log", "mcp_tool_call_start", "mcp_tool_error", "mcp_tool_result",
+        "message_start", "message_stop", "rate_limit_error", "rate_limited", "retry", "session_end", "session_fork",
+        "session_resume", "session_start", "shell_exit", "shell_start", "shell_stdout_delta", "skill_invoked",
+        "step_end", "step_start", "stream_fallback", "subagent_result", "subagent_spawn", "text_delta",
+        "thinking_delta", "thinking_start", "thinking_stop", "token_usage", "tool_call_ready", "tool_call_start",
+        "tool_error", "tool_result", "turn_end", "turn_start",
+    }),
+)  # fmt: skip
+
+ADAPTER = Adapter(
+    agent="opencode",
+    display_name="OpenCode",
+    executables=("opencode",),
+    executable_variable="AMUX_OPENCODE_EXECUTABLE",
+    min_version="1.18.33",
+    tested_version="1.18.33",
+    capabilities=CAPABILITIES,
+    protocols={
+        RUN: NativeProtocol(name=RUN, codec=RunCodec, streams=frozenset(), two_way=False, sniff=is_run_line),
+        SERVE: NativeProtocol(
+            name=SERVE,
+            codec=ServeCodec,
+            streams=frozenset({"text", "thinking"}),
+            two_way=True,
+            sniff=is_serve_line,
+        ),
+        ACP: ACP_PROTOCOL,
+    },
+    spawn=build_spawn_args,
+    context=opencode_context,
+    install=(
+        InstallMethod(kind="npm", command="npm install -g opencode-ai", requires=("npm",)),
+        InstallMethod(kind="brew", command="brew install opencode", platforms=("darwin", "linux"), requires=("brew",)),
+        InstallMethod(kind="curl", command="curl -fsSL https://opencode.ai/install | bash", requires=("curl", "bash")),
+    ),
+    auth_guidance=GUIDANCE,
+)

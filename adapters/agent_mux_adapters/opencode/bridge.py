@@ -1,0 +1,235 @@
+"""A server of `opencode serve` as a child that talks over its own stdin and stdout.
+
+    python -I -S bridge.py <program> <directory>
+
+First it says that it is there: a server takes seconds to start. Each event of the server is printed as one line, as it
+came. Each line on stdin is a request,
+`{"id": 1, "method": "POST", "path": "/session", "body": {}}`, and is answered with a line
+`{"id": 1, "status": 200, "body": {...}}`, in the order of the requests; `status` is 0, and `error` says why, where the
+server gave no answer. The end of stdin ends the server, and so does SIGTERM; the end of the server ends the bridge.
+
+Only the standard library, and nothing of agent-mux: this is a program of its own, started with `-I -S`.
+"""
+
+import base64
+import contextlib
+import ctypes
+import http.client
+import json
+import os
+import queue
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import IO, Any
+from urllib.parse import urlencode
+
+HOST = "127.0.0.1"
+USER = "opencode"
+LISTENING = re.compile(rb"listening on http://[^\s:/]+:(\d+)")
+STARTING = b'{"type":"bridge.starting","properties":{}}'
+HEARTBEAT = b'"type":"server.heartbeat"'
+START_TIMEOUT = 120.0  # seconds until the server listens: it may have to migrate its database first
+REQUEST_TIMEOUT = 60.0  # seconds for one answer: nothing we ask for waits for a model
+GOODBYE_TIMEOUT = 2.0  # seconds for the server to end its tools and MCP servers
+EXIT_TIMEOUT = 2.0  # seconds between SIGTERM and SIGKILL
+CHUNK = 1 << 16
+PR_SET_PDEATHSIG = 1  # prctl(2)
+EXIT_USAGE = 2
+EXIT_NOT_STARTED = 127  # as a shell would
+
+
+class Gone(Exception):  # noqa: N818  # no error: the end of the bridge
+    """The bridge is told to leave."""
+
+
+class Server:
+    """`opencode serve`, listening on a port of its own and for nobody without the password."""
+
+    def __init__(self, program: str, directory: str) -> None:
+        password = secrets.token_urlsafe(32)
+        environment = {**os.environ, "OPENCODE_SERVER_PASSWORD": password, "OPENCODE_SERVER_USERNAME": USER}
+        self._directory = directory
+        self._authorization = "Basic " + base64.b64encode(f"{USER}:{password}".encode()).decode()
+        self._port = 0
+        self.process = subprocess.Popen(
+            [program, "serve", f"--hostname={HOST}", "--port=0"],
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            preexec_fn=die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509  # no thread runs yet
+        )
+
+    def wait_until_it_listens(self) -> bool:
+        """Read its output up to the line with the port; from then on it is passed on to stderr."""
+        assert self.process.stdout is not None  # noqa: S101  # it is a pipe
+        watchdog = threading.Timer(START_TIMEOUT, self.process.kill)
+        watchdog.start()
+        try:
+            for line in self.process.stdout:
+                found = LISTENING.search(line)
+                if found is not None:
+                    self._port = int(found[1])
+                    in_background(pass_on, self.process.stdout)
+                    return True
+                sys.stderr.buffer.write(line)
+        finally:
+            watchdog.cancel()
+        return False
+
+    def ask(self, method: str, path: str, body: Any, timeout: float = REQUEST_TIMEOUT) -> tuple[int, Any]:
+        """One request. Raises `OSError` or `http.client.HTTPException` when there is no answer."""
+        with contextlib.closing(self._request(method, path, body, timeout)) as connection:
+            response = connection.getresponse()
+            content = response.read()
+        try:
+            return response.status, json.loads(content) if content else None
+        except ValueError:
+            return response.status, content[:CHUNK].decode("utf-8", "replace")
+
+    def events(self) -> Iterator[bytes]:
+        """The events, as JSON on one line each, for as long as the server lives."""
+        with contextlib.closing(self._request("GET", "/event", None, None)) as connection:
+            response = connection.getresponse()
+            rest = b""
+            while chunk := response.read1(CHUNK):
+                *lines, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
+                yield from (line[5:].strip() for line in lines if line.startswith(b"data:"))
+
+    def leave(self) -> int:
+        """End the server and what it started. Returns its exit code."""
+        if self.process.poll() is None and self._port:
+            # It aborts what its sessions do and stops their commands, which a signal would leave behind.
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                self.ask("POST", "/global/dispose", None, GOODBYE_TIMEOUT)
+        self.process.terminate()
+        try:
+            return self.process.wait(EXIT_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def _request(self, method: str, path: str, body: Any, timeout: float | None) -> http.client.HTTPConnection:
+        connection = http.client.HTTPConnection(HOST, self._port, timeout=timeout)
+        headers = {"authorization": self._authorization, "accept": "*/*"}
+        data = None
+        if body is not None:
+            data = json.dumps(body).encode()
+            headers["content-type"] = "application/json"
+        separator = "&" if "?" in path else "?"
+        where = urlencode({"directory": self._directory})
+        connection.request(method, f"{path}{separator}{where}", data, headers)
+        return connection
+
+
+class Bridge:
+    """Lines in, requests out; events and answers in, lines out."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._printing = threading.Lock()
+        self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def begin(self) -> None:
+        """Say that the bridge is there."""
+        self._print(STARTING)
+
+    def run(self) -> str:
+        """Work until one side is done. Returns which: `stdin` or `server`."""
+        in_background(self._tell_events)
+        in_background(self._take_requests)
+        return self._ended.get()
+
+    def _tell_events(self) -> None:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            for event in self._server.events():
+                # It says nothing, and would hide that nothing else is said.
+                if HEARTBEAT not in event[:200]:
+                    self._print(event)
+        self._ended.put("server")
+
+    def _take_requests(self) -> None:
+        for line in sys.stdin.buffer:
+            if line.strip():
+                self._print(json.dumps(self._answer(line), separators=(",", ":")).encode())
+        self._ended.put("stdin")
+
+    def _answer(self, line: bytes) -> dict[str, Any]:
+        request_id = None
+        try:
+            request = json.loads(line)
+            request_id = request.get("id")
+            status, body = self._server.ask(request["method"], request["path"], request.get("body"))
+        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
+            return {"id": request_id, "status": 0, "error": f"{type(error).__name__}: {error}"}
+        return {"id": request_id, "status": status, "body": body}
+
+    def _print(self, line: bytes) -> None:
+        with self._printing, contextlib.suppress(BrokenPipeError):
+            sys.stdout.buffer.write(line + b"\n")
+            sys.stdout.buffer.flush()
+
+
+def die_with_parent() -> None:
+    """In the child: SIGKILL when the bridge is killed without a chance to end it."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def pass_on(stream: IO[bytes]) -> None:
+    """What the server still prints goes to stderr."""
+    for line in stream:
+        sys.stderr.buffer.write(line)
+        sys.stderr.buffer.flush()
+
+
+def in_background(work: Any, *arguments: Any) -> None:
+    """A thread that does not keep the bridge alive."""
+    threading.Thread(target=work, args=arguments, daemon=True).start()
+
+
+def leave_when_told(_: int, __: Any) -> None:
+    """Whatever the bridge waits for, it stops waiting."""
+    raise Gone
+
+
+def handle_signals(handler: Any) -> None:
+    """For every signal that means: leave."""
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        if hasattr(signal, name):  # Windows lacks one
+            signal.signal(getattr(signal, name), handler)
+
+
+def main() -> int:
+    """Returns the exit code: 0 when stdin ended, else the server's."""
+    if len(sys.argv) != 3:
+        sys.stderr.write("usage: bridge.py <program> <directory>\n")
+        return EXIT_USAGE
+    handle_signals(leave_when_told)
+    try:
+        server = Server(sys.argv[1], sys.argv[2])
+    except OSError as error:
+        sys.stderr.write(f"{sys.argv[1]} could not be started: {error.strerror or error}\n")
+        return EXIT_NOT_STARTED
+    bridge = Bridge(server)
+    why = "server"
+    try:
+        bridge.begin()
+        if server.wait_until_it_listens():
+            why = bridge.run()
+    except Gone:
+        why = "signal"
+    handle_signals(signal.SIG_IGN)
+    code = server.leave()
+    return {"stdin": 0, "signal": 143}.get(why, code if code > 0 else 1)
+
+
+if __name__ == "__main__":
+    # Threads may be reading still: nothing is left to be done for them.
+    exit_code = main()
+    sys.stderr.flush()
+    os._exit(exit_code)

@@ -1,0 +1,159 @@
+"""Tool parts: what they say when the input begins, when it is complete, while the tool runs, and when it is done.
+
+`opencode serve` tells a call again and again, pending, running, and completed or failed; `opencode run` only the last.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux.facts import (
+    Fact,
+    Ignored,
+    McpBegin,
+    McpDone,
+    Shell,
+    SkillInvoked,
+    SubagentBegin,
+    SubagentDone,
+    ToolBegin,
+    ToolDone,
+    ToolOutput,
+    ToolReady,
+)
+from agent_mux_adapters._dialects.tolerant import as_json, mapping, need_mapping, need_text, optional_whole, text
+from agent_mux_adapters.opencode.files import effects_of
+from agent_mux_adapters.opencode.names import INVALID_TOOL, SHELL_TOOL, TASK_TOOL, Names
+
+NO_OUTPUT = "(no output)"
+STOPPED = -1
+"""Exit code of a command that did not exit by itself."""
+REMARKS = "\n\n<shell_metadata>\n"
+"""Begins what OpenCode adds to the output of a command for the model: that it was stopped, or took too long."""
+_TASK_RESULT = ("<task_result>\n", "\n</task_result>")
+
+Part = Mapping[str, Any]
+
+
+class Calls:
+    """The tool calls of one session."""
+
+    def __init__(self, cwd: str, names: Names) -> None:
+        self._cwd = cwd
+        self._names = names
+        self._ready: set[str] = set()
+        self.tools: dict[str, str] = {}
+        """The tool of each call."""
+        self._streamed: dict[str, str] = {}
+        """What was told of the output of commands that run."""
+
+    def told(self, part: Part) -> tuple[Fact, ...]:
+        """A tool part. Raises `WrongShapeError` where it is none."""
+        state = need_mapping(part, "state")
+        call_id, tool, status = need_text(part, "callID"), need_text(part, "tool"), text(state.get("status"))
+        self.tools[call_id] = tool
+        match status:
+            case "pending":
+                return self._pending(call_id, tool)
+            case "running":
+                return self._running(call_id, tool, state)
+            case "completed" | "error":
+                return *self._begin(call_id, tool, state), *self._done(call_id, tool, state)
+        return ()
+
+    def _pending(self, call_id: str, tool: str) -> tuple[Fact, ...]:
+        if call_id in self._ready or tool == TASK_TOOL or self._names.mcp(tool) is not None:
+            return (Ignored("part:tool/pending", "told when its input is complete"),)
+        return (ToolBegin(call_id, tool),)
+
+    def _running(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
+        facts = *self._begin(call_id, tool, state), *self._output(call_id, tool, state)
+        return facts or (Ignored("part:tool/running", "says nothing new"),)
+
+    def _begin(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
+        if call_id in self._ready:
+            return ()
+        given = mapping(state.get("input"))
+        if tool == TASK_TOOL:
+            return self._delegated(call_id, given, state)
+        self._ready.add(call_id)
+        mcp = self._names.mcp(tool)
+        if mcp is not None:
+            return (McpBegin(call_id, *mcp, given),)
+        if tool == INVALID_TOOL:  # what the model gave is not told
+            return (ToolReady(call_id, text(given.get("tool")) or tool, None),)
+        # It says something of its output as soon as it was started.
+        permitted = "metadata" in state
+        return (ToolReady(call_id, tool, given, _shell(given) if tool == SHELL_TOOL else None, permitted),)
+
+    def _delegated(self, call_id: str, given: Part, state: Part) -> tuple[Fact, ...]:
+        child = text(mapping(state.get("metadata")).get("sessionId"))
+        if not child and state.get("status") == "running":
+            return ()  # it has no session yet, and may be denied one
+        self._ready.add(call_id)
+        name = text(given.get("subagent_type")) or text(given.get("description")) or TASK_TOOL
+        return (SubagentBegin(child or call_id, name, text(given.get("prompt"))),)
+
+    def _output(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
+        whole = text(mapping(state.get("metadata")).get("output"))
+        if tool != SHELL_TOOL or not whole:
+            return ()
+        before = self._streamed.get(call_id, "")
+        if not whole.startswith(before):  # of a long output only the end is shown
+            return ()
+        self._streamed[call_id] = whole
+        return (ToolOutput(call_id, whole[len(before) :]),) if len(whole) > len(before) else ()
+
+    # -- the end
+
+    def _done(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
+        failed = state.get("status") == "error"
+        error = (text(state.get("error")) or "the tool failed") if failed else None
+        output, metadata = text(state.get("output")), mapping(state.get("metadata"))
+        if tool == TASK_TOOL:
+            return (SubagentDone(text(metadata.get("sessionId")) or call_id, _report(output), error),)
+        if self._names.mcp(tool) is not None:
+            return (McpDone(call_id, output, error),)
+        given, duration = mapping(state.get("input")), _duration(state)
+        match tool:
+            case "invalid":
+                return (ToolDone(call_id, error=error or output, duration_ms=duration),)
+            case "bash":
+                return (self._command_done(call_id, output, error, state, duration),)
+            case "skill" if error is None:
+                name = text(given.get("name"))
+                return ToolDone(call_id, output, None, duration), *((SkillInvoked(name),) if name else ())
+        files = effects_of(tool, given, metadata, self._cwd) if error is None else ()
+        return (ToolDone(call_id, output, error, duration, files=files),)
+
+    def _command_done(
+        self, call_id: str, output: str, error: str | None, state: Part, duration: int | None
+    ) -> ToolDone:
+        metadata = mapping(state.get("metadata"))
+        code = optional_whole(metadata.get("exit"))
+        streamed = self._streamed.pop(call_id, "")
+        printed, remarks, _ = text(metadata.get("output")).partition(REMARKS)
+        if printed == NO_OUTPUT and not streamed:
+            printed = ""
+        if code is None and "exit" in metadata:
+            code = STOPPED
+        if error is None and (code or remarks):
+            error = output if printed or remarks else f"exit code {code}"
+        stdout = printed if printed.startswith(streamed) else None
+        return ToolDone(call_id, output, error, duration, stdout=stdout, exit_code=code)
+
+
+def _shell(given: Part) -> Shell:
+    return Shell(text(given.get("command")) or as_json(given), text(given.get("workdir")) or None)
+
+
+def _duration(state: Part) -> int | None:
+    time = mapping(state.get("time"))
+    start, end = optional_whole(time.get("start")), optional_whole(time.get("end"))
+    return end - start if start is not None and end is not None and end >= start else None
+
+
+def _report(output: str) -> str:
+    """What a sub-agent answered, without the frame it comes in."""
+    begin, end = _TASK_RESULT
+    _, found, rest = output.partition(begin)
+    return rest.rpartition(end)[0] if found and end in rest else output

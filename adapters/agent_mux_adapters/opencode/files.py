@@ -1,0 +1,117 @@
+"""What a finished tool call did to files."""
+
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from agent_mux.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
+
+Fields = Mapping[str, Any]
+
+
+def effects_of(tool: str, given: Fields, metadata: Fields, cwd: str) -> tuple[FileEffect, ...]:
+    """The effects of a call that succeeded. `given`: its input."""
+    reader = _READERS.get(tool)
+    return () if reader is None else tuple(reader(given, metadata, cwd))
+
+
+def _read(given: Fields, metadata: Fields, _: str) -> list[FileEffect]:
+    path = text(given.get("filePath"))
+    is_folder = mapping(metadata.get("display")).get("type") == "directory"
+    return [FileRead(path)] if path and not is_folder else []
+
+
+def _write(given: Fields, metadata: Fields, _: str) -> list[FileEffect]:
+    path = text(metadata.get("filepath")) or text(given.get("filePath"))
+    return [FileWritten(path, _size(text(given.get("content"))), created=metadata.get("exists") is False)]
+
+
+def _edit(given: Fields, metadata: Fields, cwd: str) -> list[FileEffect]:
+    path = text(mapping(metadata.get("filediff")).get("file")) or text(given.get("filePath"))
+    new = text(given.get("newString"))
+    if given.get("oldString") == "":  # only a file that is not there can be edited without an old text
+        return [FileWritten(path, _size(new), created=True)]
+    known = [*text(given.get("oldString")).split("\n")[1:], *new.split("\n")[1:]]
+    diff = _diff(text(metadata.get("diff")), path, path, cwd, known)
+    return [FilePatched(path, diff)] if diff else []
+
+
+def _apply_patch(_: Fields, metadata: Fields, cwd: str) -> list[FileEffect]:
+    return [effect for change in rows(metadata.get("files")) for effect in _changed(change, cwd)]
+
+
+def _changed(change: Fields, cwd: str) -> list[FileEffect]:
+    path, moved, patch = (text(change.get(key)) for key in ("filePath", "movePath", "patch"))
+    if not path:
+        return []
+    match change.get("type"):
+        case "add":
+            return [FileWritten(path, _added(patch), created=True)]
+        case "delete":
+            return [FileDeleted(path)]
+        case "move" if moved:
+            diff = _diff(patch, path, moved, cwd, [])
+            return [FileDeleted(path), FilePatched(moved, diff)] if diff else [FileDeleted(path)]
+    diff = _diff(patch, path, path, cwd, [])
+    return [FilePatched(path, diff)] if diff else []
+
+
+_READERS: dict[str, Callable[[Fields, Fields, str], list[FileEffect]]] = {
+    "apply_patch": _apply_patch,
+    "edit": _edit,
+    "patch": _apply_patch,
+    "read": _read,
+    "write": _write,
+}
+
+
+# -- diffs -------------------------------------------------------------------------------------------------------
+
+
+def shown_diff(diff: str, cwd: str) -> str:
+    """A diff that somebody has to approve, without the decoration of OpenCode."""
+    head, _, _ = diff.partition("\n@@")
+    path = next((line[4:].strip() for line in head.split("\n") if line.startswith("+++ ")), "")
+    return _diff(diff, path, path, cwd, []) or diff
+
+
+def _diff(native: str, old: str, new: str, cwd: str, known: list[str]) -> str:
+    """A unified diff with a head that can be applied. `known`: whole lines of the file, before or after."""
+    start = native.find("@@")
+    if start < 0:
+        return ""
+    hunks = native[start:].rstrip("\n").split("\n")
+    indent = _indent_of(hunks, known)
+    lines = [
+        line[0] + indent + line[1:] if indent and line[1:].strip() and line[0] in " +-" else line for line in hunks
+    ]
+    return f"--- a/{_shown(old, cwd)}\n+++ b/{_shown(new, cwd)}\n" + "\n".join(lines) + "\n"
+
+
+def _indent_of(hunks: list[str], known: list[str]) -> str:
+    """What OpenCode took off: the indentation that all lines of a diff have in common. Empty if it cannot be known."""
+    whole_lines = {line.strip(): line for line in known if line.strip()}
+    for line in hunks:
+        shown = line[1:]
+        whole = whole_lines.get(shown.strip()) if line[:1] in {"+", "-"} else None
+        if whole is not None and whole.endswith(shown):
+            return whole[: len(whole) - len(shown)]
+    return ""
+
+
+def _shown(path: str, cwd: str) -> str:
+    pure = PurePosixPath(path)
+    return str(pure.relative_to(cwd)) if cwd and pure.is_relative_to(cwd) else path.lstrip("/")
+
+
+def _size(content: str) -> int:
+    return len(content.encode("utf-8", "replace"))
+
+
+def _added(patch: str) -> int:
+    """The size of a file from the diff that makes it."""
+    lines = patch[patch.find("@@") :].split("\n") if "@@" in patch else []
+    ends_open = any(line.startswith("\\ No newline") for line in lines)
+    added = [line[1:] for line in lines if line.startswith("+")]
+    return _size("\n".join(added)) + (1 if added and not ends_open else 0)

@@ -1,0 +1,126 @@
+"""OpenCode against the scripted model: where it is from, what it gets, how its model says things."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from agent_mux.events.cost import CostRecord
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    MCP_SERVER,
+    SUBTASK,
+    Answer,
+    Ask,
+    Delegate,
+    Edit,
+    LiveKit,
+    Mcp,
+    Part,
+    Pin,
+    Place,
+    Read,
+    Say,
+    Shell,
+    Think,
+    Todo,
+    Write,
+)
+from agent_mux.testing.model_server import Text, Thinking, ToolUse
+from agent_mux.testing.model_server.script import Block
+
+_MODEL = {
+    "name": "Scripted",
+    "reasoning": True,
+    "tool_call": True,
+    "attachment": True,
+    "modalities": {"input": ["text", "image"], "output": ["text"]},
+    "limit": {"context": 100_000, "output": 8_000},
+    "cost": {"input": 1, "output": 2},
+}
+
+
+def environment(place: Place) -> dict[str, str]:
+    """All that OpenCode gets."""
+    options = {"baseURL": f"{place.url}/v1", "apiKey": "{env:SCRIPTED_API_KEY}"}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "Scripted",
+        "options": options,
+        "models": {"scripted": _MODEL, "small": {"name": "Small"}},
+    }
+    config = {
+        "autoupdate": False,
+        "share": "disabled",
+        "model": "scripted/scripted",
+        "small_model": "scripted/small",
+        "enabled_providers": ["scripted"],
+        "agent": {"title": {"disable": True}},  # its calls would be among those that a scenario counts
+        "provider": {"scripted": provider},
+    }
+    place.write(".config/opencode/opencode.json", json.dumps(config))
+    return place.minimal(
+        SCRIPTED_API_KEY=DUMMY_KEY,
+        OPENCODE_DISABLE_AUTOUPDATE="1",
+        OPENCODE_DISABLE_LSP_DOWNLOAD="1",
+        OPENCODE_DISABLE_MODELS_FETCH="1",
+    )
+
+
+def spell(part: Part, workspace: Path) -> Block:  # noqa: C901, PLR0911  # one line for each part
+    """A part as the content of a chat completion."""
+    match part:
+        case Say(text):
+            return Text(text)
+        case Think(text):
+            return Thinking(text)
+        case Shell(command):
+            return ToolUse("bash", {"command": command, "description": "Run it"})
+        case Write(name, content):
+            return ToolUse("write", {"filePath": str(workspace / name), "content": content})
+        case Edit(name, old, new):
+            return ToolUse("edit", {"filePath": str(workspace / name), "oldString": old, "newString": new})
+        case Read(name):
+            return ToolUse("read", {"filePath": str(workspace / name)})
+        case Mcp(tool, arguments):
+            return ToolUse(f"{MCP_SERVER}_{tool}", dict(arguments))
+        case Ask(question, options):
+            return ToolUse("question", {"questions": [_question(question, options)]})
+        case Todo(items):
+            return ToolUse("todowrite", {"todos": [_todo(index, item) for index, item in enumerate(items)]})
+        case Delegate(task):
+            what = {"description": "A task", "prompt": f"{SUBTASK} {task}"}
+            return ToolUse("task", {**what, "subagent_type": "general"})
+        case Answer(value):
+            return ToolUse("StructuredOutput", dict(value))
+
+
+def _question(question: str, options: tuple[str, ...]) -> dict[str, Any]:
+    choices = [{"label": option, "description": option} for option in options]
+    return {"question": question, "header": "Pick", "options": choices}
+
+
+def _todo(index: int, item: str) -> dict[str, str]:
+    return {"content": item, "status": "in_progress" if index == 0 else "pending", "priority": "medium"}
+
+
+KIT = LiveKit(
+    agent="opencode",
+    pins=(
+        Pin(
+            version="1.18.33",
+            # `opencode-ai` needs its install script to find the native program.
+            npm=("opencode-{os}-{arch}@1.18.33",),
+            program="node_modules/opencode-*/bin/opencode",
+            needs=("ripgrep",),
+        ),
+    ),
+    environment=environment,
+    api="chat",
+    spell=spell,
+    per_call=CostRecord(
+        total_usd=0.0, input_tokens=120, output_tokens=7, thinking_tokens=5, cached_tokens=30, source="native"
+    ),
+    # Whatever is streamed or asked needs the server.
+    ways=("two_way",),
+    baseline=Path(__file__).with_name("baseline.json"),
+)

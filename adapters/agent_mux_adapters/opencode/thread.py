@@ -1,0 +1,137 @@
+"""One session of OpenCode: what its messages and their parts say."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from agent_mux.facts import (
+    Fact,
+    Ignored,
+    McpBegin,
+    RunCost,
+    SessionKnown,
+    StepBegin,
+    StepDone,
+    SubagentBegin,
+    ToolBegin,
+    ToolReady,
+)
+from agent_mux_adapters._dialects.tolerant import mapping, need_text, text
+from agent_mux_adapters.opencode.accounting import Spending, usage_of
+from agent_mux_adapters.opencode.calls import Calls
+from agent_mux_adapters.opencode.names import Names
+from agent_mux_adapters.opencode.prose import Prose
+
+SILENT_PARTS = {
+    "agent": "part of a prompt",
+    "compaction": "told when it is done",
+    "file": "part of a prompt, or of what a tool read",
+    "patch": "told by the tools",
+    "retry": "session.status tells it",
+    "snapshot": "OpenCode's own, for undoing",
+    "subtask": "part of a prompt",
+}
+
+
+class Message(msgspec.Struct):
+    """An answer of the model, as far as it is known."""
+
+    id: str
+    is_summary: bool
+    finish: str = ""
+    error: Any = None
+    structured: Any = None
+    is_complete: bool = False
+
+
+class Thread:
+    """The main session of a run, or that of a sub-agent."""
+
+    def __init__(self, session_id: str, cwd: str, names: Names, spent: tuple[Spending, ...]) -> None:
+        """`spent`: what all threads of the run use together, the run's first."""
+        self.id = session_id
+        self.calls = Calls(cwd, names)
+        self.prose = Prose()
+        self.spent = Spending()
+        self.message: Message | None = None
+        """The answer that comes, or came last."""
+        self.summary = ""
+        """What the context was compacted to."""
+        self.model = ""
+        self.progressed = False
+        """A model call succeeded, since somebody asked last; making a summary does not count."""
+        self._spent = spent
+        self._roles: dict[str, str] = {}
+
+    def count_for(self, *spent: Spending) -> None:
+        """From now on, what is used counts for these."""
+        self._spent = spent
+
+    def message_updated(self, info: Mapping[str, Any]) -> tuple[Fact, ...]:
+        """A message began, changed or is complete. Raises `WrongShapeError` where it is none."""
+        message_id, role = need_text(info, "id"), need_text(info, "role")
+        kind = f"message.updated:{role}"
+        is_summary = info.get("summary") is True
+        self._roles[message_id] = "summary" if is_summary else role
+        if role != "assistant":
+            return (Ignored(kind, "our own side"),)
+        if self.message is None or self.message.id != message_id:
+            self.message = Message(message_id, is_summary)
+        self.message.finish = text(info.get("finish")) or self.message.finish
+        self.message.error = info.get("error") or self.message.error
+        self.message.structured = info.get("structured", self.message.structured)
+        self.message.is_complete = self.message.is_complete or "completed" in mapping(info.get("time"))
+        model = f"{text(info.get('providerID'))}/{text(info.get('modelID'))}".strip("/")
+        if model and model != self.model:
+            self.model = model
+            return (SessionKnown(self.id, model=model),)
+        return (Ignored(kind, "its parts tell it"),)
+
+    def part_updated(self, part: Mapping[str, Any]) -> tuple[Fact, ...] | None:
+        """A part of a message. None when it is of no known type; raises `WrongShapeError` when it is misshapen."""
+        kind = text(part.get("type"))
+        match kind:
+            case "text" | "reasoning":
+                return self._prose(kind, part)
+            case "tool":
+                return self._called(part)
+            case "step-start":
+                return (StepBegin(),)
+            case "step-finish":
+                return self._step_finished(part)
+        return (Ignored(f"part:{kind}", SILENT_PARTS[kind]),) if kind in SILENT_PARTS else None
+
+    def is_ours(self, part: Mapping[str, Any]) -> bool:
+        """The text of a prompt, or of a message for the turn that runs."""
+        is_text = part.get("type") == "text" and part.get("synthetic") is not True
+        return is_text and self._roles.get(text(part.get("messageID"))) == "user"
+
+    def expect_summary(self, message_id: str) -> None:
+        """What this message says is no answer: the context is compacted to it."""
+        self._roles[message_id] = "summary"
+
+    def _prose(self, kind: str, part: Mapping[str, Any]) -> tuple[Fact, ...]:
+        part_id, time = need_text(part, "id"), mapping(part.get("time"))
+        # Only answers say when they began; OpenCode's own additions to a conversation are marked.
+        role = self._roles.get(text(part.get("messageID")), "assistant" if time else "user")
+        if role == "user" or part.get("synthetic") is True:
+            return (Ignored(f"part:{kind}", "our own side"),)
+        if role == "summary":
+            self.summary = text(part.get("text")) if kind == "text" else self.summary
+            return (Ignored(f"part:{kind}", "the summary is told when the context is compacted"),)
+        return self.prose.part(part_id, kind, text(part.get("text")), complete="end" in time)
+
+    def _called(self, part: Mapping[str, Any]) -> tuple[Fact, ...] | None:
+        facts = self.calls.told(part)
+        begins = any(isinstance(fact, ToolBegin | ToolReady | McpBegin | SubagentBegin) for fact in facts)
+        return (*self.prose.pause(), *facts) if begins else facts or None
+
+    def _step_finished(self, part: Mapping[str, Any]) -> tuple[Fact, ...]:
+        usage, usd = usage_of(part)
+        self.progressed = self.progressed or self._roles.get(text(part.get("messageID"))) != "summary"
+        for spending in (self.spent, *self._spent):
+            spending.add(usage, usd)
+        so_far = self._spent[0].record
+        cost = (RunCost(so_far),) if so_far is not None else ()
+        return usage, *cost, StepDone()

@@ -1,0 +1,61 @@
+"""Lines of OpenCode: the hot path of its server's events, and how a line is accounted for."""
+
+from typing import TypeVar
+
+import msgspec
+
+from agent_mux.adapter import Step
+from agent_mux.facts import Fact, Ignored, Unknown
+
+_Said = TypeVar("_Said", bound=Step)
+
+
+class DeltaProperties(msgspec.Struct, gc=False):
+    """A fragment of a part."""
+
+    session: str = msgspec.field(name="sessionID")
+    part: str = msgspec.field(name="partID")
+    field: str
+    delta: str
+
+
+class Delta(msgspec.Struct, gc=False):
+    """A whole line that streams a fragment: the hot path, decoded in one go."""
+
+    properties: DeltaProperties
+
+
+DELTA = "message.part.delta"
+DELTA_MARK = f'","type":"{DELTA}",'.encode()
+MARK_AT = 37
+"""Where a line says its type: behind an id, which always has the same length."""
+decode_delta = msgspec.json.Decoder(Delta).decode
+
+_WRAP = 1 << 36
+
+
+def delay_until(moment: int, event_id: str) -> int:
+    """Milliseconds from an event to a moment (since the epoch).
+
+    The ids of OpenCode begin with their time: six bytes in hex, milliseconds times 4096, without the highest bits.
+    """
+    try:
+        now = int(event_id.removeprefix("evt_")[:12], 16) >> 12
+    except ValueError:
+        return 0
+    delay = (moment - now) % _WRAP
+    return delay if delay < _WRAP // 2 else 0
+
+
+def unknown(kind: str, line: bytes) -> tuple[Unknown]:
+    """A line that is not known."""
+    return (Unknown(kind, line.decode("utf-8", "replace")),)
+
+
+def mapped_or_not(steps: tuple[_Said, ...]) -> tuple[_Said, ...]:
+    """A line is ignored only when nothing else is said about it."""
+    silent = [step for step in steps if isinstance(step, Ignored)]
+    if not silent:
+        return steps
+    rest = tuple(step for step in steps if not isinstance(step, Ignored))
+    return rest if any(isinstance(step, Fact) for step in rest) else (silent[0], *rest)

@@ -1,0 +1,82 @@
+"""pi: json mode for one-shot runs, rpc mode for everything else."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.facts import Capability
+from agent_mux_adapters._dialects.pi.flavor import Flavor
+from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
+from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
+from agent_mux_adapters._dialects.pi.sniffing import is_event, is_rpc_line
+from agent_mux_adapters.pi.approvals import approval_of
+from agent_mux_adapters.pi.argv import JSON, RPC, build_context, build_spawn_args
+from agent_mux_adapters.pi.tools import EFFECTS, printed, shell_of
+
+__all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
+
+FLAVOR = Flavor(agent="pi", shell_of=shell_of, printed=printed, effects=EFFECTS, approval_of=approval_of)
+
+CAPABILITIES = AgentCapabilities(
+    agent="pi",
+    can_resume=True,
+    can_fork=True,
+    supports_multi_turn=True,
+    session_persistence="file",
+    text_streaming=True,
+    tool_call_streaming=True,
+    thinking_streaming=True,
+    parallel_tool_calls=True,
+    approval_modes=("yolo", "prompt", "deny"),
+    thinking=True,
+    thinking_effort_levels=("low", "medium", "high", "max"),
+    skills=True,
+    agents_md=True,
+    interactive_mode=True,
+    stdin_injection=True,
+    image_input=True,
+    file_attachments=True,
+    plugins=True,
+    auth_methods=("api_key", "oauth"),
+    auth_files=("~/.pi/agent/auth.json",),
+    emits=frozenset({
+        "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
+        "context_exceeded", "cost", "crash", "debug", "error", "file_create", "file_patch", "file_read",
+        "file_write", "input_required", "interrupted", "log", "message_start", "message_stop",
+        "rate_limit_error", "rate_limited", "retry", "session_end", "session_fork", "session_start",
+        "shell_exit", "shell_start", "shell_stdout_delta", "step_end", "step_start", "text_delta",
+        "thinking_delta", "thinking_start", "thinking_stop", "token_usage", "tool_call_ready",
+        "tool_call_start", "tool_error", "tool_input_delta", "tool_result", "turn_end", "turn_start",
+    }),
+)  # fmt: skip
+
+STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
+
+
+def is_json_line(line: Mapping[str, Any]) -> bool:
+    """A line of json mode, not of omp."""
+    return is_event(line) and not {"attribution", "isTerminal"} & line.keys()
+
+
+ADAPTER = Adapter(
+    agent="pi",
+    display_name="pi",
+    executables=("pi",),
+    executable_variable="AMUX_PI_EXECUTABLE",
+    min_version="0.73.1",
+    tested_version="0.87.1",
+    capabilities=CAPABILITIES,
+    protocols={
+        RPC: NativeProtocol(
+            name=RPC, codec=partial(RpcCodec, flavor=FLAVOR), streams=STREAMS, two_way=True, sniff=is_rpc_line
+        ),
+        JSON: NativeProtocol(
+            name=JSON, codec=partial(JsonCodec, flavor=FLAVOR), streams=STREAMS, two_way=False, sniff=is_json_line
+        ),
+    },
+    spawn=build_spawn_args,
+    context=build_context,
+    install=(InstallMethod(kind="npm", command="npm install -g @earendil-works/pi-coding-agent", requires=("npm",)),),
+    auth_guidance="Run `pi` and log in with /login, or set the provider's API key, for example ANTHROPIC_API_KEY.",
+)

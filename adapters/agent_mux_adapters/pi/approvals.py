@@ -1,0 +1,56 @@
+"""Approvals. pi has none of its own: our extension asks before a tool runs, through a dialog of rpc mode."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux.facts import ApprovalAsked, Risk
+from agent_mux.native_json import load_object
+from agent_mux_adapters._dialects.pi.dialogs import Dialog
+from agent_mux_adapters._dialects.pi.extension import TITLE
+from agent_mux_adapters._dialects.pi.risk import risk_of_command
+from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
+from agent_mux_adapters.pi.tools import SHELLS
+
+_ACTIONS: Mapping[str, str] = {
+    "bash": "Run a shell command",
+    "powershell": "Run a shell command",
+    "edit": "Edit a file",
+    "write": "Write a file",
+}
+_DETAILS: Mapping[str, str] = {"bash": "command", "powershell": "command", "edit": "path", "write": "path"}
+
+
+def approval_of(key: str, line: Mapping[str, Any]) -> Dialog | None:
+    """The dialog of our extension; None for those of others."""
+    if line.get("method") != "input" or line.get("title") != TITLE:
+        return None
+    call = load_object(text(line.get("placeholder")).encode("utf-8", "replace")) or {}
+    name, arguments = text(call.get("name")), mapping(call.get("input"))
+    asked = ApprovalAsked(
+        key,
+        _ACTIONS.get(name, f"Use {name or 'a tool'}"),
+        text(arguments.get(_DETAILS.get(name, ""))) or as_json(arguments),
+        _risk_of(name, arguments),
+        name or None,
+        text(call.get("id")) or None,
+    )
+    return Dialog(
+        asked=asked,
+        accept=_answer("allow"),
+        accept_always=_answer("always"),
+        decline=lambda reason: _answer("deny", reason),
+        grants=_grants,
+    )
+
+
+def _risk_of(name: str, arguments: Mapping[str, Any]) -> Risk:
+    return risk_of_command(text(arguments.get("command"))) if name in SHELLS else "medium"
+
+
+def _answer(decision: str, reason: str | None = None) -> Mapping[str, Any]:
+    return {"value": as_json({"decision": decision, **({"reason": reason} if reason else {})})}
+
+
+def _grants(said: Mapping[str, Any]) -> bool:
+    answer = load_object(text(said.get("value")).encode("utf-8", "replace")) or {}
+    return answer.get("decision") in ("allow", "always")

@@ -1,0 +1,85 @@
+"""How pi is started: `--mode json` for a prompt that nobody has to answer for, else `--mode rpc`.
+
+Every flag was tried on 0.87.1 and 0.73.1. They are two arguments each: pi takes no `--flag=value`, and takes whatever
+follows these flags for their value.
+"""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
+from agent_mux.options import RunOptions
+from agent_mux_adapters._dialects.pi import extension
+from agent_mux_adapters._dialects.pi.starting import (
+    NO_KNOB,
+    asks_first,
+    attachment_flags,
+    image_files,
+    images_of,
+    needs_rpc,
+    prompt_of,
+    unsent,
+)
+
+JSON = "json"
+RPC = "rpc"
+SYSTEM_PROMPT_FILE = "system-prompt.md"
+
+
+def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+    """The command line, the files and the remarks for these options."""
+    two_way = needs_rpc(options)
+    temp_dir = environment.temp_dir
+    flags = ["--mode", RPC] if two_way else ["--print", "--mode", JSON]
+    flags += _flags(options, temp_dir)
+    images = image_files(options) if two_way else {}
+    files = {extension.FILE: extension.extension(asks=asks_first(options), images=images)}
+    flags += ["--extension", f"{temp_dir}/{extension.FILE}"]
+    if options.system_prompt is not None:
+        files[SYSTEM_PROMPT_FILE] = options.system_prompt
+    if not two_way:
+        flags += attachment_flags(options)
+    return SpawnArgs(
+        argv=(environment.executable, *flags),
+        protocol=RPC if two_way else JSON,
+        stdin_text=None if two_way else options.prompt_text,
+        files=files,
+        counts_turns=False,
+        notes=tuple(_notes(options)),
+    )
+
+
+def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
+    """What the codec needs to know: the prompt only where the codec sends it."""
+    sent = prompt_of(options, but=image_files(options)) if spawn.protocol == RPC else None
+    return replace(default_context("pi", options, spawn), prompt=sent, images=images_of(options))
+
+
+def _flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
+    if options.model is not None:
+        yield from ("--model", options.model)
+    if options.thinking_effort is not None:
+        yield from ("--thinking", options.thinking_effort)
+    if options.session_id is not None:
+        yield from ("--session", options.session_id)
+    if options.fork_session_id is not None:
+        yield from ("--fork", options.fork_session_id)
+    if options.no_session:
+        yield "--no-session"
+    if options.system_prompt is not None:
+        flag = "--system-prompt" if options.system_prompt_mode == "replace" else "--append-system-prompt"
+        yield from (flag, f"{temp_dir}/{SYSTEM_PROMPT_FILE}")
+
+
+def _notes(options: RunOptions) -> Iterator[str]:
+    for name in (*NO_KNOB, "temperature", "top_p", "top_k", "thinking_budget_tokens"):
+        if getattr(options, name) is not None:
+            yield f"pi has no setting for {name}; it was ignored."
+    if options.thinking_effort == "max":
+        yield "pi before 0.80 knows no thinking effort 'max' and keeps its default."
+    if options.system_prompt is not None and options.system_prompt_mode == "prepend":
+        yield "pi cannot put a text before its system prompt; it was appended."
+    left_out = unsent(options.attachments)
+    if left_out:
+        yield f"{left_out} of the attachments were left out: pi takes files by path, and inline images."

@@ -1,0 +1,96 @@
+"""pi against the scripted model: where it is from, what it gets, how its model says things."""
+
+import json
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    Edit,
+    Gap,
+    LiveKit,
+    Part,
+    Pin,
+    Place,
+    Read,
+    Say,
+    Shell,
+    Think,
+    Unspeakable,
+    Write,
+)
+from agent_mux.testing.model_server import Text, Thinking, ToolUse
+from agent_mux.testing.model_server.script import Block
+from agent_mux_adapters._dialects.pi.scripted import MODEL, PER_CALL, PROVIDER, provider
+
+NO_MCP = "pi has no MCP; its author says to use tools of the shell instead"
+NO_QUESTIONS = "pi has no tool to ask questions with, unless an extension of the user's brings one"
+
+
+def environment(place: Place) -> dict[str, str]:
+    """All that pi gets."""
+    place.write(".pi/agent/models.json", json.dumps({"providers": {PROVIDER: provider(place, DUMMY_KEY)}}))
+    # Until 0.73 the provider's client repeats calls for itself, and tells nobody.
+    retry = {"maxRetries": 2, "baseDelayMs": 50, "provider": {"maxRetries": 0}}
+    chosen = {"defaultProvider": PROVIDER, "defaultModel": MODEL, "retry": retry}
+    place.write(".pi/agent/settings.json", json.dumps(chosen))
+    return place.minimal(PI_OFFLINE="1", PI_TELEMETRY="0")
+
+
+def spell(part: Part, workspace: Path) -> Block:  # noqa: ARG001  # paths are relative
+    """A part as a content block."""
+    match part:
+        case Say(text):
+            return Text(text)
+        case Think(text):
+            return Thinking(text)
+        case Shell(command):
+            return ToolUse("bash", {"command": command})
+        case Write(name, content):
+            return ToolUse("write", {"path": name, "content": content})
+        case Edit(name, old, new):
+            return ToolUse("edit", {"path": name, "edits": [{"oldText": old, "newText": new}]})
+        case Read(name):
+            return ToolUse("read", {"path": name})
+    raise Unspeakable(f"pi has no tool for {type(part).__name__}")
+
+
+KIT = LiveKit(
+    agent="pi",
+    pins=(
+        Pin(
+            version="0.87.1",
+            npm=("@earendil-works/pi-coding-agent@0.87.1",),
+            program="node_modules/@earendil-works/pi-coding-agent/dist/cli.js",
+            needs=("node-24",),
+        ),
+        Pin(
+            version="0.73.1",
+            npm=("@mariozechner/pi-coding-agent@0.73.1",),
+            program="node_modules/@mariozechner/pi-coding-agent/dist/cli.js",
+            needs=("node-24",),
+            per_call=replace(PER_CALL, thinking_tokens=None),  # it does not tell them apart
+        ),
+    ),
+    environment=environment,
+    api="chat",
+    spell=spell,
+    per_call=PER_CALL,
+    baseline=Path(__file__).with_name("baseline.json"),
+    gaps={
+        "mcp_tool/one_shot": Gap("never", NO_MCP),
+        "mcp_tool/two_way": Gap("never", NO_MCP),
+        "mcp_tool_failure/one_shot": Gap("never", NO_MCP),
+        "mcp_tool_failure/two_way": Gap("never", NO_MCP),
+        "approve_mcp_tool": Gap("never", NO_MCP),
+        "unknown_tool": Gap("never", NO_MCP),
+        "question_answered": Gap("never", NO_QUESTIONS),
+        "question_answered_freely": Gap("never", NO_QUESTIONS),
+        "question_declined": Gap("never", NO_QUESTIONS),
+        "subagent": Gap("never", "pi has no sub-agents"),
+        "subagent_shown": Gap("never", "pi has no sub-agents"),
+        "output_schema": Gap("never", "pi has no output schema"),
+        "resume_missing": Gap("not_yet", "pi says so on standard error only, and prints nothing"),
+    },
+)

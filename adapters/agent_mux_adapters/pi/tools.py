@@ -1,0 +1,71 @@
+"""What the tools of pi are to us. Source: its `core/tools/*.ts`, 0.73.1 and 0.87.1."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux.facts import FileEffect, FilePatched, FileRead, Shell
+from agent_mux_adapters._dialects.pi.flavor import Effects, Printed
+from agent_mux_adapters._dialects.pi.numbered import from_numbered
+from agent_mux_adapters._dialects.pi.results import written
+from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text
+from agent_mux_adapters._dialects.unified import from_replacements
+
+SHELLS = frozenset({"bash", "powershell"})
+NOTHING_PRINTED = "(no output)"
+_STATUS = re.compile(
+    r"(?:\n\n)?Command (?:exited with code (?P<code>\d{1,10})"
+    r"|aborted|timed out after [\d.]{1,20} seconds|terminated without an exit code)\Z"
+)
+"""How the text of a failed command ends. Without it, it is not the command that failed: it never ran."""
+
+
+def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
+    """The command of a call."""
+    command = text(arguments.get("command"))
+    return Shell(command) if name in SHELLS and command else None
+
+
+def printed(shown: str, details: Mapping[str, Any], failed: bool) -> Printed:
+    """A command's result, partial or final."""
+    status = _STATUS.search(shown) if failed else None
+    code = int(status["code"]) if status is not None and status["code"] is not None else None
+    truncation = mapping(details.get("truncation"))
+    if truncation.get("truncated") is True:
+        window = text(truncation.get("content"))
+        return Printed(window, optional_whole(truncation.get("totalBytes")), is_cut=True, exit_code=code)
+    if failed:
+        return Printed(shown[: status.start()] if status is not None else "", exit_code=code)
+    return Printed("" if shown == NOTHING_PRINTED else shown)
+
+
+def _read(arguments: Mapping[str, Any], _: Mapping[str, Any]) -> tuple[FileEffect, ...]:
+    path = text(arguments.get("path"))
+    return (FileRead(path),) if path else ()
+
+
+def _written(arguments: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
+    path, content = text(arguments.get("path")), text(arguments.get("content"))
+    return (written(path, content, details),) if path else ()
+
+
+def _edited(arguments: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
+    path = text(arguments.get("path"))
+    edits = [(text(edit.get("oldText")), text(edit.get("newText"))) for edit in rows(arguments.get("edits"))]
+    diff = (
+        _with_sides(text(details.get("patch")))
+        or from_numbered(path, text(details.get("diff")))
+        or from_replacements(path, edits)
+    )
+    return (FilePatched(path, diff),) if path and diff else ()
+
+
+def _with_sides(patch: str) -> str:
+    """The patch with its sides as `a/` and `b/`; pi (since 0.87) names both by the path alone."""
+    old, new, hunks = (*patch.split("\n", 2), "", "")[:3]
+    if not (old.startswith("--- ") and new.startswith("+++ ") and hunks):
+        return ""
+    return f"--- a/{old[4:].lstrip('/')}\n+++ b/{new[4:].lstrip('/')}\n{hunks}"
+
+
+EFFECTS: Mapping[str, Effects] = {"read": _read, "write": _written, "edit": _edited}

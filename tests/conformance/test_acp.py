@@ -1,0 +1,11 @@
+"""The adapter for any ACP agent against its recordings."""
+
+from pathlib import Path
+
+from agent_mux.testing.conformance import AdapterConformance
+from agent_mux_adapters.acp import ADAPTER
+
+
+class TestAcp(AdapterConformance):
+    adapter = ADAPTER
+    fixtures = Path(__file__).parents[2] / "fixtures"

@@ -1,0 +1,11 @@
+"""omp against every recording of it."""
+
+from pathlib import Path
+
+from agent_mux.testing.conformance import AdapterConformance
+from agent_mux_adapters.omp import ADAPTER
+
+
+class TestOmp(AdapterConformance):
+    adapter = ADAPTER
+    fixtures = Path(__file__).parents[2] / "fixtures"

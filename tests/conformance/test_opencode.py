@@ -1,0 +1,11 @@
+"""OpenCode against every recording of it."""
+
+from pathlib import Path
+
+from agent_mux.testing.conformance import AdapterConformance
+from agent_mux_adapters.opencode import ADAPTER
+
+
+class TestOpencode(AdapterConformance):
+    adapter = ADAPTER
+    fixtures = Path(__file__).parents[2] / "fixtures"

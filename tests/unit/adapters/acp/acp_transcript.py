@@ -1,0 +1,190 @@
+"""Both sides of an ACP conversation, as a test reads best. Whatever we send is checked against the official models."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from acp import schema
+from pydantic import BaseModel, TypeAdapter
+
+from agent_mux.actions import AnyAction
+from agent_mux.adapter import Codec, CodecContext, Source, Step
+from agent_mux.effects import CloseStdin, Effect, WriteStdin
+from agent_mux.facts import Fact, Ignored
+from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks
+
+PLACE = "/home/dev/project"
+OWN = "session-1"
+FIXTURES = Path(__file__).parents[4] / "fixtures"
+OURS: dict[str, type[BaseModel]] = {
+    "authenticate": schema.AuthenticateRequest,
+    "initialize": schema.InitializeRequest,
+    "session/cancel": schema.CancelNotification,
+    "session/fork": schema.ForkSessionRequest,
+    "session/load": schema.LoadSessionRequest,
+    "session/new": schema.NewSessionRequest,
+    "session/prompt": schema.PromptRequest,
+    "session/resume": schema.ResumeSessionRequest,
+    "session/set_config_option": schema.SetSessionConfigOptionSelectRequest,
+    "session/set_mode": schema.SetSessionModeRequest,
+}
+REPLIES: dict[str, Any] = {
+    "fs/write_text_file": schema.WriteTextFileResponse,
+    "elicitation/create": schema.CreateElicitationResponse,
+    "session/request_permission": schema.RequestPermissionResponse,
+}
+NOT_IN_THE_SCHEMA = frozenset({"session/set_model"})  # it came before configuration options, and is still in use
+ALLOW_OR_NOT = (
+    {"optionId": "once", "kind": "allow_once", "name": "Allow"},
+    {"optionId": "always", "kind": "allow_always", "name": "Always allow"},
+    {"optionId": "no", "kind": "reject_once", "name": "Reject"},
+)
+ABLE = {
+    "loadSession": True,
+    "mcpCapabilities": {"http": True, "sse": False},
+    "promptCapabilities": {"image": True},
+    "sessionCapabilities": {"fork": {}, "resume": {}},
+}
+
+
+def new_codec(quirks: AcpQuirks | None = None, **context: Any) -> Codec:
+    settings = {"agent": "acp", "protocol": "acp", "cwd": PLACE, **context}
+    return AcpCodec(CodecContext(**settings), quirks or AcpQuirks(agent="x"))
+
+
+def receive(codec: Codec, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
+    """What the codec says to these lines: bytes as they are, anything else as JSON."""
+    raw = [line if isinstance(line, bytes) else spelled(line) for line in lines]
+    return [step for line in raw for step in codec.receive(line, source)]
+
+
+def spelled(message: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).encode()
+
+
+def facts_of(steps: Iterable[Step], *kinds: type) -> list[Any]:
+    """The facts of these kinds; without kinds all but the silent ones."""
+    facts = [step for step in steps if isinstance(step, Fact)]
+    if kinds:
+        return [fact for fact in facts if isinstance(fact, kinds)]
+    return [fact for fact in facts if not isinstance(fact, Ignored)]
+
+
+class Talk:
+    """A codec that speaks, and an agent that says what the test wants."""
+
+    def __init__(self, quirks: AcpQuirks | None = None, **context: Any) -> None:
+        self.codec = new_codec(quirks, **{"prompt": "hello", **context})
+        self.steps: list[Step] = []
+        self._read = 0
+        self._asked: dict[Any, str] = {}
+        self._number = 0
+        self.do(self.codec.start())
+
+    def do(self, steps: Iterable[Step]) -> list[Step]:
+        self.steps += (new := list(steps))
+        return new
+
+    # -- the agent
+
+    def says(self, *lines: Any) -> list[Step]:
+        return self.do(receive(self.codec, *lines))
+
+    def answers(self, request_id: int, result: Any) -> list[Step]:
+        return self.says({"id": request_id, "result": result})
+
+    def refuses(self, request_id: int, message: str, code: int = -32603, **more: Any) -> list[Step]:
+        return self.says({"id": request_id, "error": {"code": code, "message": message, **more}})
+
+    def updates(self, kind: str, session: str = OWN, /, **fields: Any) -> list[Step]:
+        return self.says(update(kind, session, **fields))
+
+    def speaks(self, text: str, **fields: Any) -> list[Step]:
+        return self.updates("agent_message_chunk", content={"type": "text", "text": text}, **fields)
+
+    def thinks(self, text: str, **fields: Any) -> list[Step]:
+        return self.updates("agent_thought_chunk", content={"type": "text", "text": text}, **fields)
+
+    def asks(self, request_id: Any, method: str, **params: Any) -> list[Step]:
+        self._asked[request_id] = method
+        return self.says({"id": request_id, "method": method, "params": {"sessionId": OWN, **params}})
+
+    def asks_permission(self, request_id: Any, call: str, **fields: Any) -> list[Step]:
+        options = fields.pop("options", ALLOW_OR_NOT)
+        tool_call = {"toolCallId": call, **fields}
+        return self.asks(request_id, "session/request_permission", toolCall=tool_call, options=list(options))
+
+    def opened(self, able: Any = None, **session: Any) -> "Talk":
+        """The handshake is over; the first prompt, if there is one, is sent."""
+        self.answers(1, {"protocolVersion": 1, "agentCapabilities": ABLE if able is None else able})
+        self.answers(2, {"sessionId": OWN, **session})
+        return self
+
+    def prompted(self, able: Any = None) -> "Talk":
+        """The agent works on the first prompt (request 3)."""
+        self.opened(able)
+        self.sent()
+        self.steps.clear()
+        self._read = 0
+        return self
+
+    # -- we
+
+    def want(self, action: AnyAction) -> list[Step]:
+        return self.do(self.codec.request(action))
+
+    def facts(self, *kinds: type) -> list[Any]:
+        return facts_of(self.steps, *kinds)
+
+    def sent(self) -> list[Any]:
+        """What was sent since the last look; the end of our input is "EOF"."""
+        new = [step for step in self.steps[self._read :] if isinstance(step, Effect)]
+        self._read = len(self.steps)
+        return [self._shown(effect) for effect in new]
+
+    def _shown(self, effect: Effect) -> Any:
+        if isinstance(effect, CloseStdin):
+            return "EOF"
+        if not isinstance(effect, WriteStdin):
+            return effect
+        assert effect.data.endswith(b"\n")
+        assert effect.data.count(b"\n") == 1
+        message = json.loads(effect.data)
+        check(message, self._asked.get(message.get("id")))
+        assert message.pop("jsonrpc") == "2.0"
+        return message
+
+
+def check(message: dict[str, Any], asked: str | None = None) -> None:
+    """The message is as the official models want it, and none of it is lost in them."""
+    method = message.get("method")
+    if method is not None:
+        assert method in OURS or method in NOT_IN_THE_SCHEMA, method
+        if method in OURS:
+            check_fits(OURS[method], message["params"])
+    elif "error" in message:
+        check_fits(schema.Error, message["error"])
+    else:
+        assert asked is not None, message
+        check_fits(REPLIES[asked], message["result"])
+
+
+def check_fits(model: Any, value: Any) -> None:
+    adapter = TypeAdapter(model)
+    dumped = adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True, exclude_unset=True)
+    assert dumped == value, (dumped, value)
+
+
+def update(kind: str, session: str = OWN, /, **fields: Any) -> dict[str, Any]:
+    params = {"sessionId": session, "update": {"sessionUpdate": kind, **fields}}
+    return {"method": "session/update", "params": params}
+
+
+def prompt(number: int, text: str, *blocks: Any, session: str = OWN) -> dict[str, Any]:
+    """Our `session/prompt`."""
+    params = {"sessionId": session, "prompt": [{"type": "text", "text": text}, *blocks]}
+    return {"id": number, "method": "session/prompt", "params": params}
+
+
+CANCEL = {"method": "session/cancel", "params": {"sessionId": OWN}}

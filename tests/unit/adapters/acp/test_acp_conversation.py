@@ -1,0 +1,340 @@
+"""Our side of the conversation, read like a transcript."""
+
+import signal
+from typing import Any
+
+import pytest
+from acp_transcript import ABLE, CANCEL, OWN, PLACE, Talk, prompt
+
+from agent_mux import facts
+from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer
+from agent_mux.effects import Refuse, SignalGroup
+from agent_mux.options import McpServer
+from agent_mux_adapters._dialects.acp import AcpQuirks, Opened, Request
+from agent_mux_adapters._dialects.acp.settings import initialize_params
+
+NEW = {"cwd": PLACE, "mcpServers": []}
+END = {"stopReason": "end_turn"}
+OFFERED = {
+    "modes": {"currentModeId": "default", "availableModes": [{"id": "default"}, {"id": "yolo"}]},
+    "models": {"currentModelId": "big", "availableModels": [{"modelId": "big"}, {"modelId": "small"}]},
+}
+OPTIONS = {
+    "configOptions": [
+        {"id": "m", "category": "model", "currentValue": "fake/big",
+         "options": [{"value": "fake/big"}, {"group": "g", "options": [{"value": "fake/small"}]}]},
+        {"id": "t", "category": "thought_level", "currentValue": "low",
+         "options": [{"value": "low"}, {"value": "high"}, {"value": "xhigh"}]},
+    ]
+}  # fmt: skip
+
+
+def test_a_one_turn_run_from_handshake_to_the_end_of_input() -> None:
+    talk = Talk()
+    [hello] = talk.sent()
+    assert hello["method"] == "initialize"
+    assert hello["params"]["protocolVersion"] == 1
+    assert hello["params"]["clientInfo"]["name"] == "agent-mux"
+    talk.answers(1, {"protocolVersion": 1, "agentCapabilities": ABLE})
+    assert talk.sent() == [{"id": 2, "method": "session/new", "params": NEW}]
+    talk.answers(2, {"sessionId": OWN, **OFFERED})
+    assert talk.sent() == [prompt(3, "hello")]
+    talk.speaks("hi")
+    assert talk.sent() == []
+    talk.answers(3, END)
+    assert talk.sent() == ["EOF"]
+    assert talk.facts() == [
+        facts.SessionKnown(OWN, model="big"), facts.StepBegin(), facts.TextDelta("hi"), facts.TurnDone(),
+    ]  # fmt: skip
+
+
+def test_we_offer_no_file_system_and_no_terminal_and_answer_questions_where_somebody_is_asked() -> None:
+    for mode, asks in (("prompt", True), ("yolo", False), ("deny", False)):
+        [hello] = Talk(approval_mode=mode).sent()
+        able = hello["params"]["clientCapabilities"]
+        assert (able["fs"], able["terminal"]) == ({"readTextFile": False, "writeTextFile": False}, False)
+        assert ("elicitation" in able) is asks
+    assert "elicitation" not in initialize_params({}, asks_questions=False)["clientCapabilities"]
+
+
+def test_an_adapter_can_log_in_before_the_session_is_opened() -> None:
+    talk = Talk(AcpQuirks(login=lambda _context, offered: offered[-1]))
+    talk.sent()
+    talk.answers(1, {"protocolVersion": 1, "authMethods": [{"id": "a"}, {"id": "key"}]})
+    assert talk.sent() == [{"id": 2, "method": "authenticate", "params": {"methodId": "key"}}]
+    talk.answers(2, {})
+    assert talk.sent() == [{"id": 3, "method": "session/new", "params": NEW}]
+    failed = Talk(AcpQuirks(login=lambda _context, _offered: "key"))
+    failed.answers(1, {})
+    failed.refuses(2, "no such key")
+    assert failed.facts(facts.TurnFailed)
+    assert failed.sent()[-1] == "EOF"
+
+
+@pytest.mark.parametrize(
+    ("context", "able", "method"),
+    [
+        ({"session_id": "old"}, ABLE, "session/load"),
+        ({"session_id": "old"}, {"sessionCapabilities": {"resume": {}}}, "session/resume"),
+        ({"fork_session_id": "old"}, ABLE, "session/fork"),
+    ],
+)
+def test_an_older_session_is_continued_or_forked(context: Any, able: Any, method: str) -> None:
+    talk = Talk(**context)
+    talk.answers(1, {"agentCapabilities": able})
+    assert talk.sent()[1:] == [{"id": 2, "method": method, "params": {"sessionId": "old", **NEW}}]
+    talk.answers(2, {"sessionId": "new"} if method == "session/fork" else {})
+    [known] = talk.facts(facts.SessionKnown)
+    is_fork = method == "session/fork"
+    assert known == facts.SessionKnown(
+        "new" if is_fork else "old", resumed=not is_fork, forked_from="old" if is_fork else None
+    )
+
+
+def test_an_adapter_chooses_how_sessions_are_continued() -> None:
+    talk = Talk(AcpQuirks(continues_with="resume"), session_id="old")
+    talk.answers(1, {"agentCapabilities": ABLE})
+    assert talk.sent()[1]["method"] == "session/resume"
+
+
+@pytest.mark.parametrize("context", [{"session_id": "old"}, {"fork_session_id": "old"}])
+def test_what_the_agent_cannot_open_is_a_failure_that_says_so(context: Any) -> None:
+    talk = Talk(**context)
+    talk.answers(1, {"agentCapabilities": {}})
+    [failed] = talk.facts(facts.TurnFailed)
+    assert failed.failure.code == "CAPABILITY_ERROR"
+    assert talk.sent()[-1] == "EOF"
+
+
+def test_history_is_counted_and_not_shown() -> None:
+    talk = Talk(session_id=OWN)
+    talk.answers(1, {"agentCapabilities": ABLE})
+    for kind, text in (
+        *(("user_message_chunk", "first, "), ("user_message_chunk", "in two parts")),
+        *(("agent_message_chunk", "one"), ("user_message_chunk", "second"), ("agent_thought_chunk", "two")),
+    ):
+        told = talk.updates(kind, content={"type": "text", "text": text})
+        assert told == [facts.Ignored(kind, "what was before this run")]
+    assert isinstance(talk.updates("tool_call", toolCallId="t", title="bash")[0], facts.Ignored)
+    talk.answers(2, {"models": {"currentModelId": "big"}})
+    assert talk.facts() == [facts.SessionKnown(OWN, resumed=True, prior_turns=2, model="big")]
+
+
+def test_history_may_go_on_after_the_answer_and_the_prompt_waits_for_its_end() -> None:
+    talk = Talk(AcpQuirks(history_ends_with="available_commands_update"), session_id=OWN)
+    talk.answers(1, {"agentCapabilities": ABLE})
+    talk.answers(2, {})
+    assert isinstance(talk.speaks("of yesterday")[0], facts.Ignored)
+    talk.sent()
+    talk.updates("available_commands_update", availableCommands=[])
+    assert talk.sent() == [prompt(3, "hello")]
+    assert talk.speaks("of today")[-1] == facts.TextDelta("of today")
+
+
+def test_model_and_effort_are_set_before_the_first_prompt() -> None:
+    talk = Talk(model="small", thinking_effort="max").opened(**OPTIONS)
+    model, effort = talk.sent()[2:]
+    assert model["params"] == {"sessionId": OWN, "configId": "m", "value": "fake/small"}
+    assert effort["params"] == {"sessionId": OWN, "configId": "t", "value": "xhigh"}
+    talk.answers(3, {"configOptions": []})
+    assert talk.sent() == []
+    talk.refuses(4, "no")
+    assert talk.facts(facts.Note) == [facts.Note("x refused session/set_config_option: no", "warn")]
+    assert talk.sent() == [prompt(5, "hello")]
+
+
+def test_the_older_way_of_choosing_a_model_is_used_where_there_is_no_other() -> None:
+    talk = Talk(model="small", thinking_effort="low").opened(**OFFERED)
+    [asked] = talk.sent()[2:]
+    assert asked == {"id": 3, "method": "session/set_model", "params": {"sessionId": OWN, "modelId": "small"}}
+
+
+@pytest.mark.parametrize("session", [OFFERED, OPTIONS, {}])
+def test_what_is_set_already_or_cannot_be_is_not_asked_for(session: Any) -> None:
+    talk = Talk(model="big", thinking_effort="low" if "configOptions" in session else "medium").opened(**session)
+    assert talk.sent()[2:] == [prompt(3, "hello")]
+
+
+def test_an_adapter_has_settings_of_its_own() -> None:
+    def settings(_: Any, opened: Opened) -> list[Request]:
+        return [opened.set_mode("yolo")]
+
+    talk = Talk(AcpQuirks(settings=settings)).opened(**OFFERED)
+    assert talk.sent()[2:] == [{"id": 3, "method": "session/set_mode", "params": {"sessionId": OWN, "modeId": "yolo"}}]
+
+
+def test_prompts_go_one_after_the_other() -> None:
+    talk = Talk(interactive=True).prompted()
+    talk.want(Send("second"))
+    talk.want(Send("third"))
+    assert talk.sent() == []
+    talk.answers(3, END)
+    assert talk.sent() == [prompt(4, "second")]
+    talk.answers(4, END)
+    assert talk.sent() == [prompt(5, "third")]
+    talk.answers(5, END)
+    assert talk.sent() == []
+    talk.want(Send("fourth"))
+    talk.want(Close())
+    assert talk.sent() == [prompt(6, "fourth")]
+    talk.answers(6, END)
+    assert talk.sent() == ["EOF"]
+    [refusal] = talk.want(Send("too late"))
+    assert isinstance(refusal, Refuse)
+    assert refusal.code == "STDIN_NOT_AVAILABLE"
+
+
+def test_an_interactive_run_may_begin_without_a_prompt() -> None:
+    talk = Talk(prompt="", interactive=True).opened()
+    assert [message["method"] for message in talk.sent()] == ["initialize", "session/new"]
+    talk.want(Close())
+    assert talk.sent() == ["EOF"]
+
+
+def test_attachments_and_the_system_prompt_go_with_the_first_prompt_only() -> None:
+    places = ("data:image/png;base64,AAAA", "file:///home/dev/notes.txt", "/home/dev/b.pdf", "https://x/a.png?b=c")
+    talk = Talk(images=places, system_prompt="be brief", interactive=True).opened()
+    assert talk.sent()[-1] == prompt(
+        3,
+        "be brief\n\nhello",
+        {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+        {"type": "resource_link", "uri": "file:///home/dev/notes.txt", "name": "notes.txt", "mimeType": "text/plain"},
+        {"type": "resource_link", "uri": "file:///home/dev/b.pdf", "name": "b.pdf", "mimeType": "application/pdf"},
+        {"type": "resource_link", "uri": "https://x/a.png?b=c", "name": "a.png", "mimeType": "image/png"},
+    )
+    talk.answers(3, END)
+    talk.want(Send("again"))
+    assert talk.sent() == [prompt(4, "again")]
+
+
+def test_an_image_for_an_agent_that_takes_none_is_left_out_and_said() -> None:
+    talk = Talk(images=("data:image/png;base64,AAAA",)).opened({})
+    assert talk.sent()[-1] == prompt(3, "hello")
+    assert [note.level for note in talk.facts(facts.Note)] == ["warn"]
+
+
+def test_an_adapter_may_hand_over_the_system_prompt_itself() -> None:
+    talk = Talk(AcpQuirks(takes_system_prompt=False), system_prompt="be brief").opened()
+    assert talk.sent()[-1] == prompt(3, "hello")
+
+
+def test_mcp_servers_are_announced_as_far_as_the_agent_can_reach_them() -> None:
+    servers = (
+        McpServer("files", command="/bin/files", args=("-x",), env={"KEY": "secret"}),
+        McpServer("web", transport="streamable-http", url="https://x/mcp", headers={"Authorization": "secret"}),
+        McpServer("old", transport="sse", url="https://x/sse"),
+    )
+    talk = Talk(mcp_servers=servers).opened()
+    assert talk.sent()[1]["params"]["mcpServers"] == [
+        {"name": "files", "command": "/bin/files", "args": ["-x"], "env": [{"name": "KEY", "value": "secret"}]},
+        {"type": "http", "name": "web", "url": "https://x/mcp",
+         "headers": [{"name": "Authorization", "value": "secret"}]},
+    ]  # fmt: skip
+    [note] = talk.facts(facts.Note)
+    assert "old" in note.message
+
+
+@pytest.mark.parametrize(
+    ("quirks", "servers", "signals"),
+    [
+        ({}, True, False),
+        ({"signal_with_servers": signal.SIGTERM}, False, False),
+        ({"signal_with_servers": signal.SIGTERM}, True, True),
+        ({"signal_at_end": signal.SIGTERM}, False, True),
+    ],
+)
+def test_an_agent_that_does_not_leave_is_sent_away(quirks: Any, servers: bool, signals: bool) -> None:
+    given = (McpServer("files", command="/bin/files"),) if servers else ()
+    talk = Talk(AcpQuirks(**quirks), mcp_servers=given).prompted()
+    talk.answers(3, END)
+    assert talk.sent() == ["EOF", *([SignalGroup(signal.SIGTERM)] if signals else [])]
+
+
+def test_an_interruption_cancels_the_turn_and_the_run_goes_on() -> None:
+    talk = Talk(interactive=True).prompted()
+    assert talk.want(Interrupt())
+    assert talk.sent() == [CANCEL]
+    assert talk.want(Interrupt()) == []
+    talk.want(Send("next"))
+    talk.answers(3, {"stopReason": "cancelled"})
+    assert talk.facts(facts.TurnStopped)
+    assert talk.sent() == [prompt(4, "next")]
+
+
+def test_an_interruption_before_the_prompt_is_sent_comes_right_after_it() -> None:
+    talk = Talk(interactive=True)
+    talk.want(Interrupt())
+    talk.opened()
+    assert talk.sent()[-2:] == [prompt(3, "hello"), CANCEL]
+
+
+def test_nothing_is_interrupted_when_nothing_runs() -> None:
+    talk = Talk(prompt="", interactive=True).opened()
+    [note] = talk.want(Interrupt())
+    assert isinstance(note, facts.Note)
+
+
+def test_an_error_in_place_of_the_answer_to_a_cancelled_prompt_is_the_interruption() -> None:
+    talk = Talk(interactive=True).prompted()
+    talk.want(Interrupt())
+    talk.refuses(3, "Internal error")
+    assert [type(fact) for fact in talk.facts()] == [facts.Note, facts.TurnStopped]
+
+
+def test_an_aborted_run_cancels_the_turn_and_sends_nothing_more() -> None:
+    talk = Talk(interactive=True).prompted()
+    talk.want(Send("never"))
+    talk.want(Cancel())
+    assert talk.sent() == [CANCEL]
+    talk.answers(3, {"stopReason": "cancelled"})
+    assert talk.sent() == ["EOF"]
+    idle = Talk(prompt="", interactive=True).opened()
+    idle.sent()
+    idle.want(Cancel())
+    assert idle.sent() == ["EOF"]
+
+
+def test_there_is_no_message_into_a_running_turn() -> None:
+    talk = Talk(interactive=True).prompted()
+    [refusal] = talk.want(Steer("faster"))
+    assert isinstance(refusal, Refuse)
+    assert refusal.code == "CAPABILITY_ERROR"
+    talk.answers(3, END)
+    talk.sent()
+    talk.want(Steer("now it is a prompt"))
+    assert talk.sent() == [prompt(4, "now it is a prompt")]
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "message", "expected"),
+    [
+        (1, -32600, "unsupported version", "AGENT_CRASH"),
+        (2, -32000, "Authentication required", "AUTH_ERROR"),
+        (2, -32002, "Resource not found: old", "SESSION_NOT_FOUND"),
+        (2, -32603, "Session not found", "SESSION_NOT_FOUND"),
+    ],
+)
+def test_a_handshake_that_fails_ends_the_run(number: int, code: int, message: str, expected: str) -> None:
+    talk = Talk()
+    if number > 1:
+        talk.answers(1, {"agentCapabilities": ABLE})
+    talk.sent()
+    talk.refuses(number, message, code)
+    [failed] = talk.facts(facts.TurnFailed)
+    assert (failed.failure.code, failed.failure.message) == (expected, message)
+    assert talk.sent() == ["EOF"]
+
+
+def test_a_session_without_an_id_is_none() -> None:
+    talk = Talk()
+    talk.answers(1, {})
+    talk.answers(2, {})
+    assert talk.facts(facts.TurnFailed)
+    assert talk.sent()[-1] == "EOF"
+
+
+def test_prompts_with_nothing_in_them_are_not_sent() -> None:
+    talk = Talk(interactive=True).prompted()
+    talk.want(Send("  "))
+    talk.answers(3, END)
+    assert talk.sent() == []

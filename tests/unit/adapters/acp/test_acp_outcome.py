@@ -1,0 +1,289 @@
+"""How turns end, what they cost, and what else the agent says."""
+
+from typing import Any
+
+import pytest
+from acp_transcript import OWN, Talk, new_codec, receive, update
+
+from agent_mux import facts
+from agent_mux.actions import Send
+from agent_mux.adapter import Source
+from agent_mux.events.cost import CostRecord
+from agent_mux.facts import Failure, Note, TextDelta, TextEnd, ThinkingDelta, TurnDone, TurnFailed, Usage
+from agent_mux_adapters._dialects.acp import AcpQuirks, Ended, code_of, message_of, usage_of
+from agent_mux_adapters._dialects.jsonrpc import RpcError
+
+END = {"stopReason": "end_turn"}
+BUSY = {"inputTokens": 100, "outputTokens": 10, "totalTokens": 110}
+
+
+def ended(result: Any, quirks: AcpQuirks | None = None, **context: Any) -> list[Any]:
+    talk = Talk(quirks, **context).prompted()
+    talk.answers(3, result)
+    return talk.facts()
+
+
+def test_stop_reasons() -> None:
+    assert ended(END) == [TurnDone()]
+    assert ended({"stopReason": "cancelled"}) == [facts.TurnStopped()]
+    assert ended({"stopReason": "max_turn_requests"}, max_turns=5) == [facts.TurnLimitHit(5)]
+    for reason in ("max_tokens", "refusal", "tired", None):
+        [failed] = ended({"stopReason": reason})
+        assert failed.failure.code == "AGENT_CRASH"
+
+
+def test_an_adapter_can_read_an_answer_otherwise() -> None:
+    def closing(how: Ended) -> facts.Fact | None:
+        return None if how.spoke else TurnFailed(Failure("AGENT_CRASH", "it said nothing"))
+
+    quirks = AcpQuirks(ended=closing)
+    assert isinstance(ended(END, quirks)[0], TurnFailed)
+    talk = Talk(quirks).prompted()
+    talk.speaks("hi")
+    talk.answers(3, END)
+    assert talk.facts()[-1] == TurnDone()
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "data", "expected"),
+    [
+        (-32000, "log in first", None, "AUTH_ERROR"),
+        (401, "no", None, "AUTH_ERROR"),
+        (-32603, "Internal error", {"details": "429 Too Many Requests"}, "RATE_LIMITED"),
+        (-32603, "Internal error", "prompt is too long", "CONTEXT_EXCEEDED"),
+        (-32603, "Internal error", {"x": 1}, "AGENT_CRASH"),
+        (400, '{"error":{"code":400,"message":"maximum context length is 5"}}', None, "CONTEXT_EXCEEDED"),
+        (-32603, "port 4290 is in use", None, "AGENT_CRASH"),
+        (-32603, "failed with 403", None, "AUTH_ERROR"),
+    ],
+)
+def test_what_an_error_means(code: int, message: str, data: Any, expected: str) -> None:
+    talk = Talk().prompted()
+    talk.refuses(3, message, code, **({} if data is None else {"data": data}))
+    [failed] = talk.facts()
+    assert failed.failure.code == expected
+    assert talk.sent() == ["EOF"]
+
+
+def test_the_details_beside_an_error_are_part_of_its_message() -> None:
+    assert message_of(RpcError(1, "Internal error", {"details": "no disk"})) == "Internal error: no disk"
+    assert message_of(RpcError(1, "no disk", {"details": "no disk"})) == "no disk"
+    assert message_of(RpcError(1, "Internal error", {"a": 1})) == 'Internal error: {"a":1}'
+    assert message_of(RpcError(1, '{"error":{"message":"bad key"}}')) == "bad key"
+    assert message_of(RpcError(1, "{ no json")) == "{ no json"
+    assert code_of("fine") == "AGENT_CRASH"
+
+
+def test_an_adapter_can_read_errors_otherwise() -> None:
+    talk = Talk(AcpQuirks(failure=lambda error: Failure("RATE_LIMITED", error.message))).prompted()
+    talk.refuses(3, "slow down")
+    assert talk.facts() == [TurnFailed(Failure("RATE_LIMITED", "slow down"))]
+
+
+def test_a_message_of_the_agent_itself_is_told_as_what_it_is() -> None:
+    asides: Any = {"Info: ": Note, "Error: ": lambda said: Failure("AUTH_ERROR", said)}
+    talk = Talk(AcpQuirks(asides=asides)).prompted()
+    talk.speaks("Working. ")
+    assert talk.speaks("Info: a tool is missing") == [TextEnd(), Note("Info: a tool is missing")]
+    assert isinstance(talk.speaks("Error: 401")[0], facts.Ignored)
+    talk.answers(3, END)
+    assert talk.facts()[-1] == TurnFailed(Failure("AUTH_ERROR", "Error: 401"))
+    told = talk.speaks("Info: bye")
+    assert told == [Note("Info: bye")]
+
+
+# -- tokens and money
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({**BUSY, "cachedReadTokens": 30}, Usage(70, 10, None, 30)),
+        ({**BUSY, "totalTokens": 140, "cachedReadTokens": 30}, Usage(100, 10, None, 30)),
+        ({**BUSY, "totalTokens": 148, "cachedReadTokens": 30, "thoughtTokens": 8}, Usage(100, 10, 8, 30)),
+        ({"inputTokens": 5, "outputTokens": 1, "totalTokens": 6, "cachedReadTokens": 5, "cachedWriteTokens": 9},
+         Usage(0, 1, None, 5, 9)),
+    ],
+)  # fmt: skip
+def test_cached_tokens_are_apart_whatever_the_agent_does(fields: Any, expected: Usage) -> None:
+    assert usage_of(fields) == expected
+
+
+def test_the_tokens_of_an_answer_are_told_once() -> None:
+    assert ended({**END, "usage": BUSY}) == [Usage(100, 10), TurnDone()]
+    assert ended({**END, "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}}) == [TurnDone()]
+    talk = Talk().prompted()
+    talk.speaks("hi", _meta={"usage": BUSY})
+    talk.speaks("", _meta={"usage": BUSY})
+    talk.answers(3, {**END, "usage": {"inputTokens": 200, "outputTokens": 20, "totalTokens": 220}})
+    assert talk.facts(Usage) == [Usage(100, 10), Usage(100, 10)]
+
+
+def test_tokens_of_the_session_become_those_of_the_turn() -> None:
+    talk = Talk(AcpQuirks(usage_is_cumulative=True), interactive=True).prompted()
+    talk.answers(3, {**END, "usage": BUSY})
+    talk.want(Send("again"))
+    talk.answers(4, {**END, "usage": {"inputTokens": 250, "outputTokens": 30, "totalTokens": 280}})
+    assert talk.facts(Usage) == [Usage(100, 10), Usage(150, 20)]
+
+
+def money(dollars: float, **fields: Any) -> CostRecord:
+    return CostRecord(total_usd=dollars, source="native", **fields)
+
+
+def test_the_cost_of_the_session_becomes_that_of_the_run_and_of_its_turns() -> None:
+    talk = Talk(interactive=True).prompted()
+    talk.updates("usage_update", used=1, size=100, cost={"amount": 0.25, "currency": "USD"})
+    talk.answers(3, {**END, "usage": BUSY})
+    talk.want(Send("again"))
+    talk.updates("usage_update", used=1, size=100, cost={"amount": 0.75, "currency": "USD"})
+    talk.answers(4, {**END, "usage": BUSY})
+    tokens = {"input_tokens": 100, "output_tokens": 10}
+    both = {"input_tokens": 200, "output_tokens": 20}
+    assert talk.facts(facts.RunCost) == [facts.RunCost(money(0.25, **tokens)), facts.RunCost(money(0.75, **both))]
+    assert talk.facts(TurnDone) == [TurnDone(money(0.25, **tokens)), TurnDone(money(0.5, **tokens))]
+
+
+@pytest.mark.parametrize("cost", [None, {"amount": 0, "currency": "USD"}, {"amount": 1, "currency": "EUR"},
+                                  {"amount": "1", "currency": "USD"}])  # fmt: skip
+def test_a_cost_that_says_nothing_is_none(cost: Any) -> None:
+    talk = Talk().prompted()
+    talk.updates("usage_update", used=1, size=100, cost=cost)
+    talk.answers(3, {**END, "usage": BUSY})
+    assert talk.facts() == [Usage(100, 10), TurnDone()]
+
+
+def test_what_an_older_session_had_cost_is_not_of_this_run() -> None:
+    def resumed(before: Any, quirks: AcpQuirks | None = None) -> list[Any]:
+        talk = Talk(quirks, session_id=OWN)
+        talk.answers(1, {"agentCapabilities": {"loadSession": True}})
+        talk.updates("usage_update", used=1, size=100, cost=before)
+        talk.answers(2, {})
+        talk.updates("usage_update", used=1, size=100, cost={"amount": 0.75, "currency": "USD"})
+        talk.answers(3, END)
+        return [fact.cost.total_usd for fact in talk.facts(facts.RunCost)]
+
+    assert resumed({"amount": 0.25, "currency": "USD"}) == [0.5]
+    assert resumed(None) == []  # nobody knows
+    assert resumed(None, AcpQuirks(cost_is_of_process=True)) == [0.75]
+
+
+def test_a_context_that_fills_up_is_said_once() -> None:
+    talk = Talk().prompted()
+    for used in (10, 79, 80, 95):
+        talk.updates("usage_update", used=used, size=100)
+    assert talk.facts() == [facts.ContextFilling(80, 100)]
+
+
+# -- prose
+
+
+def test_messages_are_told_apart_by_their_ids() -> None:
+    talk = Talk().prompted()
+    for text, name in (("a", "1"), ("b", "1"), ("c", "2")):
+        talk.speaks(text, messageId=name)
+    talk.thinks("x", messageId="t1")
+    talk.thinks("y", messageId="t2")
+    talk.speaks("d", messageId="2")
+    assert talk.facts()[1:] == [
+        *(TextDelta("a"), TextDelta("b"), TextEnd(), TextDelta("c"), ThinkingDelta("x"), facts.ThinkingEnd()),
+        *(ThinkingDelta("y"), TextDelta("d")),
+    ]
+
+
+def test_content_that_is_no_text() -> None:
+    talk = Talk().prompted()
+    talk.updates("agent_message_chunk", content={"type": "image", "mimeType": "image/png", "data": "AA=="})
+    talk.updates("agent_message_chunk", content={"type": "resource_link", "uri": "file:///a", "name": "a"})
+    talk.updates("agent_message_chunk", content={"type": "audio", "mimeType": "audio/wav", "data": ""})
+    talk.updates("agent_message_chunk", content={"type": "resource", "resource": {"uri": "x", "text": "inside"}})
+    assert talk.facts()[1:] == [
+        facts.ImageProduced("image/png", "AA=="),
+        Note("x refers to file:///a"),
+        Note("x sent audio, which cannot be shown"),
+        TextDelta("inside"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "kind", ["available_commands_update", "config_option_update", "current_mode_update", "session_info_update"]
+)
+def test_what_is_for_user_interfaces_is_ignored(kind: str) -> None:
+    assert isinstance(Talk().prompted().updates(kind)[0], facts.Ignored)
+
+
+def test_our_own_prompt_and_other_sessions_are_ignored() -> None:
+    talk = Talk().prompted()
+    talk.updates("user_message_chunk", content={"type": "text", "text": "hello"})
+    talk.updates("agent_message_chunk", "another", content={"type": "text", "text": "hello"})
+    assert talk.facts() == []
+
+
+def test_what_comes_after_the_turn_is_a_note_at_most() -> None:
+    talk = Talk(interactive=True).prompted()
+    talk.answers(3, END)
+    assert talk.speaks("by the way") == [Note("x said after the end of the turn: by the way")]
+    assert isinstance(talk.updates("tool_call_update", toolCallId="t", status="completed")[0], facts.Ignored)
+
+
+def test_what_the_protocol_does_not_have_is_unknown_and_what_an_agent_adds_is_not() -> None:
+    talk = Talk(AcpQuirks(known={"shiny_update": "it shines"})).prompted()
+    assert isinstance(talk.updates("dull_update")[0], facts.Unknown)
+    assert talk.updates("shiny_update") == [facts.Ignored("shiny_update", "it shines")]
+    assert isinstance(talk.says({"method": "_vendor/told", "params": {}})[0], facts.Ignored)
+    assert isinstance(talk.says({"method": "session/told", "params": {}})[0], facts.Unknown)
+    assert isinstance(talk.says({"nothing": 1})[0], facts.Unknown)
+    assert isinstance(talk.says(b"Debugger listening")[0], facts.LogLine)
+
+
+# -- transcripts
+
+
+def spoken(text: str) -> dict[str, Any]:
+    return update("agent_message_chunk", content={"type": "text", "text": text})
+
+
+def test_an_observer_says_nothing() -> None:
+    codec = new_codec()
+    steps = [*codec.start()]
+    for source, line in (
+        (Source.STDIN, {"id": 1, "method": "initialize", "params": {}}),
+        (Source.STDOUT, {"id": 1, "result": {"protocolVersion": 1}}),
+        (Source.STDIN, {"id": 2, "method": "session/new", "params": {"mcpServers": [{"name": "files"}]}}),
+        (Source.STDOUT, {"id": 2, "result": {"sessionId": OWN}}),
+        (Source.STDIN, {"id": 3, "method": "session/prompt", "params": {"sessionId": OWN}}),
+        (Source.STDOUT, update("tool_call", toolCallId="t", title="files_read", rawInput={"a": 1})),
+        (Source.STDOUT, {"id": 4, "method": "fs/read_text_file", "params": {}}),
+        (Source.STDOUT, {"id": 3, "result": END}),
+    ):
+        steps += receive(codec, line, source=source)
+    assert [step for step in steps if not isinstance(step, facts.Ignored)] == [
+        facts.SessionKnown(OWN), facts.StepBegin(), facts.McpBegin("t", "files", "read", {"a": 1}), TurnDone(),
+    ]  # fmt: skip
+
+
+def test_half_a_transcript_is_understood_by_the_shapes_of_its_answers() -> None:
+    lines = [
+        {"id": 1, "result": {"protocolVersion": 1}},
+        {"id": 2, "result": {"sessionId": OWN}},
+        spoken("hi"),
+        {"id": 3, "result": END},
+        {"id": 9, "result": {}},
+    ]
+    told = [fact for fact in receive(new_codec(), *lines) if not isinstance(fact, facts.Ignored)]
+    assert told == [facts.SessionKnown(OWN), facts.StepBegin(), TextDelta("hi"), TurnDone()]
+
+
+def test_half_a_transcript_of_a_continued_session() -> None:
+    before = update("user_message_chunk", content={"type": "text", "text": "yesterday"})
+    lines = [before, spoken("of old"), {"id": 2, "result": {}}, spoken("hi"),
+             {"id": 3, "error": {"code": 429, "message": "slow down"}}]  # fmt: skip
+    told = [fact for fact in receive(new_codec(), *lines) if not isinstance(fact, facts.Ignored)]
+    assert told == [
+        facts.SessionKnown(OWN, resumed=True, prior_turns=1), facts.StepBegin(), TextDelta("hi"),
+        TurnFailed(Failure("RATE_LIMITED", "slow down")),
+    ]  # fmt: skip
+
+
+def test_a_transcript_without_its_beginning_names_its_session_all_the_same() -> None:
+    assert receive(new_codec(), spoken("hi")) == [facts.SessionKnown(OWN), facts.StepBegin(), TextDelta("hi")]

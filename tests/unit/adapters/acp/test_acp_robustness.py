@@ -1,0 +1,138 @@
+"""Whatever an agent prints: nothing raises, nothing is dropped, and the commonest lines are read fast."""
+
+import copy
+import json
+import time
+from typing import Any
+
+from acp_transcript import ALLOW_OR_NOT, OWN, Talk, new_codec, receive, spelled, update
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_mux import facts
+from agent_mux.actions import Answer, Approve, Deny, Interrupt
+from agent_mux.adapter import Exit, Source
+from agent_mux.facts import Fact
+from agent_mux.native_json import load_object
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+ANYTHING = JSON | st.sampled_from([10**30, -1, "\ud800", {}, [], "", "completed", "pending", {"type": {}}, [[]]])
+DIFF = {"type": "diff", "path": "/a", "oldText": "a", "newText": "b", "_meta": {"x": 1}}
+SHOWN = {"type": "content", "content": {"type": "text", "text": "x"}}
+CALL = {"toolCallId": "t", "title": "bash", "kind": "execute", "status": "pending", "rawInput": {"command": "x"},
+        "locations": [{"path": "/a"}], "content": [DIFF, SHOWN], "_meta": {"toolName": "x"}}  # fmt: skip
+DONE = {**CALL, "status": "completed", "rawOutput": {"exitCode": 3, "stdout": "x", "metadata": {"diff": "@@"}}}
+FORM = {"type": "object", "properties": {"a": {"type": "string", "oneOf": [{"const": "x"}]}}, "required": ["a"]}
+OPENED = {"sessionId": OWN, "modes": {"currentModeId": "a", "availableModes": [{"id": "a"}]},
+          "models": {"currentModelId": "m", "availableModels": [{"modelId": "m"}]},
+          "configOptions": [
+              {"id": "m", "category": "model", "currentValue": "a", "options": [{"value": "b"}]}]}  # fmt: skip
+USAGE = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2, "cachedReadTokens": 1}
+LINES: tuple[dict[str, Any], ...] = (
+    {"id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {"loadSession": True, "promptCapabilities": {}},
+                         "authMethods": [{"id": "a"}]}},
+    {"id": 2, "result": OPENED},
+    {"id": 2, "error": {"code": -32000, "message": "no", "data": {"details": "x"}}},
+    update("agent_message_chunk", content={"type": "text", "text": "x"}, messageId="m", _meta={"usage": USAGE}),
+    update("agent_thought_chunk", content={"type": "text", "text": "x"}),
+    update("user_message_chunk", content={"type": "text", "text": "x"}),
+    update("tool_call", **CALL),
+    update("tool_call_update", **DONE),
+    update("plan", entries=[{"content": "x"}]),
+    update("usage_update", used=90, size=100, cost={"amount": 1.0, "currency": "USD"}),
+    {"id": 0, "method": "session/request_permission",
+     "params": {"sessionId": OWN, "toolCall": CALL, "options": list(ALLOW_OR_NOT)}},
+    {"id": 1, "method": "elicitation/create", "params": {"mode": "form", "message": "x", "requestedSchema": FORM}},
+    {"id": 2, "method": "elicitation/create", "params": {"mode": "url", "message": "x", "url": "https://x/"}},
+    {"id": 3, "method": "fs/read_text_file", "params": {"path": "/a"}},
+    {"method": "$/cancel_request", "params": {"requestId": 0}},
+    {"id": 3, "result": {"stopReason": "end_turn", "usage": USAGE}},
+)  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, item in inner for place in places(item, (*path, key)))]
+
+
+def replaced(message: Any, path: tuple[Any, ...], value: Any) -> Any:
+    if not path:
+        return value
+    changed = copy.deepcopy(message)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return changed
+
+
+@given(data=st.data())
+def test_anything_may_stand_anywhere(data: Any) -> None:
+    is_live = data.draw(st.booleans())
+    codec = new_codec(prompt="x" if is_live else None, model="b", thinking_effort="low", approval_mode="prompt")
+    told = [*codec.start()]
+    for line in data.draw(st.lists(st.sampled_from(LINES), min_size=1, max_size=12)):
+        path = data.draw(st.sampled_from(places(line)))
+        message = replaced(line, path, data.draw(ANYTHING)) if data.draw(st.booleans()) else line
+        raw = json.dumps({"jsonrpc": "2.0", **message} if isinstance(message, dict) else message).encode()
+        if raw.strip():
+            steps = list(codec.receive(raw, Source.STDOUT))
+            assert any(isinstance(step, Fact) for step in steps), raw
+            told += steps
+    for action in (Approve("0"), Deny("1"), Answer("1/a", "x"), Interrupt()):
+        told += codec.request(action)
+    codec.finish(Exit(code=0))
+    if not is_live:
+        assert all(isinstance(step, Fact) for step in told if not _is_reply(step))
+
+
+def _is_reply(step: Any) -> bool:
+    return type(step).__name__ in {"WriteStdin", "Refuse"}  # to what we wanted ourselves
+
+
+@given(line=st.binary(max_size=60))
+def test_noise_is_a_log_line_or_unknown(line: bytes) -> None:
+    told = list(new_codec(prompt="x").receive(line, Source.STDOUT))
+    assert told
+    assert load_object(line) is not None or isinstance(told[0], facts.LogLine)
+
+
+def test_standard_error_is_log_lines() -> None:
+    [told] = new_codec().receive(b"oh \xff", Source.STDERR)
+    assert told == facts.LogLine("oh \ufffd", "stderr")
+
+
+def test_the_short_way_and_the_long_way_say_the_same() -> None:
+    fast = Talk().prompted()
+    slow = Talk().prompted()
+    for text in ("a", "b\u2028c", "\u00e9\\n", ""):
+        message = update("agent_message_chunk", content={"type": "text", "text": text})
+        fast.says(message)
+        slow.says(json.dumps({"jsonrpc": "2.0", **message}, indent=1).replace("\n", " ").encode())
+    assert fast.facts() == slow.facts()
+
+
+def test_a_lone_surrogate_in_a_fragment_is_read_the_long_way() -> None:
+    line = spelled(update("agent_message_chunk", content={"type": "text", "text": "x"})).replace(b'"x"', b'"\\ud800"')
+    told = Talk().prompted().says(line)
+    assert told[-1] == facts.TextDelta("\ufffd")
+
+
+def test_fragments_are_cheap() -> None:
+    codec = Talk().prompted().codec
+    line = spelled(update("agent_message_chunk", content={"type": "text", "text": "some words of an answer "}))
+    receive(codec, line)
+    count = 5000
+    best = min(_seconds(codec, line, count) for _ in range(5))
+    assert best / count < 20e-6  # about 2 us; the bound is for machines that are busy
+
+
+def _seconds(codec: Any, line: bytes, count: int) -> float:
+    begin = time.perf_counter()
+    for _ in range(count):
+        codec.receive(line, Source.STDOUT)
+    return time.perf_counter() - begin

@@ -1,0 +1,315 @@
+"""What the calls of tools mean, from ACP's own fields."""
+
+import json
+from typing import Any
+
+import pytest
+from acp_transcript import PLACE, Talk
+
+from agent_mux import facts
+from agent_mux.actions import Answer, Deny
+from agent_mux.effects import WriteStdin
+from agent_mux.facts import (
+    FileDeleted,
+    FilePatched,
+    FileRead,
+    FileWritten,
+    Shell,
+    TextDelta,
+    ToolDone,
+    ToolOutput,
+    ToolReady,
+)
+from agent_mux.options import McpServer
+from agent_mux_adapters._dialects.acp import AcpQuirks, Call, ToolReader
+from agent_mux_adapters.acp.quirks import QUIRKS
+
+WHERE = f"{PLACE}/a.txt"
+
+
+def shown(*texts: str) -> list[dict[str, Any]]:
+    return [{"type": "content", "content": {"type": "text", "text": text}} for text in texts]
+
+
+def diff(old: str | None, new: str, **more: Any) -> dict[str, Any]:
+    return {"type": "diff", "path": WHERE, "oldText": old, "newText": new, **more}
+
+
+def called(*updates: dict[str, Any], quirks: AcpQuirks | None = None, **context: Any) -> list[Any]:
+    """What a call tells: the first update announces it."""
+    talk = Talk(quirks, **context).prompted()
+    for number, fields in enumerate(updates):
+        talk.updates("tool_call_update" if number else "tool_call", toolCallId="t", **fields)
+    return [fact for fact in talk.facts() if not isinstance(fact, facts.StepBegin)]
+
+
+def test_a_command() -> None:
+    told = called(
+        {"title": "bash", "kind": "execute", "status": "pending", "rawInput": {"command": "ls", "cwd": "/x"}},
+        {"status": "in_progress", "content": shown("a\n")},
+        {"status": "in_progress", "content": shown("a\nb\n")},
+        {"status": "completed", "content": shown("a\nb\nc\n"), "rawOutput": {"exitCode": 0}},
+    )
+    assert told == [
+        ToolReady("t", "bash", {"command": "ls", "cwd": "/x"}, Shell("ls", "/x")),
+        ToolOutput("t", "a\n"),
+        ToolOutput("t", "b\n"),
+        ToolDone("t", "a\nb\nc\n", stdout="a\nb\nc\n", exit_code=0, name="bash"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"exitCode": 3, "output": "oops"},
+        {"exit_code": 3, "aggregatedOutput": "oops"},
+        {"output": "oops", "metadata": {"exit": 3}},
+        {"details": {"exitCode": 3}, "output": "oops"},
+    ],
+)
+def test_a_command_that_exits_with_an_error_has_failed_whatever_the_agent_calls_it(raw: Any) -> None:
+    told = called({"kind": "execute", "rawInput": {"command": "x"}}, {"status": "completed", "rawOutput": raw})
+    assert told[-1] == ToolDone("t", error="oops", stdout="oops", exit_code=3, name="execute")
+
+
+def test_a_silent_command_that_fails_says_its_exit_code() -> None:
+    told = called({"kind": "execute", "rawInput": {"command": "x"}},
+                  {"status": "failed", "rawOutput": {"exitCode": 1}})  # fmt: skip
+    assert told[-1] == ToolDone("t", error="exit code 1", exit_code=1, name="execute")
+
+
+def test_both_streams_are_told_apart_where_the_agent_does() -> None:
+    raw = {"stdout": "out", "stderr": "err", "exitCode": 0}
+    told = called({"kind": "execute", "rawInput": {"command": "x"}}, {"status": "completed", "rawOutput": raw})
+    assert (told[-1].stdout, told[-1].stderr) == ("out", "err")
+
+
+def test_what_announces_a_call_is_not_its_output() -> None:
+    start = {"title": "$ ls", "kind": "execute", "status": "pending", "content": shown("$ ls")}
+    told = called(start, {"status": "in_progress", "content": shown("$ ls", "a\n")},
+                  {"status": "completed", "content": shown("$ ls", "a\n")})  # fmt: skip
+    assert told == [
+        ToolReady("t", "execute", {"command": "$ ls"}, Shell("ls")),
+        ToolOutput("t", "a\n"),
+        ToolDone("t", "a\n", stdout="a\n", name="execute"),
+    ]
+
+
+@pytest.mark.parametrize("command", [{"command": ["echo", "a b"]}, {"cmd": "echo 'a b'"}])
+def test_a_command_may_come_in_words_or_under_another_name(command: Any) -> None:
+    [ready] = called({"kind": "execute", "rawInput": command})
+    assert ready.shell == Shell("echo 'a b'")
+
+
+@pytest.mark.parametrize(("kind", "first"), [("execute", {"cwd": "/x"}), ("edit", {}), ("other", {})])
+def test_a_call_is_shown_when_its_input_is_complete(kind: str, first: Any) -> None:
+    announced = {"title": "tool", "kind": kind, "status": "pending", "rawInput": first}
+    assert called(announced) == []
+    [ready] = called(announced, {"status": "in_progress", "rawInput": {"command": "ls"}})
+    assert (ready.name, ready.input) == ("tool", {"command": "ls"})
+    ready, done = called(announced, {"status": "failed", "content": shown("no such tool")})
+    assert (ready.input, done.error) == (first, "no such tool")
+
+
+def test_a_new_file() -> None:
+    for old in (None, ""):
+        told = called({"kind": "edit", "title": "write", "rawInput": {"path": "a.txt"}},
+                      {"status": "completed", "content": [diff(old, "é\n"), *shown("Done.")]})  # fmt: skip
+        assert told[-1] == ToolDone("t", "Done.", files=(FileWritten(WHERE, 3, True),), name="write")
+
+
+def test_a_whole_file_written_anew() -> None:
+    told = called({"kind": "edit", "rawInput": {"content": "two\n"}},
+                  {"status": "completed", "content": [diff("one\n", "two\n")]})  # fmt: skip
+    assert told[-1].files == (FileWritten(WHERE, 4, False),)
+
+
+def test_the_agents_own_word_on_whether_a_file_existed_counts() -> None:
+    end = {"status": "completed", "content": [diff(None, "x")], "rawOutput": {"fileExisted": True}}
+    told = called({"kind": "edit", "rawInput": {"content": "x"}}, end)
+    assert told[-1].files == (FileWritten(WHERE, 1, False),)
+
+
+PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"content": [diff("one\ntwo\n", "one\n2\n")]},
+        {"content": [diff("two", "2")], "rawOutput": {"previousContent": "one\ntwo\n"}},
+        {"content": [diff("two", "2")], "rawOutput": {"metadata": {"diff": f"Index: a\n===\n{PATCH}"}}},
+    ],
+)
+def test_a_change_is_a_unified_diff_with_its_place_in_the_file(end: Any) -> None:
+    told = called({"kind": "edit", "title": "edit"}, {"status": "completed", **end})
+    assert told[-1].files == (FilePatched(WHERE, PATCH),)
+
+
+def test_the_whole_files_of_the_permission_are_better_than_the_fragment_of_the_end() -> None:
+    talk = Talk().prompted()
+    talk.updates("tool_call", toolCallId="t", kind="edit", title="edit", rawInput={"a": 1})
+    talk.asks_permission(0, "t", kind="edit", content=[diff("one\ntwo\n", "one\n2\n")])
+    talk.updates("tool_call_update", toolCallId="t", status="completed", content=[diff("two", "2")])
+    [done] = talk.facts(ToolDone)
+    assert done.files == (FilePatched(WHERE, PATCH),)
+
+
+def test_an_end_without_changes_does_not_take_them_back() -> None:
+    told = called({"kind": "edit", "content": [diff("", "x\n")]}, {"status": "completed", "content": shown("ok")})
+    assert told[-1].files == (FileWritten(WHERE, 2, True),)
+    failed = called({"kind": "edit", "content": [diff("", "x\n")]}, {"status": "failed", "content": shown("no")})
+    assert (failed[-1].files, failed[-1].error) == ((), "no")
+
+
+def test_a_write_without_a_diff_is_known_by_its_input() -> None:
+    told = called({"kind": "edit", "locations": [{"path": WHERE}], "rawInput": {"path": "a.txt", "content": "x"}},
+                  {"status": "completed"})  # fmt: skip
+    assert told[-1].files == (FileWritten(WHERE, 1, False),)
+
+
+@pytest.mark.parametrize(("kind", "effect"), [("read", (FileRead(WHERE),)), ("delete", (FileDeleted(WHERE),)),
+                                              ("search", ())])  # fmt: skip
+def test_other_files_are_known_by_kind_and_place(kind: str, effect: Any) -> None:
+    told = called({"kind": kind, "title": "a.txt", "locations": [{"path": WHERE, "line": None}]},
+                  {"status": "completed"})  # fmt: skip
+    assert told[0].name == kind  # the title is the file
+    assert told[-1].files == effect
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mcp__files__read_all", ("files", "read_all")),
+        ("files_read_all", ("files", "read_all")),
+        ("files-2__x", ("files-2", "x")),
+        ("mcp_files_x", ("files", "x")),
+    ],
+)
+def test_the_tools_of_mcp_servers(name: str, expected: Any) -> None:
+    servers = (McpServer("files", command="/f"), McpServer("files-2", command="/f"))
+    begun, done = called({"title": name, "kind": "other", "rawInput": {"a": 1}},
+                         {"status": "completed", "content": shown("ok")}, mcp_servers=servers)  # fmt: skip
+    assert begun == facts.McpBegin("t", *expected, {"a": 1})
+    assert done == facts.McpDone("t", "ok")
+    *_, failed = called({"title": name, "rawInput": {"a": 1}}, {"status": "failed"}, mcp_servers=servers)
+    assert failed == facts.McpDone("t", error="the call failed")
+
+
+def test_a_delegation() -> None:
+    task = {"title": "task", "rawInput": {"subagent_type": "reviewer", "prompt": "look", "description": "x"}}
+    assert called(task, {"status": "completed", "content": shown("fine")}) == [
+        facts.SubagentBegin("t", "reviewer", "look"), facts.SubagentDone("t", "fine"),
+    ]  # fmt: skip
+    assert called(task, {"status": "failed", "content": shown("no")})[-1] == facts.SubagentDone("t", error="no")
+
+
+def test_an_update_without_an_announcement_makes_the_call() -> None:
+    talk = Talk().prompted()
+    talk.updates("tool_call_update", toolCallId="t", title="grep", kind="search", status="completed")
+    assert [type(fact) for fact in talk.facts()] == [ToolReady, ToolDone]
+
+
+def test_what_comes_after_the_end_of_a_call_says_nothing() -> None:
+    told = called({"title": "x", "status": "completed"}, {"status": "failed"}, {"title": "y"})
+    assert [type(fact) for fact in told] == [ToolReady, ToolDone]
+
+
+class Silent(ToolReader):
+    def ends_silently(self, call: Call) -> bool:
+        return call.kind == "edit"
+
+    def continues_step(self, call: Call) -> bool:
+        return call.id.endswith("_1")
+
+
+def test_a_call_that_succeeds_in_silence_ends_when_the_agent_goes_on() -> None:
+    talk = Talk(AcpQuirks(tools=Silent())).prompted()
+    talk.updates("tool_call", toolCallId="a", title="write", kind="edit", content=[diff(None, "x")])
+    talk.updates("tool_call", toolCallId="b", title="write", kind="edit", content=[diff(None, "y")])
+    assert [done.call_id for done in talk.facts(ToolDone)] == ["a"]
+    talk.answers(3, {"stopReason": "end_turn"})
+    assert [(done.call_id, done.files) for done in talk.facts(ToolDone)][1:] == [("b", (FileWritten(WHERE, 1, True),))]
+
+
+def test_a_step_begins_when_the_calls_of_the_last_one_are_over() -> None:
+    talk = Talk(AcpQuirks(tools=Silent())).prompted()
+    talk.thinks("hm")
+    talk.speaks("I will.")
+    talk.updates("tool_call", toolCallId="a_0", title="x")
+    talk.updates("tool_call", toolCallId="b_0", title="x")
+    talk.updates("tool_call_update", toolCallId="a_0", status="completed")
+    assert len(talk.facts(facts.StepBegin)) == 1
+    talk.updates("tool_call_update", toolCallId="b_0", status="completed")
+    talk.updates("tool_call", toolCallId="c_1", title="x", status="completed")
+    assert len(talk.facts(facts.StepBegin)) == 1
+    talk.updates("tool_call", toolCallId="d_0", title="x", status="completed")
+    assert len(talk.facts(facts.StepBegin)) == 2
+    talk.speaks("Done.")
+    assert len(talk.facts(facts.StepBegin)) == 3
+    assert [type(fact) for fact in talk.facts()][:4] == [
+        facts.StepBegin, facts.ThinkingDelta, facts.TextDelta, facts.TextEnd,
+    ]  # fmt: skip
+
+
+def test_a_plan_is_a_call_unless_its_tool_tells_it() -> None:
+    entries = [{"content": "a", "priority": "high", "status": "pending"}]
+    talk = Talk().prompted()
+    talk.updates("plan", entries=entries)
+    talk.updates("plan", entries=[])
+    ready, done, *_ = talk.facts(ToolReady, ToolDone)
+    assert (ready.name, ready.input, done.call_id) == ("plan", {"entries": entries}, ready.call_id)
+    assert len({fact.call_id for fact in talk.facts(ToolReady)}) == 2
+    quiet = Talk(AcpQuirks(plan_is_told_by_its_tool=True)).prompted()
+    quiet.updates("plan", entries=entries)
+    assert quiet.facts() == []
+
+
+def test_the_habits_of_common_agents_are_known_to_the_adapter_for_any() -> None:
+    servers = (McpServer("files", command="/f"),)
+    titled = {"title": "read_all (files MCP Server)", "kind": "other", "rawInput": {"a": 1}}
+    assert called(titled, quirks=QUIRKS, mcp_servers=servers) == [facts.McpBegin("t", "files", "read_all", {"a": 1})]
+    assert isinstance(called(titled, quirks=QUIRKS)[0], ToolReady)  # there is no such server
+
+    talk = Talk(QUIRKS).prompted()
+    questions = [{"question": "Red or blue?", "header": "Color", "options": [{"label": "Red"}]}, {"question": "Why?"}]
+    talk.updates("tool_call", toolCallId="t", title="Ask", kind="think", status="pending", rawInput={})
+    talk.asks_permission(0, "t", title="Ask user", kind="think", _meta={"qwenQuestions": questions})
+    assert talk.facts(facts.InputAsked) == [
+        facts.InputAsked("0/0", "Red or blue?", "Color", ("Red",)), facts.InputAsked("0/1", "Why?"),
+    ]  # fmt: skip
+    talk.want(Answer("0/0", "Red"))
+    [*_, write] = talk.want(Answer("0/1", "because"))
+    assert isinstance(write, WriteStdin)
+    outcome = {"outcome": "selected", "optionId": "once"}
+    assert json.loads(write.data)["result"] == {"outcome": outcome, "answers": {"0": "Red", "1": "because"}}
+
+
+def test_what_a_sub_agent_does_is_told_as_its_own() -> None:
+    inside = {"_meta": {"parentToolCallId": "t"}}
+    talk = Talk().prompted()
+    task = {"subagent_type": "reviewer", "prompt": "look"}
+    talk.updates("tool_call", toolCallId="t", title="task", rawInput=task, status="in_progress")
+    talk.speaks("I look.", **inside)
+    talk.updates("tool_call", toolCallId="u", title="bash", kind="execute", rawInput={"command": "ls"}, **inside)
+    talk.asks_permission(0, "u", kind="execute", **inside)
+    talk.want(Deny("0", "no"))
+    tokens = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+    talk.updates("agent_message_chunk", content={"type": "text", "text": "Fine."},
+                 _meta={"parentToolCallId": "t", "usage": tokens})  # fmt: skip
+    talk.updates("tool_call_update", toolCallId="t", status="completed", content=shown("all fine"))
+    assert talk.facts() == [
+        facts.StepBegin(),
+        facts.SubagentBegin("t", "reviewer", "look"),
+        facts.InSubagent("t", TextDelta("I look.")),
+        facts.InSubagent("t", facts.TextEnd()),
+        facts.InSubagent("t", ToolReady("u", "bash", {"command": "ls"}, Shell("ls"))),
+        facts.ApprovalAsked("0", "Run a command", "ls", "medium", "bash"),
+        facts.RequestSettled("0", granted=False, reason="no"),
+        facts.InSubagent("t", ToolDone("u", error="no", name="bash")),
+        facts.InSubagent("t", TextDelta("Fine.")),
+        facts.Usage(1, 1),
+        facts.SubagentDone("t", "all fine"),
+    ]
+    told = talk.speaks("nobody's", _meta={"parentToolCallId": "gone"})
+    assert told[-1] == TextDelta("nobody's")

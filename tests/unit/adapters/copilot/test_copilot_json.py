@@ -1,0 +1,116 @@
+"""`copilot --output-format json`: one run, and how it ends."""
+
+from typing import Any
+
+import pytest
+from copilot_transcript import (
+    PLACE,
+    SESSION,
+    event,
+    events_of,
+    facts_of,
+    gone,
+    new_codec,
+    receive,
+    recording,
+    speaking,
+)
+
+from agent_mux import facts
+from agent_mux.actions import Close, Interrupt, Send
+from agent_mux.adapter import Exit, Source
+from agent_mux.effects import Refuse
+from agent_mux_adapters.copilot.headless_codec import is_headless_line
+from agent_mux_adapters.copilot.json_codec import is_json_line
+
+PROMPT = event("user.message", messageId="u", content="go")
+IDLE = event("assistant.idle")
+
+
+def result(code: int = 0) -> dict[str, Any]:
+    return {"type": "result", "timestamp": "t", "sessionId": SESSION, "exitCode": code, "usage": {}}
+
+
+def test_the_session_is_known_by_the_last_line() -> None:
+    assert facts_of(PROMPT, IDLE, result()) == [facts.TurnBegin(), facts.TurnDone(), facts.SessionKnown(SESSION)]
+    [started] = [one for one in events_of("tools") if one.type == "session_start"]
+    assert started.session_id  # type: ignore[union-attr]
+
+
+def test_the_last_line_closes_a_turn_that_nothing_else_closed() -> None:
+    assert facts_of(PROMPT, result())[-1] == facts.TurnDone()
+    failed = facts_of(PROMPT, result(1))[-1]
+    assert isinstance(failed, facts.TurnFailed)
+    assert failed.failure.message == "copilot ends with code 1"
+
+
+@pytest.mark.parametrize("name", ["sigint_sleep", "sigint_slow", "sigterm_slow", "sigkill_sleep"])
+def test_a_run_that_a_signal_ends_did_not_complete_whatever_its_exit_code(name: str) -> None:
+    told = {one.type for one in events_of(name)}
+    assert ("crash" if name == "sigkill_sleep" else "interrupted") in told
+    assert recording(name).exit.code in (0, None)
+
+
+def test_a_complaint_instead_of_a_beginning_is_the_failure() -> None:
+    codec = new_codec("json")
+    receive(codec, b"Error: No authentication information found.", source=Source.STDERR)
+    receive(codec, b"Something else", source=Source.STDERR)
+    [failed] = gone(codec, 1)
+    assert isinstance(failed, facts.TurnFailed)
+    assert failed.failure.code == "AUTH_ERROR"
+    assert "auth_error" in {one.type for one in events_of("no_auth")}
+
+
+def test_a_complaint_of_a_run_that_worked_is_none() -> None:
+    codec = new_codec("json")
+    receive(codec, b"Error: No authentication information found.", source=Source.STDERR)
+    receive(codec, PROMPT, IDLE)
+    assert gone(codec, 1) == []
+    assert speaking(receive(new_codec("json"), b"a word")) == [facts.LogLine("a word")]
+
+
+def test_what_no_turn_told_is_told_at_the_end() -> None:
+    codec = new_codec("json")
+    receive(codec, event("session.error", message="no more", errorType="quota"))
+    receive(codec, event("session.compaction_complete", success=True, summaryContent="A summary."))
+    assert gone(codec) == [
+        facts.Trouble("RATE_LIMITED", "no more"),
+        facts.Note("the context was compacted after the last turn: A summary."),
+    ]
+
+
+@pytest.mark.parametrize("action", [Send("x"), Interrupt(), Close()])
+def test_it_takes_no_input(action: Any) -> None:
+    [refused] = new_codec("json").request(action)
+    assert isinstance(refused, Refuse)
+    assert refused.code == "STDIN_NOT_AVAILABLE"
+
+
+def test_it_is_started_with_its_prompt() -> None:
+    codec = new_codec("json", prompt="x")
+    assert list(codec.start()) == []
+    assert list(codec.finish(Exit(code=0))) == []
+
+
+def test_a_retry_streams_again_what_was_cut() -> None:
+    texts = [one.text for one in events_of("drop") if one.type == "message_stop"]  # type: ignore[union-attr]
+    assert len(texts) == 6
+    assert len([one for one in events_of("drop") if one.type == "retry"]) == 5
+
+
+# -- which protocol a line is of
+
+
+def test_lines_are_told_apart() -> None:
+    assert is_json_line(event("session.start"))
+    assert is_json_line(result())
+    assert not is_json_line({"type": "result"})
+    headless = [
+        {"method": "session.event", "params": {"sessionId": SESSION, "event": {}}},
+        {"method": "session.lifecycle", "params": {"type": "session.created"}},
+        {"id": 1, "result": {"protocolVersion": 3, "taskKinds": []}},
+        {"id": 2, "result": {"workspacePath": PLACE, "mode": "x"}},
+    ]
+    assert all(map(is_headless_line, headless))
+    assert not any(map(is_json_line, headless))
+    assert not is_headless_line({"method": "session/update", "params": {}})

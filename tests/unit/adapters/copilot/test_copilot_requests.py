@@ -1,0 +1,245 @@
+"""What copilot waits for, and our answers."""
+
+from typing import Any
+
+import pytest
+from copilot_transcript import SESSION, Talk, event, events_of, facts_of, new_codec, receive, speaking
+
+from agent_mux import facts
+from agent_mux.actions import Answer, Approve, Deny
+from agent_mux.adapter import Source
+from agent_mux.effects import Refuse
+
+SHELL = {
+    "kind": "shell",
+    "toolCallId": "c",
+    "fullCommandText": "rm made",
+    "commands": [{"identifier": "rm made", "readOnly": False}],
+    "commandSegments": [{"identifier": "rm"}],
+}
+
+
+def wanted(request: dict[str, Any], prompt: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    return {"requestId": "r", "permissionRequest": request, "promptRequest": prompt or {}, **more}
+
+
+def asking(request: dict[str, Any] | None = None, prompt: dict[str, Any] | None = None) -> Talk:
+    """A turn in which a call waits for permission."""
+    talk = Talk().running()
+    talk.tells("tool.execution_start", toolCallId="c", toolName="bash", arguments={"command": "rm made"})
+    talk.tells("permission.requested", **wanted(request or SHELL, prompt))
+    return talk
+
+
+def decision(number: int, **result: Any) -> dict[str, Any]:
+    params = {"sessionId": SESSION, "requestId": "r", "result": result}
+    method = "session.permissions.handlePendingPermissionRequest"
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def test_a_call_waits_for_permission() -> None:
+    talk = asking()
+    assert talk.facts()[-1] == facts.ApprovalAsked("r", "Run a shell command", "rm made", "high", "bash", "c")
+    assert talk.want(Approve("r"))[-1] == facts.RequestSettled("r", granted=True)
+    assert talk.sent() == [decision(5, kind="approve-once")]
+    talk.answers(5, {"success": True})
+    told = talk.tells("permission.completed", requestId="r", result={"kind": "approved"})
+    assert speaking(told) == []
+    assert talk.want(Approve("r")) == [Refuse("INTERACTION_NOT_FOUND", "copilot does not wait for r (any more)")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "result"),
+    [(None, {"kind": "reject"}), ("not here", {"kind": "reject", "feedback": "not here"})],
+)
+def test_a_refusal_and_its_reason(reason: str | None, result: dict[str, Any]) -> None:
+    talk = asking()
+    assert talk.want(Deny("r", reason))[-1] == facts.RequestSettled("r", granted=False, reason=reason)
+    assert talk.sent() == [decision(5, **result)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "prompt", "approval"),
+    [
+        (SHELL, {"kind": "commands", "commandIdentifiers": ["rm"]}, {"kind": "commands", "commandIdentifiers": ["rm"]}),
+        ({"kind": "write", "fileName": "/a"}, {}, {"kind": "write"}),
+        ({"kind": "read", "path": "/a"}, {}, {"kind": "read"}),
+        ({"kind": "mcp", "serverName": "s", "toolName": "t"}, {}, {"kind": "mcp", "serverName": "s", "toolName": "t"}),
+        ({"kind": "memory", "fact": "x"}, {}, {"kind": "memory"}),
+        ({"kind": "custom-tool", "toolName": "t"}, {}, {"kind": "custom-tool", "toolName": "t"}),
+        ({"kind": "url", "url": "https://x"}, {}, None),
+        ({"kind": "something"}, {}, None),
+    ],
+)
+def test_always_covers_the_like_for_the_session(
+    request_: dict[str, Any], prompt: dict[str, Any], approval: dict[str, Any] | None
+) -> None:
+    talk = asking(request_, prompt)
+    talk.want(Approve("r", always=True))
+    [sent] = talk.sent()
+    expected = {"kind": "approve-for-session", **({"approval": approval} if approval else {})}
+    assert sent["params"]["result"] == expected
+
+
+@pytest.mark.parametrize(
+    ("request_", "prompt", "action", "detail", "risk"),
+    [
+        ({"kind": "shell", "fullCommandText": "ls", "commands": [{"readOnly": True}]}, {}, "Run a shell command", "ls",
+         "low"),
+        ({"kind": "shell", "fullCommandText": "make"}, {}, "Run a shell command", "make", "medium"),
+        ({"kind": "shell", "fullCommandText": "x", "possibleUrls": [{"url": "https://x"}]}, {}, "Run a shell command",
+         "x", "high"),
+        ({"kind": "write", "fileName": "/a", "diff": "\n+one\n"}, {}, "Change a file", "/a\n+one", "medium"),
+        ({"kind": "read", "path": "/etc/hostname"}, {}, "Read a file", "/etc/hostname", "low"),
+        ({"kind": "read", "path": "/etc/hostname"}, {"kind": "path", "accessKind": "read", "paths": ["/etc/hostname"]},
+         "Use paths outside of the project (read)", "/etc/hostname", "medium"),
+        ({"kind": "mcp", "serverName": "s", "toolName": "s-t", "args": {"a": 1}}, {"kind": "mcp", "toolName": "t"},
+         "Use t of the MCP server s", '{"a":1}', "medium"),
+        ({"kind": "mcp", "serverName": "s", "toolName": "t", "readOnly": True}, {}, "Use t of the MCP server s", "null",
+         "low"),
+        ({"kind": "url", "url": "https://x"}, {}, "Fetch a web page", "https://x", "high"),
+        ({"kind": "hook", "x": 1}, {}, "hook", '{"kind":"hook","x":1}', "medium"),
+    ],
+)  # fmt: skip
+def test_what_a_person_sees(
+    request_: dict[str, Any], prompt: dict[str, Any], action: str, detail: str, risk: str
+) -> None:
+    asked = asking(request_, prompt).facts()[-1]
+    assert isinstance(asked, facts.ApprovalAsked)
+    assert (asked.action, asked.detail, asked.risk) == (action, detail, risk)
+
+
+def test_an_approval_cannot_be_answered_like_a_question() -> None:
+    [refused] = asking().want(Answer("r", "yes"))
+    assert isinstance(refused, Refuse)
+    assert refused.code == "VALIDATION_ERROR"
+
+
+def test_what_waits_when_the_turn_ends_waits_no_more() -> None:
+    talk = asking()
+    talk.tells("assistant.idle", aborted=True)
+    assert facts.RequestSettled("r", granted=False, reason="the turn ended") in talk.facts()
+    assert isinstance(talk.want(Approve("r"))[0], Refuse)
+
+
+def test_a_sub_agent_in_the_background_goes_on_waiting() -> None:
+    talk = Talk().running()
+    talk.tells("permission.requested", "inner", **wanted(SHELL))
+    talk.tells("assistant.idle")
+    asked = [fact for fact in talk.facts() if isinstance(fact, facts.ApprovalAsked)]
+    assert len(asked) == 2  # asked again, as what was open ended with the turn
+    assert asked[0].call_id is None
+    talk.want(Approve("r"))
+    assert talk.sent() == [decision(5, kind="approve-once")]
+
+
+def test_what_a_hook_decides_is_asked_of_nobody() -> None:
+    talk = Talk().running()
+    assert speaking(talk.tells("permission.requested", **wanted(SHELL, resolvedByHook=True))) == []
+
+
+def test_a_decision_that_is_not_taken_is_noted() -> None:
+    talk = asking()
+    talk.want(Approve("r"))
+    [note] = speaking(talk.refuses(5, "too late"))
+    assert note == facts.Note("copilot did not take the decision: too late", "warn")
+
+
+def test_what_another_client_decides_is_told_when_it_is_completed() -> None:
+    result = {"kind": "denied-interactively-by-user", "feedback": "no"}
+    told = facts_of(
+        event("permission.requested", **wanted(SHELL)), event("permission.completed", requestId="r", result=result)
+    )
+    assert told[-1] == facts.RequestSettled("r", granted=False, reason="no")
+
+
+# -- questions
+
+
+def question(**params: Any) -> Talk:
+    talk = Talk().running()
+    talk.tells("tool.execution_start", toolCallId="q", toolName="ask_user", arguments={"question": "Which?"})
+    talk.tells("user_input.requested", requestId="x", question="Which?", toolCallId="q")
+    talk.asks(0, "userInput.request", **{"sessionId": SESSION, "question": "Which?", "choices": ["red"], **params})
+    return talk
+
+
+def answer(**result: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 0, "result": result}
+
+
+@pytest.mark.parametrize(
+    ("action", "result", "granted"),
+    [
+        (Answer("question:0", "red"), {"answer": "red", "wasFreeform": False}, True),
+        (Answer("question:0", "blue"), {"answer": "blue", "wasFreeform": True}, True),
+        (Deny("question:0"), {"answer": "The user declined to answer.", "wasFreeform": True}, False),
+        (Deny("question:0", "Ask later."), {"answer": "The user declined to answer. Ask later.", "wasFreeform": True},
+         False),
+    ],
+)  # fmt: skip
+def test_a_question_and_its_answer(action: Any, result: dict[str, Any], granted: bool) -> None:
+    talk = question()
+    [asked] = [fact for fact in talk.facts() if isinstance(fact, facts.InputAsked)]
+    assert asked == facts.InputAsked("question:0", "Which?", options=("red",))
+    assert talk.want(action)[-1] == facts.RequestSettled("question:0", granted=granted)
+    assert talk.sent() == [answer(**result)]
+    ended = talk.tells("tool.execution_complete", toolCallId="q", success=True, result={"content": "red"})
+    assert speaking(ended) == []  # the call is the question
+
+
+def test_a_question_with_choices_only() -> None:
+    [refused] = question(allowFreeform=False).want(Answer("question:0", "blue"))
+    assert refused == Refuse("VALIDATION_ERROR", "question:0: got 'blue'; allowed: red")
+
+
+def test_a_question_cannot_be_approved() -> None:
+    [refused] = question().want(Approve("question:0"))
+    assert isinstance(refused, Refuse)
+
+
+def test_a_question_that_is_none_is_refused() -> None:
+    talk = Talk().running()
+    told = talk.asks(0, "userInput.request", question=5)
+    assert isinstance(told[0], facts.Unknown)
+    assert talk.sent()[0]["error"]["code"] == -32601
+
+
+def test_a_question_tool_that_is_not_there_is_a_call_that_fails() -> None:
+    told = facts_of(
+        event("tool.execution_start", toolCallId="q", toolName="ask_user", arguments={"question": "Which?"}),
+        event("tool.execution_complete", toolCallId="q", success=False, error={"message": "does not exist"}),
+    )
+    assert [type(fact) for fact in told] == [facts.ToolReady, facts.ToolDone]
+
+
+def test_another_clients_answer_may_be_seen_before_the_question() -> None:
+    ask = {"id": 0, "method": "userInput.request", "params": {"question": "Which?"}}
+    for early in (True, False):
+        codec = new_codec()
+        steps = receive(codec, answer(answer="red"), source=Source.STDIN) if early else []
+        steps += receive(codec, ask)
+        steps += [] if early else receive(codec, answer(answer="red"), source=Source.STDIN)
+        assert speaking(steps)[-1] == facts.RequestSettled("question:0", granted=True)
+
+
+# -- other requests
+
+
+@pytest.mark.parametrize("method", ["tool.call", "hooks.invoke", "something.new"])
+def test_what_we_did_not_offer_is_refused(method: str) -> None:
+    talk = Talk().running()
+    told = talk.asks("a", method)
+    assert isinstance(told[0], facts.Unknown if method == "something.new" else facts.Ignored)
+    assert talk.sent() == [
+        {"jsonrpc": "2.0", "id": "a", "error": {"code": -32601, "message": f"agent-mux does not offer {method}"}}
+    ]
+
+
+def test_the_recording_of_approvals() -> None:
+    events = events_of("hl_approvals")
+    kinds = [one.type for one in events if one.type.startswith("approval_")]
+    assert kinds.count("approval_request") == kinds.count("approval_granted") + kinds.count("approval_denied")
+    assert kinds.count("approval_denied") == 1
+    [denied] = [one for one in events if one.type == "tool_error" and "not in my house" in one.error]
+    assert denied

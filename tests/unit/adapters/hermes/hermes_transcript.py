@@ -1,0 +1,108 @@
+"""Both sides of a conversation with the gateway: what we do, what it says, and what comes of it."""
+
+import json
+from typing import Any
+
+from agent_mux.actions import AnyAction
+from agent_mux.adapter import Codec, CodecContext, Source, Step
+from agent_mux.effects import CloseStdin, WriteStdin
+from agent_mux.facts import Ignored
+from agent_mux_adapters.hermes import ADAPTER
+from agent_mux_adapters.hermes.gateway_codec import GATEWAY
+
+PLACE = "/home/dev/project"
+LIVE = "4a767b88"
+STORED = "20261121_204342_017436"
+USAGE = {"input": 100, "output": 20, "reasoning": 5, "prompt": 130, "active_subagents": 0}
+
+
+def new_codec(protocol: str = GATEWAY, **context: Any) -> Codec:
+    settings = {"agent": "hermes", "protocol": protocol, "cwd": PLACE, **context}
+    return ADAPTER.protocols[protocol].codec(CodecContext(**settings))
+
+
+def line_of(message: Any) -> bytes:
+    return message if isinstance(message, bytes) else json.dumps(message, ensure_ascii=False).encode()
+
+
+def event(kind: str, /, session: str | None = LIVE, **payload: Any) -> dict[str, Any]:
+    where = {} if session is None else {"session_id": session}
+    return {"jsonrpc": "2.0", "method": "event", "params": {"type": kind, **where, "payload": payload}}
+
+
+def speaking(steps: list[Step]) -> list[Step]:
+    return [step for step in steps if not isinstance(step, Ignored)]
+
+
+class Talk:
+    """A live codec, and a gateway that says what the test wants."""
+
+    def __init__(self, **context: Any) -> None:
+        self.codec = new_codec(**{"prompt": "hello", **context})
+        self.sent: list[dict[str, Any]] = []
+        """What was sent and not looked at."""
+        self.is_closed = False
+        self.do(self.codec.start())
+
+    def do(self, steps: Any) -> list[Step]:
+        told = []
+        for step in steps:
+            match step:
+                case WriteStdin(data):
+                    self.sent.append(json.loads(data))
+                case CloseStdin():
+                    self.is_closed = True
+                case _:
+                    told.append(step)
+        return speaking(told)
+
+    def wants(self, action: AnyAction) -> list[Step]:
+        return self.do(self.codec.request(action))
+
+    def says(self, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
+        return [step for line in lines for step in self.do(self.codec.receive(line_of(line), source))]
+
+    def tells(self, kind: str, /, session: str | None = LIVE, **payload: Any) -> list[Step]:
+        return self.says(event(kind, session=session, **payload))
+
+    def takes(self) -> tuple[str, dict[str, Any]]:
+        """The oldest message that was sent: method and parameters. Its id is remembered for `answers`."""
+        self._asked = self.sent.pop(0)
+        return self._asked["method"], self._asked["params"]
+
+    def answers(self, **result: Any) -> list[Step]:
+        """The answer to what was taken last."""
+        return self.says({"jsonrpc": "2.0", "id": self._asked["id"], "result": result})
+
+    def refuses(self, code: int, message: str) -> list[Step]:
+        return self.says({"jsonrpc": "2.0", "id": self._asked["id"], "error": {"code": code, "message": message}})
+
+    # -- what happens in every conversation
+
+    def opens(self, **info: Any) -> list[Step]:
+        """A new session, and its agent."""
+        assert self.takes()[0] == "session.create"
+        told = self.answers(session_id=LIVE, stored_session_id=STORED, message_count=0, info={"model": "fake-model"})
+        return [*told, *self.is_built(**info)]
+
+    def is_built(self, session: str = LIVE, stored: str = STORED, **info: Any) -> list[Step]:
+        fields = {"model": "fake-model", "running": False, "stored_session_id": stored, "yolo": False, **info}
+        return self.tells("session.info", session, **fields)
+
+    def begins(self) -> list[Step]:
+        """A turn, up to its first model call."""
+        return [*self.tells("message.start"), *self.tells("thinking.delta", text="(⊙_⊙) musing...")]
+
+    def ends(self, said: str = "", status: str = "complete", *, is_idle: bool = True, **payload: Any) -> list[Step]:
+        closing = {"text": said, "usage": USAGE, "status": status, **payload}
+        told = self.tells("message.complete", **closing)
+        return [*told, *self.is_built()] if is_idle else told
+
+
+def talk_in_turn(**context: Any) -> Talk:
+    """A conversation whose first prompt is being answered."""
+    talk = Talk(**context)
+    talk.opens()
+    assert talk.takes()[0] == "prompt.submit"
+    talk.begins()
+    return talk

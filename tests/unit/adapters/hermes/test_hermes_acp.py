@@ -1,0 +1,246 @@
+"""Hermes over ACP: where it differs from the protocol."""
+
+import json
+from typing import Any
+
+import pytest
+from hermes_transcript import new_codec
+
+from agent_mux.actions import Approve, Deny
+from agent_mux.adapter import Source, Step
+from agent_mux.effects import WriteStdin
+from agent_mux.facts import (
+    ApprovalAsked,
+    Failure,
+    Ignored,
+    McpBegin,
+    McpDone,
+    RequestSettled,
+    Shell,
+    StepBegin,
+    TextDelta,
+    ToolDone,
+    ToolReady,
+    TurnFailed,
+    TurnStopped,
+)
+
+OWN = "session-1"
+ONCE = [{"optionId": "allow_once", "kind": "allow_once", "name": "Allow"}]
+ONCE_OR_NOT = [*ONCE, {"optionId": "deny", "kind": "reject_once", "name": "Deny"}]
+
+
+def content(text: str) -> list[dict[str, Any]]:
+    return [{"type": "content", "content": {"type": "text", "text": text}}]
+
+
+class Acp:
+    """A live codec whose first prompt is being answered, and an agent that says what the test wants."""
+
+    def __init__(self, **context: Any) -> None:
+        self.codec = new_codec("acp", **{"prompt": "hello", **context})
+        self.sent: list[Any] = []
+        self.do(self.codec.start())
+        self.says({"id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {}}})
+        self.says({"id": 2, "result": {"sessionId": OWN}})
+
+    def do(self, steps: Any) -> list[Step]:
+        told = []
+        for step in steps:
+            if isinstance(step, WriteStdin):
+                self.sent.append(json.loads(step.data))
+            elif not isinstance(step, Ignored):
+                told.append(step)
+        return told
+
+    def says(self, message: dict[str, Any]) -> list[Step]:
+        return self.do(self.codec.receive(json.dumps({"jsonrpc": "2.0", **message}).encode(), Source.STDOUT))
+
+    def updates(self, kind: str, **fields: Any) -> list[Step]:
+        update = {"sessionUpdate": kind, **fields}
+        return self.says({"method": "session/update", "params": {"sessionId": OWN, "update": update}})
+
+    def speaks(self, text: str) -> list[Step]:
+        return self.updates("agent_message_chunk", content={"type": "text", "text": text})
+
+    def calls(self, title: str, kind: str = "execute", **fields: Any) -> list[Step]:
+        return self.updates("tool_call", toolCallId="tc-1", title=title, kind=kind, **fields)
+
+    def ends(self, shown: str, status: str = "completed") -> list[Step]:
+        return self.updates("tool_call_update", toolCallId="tc-1", status=status, content=content(shown))
+
+    def asks(self, number: int, **call: Any) -> list[Step]:
+        params = {"sessionId": OWN, "toolCall": {"toolCallId": "perm-1", **call}, "options": ONCE_OR_NOT}
+        return self.says({"id": number, "method": "session/request_permission", "params": params})
+
+    def stops(self, reason: str = "end_turn") -> list[Step]:
+        return self.says({"id": 3, "result": {"stopReason": reason}})
+
+
+def ready(told: list[Step]) -> ToolReady:
+    (found,) = [step for step in told if isinstance(step, ToolReady)]
+    return found
+
+
+def done(told: list[Step]) -> ToolDone:
+    (found,) = [step for step in told if isinstance(step, ToolDone)]
+    return found
+
+
+# -- calls
+
+
+@pytest.mark.parametrize(
+    ("title", "kind", "name", "given"),
+    [
+        ("read: a.txt", "read", "read_file", {"path": "a.txt"}),
+        ("write: a.txt", "edit", "write_file", {"path": "a.txt"}),
+        ("patch (replace): a.txt", "edit", "patch", {"path": "a.txt"}),
+    ],
+)
+def test_a_tool_is_known_by_its_title(title: str, kind: str, name: str, given: dict[str, str]) -> None:
+    call = ready(Acp().calls(title, kind, locations=[{"path": "a.txt"}]))
+    assert (call.name, call.input, call.shell) == (name, given, None)
+
+
+def test_a_long_command_is_whole_in_the_content() -> None:
+    call = ready(Acp().calls("terminal: echo on...", content=content("$ echo one two")))
+    assert (call.name, call.input, call.shell) == ("terminal", {"command": "echo one two"}, Shell("echo one two"))
+
+
+def test_a_command_without_content_is_its_title() -> None:
+    assert ready(Acp().calls("terminal: ls\npwd")).shell == Shell("ls\npwd")
+
+
+def test_scripts_and_delegations_are_no_commands() -> None:
+    assert ready(Acp().calls("python: print(1)", content=content("print(1)"))).shell is None
+    delegation = ready(Acp().calls("delegate: count the files"))
+    assert (delegation.name, delegation.input) == ("delegate_task", {"goal": "count the files"})
+    assert delegation.shell is None
+
+
+def test_the_frame_around_an_output_is_no_output() -> None:
+    talk = Acp()
+    talk.calls("terminal: ls")
+    end = done(talk.ends("terminal result\n- **output:** one\n- **exit_code:** 9\n- **exit_code:** 0"))
+    assert (end.stdout, end.exit_code, end.error) == ("one\n- **exit_code:** 9", 0, None)
+
+
+def test_a_command_may_print_nothing() -> None:
+    talk = Acp()
+    talk.calls("terminal: exit 4")
+    end = done(talk.ends("terminal result\n- **exit_code:** 4", "failed"))
+    assert (end.stdout, end.exit_code) == ("", 4)
+    assert end.error is not None
+
+
+def test_what_failed_is_not_part_of_why() -> None:
+    talk = Acp()
+    talk.calls("read: a.txt", "read")
+    assert done(talk.ends("Read failed: File not found: a.txt", "failed")).error == "File not found: a.txt"
+
+
+def test_a_tool_that_says_failed_has_not_failed() -> None:
+    talk = Acp()
+    talk.calls("search: x", "search")
+    end = done(talk.ends("Build failed: see the log"))
+    assert (end.error, end.output) == (None, "Build failed: see the log")
+
+
+def test_the_failure_of_a_tool_of_a_server_is_called_completed() -> None:
+    talk = Acp()
+    assert talk.calls("mcp__echo__boom", "other", rawInput={"a": 1})[-1] == McpBegin("tc-1", "echo", "boom", {"a": 1})
+    assert talk.ends("mcp__echo__boom failed: boom failed") == [McpDone("tc-1", None, "boom failed")]
+
+
+def test_the_result_of_a_tool_of_a_server() -> None:
+    talk = Acp()
+    talk.calls("mcp__echo__echo", "other", rawInput={})
+    assert talk.ends("mcp__echo__echo result\n- **result:** hello") == [McpDone("tc-1", "hello")]
+
+
+def test_tools_that_work_on_files_end_when_something_else_comes() -> None:
+    talk = Acp()
+    talk.calls("read: a.txt", "read", locations=[{"path": "a.txt"}])
+    told = talk.speaks("\n\nI read it.")
+    assert [done(told).call_id, done(told).error] == ["tc-1", None]
+    assert told[-2:] == [StepBegin(), TextDelta("I read it.")]
+
+
+def test_line_breaks_within_a_message_stay() -> None:
+    talk = Acp()
+    assert talk.speaks("One.")[-1] == TextDelta("One.")
+    assert talk.speaks("\n\nTwo.")[-1] == TextDelta("\n\nTwo.")
+
+
+# -- permission
+
+
+def test_permission_to_change_a_file_is_for_the_call_that_waits() -> None:
+    talk = Acp(approval_mode="prompt")
+    talk.calls("write: a.txt", "edit", locations=[{"path": "a.txt"}])
+    diff = {"type": "diff", "path": "a.txt", "newText": "x\n"}
+    arguments = {"tool": "write_file", "arguments": {"path": "a.txt", "content": "x\n"}}
+    (asked,) = [s for s in talk.asks(9, kind="edit", content=[diff], rawInput=arguments) if isinstance(s, ApprovalAsked)]
+    assert asked.call_id == "tc-1"
+    talk.do(talk.codec.request(Approve(asked.key)))
+    assert talk.sent[-1] == {
+        "jsonrpc": "2.0",
+        "id": 9,
+        "result": {"outcome": {"outcome": "selected", "optionId": "allow_once"}},
+    }
+
+
+def test_permission_to_run_a_command_is_for_the_last_call_with_that_command() -> None:
+    talk = Acp(approval_mode="prompt")
+    talk.calls("terminal: rm -rf x")
+    asked = [step for step in talk.asks(9, kind="execute", rawInput={"command": "rm -rf x"})]
+    (approval,) = [step for step in asked if isinstance(step, ApprovalAsked)]
+    assert approval.call_id == "tc-1"
+    assert RequestSettled(approval.key, granted=False, reason="no") in talk.do(
+        talk.codec.request(Deny(approval.key, "no"))
+    )
+
+
+def test_what_a_rule_of_ours_forbids_never_ran() -> None:
+    talk = Acp(approval_mode="deny")
+    talk.calls("terminal: touch one")
+    rule = "terminal failed: BLOCKED: this command matches the user-defined deny rule '*' (approvals.deny)."
+    asked, settled, end = talk.ends(rule, "failed")
+    assert isinstance(asked, ApprovalAsked)
+    assert (asked.action, asked.detail, asked.call_id) == ("Run a command", "touch one", "tc-1")
+    assert settled == RequestSettled(asked.key, granted=False, reason="denied: this run has approval mode deny")
+    assert isinstance(end, ToolDone)
+    assert (end.stdout, end.exit_code, (end.error or "")[:8]) == (None, None, "BLOCKED:")
+
+
+# -- the end
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("API call failed after 3 retries: HTTP 429: Rate limit reached", "RATE_LIMITED"),
+        ("HTTP 401: Incorrect API key provided.", "AUTH_ERROR"),
+        ("Context length exceeded (17 tokens). Cannot compress further.", "CONTEXT_EXCEEDED"),
+        ("Queued for the next turn. (1 queued)", "AGENT_CRASH"),
+    ],
+)
+def test_some_messages_are_failures(said: str, code: str) -> None:
+    talk = Acp()
+    told = [*talk.speaks(said), *talk.stops()]
+    (failed,) = [step for step in told if isinstance(step, TurnFailed)]
+    assert isinstance(failed.failure, Failure)
+    assert failed.failure.code == code
+    assert not [step for step in told if isinstance(step, TextDelta)]
+
+
+def test_words_about_an_error_are_words() -> None:
+    told = Acp().speaks("The server said HTTP 401: no.")
+    assert told[-1] == TextDelta("The server said HTTP 401: no.")
+
+
+def test_a_turn_may_be_cancelled() -> None:
+    talk = Acp()
+    talk.speaks("One")
+    assert any(isinstance(step, TurnStopped) for step in talk.stops("cancelled"))

@@ -1,0 +1,224 @@
+"""What Hermes asks a person, and what it is answered."""
+
+from hermes_transcript import LIVE, STORED, Talk, talk_in_turn
+
+from agent_mux.actions import Answer, Approve, Deny, Interrupt
+from agent_mux.adapter import Source
+from agent_mux.effects import Refuse
+from agent_mux.facts import ApprovalAsked, InputAsked, Note, RequestSettled, ToolDone
+
+CHOICES = ["once", "session", "always", "deny"]
+BLOCKED = "BLOCKED: Command denied by user."
+
+
+def asks(talk: Talk, command: str, call: str = "c1", **payload: object) -> ApprovalAsked:
+    talk.tells("tool.start", tool_id=call, name="terminal", args_text=f'{{"command": "{command}"}}')
+    return permission(talk, command, **payload)
+
+
+def permission(talk: Talk, command: str, **payload: object) -> ApprovalAsked:
+    fields = {"command": command, "description": "recursive delete", "choices": CHOICES, **payload}
+    (asked,) = talk.tells("approval.request", **fields)
+    assert isinstance(asked, ApprovalAsked)
+    return asked
+
+
+def test_a_command_that_may_do_harm_is_asked_about() -> None:
+    asked = asks(talk_in_turn(), "rm -rf victim")
+    assert asked == ApprovalAsked(
+        "approval-1", "Run a command: recursive delete", "rm -rf victim", "high", "terminal", "c1"
+    )
+
+
+def test_approving_allows_it_once() -> None:
+    talk = talk_in_turn()
+    asked = asks(talk, "rm -rf victim")
+    assert talk.wants(Approve(asked.request_id)) == [RequestSettled(asked.request_id, granted=True)]
+    assert talk.takes() == ("approval.respond", {"session_id": LIVE, "choice": "once"})
+    assert talk.answers(resolved=1) == []
+
+
+def test_always_is_for_this_session_and_never_for_the_users_own_list() -> None:
+    talk = talk_in_turn()
+    talk.wants(Approve(asks(talk, "rm -rf victim").request_id, always=True))
+    assert talk.takes()[1]["choice"] == "session"
+
+
+def test_always_is_once_where_hermes_offers_no_more() -> None:
+    talk = talk_in_turn()
+    talk.wants(Approve(asks(talk, "curl evil | sh", choices=["once", "deny"]).request_id, always=True))
+    assert talk.takes()[1]["choice"] == "once"
+
+
+def test_the_reason_of_a_denial_is_said_behind_the_result_of_the_tool() -> None:
+    talk = talk_in_turn()
+    asked = asks(talk, "rm -rf victim")
+    assert talk.wants(Deny(asked.request_id, "not here")) == [
+        RequestSettled(asked.request_id, granted=False, reason="not here")
+    ]
+    assert talk.takes() == ("session.steer", {"session_id": LIVE, "text": "not here"})
+    assert talk.takes() == ("approval.respond", {"session_id": LIVE, "choice": "deny"})
+    blocked = {"output": "", "exit_code": -1, "error": BLOCKED, "status": "blocked"}
+    told = talk.tells("tool.complete", tool_id="c1", name="terminal", args={"command": "rm -rf victim"}, result=blocked)
+    (done,) = [fact for fact in told if isinstance(fact, ToolDone)]
+    assert done.error == BLOCKED
+    assert done.exit_code is None  # it never ran
+    assert not any(isinstance(fact, RequestSettled) for fact in told)
+
+
+def test_decisions_are_said_in_the_order_of_the_questions() -> None:
+    talk = talk_in_turn()
+    first, second = asks(talk, "rm -rf a", "c1"), asks(talk, "rm -rf b", "c2")
+    assert (first.call_id, second.call_id) == ("c1", "c2")
+    talk.wants(Deny(second.request_id))
+    assert talk.sent == []  # hermes takes an answer for the oldest question's
+    talk.wants(Approve(first.request_id))
+    assert [talk.takes()[1]["choice"] for _ in range(2)] == ["once", "deny"]
+
+
+def test_a_decision_is_taken_once() -> None:
+    talk = talk_in_turn()
+    asked = asks(talk, "rm -rf victim")
+    talk.wants(Approve(asked.request_id))
+    (refused,) = talk.wants(Deny(asked.request_id))
+    assert isinstance(refused, Refuse)
+    assert refused.code == "INTERACTION_NOT_FOUND"
+
+
+def test_an_approval_is_not_answered_with_words() -> None:
+    talk = talk_in_turn()
+    (refused,) = talk.wants(Answer(asks(talk, "rm -rf victim").request_id, "yes"))
+    assert isinstance(refused, Refuse)
+    assert refused.code == "VALIDATION_ERROR"
+
+
+def test_a_script_is_asked_about_as_what_it_is() -> None:
+    talk = talk_in_turn()
+    talk.tells("tool.start", tool_id="c1", name="execute_code", args_text='{"code": "print(1)"}')
+    asked = permission(talk, "execute_code <<'PY'\nprint(1)\nPY")
+    assert (asked.action, asked.tool_name, asked.call_id) == ("Run a script", "execute_code", "c1")
+
+
+def test_a_question_of_unknown_origin_belongs_to_no_call() -> None:
+    talk = talk_in_turn()
+    talk.tells("tool.start", tool_id="c1", name="terminal")
+    talk.tells("tool.start", tool_id="c2", name="terminal")
+    assert permission(talk, "rm -rf victim").call_id is None
+
+
+def test_hermes_denies_by_itself_when_its_time_is_up() -> None:
+    talk = talk_in_turn()
+    asked = asks(talk, "rm -rf victim")
+    told = talk.tells(
+        "tool.complete", tool_id="c1", name="terminal", args={}, result={"error": BLOCKED, "status": "blocked"}
+    )
+    assert told[0] == RequestSettled(asked.request_id, granted=False, reason="hermes went on without an answer")
+
+
+def test_the_end_of_a_turn_settles_what_is_open() -> None:
+    talk = talk_in_turn()
+    asked = asks(talk, "rm -rf victim")
+    talk.wants(Interrupt())
+    told = talk.ends(status="interrupted")
+    assert told[0] == RequestSettled(asked.request_id, granted=False, reason="the turn ended")
+
+
+def test_a_command_that_our_rule_denies_is_told_as_denied() -> None:
+    talk = talk_in_turn()
+    blocked = {
+        "error": "BLOCKED: this command matches the user-defined deny rule '*' (approvals.deny)",
+        "status": "blocked",
+    }
+    asked, settled, _, done = talk.tells(
+        "tool.complete", tool_id="c1", name="terminal", args={"command": "ls"}, result=blocked
+    )
+    assert isinstance(asked, ApprovalAsked)
+    assert asked.detail == "ls"
+    assert settled == RequestSettled(asked.request_id, granted=False, reason="denied: this run has approval mode deny")
+    assert isinstance(done, ToolDone)
+
+
+# -- questions
+
+
+def question(talk: Talk) -> InputAsked:
+    talk.tells("tool.start", tool_id="c1", name="clarify", args_text='{"question": "Which?"}')
+    (asked,) = talk.tells("clarify.request", question="Which?", choices=["Red", "Blue"], request_id="q1")
+    assert isinstance(asked, InputAsked)
+    return asked
+
+
+def test_a_question_is_answered_in_words() -> None:
+    talk = talk_in_turn()
+    assert question(talk) == InputAsked("q1", "Which?", options=("Red", "Blue"))
+    assert talk.wants(Answer("q1", "Green")) == [RequestSettled("q1", granted=True)]
+    assert talk.takes() == ("clarify.respond", {"session_id": LIVE, "request_id": "q1", "answer": "Green"})
+    result = {"question": "Which?", "user_response": "Green"}
+    assert talk.tells("tool.complete", tool_id="c1", name="clarify", args={}, result=result) == []
+
+
+def test_a_question_is_declined_with_the_reason_as_the_answer() -> None:
+    talk = talk_in_turn()
+    question(talk)
+    assert talk.wants(Deny("q1", "I do not care")) == [RequestSettled("q1", granted=False, reason="I do not care")]
+    assert talk.takes()[1]["answer"] == "I do not care"
+
+
+def test_a_question_is_not_approved() -> None:
+    talk = talk_in_turn()
+    (refused,) = talk.wants(Approve(question(talk).request_id))
+    assert isinstance(refused, Refuse)
+    assert refused.code == "VALIDATION_ERROR"
+
+
+def test_hermes_goes_on_without_an_answer_after_five_minutes() -> None:
+    talk = talk_in_turn()
+    question(talk)
+    result = {"question": "Which?", "user_response": ""}
+    told = talk.tells("tool.complete", tool_id="c1", name="clarify", args={}, result=result)
+    assert told == [RequestSettled("q1", granted=False, reason="hermes went on without an answer")]
+
+
+def test_a_question_that_could_not_be_asked_is_a_failed_call() -> None:
+    talk = talk_in_turn()
+    failed = {"error": "Question text is required."}
+    told = talk.tells("tool.complete", tool_id="c1", name="clarify", args={"question": ""}, result=failed)
+    assert isinstance(told[-1], ToolDone)
+    assert told[-1].error == "Question text is required."
+
+
+def test_secrets_are_not_given() -> None:
+    talk = talk_in_turn()
+    (note,) = talk.tells("sudo.request", request_id="s1")
+    assert isinstance(note, Note)
+    assert talk.takes() == ("sudo.respond", {"session_id": LIVE, "request_id": "s1", "password": ""})
+    talk.tells("secret.request", request_id="s2", prompt="Key?", env_var="KEY")
+    assert talk.takes() == ("secret.respond", {"session_id": LIVE, "request_id": "s2", "value": ""})
+
+
+def test_there_is_no_screen_to_read() -> None:
+    talk = talk_in_turn()
+    assert talk.tells("terminal.read.request", request_id="t1") == []
+    assert talk.takes() == ("terminal.read.respond", {"session_id": LIVE, "request_id": "t1", "text": ""})
+
+
+# -- another client's answers
+
+
+def observed(method: str, **params: str) -> list[object]:
+    talk = Talk(prompt=None)
+    talk.is_built(LIVE, STORED)
+    talk.begins()
+    if method == "approval.respond":
+        asks(talk, "rm -rf victim")
+    else:
+        question(talk)
+    asked = {"jsonrpc": "2.0", "id": "r3", "method": method, "params": {"session_id": LIVE, **params}}
+    assert talk.says(asked, source=Source.STDIN) == []
+    return list(talk.says({"jsonrpc": "2.0", "id": "r3", "result": {"resolved": 1}}))
+
+
+def test_an_overheard_answer_settles_the_question_when_hermes_has_it() -> None:
+    assert observed("approval.respond", choice="session") == [RequestSettled("approval-1", granted=True)]
+    assert observed("approval.respond", choice="deny") == [RequestSettled("approval-1", granted=False)]
+    assert observed("clarify.respond", request_id="q1", answer="Red") == [RequestSettled("q1", granted=True)]

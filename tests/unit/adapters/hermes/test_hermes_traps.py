@@ -1,0 +1,358 @@
+"""What is easily read wrongly in what Hermes prints."""
+
+from typing import Any
+
+import pytest
+from hermes_transcript import USAGE, Talk, event, line_of, new_codec, talk_in_turn
+
+from agent_mux.adapter import Exit, Source
+from agent_mux.events.cost import CostRecord
+from agent_mux.facts import (
+    ContextCompacted,
+    ContextFilling,
+    Failure,
+    LogLine,
+    McpBegin,
+    McpDone,
+    Note,
+    Retrying,
+    RunCost,
+    SessionKnown,
+    Shell,
+    SkillInvoked,
+    StepBegin,
+    SubagentBegin,
+    SubagentDone,
+    Text,
+    TextDelta,
+    TextEnd,
+    Thinking,
+    ThinkingDelta,
+    ToolBegin,
+    ToolDone,
+    ToolReady,
+    Trouble,
+    TurnBegin,
+    TurnDone,
+    TurnFailed,
+    TurnLimitHit,
+    Usage,
+)
+from agent_mux_adapters.hermes.text_codec import TEXT
+
+
+def said(talk: Talk, *words: str) -> list[Any]:
+    return [fact for word in words for fact in talk.tells("message.delta", text=word)]
+
+
+def spins(talk: Talk, *shown: str) -> list[Any]:
+    return [fact for text in shown for fact in talk.tells("thinking.delta", text=text)]
+
+
+def completes(talk: Talk, name: str, arguments: Any, result: Any, **payload: Any) -> list[Any]:
+    return talk.tells("tool.complete", tool_id="c1", name=name, args=arguments, result=result, **payload)
+
+
+def failure(told: list[Any]) -> Failure:
+    (failed,) = [fact for fact in told if isinstance(fact, TurnFailed)]
+    return failed.failure
+
+
+# -- words
+
+
+def test_the_animation_is_no_thought_and_begins_a_model_call() -> None:
+    talk = Talk()
+    talk.opens()
+    assert talk.begins() == [TurnBegin(), StepBegin()]
+    assert spins(talk, "") == []
+    assert talk.tells("reasoning.delta", text="Let me ") == [ThinkingDelta("Let me ")]
+
+
+def test_a_notice_in_place_of_the_animation_begins_nothing() -> None:
+    talk = talk_in_turn()
+    assert spins(talk, "⏳ waiting on m — 30s with no response yet") == [
+        Note("⏳ waiting on m — 30s with no response yet")
+    ]
+
+
+def test_the_line_break_before_words_after_a_tool_is_hermes_own() -> None:
+    talk = talk_in_turn()
+    said(talk, "One. ")
+    spins(talk, "", "ಠ_ಠ mulling...")
+    assert said(talk, "\n\nTwo.", "\n\nThree.") == [TextDelta("Two."), TextDelta("\n\nThree.")]
+
+
+def test_words_in_several_model_calls_are_several_messages() -> None:
+    talk = talk_in_turn()
+    said(talk, "One. ")
+    assert spins(talk, "", "ಠ_ಠ mulling...") == [TextEnd(), StepBegin()]
+
+
+def test_what_was_streamed_is_not_said_again() -> None:
+    talk = talk_in_turn()
+    said(talk, "All ", "done. ")
+    assert talk.tells("reasoning.available", text="All done.") == []
+    assert talk.tells("message.interim", text="All done.", already_streamed=True) == []
+    assert not any(isinstance(fact, Text) for fact in talk.ends("All done."))
+
+
+def test_what_was_not_streamed_is_said_whole() -> None:
+    talk = talk_in_turn()
+    assert talk.tells("message.interim", text="Working.", already_streamed=False) == [Text("Working.")]
+    spins(talk, "", "ಠ_ಠ mulling...")
+    told = talk.ends("All done.", reasoning="I thought.")
+    assert [fact for fact in told if isinstance(fact, Text | Thinking)] == [Thinking("I thought."), Text("All done.")]
+
+
+def test_a_remark_behind_the_answer_is_hermes_own() -> None:
+    talk = talk_in_turn()
+    said(talk, "All good.")
+    told = talk.ends("All good.\n\n⚠️ File-mutation verifier: 1 file(s) were NOT modified")
+    assert Note("⚠️ File-mutation verifier: 1 file(s) were NOT modified", "warn") in told
+    assert not any(isinstance(fact, Text) for fact in told)
+
+
+def test_a_continued_answer_is_not_said_twice() -> None:
+    talk = talk_in_turn()
+    said(talk, "partial te")
+    spins(talk, "", "ಠ_ಠ mulling...", "")
+    said(talk, "Whole now.")
+    told = talk.ends("partial teWhole now.")
+    assert [fact for fact in told if isinstance(fact, Text | Note)] == []
+
+
+# -- model calls that fail
+
+
+def test_a_second_end_of_the_animation_is_a_call_that_is_repeated() -> None:
+    talk = talk_in_turn()
+    told = spins(talk, "", "", "")
+    assert [fact.attempt for fact in told if isinstance(fact, Retrying)] == [1, 2]
+    assert said(talk, "Recovered.") == [TextDelta("Recovered.")]
+
+
+def test_the_ends_of_the_animation_around_an_answer_are_no_retries() -> None:
+    talk = talk_in_turn()
+    spins(talk, "")
+    said(talk, "Yes.")
+    assert spins(talk, "") == []
+    assert not any(isinstance(fact, Retrying) for fact in talk.ends("Yes."))
+
+
+def test_words_after_the_end_of_a_call_are_from_its_repetition() -> None:
+    talk = talk_in_turn()
+    spins(talk, "")
+    talk.tells("tool.generating", name="terminal")
+    spins(talk, "", "")
+    told = said(talk, "ok")
+    assert isinstance(told[0], Retrying)
+    assert told[1:] == [TextDelta("ok")]
+
+
+def test_a_dropped_connection_is_no_message() -> None:
+    talk = talk_in_turn()
+    said(talk, "Calling.")
+    told = said(talk, "\n\n⚠ Connection dropped mid tool-call; reconnecting…\n\n")
+    assert told == [Retrying(1, 0, "the connection dropped in the middle of a tool call")]
+    assert spins(talk, "") == []
+    assert said(talk, "Whole now.") == [TextDelta("Whole now.")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        ("HTTP 401: Incorrect API key provided", "AUTH_ERROR"),
+        ("HTTP 403: Forbidden", "AUTH_ERROR"),
+        ("API call failed after 3 retries: HTTP 429: Rate limit reached", "RATE_LIMITED"),
+        ("Billing or credits exhausted: HTTP 402: pay", "RATE_LIMITED"),
+        ("API call failed after 3 retries: HTTP 500: boom", "AGENT_CRASH"),
+        ("HTTP 400: This model's maximum context length is 8192 tokens", "CONTEXT_EXCEEDED"),
+    ],
+)
+def test_an_error_as_the_answer_is_a_failure_and_no_message(answer: str, code: str) -> None:
+    told = talk_in_turn().ends(answer, status="error")
+    assert failure(told).code == code
+    assert failure(told).message == answer
+    assert not any(isinstance(fact, Text) for fact in told)
+
+
+def test_a_full_context_says_how_full() -> None:
+    told = talk_in_turn().ends("Context length exceeded (15,000 tokens). Cannot compress further.", status="error")
+    assert failure(told).used_tokens == 15000
+
+
+def test_a_failure_whose_answer_is_what_was_said_has_no_reason() -> None:
+    talk = talk_in_turn()
+    said(talk, "partial te")
+    assert failure(talk.ends("partial te", status="error")).message == "hermes does not say why the turn failed"
+
+
+def test_an_empty_answer_is_a_failure_whatever_hermes_calls_it() -> None:
+    talk = talk_in_turn()
+    talk.tells("status.update", kind="lifecycle", text="❌ Model returned no content after all retries.")
+    told = talk.ends("⚠️ No reply: the model returned empty content", status="complete")
+    assert failure(told).message == "Model returned no content after all retries."
+
+
+def test_the_iteration_budget_is_a_turn_limit_with_a_summary() -> None:
+    talk = talk_in_turn()
+    talk.tells("status.update", kind="lifecycle", text="⚠️ Iteration budget exhausted (3/3) — asking model to summarise")
+    told = talk.ends("Summary.")
+    assert Text("Summary.") in told
+    assert [fact for fact in told if isinstance(fact, TurnLimitHit)] == [TurnLimitHit(3)]
+
+
+def test_an_unknown_status_is_no_end() -> None:
+    codec = new_codec(prompt=None)
+    (fact,) = codec.receive(line_of(event("message.complete", text="x", status="paused")), Source.STDOUT)
+    assert type(fact).__name__ == "Unknown"
+
+
+# -- figures
+
+
+def test_usage_is_counted_over_the_session_and_told_for_the_turn() -> None:
+    talk = talk_in_turn(interactive=True)
+    assert Usage(100, 20, thinking_tokens=5, cached_tokens=30) in talk.ends()
+    talk.begins()
+    told = talk.ends(usage={"input": 220, "output": 32, "reasoning": 10, "prompt": 280})
+    assert Usage(120, 12, thinking_tokens=5, cached_tokens=30) in told
+    (cost,) = [fact.cost for fact in told if isinstance(fact, RunCost)]
+    assert (cost.input_tokens, cost.cached_tokens, cost.source) == (220, 60, "unknown")
+
+
+def test_a_full_context_window_is_told_once() -> None:
+    talk = talk_in_turn(interactive=True)
+    full = {**USAGE, "context_used": 90, "context_max": 100}
+    assert ContextFilling(90, 100) in talk.ends(usage=full)
+    talk.begins()
+    assert not any(isinstance(fact, ContextFilling) for fact in talk.ends(usage=full))
+    talk.begins()
+    assert ContextCompacted("") in talk.ends(usage={**USAGE, "compressions": 1})
+
+
+# -- tools
+
+
+def test_arguments_that_are_told_early_are_believed() -> None:
+    told = talk_in_turn().tells("tool.start", tool_id="c1", name="terminal", args_text='{\n  "command": "ls"\n}')
+    assert told == [ToolBegin("c1", "terminal"), ToolReady("c1", "terminal", {"command": "ls"}, Shell("ls"))]
+
+
+@pytest.mark.parametrize(
+    "shown", ['{"command": "export KEY=***"}', '{"command": "echo sk-abc...wxyz"}', '[showing verbose tail]\n "}', ""]
+)
+def test_arguments_that_may_be_masked_or_cut_are_not_believed(shown: str) -> None:
+    told = talk_in_turn().tells("tool.start", tool_id="c1", name="terminal", args_text=shown)
+    assert told == [ToolBegin("c1", "terminal")]
+
+
+def test_where_nobody_is_asked_a_command_starts_at_once() -> None:
+    talk = talk_in_turn()
+    talk.is_built(yolo=True)
+    ready = talk.tells("tool.start", tool_id="c1", name="terminal", args_text='{"command": "ls"}')[-1]
+    assert isinstance(ready, ToolReady)
+    assert ready.permitted
+
+
+def test_a_command_that_exits_with_an_error_failed() -> None:
+    result = {"output": "oops", "exit_code": 3, "error": None}
+    _, done = completes(talk_in_turn(), "terminal", {"command": "exit 3"}, result, duration_s=0.14)
+    assert done == ToolDone("c1", None, "oops", 140, stdout="oops", exit_code=3, name="terminal")
+
+
+def test_a_command_that_fails_silently_says_its_code() -> None:
+    _, done = completes(talk_in_turn(), "terminal", {"command": "false"}, {"output": "", "exit_code": 1, "error": None})
+    assert done.error == "exit code 1"
+
+
+def test_a_background_command_is_no_shell_of_its_call() -> None:
+    ready, _ = completes(talk_in_turn(), "terminal", {"command": "x", "background": True}, {"exit_code": 0})
+    assert ready.shell is None
+
+
+def test_a_tool_says_in_its_result_that_it_failed() -> None:
+    result = {"content": "", "total_lines": 0, "error": "File not found: nope.txt"}
+    _, done = completes(talk_in_turn(), "read_file", {"path": "nope.txt"}, result)
+    assert (done.error, done.files) == ("File not found: nope.txt", ())
+    _, done = completes(talk_in_turn(), "skill_view", {"name": "x"}, {"success": False, "message": "no such skill"})
+    assert done.error == "no such skill"
+
+
+def test_a_skill_that_is_read_is_used() -> None:
+    told = completes(talk_in_turn(), "skill_view", {"name": "greet"}, {"success": True})
+    assert told[-1] == SkillInvoked("greet")
+
+
+def test_a_tool_of_an_mcp_server_is_only_that() -> None:
+    talk = talk_in_turn()
+    talk.is_built(mcp_servers=[{"name": "my-echo", "status": "connected"}])
+    name = "mcp__my_echo__say__it"
+    begun = talk.tells("tool.start", tool_id="c1", name=name, args_text='{"text": "x"}')
+    assert begun == [McpBegin("c1", "my-echo", "say__it", {"text": "x"})]
+    assert completes(talk, name, {"text": "x"}, {"result": "echo: x"})[-1] == McpDone("c1", "echo: x")
+    assert completes(talk, name, {}, {"error": "boom failed"})[-1] == McpDone("c1", None, "boom failed")
+
+
+# -- sub-agents
+
+
+def test_a_delegation_is_told_by_the_sub_agents_themselves() -> None:
+    talk = talk_in_turn()
+    assert talk.tells("tool.start", tool_id="c1", name="delegate_task") == []
+    told = talk.tells("subagent.start", subagent_id="sa-0", goal="count the files", task_index=0)
+    assert told == [SubagentBegin("sa-0", "subagent", "count the files")]
+    assert completes(talk, "delegate_task", {}, {"mode": "background", "delegation_id": "d1"}) == []
+    assert talk.tells("subagent.tool", subagent_id="sa-0", tool_name="terminal", text="ls") == []
+    figures = {"input_tokens": 300, "output_tokens": 24, "reasoning_tokens": 10}
+    told = talk.tells("subagent.complete", subagent_id="sa-0", status="completed", summary="3 files.", **figures)
+    cost = CostRecord(
+        total_usd=0.0, input_tokens=300, output_tokens=24, thinking_tokens=10, cached_tokens=0, source="unknown"
+    )
+    assert told == [SubagentDone("sa-0", "3 files.", cost=cost)]
+    (total,) = [fact.cost for fact in talk.ends() if isinstance(fact, RunCost)]
+    assert total.input_tokens == 400  # usage does not have them
+
+
+def test_a_sub_agent_that_fails_says_why() -> None:
+    told = talk_in_turn().tells("subagent.complete", subagent_id="sa-0", goal="g", status="failed", summary="no model")
+    assert told == [SubagentBegin("sa-0", "subagent", "g"), SubagentDone("sa-0", error="no model")]
+
+
+def test_a_delegation_that_starts_nobody_failed() -> None:
+    told = completes(talk_in_turn(), "delegate_task", {"tasks": [{"goal": "a"}, {"goal": "b"}]}, {"error": "paused"})
+    assert told == [SubagentBegin("c1", "subagent", "a\nb"), SubagentDone("c1", error="paused")]
+
+
+def test_a_sub_agent_of_a_sub_agent_only_costs() -> None:
+    talk = talk_in_turn()
+    assert talk.tells("subagent.start", subagent_id="sa-1", parent_id="sa-0", goal="g") == []
+    told = talk.tells("subagent.complete", subagent_id="sa-1", parent_id="sa-0", status="completed", input_tokens=7)
+    assert told == []
+    (total,) = [fact.cost for fact in talk.ends() if isinstance(fact, RunCost)]
+    assert total.input_tokens == 107
+
+
+# -- one-shot runs
+
+
+def test_a_one_shot_run_tells_no_end_and_no_answer() -> None:
+    codec = new_codec(TEXT)
+    assert [*codec.start()] == []
+    assert [*codec.receive(b"Hello from the model.", Source.STDOUT)] == [LogLine("Hello from the model.")]
+    assert [*codec.finish(Exit(code=0))] == []
+
+
+def test_a_one_shot_run_prints_its_error_as_its_answer_and_exits_with_0() -> None:
+    line = "HTTP 401: Incorrect API key provided: dummy"
+    assert [*new_codec(TEXT).receive(line.encode(), Source.STDOUT)] == [Trouble("AUTH_ERROR", line)]
+
+
+def test_a_one_shot_run_names_its_session_on_standard_error() -> None:
+    (known,) = new_codec(TEXT).receive(b"session_id: 20261121_205028_0e662f", Source.STDERR)
+    assert known == SessionKnown("20261121_205028_0e662f")
+
+
+def test_a_turn_that_is_done_is_done() -> None:
+    assert isinstance(talk_in_turn().ends("Yes.")[-1], TurnDone)

@@ -1,0 +1,158 @@
+"""Both sides of a conversation with `opencode serve`, as a test reads best: what we do, and what comes of it."""
+
+import json
+from typing import Any
+
+from agent_mux.actions import AnyAction
+from agent_mux.adapter import CodecContext, Source, Step
+from agent_mux.effects import CloseStdin, Effect, WriteStdin
+from agent_mux.facts import Fact, Ignored
+from agent_mux_adapters.opencode import ADAPTER
+
+SESSION = "ses_main"
+PLACE = "/home/dev/project"
+EVENT_ID = "evt_1ffe15a3f001Bmhnafzkwpq01x"
+MODEL = {"providerID": "fake", "modelID": "model"}
+
+
+def new_codec(protocol: str, **context: Any) -> Any:
+    known = CodecContext(agent="opencode", protocol=protocol, cwd=PLACE, **context)
+    return ADAPTER.protocols[protocol].codec(known)
+
+
+def facts_of(steps: Any) -> list[Fact]:
+    """What is said, without what is not."""
+    return [step for step in steps if isinstance(step, Fact) and not isinstance(step, Ignored)]
+
+
+def event(kind: str, properties: dict[str, Any]) -> dict[str, Any]:
+    return {"id": EVENT_ID, "type": kind, "properties": properties}
+
+
+def message(message_id: str, role: str = "assistant", **info: Any) -> dict[str, Any]:
+    """`message.updated`. `completed=True`: the answer is done."""
+    time = {"created": 1, **({"completed": 2} if info.pop("completed", False) else {})}
+    where = info.pop("session", SESSION)
+    said = {"id": message_id, "role": role, "sessionID": where, "time": time, **info}
+    return event("message.updated", {"sessionID": where, "info": said})
+
+
+def part(message_id: str, kind: str, session: str = SESSION, **fields: Any) -> dict[str, Any]:
+    """`message.part.updated`."""
+    said = {"id": f"prt_{message_id}_{kind}", "messageID": message_id, "sessionID": session, "type": kind, **fields}
+    return event("message.part.updated", {"sessionID": session, "part": said})
+
+
+def text_part(message_id: str, text: str, *, complete: bool = True, **fields: Any) -> dict[str, Any]:
+    time = {"start": 1, **({"end": 2} if complete else {})}
+    return part(message_id, fields.pop("kind", "text"), text=text, time=time, **fields)
+
+
+def delta(message_id: str, text: str, kind: str = "text", session: str = SESSION) -> dict[str, Any]:
+    fields = {"messageID": message_id, "partID": f"prt_{message_id}_{kind}", "field": "text", "delta": text}
+    return event("message.part.delta", {"sessionID": session, **fields})
+
+
+def tool(call_id: str, name: str, status: str, session: str = SESSION, **state: Any) -> dict[str, Any]:
+    """A tool part."""
+    return part(f"msg_{call_id}", "tool", session, tool=name, callID=call_id, state={"status": status, **state})
+
+
+def status(kind: str, session: str = SESSION, **fields: Any) -> dict[str, Any]:
+    return event("session.status", {"sessionID": session, "status": {"type": kind, **fields}})
+
+
+def failure(name: str, **data: Any) -> dict[str, Any]:
+    return event("session.error", {"sessionID": SESSION, "error": {"name": name, "data": data}})
+
+
+def step_finish(message_id: str, reason: str = "stop", cost: float = 0.5, session: str = SESSION) -> dict[str, Any]:
+    tokens = {"input": 100, "output": 10, "reasoning": 5, "cache": {"read": 30, "write": 2}}
+    return part(message_id, "step-finish", session, reason=reason, tokens=tokens, cost=cost)
+
+
+ANSWERED = [message("m1"), text_part("m1", "done"), step_finish("m1"), message("m1", finish="stop", completed=True)]
+"""A model call that answers."""
+
+
+class Talk:
+    """A live codec, and a server that says what the test wants."""
+
+    def __init__(self, **context: Any) -> None:
+        self.codec = new_codec("serve", **{"prompt": "hello", **context})
+        self.steps: list[Step] = []
+        self._read = 0
+        self.do(self.codec.start())
+
+    def do(self, steps: Any) -> list[Step]:
+        self.steps += (new := list(steps))
+        return new
+
+    # -- the server
+
+    def says(self, *lines: Any) -> list[Step]:
+        return self.do(step for line in lines for step in self.codec.receive(encoded(line), Source.STDOUT))
+
+    def answers(self, request_id: int, body: Any = None, status: int = 200) -> list[Step]:
+        return self.says({"id": request_id, "status": status, "body": body})
+
+    def connects(self) -> list[Step]:
+        return self.says(event("server.connected", {}))
+
+    def opened(self) -> "Talk":
+        """The session is there; the first prompt, if there is one, is sent."""
+        self.connects()
+        self.answers(1, {"fake": {"status": "connected"}})
+        self.answers(2, {"id": SESSION})
+        return self
+
+    def running(self) -> "Talk":
+        """The first turn runs."""
+        self.opened()
+        self.shows("hello")
+        self.says(status("busy"))
+        self.sent()
+        return self
+
+    def shows(self, prompt: str, message_id: str = "msg_user") -> list[Step]:
+        """The session shows a prompt."""
+        return self.says(message(message_id, "user"), part(message_id, "text", text=prompt))
+
+    def rests(self) -> list[Step]:
+        return self.says(status("idle"), event("session.idle", {"sessionID": SESSION}))
+
+    # -- we
+
+    def want(self, action: AnyAction) -> list[Step]:
+        return self.do(self.codec.request(action))
+
+    def sent(self) -> list[Any]:
+        """What was sent since the last look, `METHOD path` with its body if any; the end of our input is "EOF"."""
+        new = [step for step in self.steps[self._read :] if isinstance(step, Effect)]
+        self._read = len(self.steps)
+        return [_shown(effect) for effect in new]
+
+
+def encoded(line: Any) -> bytes:
+    return line if isinstance(line, bytes) else json.dumps(line, separators=(",", ":")).encode()
+
+
+def _shown(effect: Any) -> Any:
+    match effect:
+        case WriteStdin(data):
+            assert data.endswith(b"\n")
+            assert data.count(b"\n") == 1
+            line = json.loads(data)
+            what = f"{line['method']} {line['path']}"
+            return (what, line["body"]) if "body" in line else what
+        case CloseStdin():
+            return "EOF"
+    return effect
+
+
+def prompt(text: str, **body: Any) -> tuple[str, dict[str, Any]]:
+    """Our request that sends a prompt."""
+    return f"POST /session/{SESSION}/prompt_async", {"parts": [{"type": "text", "text": text}], **body}
+
+
+ABORT = f"POST /session/{SESSION}/abort"

@@ -1,0 +1,321 @@
+"""Our side of the conversation with `opencode serve`, read like a transcript."""
+
+import json
+
+import pytest
+from opencode_transcript import (
+    ABORT,
+    ANSWERED,
+    SESSION,
+    Talk,
+    event,
+    facts_of,
+    failure,
+    message,
+    new_codec,
+    part,
+    prompt,
+    status,
+    step_finish,
+    text_part,
+)
+
+from agent_mux import facts
+from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer
+from agent_mux.adapter import Source
+from agent_mux.effects import Refuse
+
+CREATE = ("POST /session", {})
+OVERFLOW = failure("ContextOverflowError", message="maximum context length is 10 tokens, resulted in 99 tokens")
+
+
+def test_a_one_turn_run_from_the_first_event_to_the_end_of_input() -> None:
+    talk = Talk()
+    assert talk.sent() == []
+    talk.connects()
+    assert talk.sent() == ["GET /mcp", CREATE]
+    talk.answers(1, {})
+    talk.answers(2, {"id": SESSION})
+    assert talk.sent() == [prompt("hello")]
+    talk.answers(3, None, 204)
+    talk.shows("hello")
+    talk.says(status("busy"), *ANSWERED)
+    assert talk.sent() == []
+    talk.rests()
+    assert talk.sent() == ["EOF"]
+    assert talk.rests() == [
+        facts.Ignored("session.status", "it rests already"),
+        facts.Ignored("session.idle", "session.status tells it"),
+    ]
+    assert [type(fact).__name__ for fact in facts_of(talk.steps)] == [
+        "SessionKnown", "TurnBegin", "TextDelta", "TextEnd", "Usage", "RunCost", "StepDone", "TurnDone",
+    ]  # fmt: skip
+
+
+def test_everything_the_options_say_is_said() -> None:
+    talk = Talk(
+        model="openrouter/acme/coder",
+        system_prompt="be brief",
+        thinking_effort="max",
+        output_schema={"type": "object"},
+        images=("data:image/png;base64,AA==", "file:///home/dev/a%20b.txt"),
+    )
+    talk.opened()
+    assert talk.sent()[-1] == (
+        f"POST /session/{SESSION}/prompt_async",
+        {
+            "parts": [
+                {"type": "text", "text": "hello"},
+                {"type": "file", "mime": "image/png", "filename": "attachment", "url": "data:image/png;base64,AA=="},
+                {"type": "file", "mime": "text/plain", "filename": "a b.txt", "url": "file:///home/dev/a%20b.txt"},
+            ],
+            "model": {"providerID": "openrouter", "modelID": "acme/coder"},
+            "variant": "max",
+            "system": "be brief",
+            "format": {"type": "json_schema", "schema": {"type": "object"}},
+        },
+    )
+
+
+def test_files_go_with_the_first_prompt_only() -> None:
+    talk = Talk(images=("file:///a.txt",), interactive=True).running()
+    talk.says(*ANSWERED)
+    talk.rests()
+    talk.want(Send("more"))
+    assert talk.sent() == [prompt("more")]
+
+
+def test_in_mode_deny_the_session_itself_asks_for_everything() -> None:
+    talk = Talk(approval_mode="deny")
+    talk.connects()
+    assert talk.sent()[-1] == ("POST /session", {"permission": [{"permission": "*", "pattern": "*", "action": "ask"}]})
+
+
+def test_a_session_is_continued() -> None:
+    talk = Talk(session_id="ses_old/../x")
+    talk.connects()
+    assert talk.sent() == ["GET /mcp", "GET /session/ses_old%2F..%2Fx"]
+    assert facts_of(talk.answers(2, {"id": SESSION})) == [facts.SessionKnown(SESSION, resumed=True)]
+
+
+def test_a_session_is_forked_and_its_history_is_not_told_again() -> None:
+    talk = Talk(fork_session_id="ses_old")
+    talk.connects()
+    assert talk.sent() == ["GET /mcp", ("POST /session/ses_old/fork", {})]
+    history = [message("m0"), text_part("m0", "what was said before"), step_finish("m0")]
+    talk.says(event("session.created", {"info": {"id": SESSION}}), *history)
+    assert facts_of(talk.answers(2, {"id": SESSION})) == [facts.SessionKnown(SESSION, forked_from="ses_old")]
+    assert facts_of(talk.says(*history)) == []
+
+
+def test_a_session_that_is_not_there_fails_the_run() -> None:
+    talk = Talk(session_id="ses_none")
+    talk.connects()
+    talk.sent()
+    steps = talk.answers(2, {"name": "NotFoundError", "data": {"message": "Session not found: ses_none"}}, 404)
+    assert facts_of(steps) == [facts.TurnFailed(facts.Failure("SESSION_NOT_FOUND", "Session not found: ses_none"))]
+    assert talk.sent() == ["EOF"]
+
+
+def test_a_prompt_that_is_refused_fails_its_turn() -> None:
+    talk = Talk().opened()
+    talk.sent()
+    steps = talk.answers(3, {"_tag": "InvalidRequestError", "message": "bad schema"}, 400)
+    assert facts_of(steps) == [facts.TurnFailed(facts.Failure("AGENT_CRASH", "bad schema"))]
+    assert talk.sent() == ["EOF"]
+
+
+def test_a_server_that_does_not_answer_fails_the_run() -> None:
+    talk = Talk()
+    talk.connects()
+    [failed, *_] = talk.says({"id": 2, "status": 0, "error": "ConnectionRefusedError: refused"})
+    assert failed == facts.TurnFailed(facts.Failure("AGENT_CRASH", "ConnectionRefusedError: refused"))
+
+
+def test_prompts_wait_for_the_turn_before_them() -> None:
+    talk = Talk(interactive=True).running()
+    talk.want(Send("two"))
+    talk.want(Send("three"))
+    assert talk.sent() == []
+    talk.says(*ANSWERED)
+    talk.rests()
+    assert talk.sent() == [prompt("two")]
+    talk.rests()  # the second half of what ended the first turn
+    assert talk.sent() == []
+    talk.says(status("busy"), *ANSWERED)
+    talk.rests()
+    assert talk.sent() == [prompt("three")]
+    talk.want(Close())
+    assert talk.sent() == []
+    talk.says(status("busy"), *ANSWERED)
+    talk.rests()
+    assert talk.sent() == ["EOF"]
+    assert talk.want(Send("four")) == [
+        Refuse("STDIN_NOT_AVAILABLE", "opencode has finished and is leaving: start another run")
+    ]
+
+
+def test_a_message_goes_into_the_turn_that_runs() -> None:
+    talk = Talk().running()
+    talk.want(Steer("faster"))
+    assert talk.sent() == [prompt("faster")]
+    talk.shows("faster", "msg_2")
+    talk.says(*ANSWERED)
+    talk.rests()
+    assert talk.sent() == ["EOF"]
+
+
+def test_a_message_waits_until_the_turn_runs() -> None:
+    talk = Talk().opened()
+    talk.sent()
+    talk.want(Steer("faster"))
+    assert talk.sent() == []
+    talk.says(status("busy"))
+    assert talk.sent() == [prompt("faster")]
+
+
+def test_a_message_that_came_too_late_has_a_turn_of_its_own() -> None:
+    talk = Talk().running()
+    talk.says(*ANSWERED)
+    talk.want(Steer("and this"))
+    talk.sent()
+    talk.rests()
+    assert talk.sent() == []  # it is on its way
+    talk.shows("and this", "msg_2")
+    talk.says(status("busy"), *ANSWERED)
+    talk.rests()
+    assert talk.sent() == ["EOF"]
+    assert sum(isinstance(step, facts.TurnDone) for step in talk.steps) == 2
+
+
+def test_without_a_turn_a_message_is_a_prompt() -> None:
+    talk = Talk(prompt="", interactive=True).opened()
+    talk.sent()
+    talk.want(Steer("go"))
+    assert talk.sent() == [prompt("go")]
+
+
+def test_an_interruption_ends_the_turn_and_the_next_prompt_follows() -> None:
+    talk = Talk(interactive=True).running()
+    talk.says(message("m1"), text_part("m1", "half", complete=False))
+    talk.want(Interrupt())
+    assert talk.sent() == [ABORT]
+    aborted = {"name": "MessageAbortedError", "data": {"message": "Aborted"}}
+    talk.says(failure("MessageAbortedError", message="Aborted"))
+    talk.rests()
+    assert not any(isinstance(step, facts.TurnStopped) for step in talk.steps)  # it is not done with the answer yet
+    talk.says(message("m1", error=aborted, completed=True))
+    assert facts.TurnStopped(None) in talk.rests()
+    talk.want(Send("go on"))
+    assert talk.sent() == [prompt("go on")]
+
+
+def test_an_interruption_waits_until_the_server_has_taken_up_the_prompt() -> None:
+    talk = Talk().opened()
+    talk.sent()
+    talk.want(Interrupt())
+    assert talk.sent() == []
+    talk.says(status("busy"))
+    assert talk.sent() == [ABORT]
+    assert facts.TurnStopped(None) in talk.rests()  # before there was any answer
+
+
+def test_an_interruption_that_came_too_late_changes_nothing() -> None:
+    talk = Talk().running()
+    talk.says(*ANSWERED)
+    talk.want(Interrupt())
+    assert any(isinstance(step, facts.TurnDone) for step in talk.rests())
+
+
+def test_there_is_nothing_to_interrupt_between_turns() -> None:
+    talk = Talk(prompt="", interactive=True).opened()
+    talk.sent()
+    assert talk.want(Interrupt()) == [facts.Note("nothing to interrupt: opencode waits for a prompt")]
+
+
+def test_cancelling_aborts_and_forgets_the_prompts() -> None:
+    talk = Talk(interactive=True, no_session=True).running()
+    talk.want(Send("two"))
+    talk.want(Cancel())
+    assert talk.sent() == [ABORT, f"DELETE /session/{SESSION}"]
+
+
+def test_a_session_that_is_not_to_be_kept_is_deleted_before_the_end() -> None:
+    talk = Talk(no_session=True).running()
+    talk.says(*ANSWERED)
+    talk.rests()
+    assert talk.sent() == [f"DELETE /session/{SESSION}", "EOF"]
+
+
+def test_compacting_again_and_again_is_stopped() -> None:
+    talk = Talk().running()
+    summary = [message("s1", summary=True), text_part("s1", "short"), step_finish("s1")]
+    talk.says(message("m1"), OVERFLOW, message("m1", completed=True), status("busy"), *summary)
+    talk.says(event("session.compacted", {"sessionID": SESSION}), status("busy"), message("m2"))
+    assert talk.sent() == []
+    talk.says(OVERFLOW)
+    assert talk.sent() == [ABORT]
+    talk.says(message("m2", completed=True))
+    failed = next(step for step in talk.rests() if isinstance(step, facts.TurnFailed))
+    assert (failed.failure.code, failed.failure.used_tokens, failed.failure.max_tokens) == ("CONTEXT_EXCEEDED", 99, 10)
+    assert facts.ContextCompacted("short") in talk.steps
+    assert talk.sent() == ["EOF"]
+
+
+def test_compacting_once_is_no_failure() -> None:
+    talk = Talk().running()
+    talk.says(message("m1"), OVERFLOW, message("m1", completed=True), status("busy"))
+    talk.says(message("m2"), step_finish("m2"), message("m2", finish="tool-calls", completed=True), status("busy"))
+    talk.says(message("m3"), OVERFLOW, message("m3", completed=True), status("busy"), *ANSWERED)
+    assert talk.sent() == []
+    assert isinstance(talk.rests()[0], facts.TurnDone)
+    assert sum(isinstance(step, facts.Trouble) for step in talk.steps) == 2
+
+
+def test_a_broken_mcp_server_is_noted() -> None:
+    talk = Talk()
+    talk.connects()
+    [note] = talk.answers(1, {"good": {"status": "connected"}, "bad": {"status": "failed", "error": "no such file"}})
+    assert note == facts.Note("MCP server bad does not work: no such file", "warn")
+
+
+def test_what_another_client_does_on_the_server_is_not_told() -> None:
+    talk = Talk().running()
+    assert facts_of(talk.says(status("busy", "ses_other"), part("x", "text", "ses_other", text="hi"))) == []
+
+
+def test_an_observer_sends_nothing_and_learns_of_the_session_from_the_answers() -> None:
+    codec = new_codec("serve")
+    asked = {"id": 7, "method": "POST", "path": "/session/ses_old/fork", "body": {}}
+    assert list(codec.receive(json.dumps(asked).encode(), Source.STDIN)) == [
+        facts.Ignored("stdin:fork", "our own side")
+    ]
+    created = event("session.created", {"info": {"id": SESSION}})
+    assert facts_of(codec.receive(json.dumps(created).encode(), Source.STDOUT)) == []
+    answer = {"id": 7, "status": 200, "body": {"id": SESSION}}
+    assert list(codec.receive(json.dumps(answer).encode(), Source.STDOUT)) == [
+        facts.SessionKnown(SESSION, forked_from="ses_old")
+    ]
+
+
+@pytest.mark.parametrize("line", [b"nonsense", b'{"method":"GET"}', b"[]"])
+def test_a_line_to_the_bridge_that_is_no_request_is_noted(line: bytes) -> None:
+    assert list(new_codec("serve").receive(line, Source.STDIN)) == [
+        facts.Note("a line to the bridge that is no request", "warn")
+    ]
+
+
+def test_a_prompt_that_is_never_taken_up_fails_its_turn() -> None:
+    talk = Talk().opened()
+    talk.sent()
+    steps = talk.says(failure("UnknownError", message='Agent not found: "nobody".'))
+    assert facts_of(steps) == [facts.TurnFailed(facts.Failure("AGENT_CRASH", 'Agent not found: "nobody".'))]
+    assert talk.sent() == ["EOF"]
+
+
+def test_what_cannot_be_the_id_of_a_session_is_none_that_is_there() -> None:
+    talk = Talk(fork_session_id="a/7")
+    talk.connects()
+    [failed, *_] = talk.answers(2, {"name": "UnknownError", "data": {"message": "Unexpected server error."}}, 500)
+    why = "'a/7' is not the id of a session of opencode"
+    assert failed == facts.TurnFailed(facts.Failure("SESSION_NOT_FOUND", why))

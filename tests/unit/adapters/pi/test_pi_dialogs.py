@@ -1,0 +1,230 @@
+"""Permissions and questions: the dialogs of pi's extensions, ours among them."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.unit.adapters.pi_family import BEGINS, SETTLED, Recordings, Talk, agent_end, answer, codec_of, receive, told
+
+from agent_mux import facts
+from agent_mux.actions import Answer, Approve, Deny, Interrupt
+from agent_mux.adapter import Source
+from agent_mux.effects import Refuse
+from agent_mux_adapters._dialects.pi.extension import TITLE, extension
+from agent_mux_adapters.pi import ADAPTER
+
+ALL = Recordings(ADAPTER)
+CALL = {"id": "c", "name": "bash", "input": {"command": "rm -rf build"}}
+
+
+def running() -> Talk:
+    talk = Talk(ADAPTER, interactive=True)
+    talk.answers("mux-1", "get_state", sessionId="s")
+    talk.says(BEGINS)
+    talk.sent()
+    return talk
+
+
+def gate(call: Any = CALL) -> dict[str, Any]:
+    """What our extension asks with."""
+    return {"method": "input", "title": TITLE, "placeholder": json.dumps(call)}
+
+
+def reply(key: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "extension_ui_response", "id": key, **fields}
+
+
+def decided(line: dict[str, Any]) -> Any:
+    """What our extension reads."""
+    return json.loads(line["value"])
+
+
+# -- permissions
+
+
+def test_our_extension_asks_with_the_call_itself() -> None:
+    assert told(running().asks("r", **gate())) == [
+        facts.ApprovalAsked("r", "Run a shell command", "rm -rf build", "high", "bash", "c")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "action", "detail"),
+    [
+        ("write", {"path": "a.txt", "content": "x"}, "Write a file", "a.txt"),
+        ("edit", {"path": "a.txt", "edits": []}, "Edit a file", "a.txt"),
+        ("deploy", {"to": "prod"}, "Use deploy", '{"to":"prod"}'),
+    ],
+)
+def test_what_is_asked_for_says_what_will_happen(name: str, arguments: Any, action: str, detail: str) -> None:
+    [asked] = told(running().asks("r", **gate({"id": "c", "name": name, "input": arguments})))
+    assert (asked.action, asked.detail.replace(" ", ""), asked.risk) == (action, detail.replace(" ", ""), "medium")
+
+
+def test_a_call_that_cannot_be_read_is_asked_for_all_the_same() -> None:
+    [asked] = told(running().asks("r", method="input", title=TITLE, placeholder="{"))
+    assert (asked.action, asked.call_id, asked.tool_name) == ("Use a tool", None, None)
+
+
+@pytest.mark.parametrize(
+    ("action", "decision", "granted", "reason"),
+    [
+        (Approve("r"), {"decision": "allow"}, True, None),
+        (Approve("r", always=True), {"decision": "always"}, True, None),
+        (Deny("r"), {"decision": "deny"}, False, None),
+        (Deny("r", "not in my house"), {"decision": "deny", "reason": "not in my house"}, False, "not in my house"),
+    ],
+)
+def test_the_decision_goes_back_to_our_extension(action: Any, decision: Any, granted: bool, reason: str | None) -> None:
+    talk = running()
+    talk.asks("r", **gate())
+    assert told(talk.want(action)) == [facts.RequestSettled("r", granted, reason)]
+    [line] = talk.sent()
+    assert line == reply("r", value=line["value"])
+    assert decided(line) == decision
+
+
+def test_a_request_is_settled_once() -> None:
+    talk = running()
+    talk.asks("r", **gate())
+    talk.want(Approve("r"))
+    [refused] = talk.want(Deny("r"))
+    assert isinstance(refused, Refuse)
+    assert refused.code == "INTERACTION_NOT_FOUND"
+
+
+def test_a_permission_is_not_answered_with_words() -> None:
+    talk = running()
+    talk.asks("r", **gate())
+    [refused] = talk.want(Answer("r", "yes"))
+    assert isinstance(refused, Refuse)
+    assert refused.code == "VALIDATION_ERROR"
+
+
+def test_an_interruption_answers_what_waits_before_it_aborts() -> None:
+    talk = running()
+    talk.asks("r", **gate())
+    settled = told(talk.want(Interrupt()), facts.RequestSettled)
+    assert settled == [facts.RequestSettled("r", granted=False, reason="interrupted")]
+    assert talk.sent() == [reply("r", cancelled=True), {"id": "mux-3", "type": "abort"}]
+
+
+def test_after_the_turn_nobody_waits_any_more() -> None:
+    talk = running()
+    talk.asks("r", **gate())
+    talk.says(answer("hi"), agent_end(willRetry=False), SETTLED)
+    [refused] = talk.want(Approve("r"))
+    assert isinstance(refused, Refuse)
+
+
+@pytest.mark.parametrize("version", ["0.73.1", "0.87.1"])
+def test_what_happened_in_a_recording_is_told(version: str) -> None:
+    name = f"{version}/rpc_approvals"
+    asked = ALL.facts(name, facts.ApprovalAsked)
+    settled = {fact.request_id: fact.granted for fact in ALL.facts(name, facts.RequestSettled)}
+    assert {fact.request_id for fact in asked} == set(settled)
+    assert set(settled.values()) == {True, False}
+    assert all(fact.call_id and fact.tool_name for fact in asked)
+
+
+# -- our extension
+
+
+def test_the_extension_is_code_with_our_wishes_in_it() -> None:
+    code = extension(asks=True, images={"/it's.png": "image/png"})
+    assert "const ASKS = true;" in code
+    assert f"const TITLE = {json.dumps(TITLE)};" in code
+    assert """const IMAGES = [{"path": "/it's.png", "mimeType": "image/png"}];""" in code
+    assert "const IMAGES = [];" in extension(asks=False)
+
+
+# -- questions of other extensions
+
+
+def test_a_choice_is_a_question_with_options() -> None:
+    talk = running()
+    asked = told(talk.asks("q", "select", title="Which?", options=["a", "b"]))
+    assert asked == [facts.InputAsked("q", "Which?", options=("a", "b"), source="tool")]
+    [refused] = talk.want(Answer("q", "c"))
+    assert isinstance(refused, Refuse)
+    assert told(talk.want(Answer("q", "b"))) == [facts.RequestSettled("q", granted=True)]
+    assert talk.sent()[-1] == reply("q", value="b")
+
+
+@pytest.mark.parametrize(("word", "confirmed"), [("yes", True), (" Y ", True), ("no", False), ("cancel", False)])
+def test_a_confirmation_takes_yes_and_no(word: str, confirmed: bool) -> None:
+    talk = running()
+    asked = told(talk.asks("q", "confirm", title="Sure?", message="really"))
+    assert asked == [facts.InputAsked("q", "Sure?", "really", ("yes", "no"), "tool")]
+    talk.want(Answer("q", word))
+    assert talk.sent() == [reply("q", confirmed=confirmed)]
+
+
+def test_a_confirmation_takes_nothing_else() -> None:
+    talk = running()
+    talk.asks("q", "confirm", title="Sure?")
+    [refused] = talk.want(Answer("q", "perhaps"))
+    assert isinstance(refused, Refuse)
+
+
+@pytest.mark.parametrize(("method", "field"), [("input", "placeholder"), ("editor", "prefill")])
+def test_free_questions_take_any_words(method: str, field: str) -> None:
+    talk = running()
+    asked = told(talk.asks("q", method, title="Name?", **{field: "like this"}))
+    assert asked == [facts.InputAsked("q", "Name?", "like this", source="tool")]
+    talk.want(Answer("q", "any"))
+    assert talk.sent() == [reply("q", value="any")]
+
+
+def test_a_question_may_be_declined() -> None:
+    talk = running()
+    talk.asks("q", "input", title="Name?")
+    assert told(talk.want(Deny("q"))) == [facts.RequestSettled("q", granted=False)]
+    assert talk.sent() == [reply("q", cancelled=True)]
+
+
+@pytest.mark.parametrize("method", ["setStatus", "setWidget", "setTitle", "set_editor_text"])
+def test_what_is_about_a_screen_says_nothing(method: str) -> None:
+    assert told(running().asks("q", method)) == []
+
+
+def test_notices_are_notes() -> None:
+    talk = running()
+    assert told(talk.asks("q", "notify", message="hello")) == [facts.Note("hello", "info")]
+    assert told(talk.asks("q", "notify", message="oh", notifyType="error")) == [facts.Note("oh", "warn")]
+    assert told(talk.asks("q", "open_url", url="https://x")) == [
+        facts.Note("the agent wants this opened in a browser: https://x")
+    ]
+
+
+def test_an_unknown_dialog_is_not_dropped() -> None:
+    [unknown] = told(running().asks("q", "hologram"))
+    assert isinstance(unknown, facts.Unknown)
+
+
+def test_a_dialog_may_be_withdrawn() -> None:
+    talk = running()
+    talk.asks("q", "input", title="Name?")
+    withdrawn = {"type": "extension_ui_request", "method": "cancel", "targetId": "q"}
+    [settled] = told(talk.says(withdrawn))
+    assert settled == facts.RequestSettled("q", granted=False, reason="the agent no longer waits for it")
+    assert told(talk.says(withdrawn)) == []
+
+
+@pytest.mark.parametrize("answer_first", [True, False])
+@pytest.mark.parametrize(
+    ("fields", "granted"),
+    [
+        ({"value": '{"decision":"allow"}'}, True),
+        ({"value": '{"decision":"deny"}'}, False),
+        ({"value": "?"}, False),
+        ({"cancelled": True}, False),
+    ],
+)
+def test_the_answer_of_another_client_is_overheard(answer_first: bool, fields: dict[str, Any], granted: bool) -> None:
+    codec = codec_of(ADAPTER, "rpc")
+    asked = ({"type": "extension_ui_request", "id": "r", **gate()}, Source.STDOUT)
+    answered = (reply("r", **fields), Source.STDIN)
+    both = [answered, asked] if answer_first else [asked, answered]
+    steps = [step for line, source in both for step in receive(codec, line, source=source)]
+    assert told(steps, facts.RequestSettled) == [facts.RequestSettled("r", granted)]
