@@ -181,7 +181,9 @@ def test_permission_to_change_a_file_is_for_the_call_that_waits() -> None:
     talk.calls("write: a.txt", "edit", locations=[{"path": "a.txt"}])
     diff = {"type": "diff", "path": "a.txt", "newText": "x\n"}
     arguments = {"tool": "write_file", "arguments": {"path": "a.txt", "content": "x\n"}}
-    (asked,) = [s for s in talk.asks(9, kind="edit", content=[diff], rawInput=arguments) if isinstance(s, ApprovalAsked)]
+    (asked,) = [
+        s for s in talk.asks(9, kind="edit", content=[diff], rawInput=arguments) if isinstance(s, ApprovalAsked)
+    ]
     assert asked.call_id == "tc-1"
     talk.do(talk.codec.request(Approve(asked.key)))
     assert talk.sent[-1] == {
@@ -194,7 +196,7 @@ def test_permission_to_change_a_file_is_for_the_call_that_waits() -> None:
 def test_permission_to_run_a_command_is_for_the_last_call_with_that_command() -> None:
     talk = Acp(approval_mode="prompt")
     talk.calls("terminal: rm -rf x")
-    asked = [step for step in talk.asks(9, kind="execute", rawInput={"command": "rm -rf x"})]
+    asked = list(talk.asks(9, kind="execute", rawInput={"command": "rm -rf x"}))
     (approval,) = [step for step in asked if isinstance(step, ApprovalAsked)]
     assert approval.call_id == "tc-1"
     assert RequestSettled(approval.key, granted=False, reason="no") in talk.do(

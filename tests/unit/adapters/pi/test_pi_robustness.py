@@ -66,7 +66,9 @@ def test_no_bent_byte_raises(protocol: str, data: st.DataObject, at: int, byte: 
     check(list(codec_of(ADAPTER, protocol).receive(line, Source.STDOUT)))
 
 
-@pytest.mark.parametrize("head", [b'{"type":"message_update","assistantMessageEvent":', b'{"type":"agent_end","messages":'])
+@pytest.mark.parametrize(
+    "head", [b'{"type":"message_update","assistantMessageEvent":', b'{"type":"agent_end","messages":']
+)
 def test_deep_nesting_is_no_danger(head: bytes) -> None:
     line = head + b"[" * 5000 + b"]" * 5000 + b"}"
     for protocol in PROTOCOLS:
