@@ -13,6 +13,7 @@ from agent_mux.testing.live import (
     Ask,
     Delegate,
     Edit,
+    Gap,
     LiveKit,
     Mcp,
     Part,
@@ -123,4 +124,9 @@ KIT = LiveKit(
     # Whatever is streamed or asked needs the server.
     ways=("two_way",),
     baseline=Path(__file__).with_name("baseline.json"),
+    gaps={
+        "server_error_for_good/two_way": Gap(
+            "not_yet", "OpenCode tries again five times, with waits of more than a minute together"
+        ),
+    },
 )

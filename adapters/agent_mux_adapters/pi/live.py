@@ -91,6 +91,5 @@ KIT = LiveKit(
         "subagent": Gap("never", "pi has no sub-agents"),
         "subagent_shown": Gap("never", "pi has no sub-agents"),
         "output_schema": Gap("never", "pi has no output schema"),
-        "resume_missing": Gap("not_yet", "pi says so on standard error only, and prints nothing"),
     },
 )
