@@ -14,6 +14,7 @@ from agent_mux.facts import Fact, Ignored, ImageTaken, Note, SessionKnown, TurnF
 from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.failures import failure_of, session_failure
+from agent_mux_adapters.hermes.reports import Reports
 from agent_mux_adapters.hermes.setup import Setup, mime_type_of, opening_request, prompts_in
 from agent_mux_adapters.hermes.steering import Steering
 
@@ -36,8 +37,7 @@ class Conversation:
         self._prompts: deque[str] = deque()
         self._turn: Literal["none", "asked", "running", "settling"] = "none"
         self._steering = Steering()
-        self._reports: set[str] = set()
-        self._due = 0
+        self.reports = Reports()
         self._interrupt_due = False
         self._stopping = False
         self._closing = not context.interactive
@@ -131,7 +131,7 @@ class Conversation:
     def turn_started(self) -> tuple[Step, ...]:
         """A turn begins: ours, or one that reports what was done in the background."""
         if self._turn != "asked":
-            self._reported()
+            self.reports.begun()
         self._turn = "running"
         return *self._name(self._setup.known), *self._catch_up()
 
@@ -156,20 +156,6 @@ class Conversation:
     def tool_ended(self) -> None:
         """Messages for the turn are put behind the results of tools."""
         self._steering.delivered()
-
-    def reports_later(self, started: str) -> None:
-        """Something runs in the background, and its end will begin a turn."""
-        self._reports.add(started)
-
-    def reports_no_more(self, started: str) -> None:
-        """Its end was seen otherwise."""
-        self._reports.discard(started)
-
-    def reports_now(self, said: str) -> None:
-        """The turn that tells of it is about to begin."""
-        over = {started for started in self._reports if started in said}
-        self._reports -= over
-        self._due += len(over)
 
     def overheard(self, method: str) -> None:
         """Another client asks something."""
@@ -224,12 +210,6 @@ class Conversation:
         if said.strip():
             self._prompts.append(said)
 
-    def _reported(self) -> None:
-        if self._due:
-            self._due -= 1
-        elif self._reports:
-            self._reports.pop()
-
     def _ask(self, method: str, params: dict[str, Any]) -> WriteStdin:
         return WriteStdin(self._rpc.ask(method, params))
 
@@ -243,8 +223,8 @@ class Conversation:
         if self._prompts:
             self._turn, self._stopping = "asked", self._interrupt_due
             return (self._ask("prompt.submit", {"session_id": self.session, "text": self._prompts.popleft()}),)
-        is_waited_for = bool(self._reports or self._due) and not self._stopping
-        return self._leave() if self._closing and not is_waited_for else ()
+        is_over = self._closing and (self._stopping or not self.reports)
+        return self._leave() if is_over else ()
 
     def _leave(self) -> tuple[Effect, ...]:
         if not self._context.no_session or self.session is None:

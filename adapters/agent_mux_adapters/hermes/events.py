@@ -134,7 +134,7 @@ class Events:
         said = text(payload.get("text"))
         self._turn.status(said)
         if payload.get("kind") == "process":
-            self._conversation.reports_now(said)
+            self._conversation.reports.now(said)
             return (Note(said),)
         return (Note(said, "info" if payload.get("kind") == "compacting" else "warn"),)
 
@@ -157,9 +157,9 @@ class Events:
         self._conversation.tool_ended()
         started, collected = background_id(payload), collected_id(payload)
         if started is not None:
-            self._conversation.reports_later(started)
+            self._conversation.reports.later(started)
         if collected is not None:
-            self._conversation.reports_no_more(collected)
+            self._conversation.reports.no_more(collected)
         settled = *self.asks.call_over(payload), *self.asks.denied_by_rule(payload)
         if payload["name"] == DELEGATION:
             return *settled, *self._delegation.called(payload)

@@ -120,7 +120,7 @@ class OpenClawAcpCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        return self._mended(self._acp.request(action))
+        return self._mend(self._acp.request(action))
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
         """The process is gone."""
@@ -155,12 +155,15 @@ class OpenClawAcpCodec:
     def _mended(self, steps: Iterable[Step]) -> Iterable[Step]:
         if isinstance(steps, tuple) and len(steps) == 1 and isinstance(steps[0], TextDelta):
             return self._said(steps[0])  # the hot path
-        mended = [new for step in steps for new in self._menders.get(type(step), self._other)(step)]
+        mended = self._mend(steps)
         says = [step for step in mended if not isinstance(step, Ignored)]
         if any(isinstance(step, Fact) for step in says):
             return says
         # A line is ignored only when nothing else is said about it, and then once.
         return [next((step for step in mended if isinstance(step, Ignored)), _LATER), *says]
+
+    def _mend(self, steps: Iterable[Step]) -> list[Step]:
+        return [new for step in steps for new in self._menders.get(type(step), self._other)(step)]
 
     def _said(self, step: TextDelta) -> tuple[Step, ...]:
         if self._hears_gateway:

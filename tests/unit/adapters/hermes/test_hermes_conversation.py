@@ -42,6 +42,15 @@ def test_the_prompt_waits_until_the_agent_is_built() -> None:
     assert talk.takes() == ("prompt.submit", {"session_id": LIVE, "text": "hello"})
 
 
+def test_a_session_without_an_id_is_none() -> None:
+    talk = Talk()
+    talk.takes()
+    (failed,) = talk.answers(info={"model": "m"})
+    assert isinstance(failed, TurnFailed)
+    assert failed.failure.message == "hermes opened no session"
+    assert talk.is_closed
+
+
 def test_an_agent_that_is_built_before_the_answer_comes_counts() -> None:
     talk = Talk()
     talk.takes()

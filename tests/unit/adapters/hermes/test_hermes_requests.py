@@ -138,6 +138,29 @@ def test_a_command_that_our_rule_denies_is_told_as_denied() -> None:
     assert isinstance(done, ToolDone)
 
 
+def test_a_file_that_our_rule_keeps_from_being_written_is_told_as_denied() -> None:
+    outside = "is outside HERMES_WRITE_SAFE_ROOT (/tmp/agent-mux-1/nowhere). Unset the variable or add this path"
+    asked, settled, _, done = talk_in_turn().tells(
+        "tool.complete",
+        tool_id="c1",
+        name="write_file",
+        args={"path": "two.txt", "content": "x"},
+        result={"error": f"Write denied: 'two.txt' {outside}"},
+    )
+    assert isinstance(asked, ApprovalAsked)
+    assert (asked.action, asked.detail, asked.tool_name) == ("Change a file", "two.txt", "write_file")
+    assert settled == RequestSettled(asked.request_id, granted=False, reason="denied: this run has approval mode deny")
+    assert isinstance(done, ToolDone)
+    assert done.files == ()
+
+
+def test_an_error_that_is_no_rule_of_ours_is_no_denial() -> None:
+    told = talk_in_turn().tells(
+        "tool.complete", tool_id="c1", name="write_file", args={"path": "/x"}, result={"error": "Permission denied"}
+    )
+    assert not [fact for fact in told if isinstance(fact, ApprovalAsked | RequestSettled)]
+
+
 # -- questions
 
 

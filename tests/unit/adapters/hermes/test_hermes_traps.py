@@ -38,6 +38,7 @@ from agent_mux.facts import (
     TurnLimitHit,
     Usage,
 )
+from agent_mux_adapters.hermes.sniffing import is_gateway_line
 from agent_mux_adapters.hermes.text_codec import TEXT
 
 
@@ -59,6 +60,12 @@ def failure(told: list[Any]) -> Failure:
 
 
 # -- words
+
+
+def test_words_of_an_interrupted_call_may_come_late_and_are_not_said_again() -> None:
+    talk = talk_in_turn()
+    said(talk, "Going on.", "(old words)")
+    assert not [fact for fact in talk.ends("Going on.") if isinstance(fact, Text | Note)]
 
 
 def test_the_animation_is_no_thought_and_begins_a_model_call() -> None:
@@ -267,6 +274,13 @@ def test_a_command_that_fails_silently_says_its_code() -> None:
     assert done.error == "exit code 1"
 
 
+@pytest.mark.parametrize("remark", ["[Command timed out after 1s]", "[Command interrupted]"])
+def test_what_hermes_says_behind_an_output_is_no_output(remark: str) -> None:
+    result = {"output": f"late\n\n{remark}", "exit_code": 124, "error": None}
+    _, done = completes(talk_in_turn(), "terminal", {"command": "sleep 9"}, result)
+    assert (done.stdout, done.error) == ("late", f"late\n\n{remark}")
+
+
 def test_a_background_command_is_no_shell_of_its_call() -> None:
     ready, _ = completes(talk_in_turn(), "terminal", {"command": "x", "background": True}, {"exit_code": 0})
     assert ready.shell is None
@@ -356,3 +370,42 @@ def test_a_one_shot_run_names_its_session_on_standard_error() -> None:
 
 def test_a_turn_that_is_done_is_done() -> None:
     assert isinstance(talk_in_turn().ends("Yes.")[-1], TurnDone)
+
+
+# -- remarks
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "note"),
+    [
+        ("notification.show", {"text": "Low credit.", "level": "warn"}, Note("Low credit.", "warn")),
+        ("notification.show", {"text": "Welcome."}, Note("Welcome.")),
+        ("review.summary", {"text": "A skill was saved."}, Note("A skill was saved.")),
+        (
+            "tool.output_risk",
+            {"name": "read_file", "findings": ["injection"]},
+            Note("the result of read_file may be unsafe: injection", "warn"),
+        ),
+    ],
+)
+def test_a_remark_is_a_note(kind: str, payload: dict[str, Any], note: Note) -> None:
+    assert talk_in_turn().tells(kind, **payload) == [note]
+
+
+# -- what a recording is of
+
+
+@pytest.mark.parametrize(
+    ("line", "is_ours"),
+    [
+        (event("gateway.ready", session=None), True),
+        ({"jsonrpc": "2.0", "id": 1, "result": {"session_id": "x", "message_count": 0}}, True),
+        ({"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "x"}}, False),
+        ({"jsonrpc": "2.0", "method": "session/update", "params": {}}, False),
+        ({"jsonrpc": "2.0", "method": "event", "params": "gateway.ready"}, False),
+        ({"jsonrpc": "2.0", "method": "event", "params": {"type": "ready"}}, False),
+        ({"type": "message.delta"}, False),
+    ],
+)
+def test_a_line_of_the_gateway_is_known(line: dict[str, Any], is_ours: bool) -> None:
+    assert is_gateway_line(line) is is_ours

@@ -1,0 +1,11 @@
+"""OpenClaw against every recording of it."""
+
+from pathlib import Path
+
+from agent_mux.testing.conformance import AdapterConformance
+from agent_mux_adapters.openclaw import ADAPTER
+
+
+class TestOpenClaw(AdapterConformance):
+    adapter = ADAPTER
+    fixtures = Path(__file__).parents[2] / "fixtures"

@@ -1,0 +1,77 @@
+"""What `openclaw` is to the launcher: `gateway run`, which listens on a port, and `acp`, which speaks on its streams.
+
+How it behaves is said by `PRETEND`, a JSON object; what it was started with is written into the folder that is named
+there. Run as a program.
+"""
+
+import http.server
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, TextIO
+
+PRETEND = json.loads(os.environ["PRETEND"])
+FOLDER = Path(PRETEND["folder"])
+
+
+def main() -> None:
+    role = "gateway" if sys.argv[1] == "gateway" else "acp"
+    seen = {"argv": sys.argv[1:], "env": dict(os.environ), "pid": os.getpid()}
+    (FOLDER / f"{role}.json").write_text(json.dumps(seen), "utf-8")
+    gateway() if role == "gateway" else bridge()
+
+
+def gateway() -> None:
+    """Listens until it is told to leave."""
+    tell(sys.stdout, "a line on stdout")
+    for line in PRETEND.get("log", []):
+        tell(sys.stderr, line)
+    if "gateway_exits" in PRETEND:
+        sys.exit(PRETEND["gateway_exits"])
+    if PRETEND.get("gateway_is_deaf"):
+        time.sleep(600)
+    port = int(next(argument for argument in sys.argv if argument.startswith("--port=")).partition("=")[2])
+    server = http.server.HTTPServer(("127.0.0.1", port), Health)
+    if PRETEND.get("gateway_dies"):
+        threading.Timer(PRETEND["gateway_dies"], lambda: os._exit(3)).start()
+    server.serve_forever()
+
+
+class Health(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def bridge() -> None:
+    """Says its lines, `{"raw": ...}` among them as the gateway would write them down, then echoes its input."""
+    raw = Path(os.environ["OPENCLAW_RAW_STREAM_PATH"])
+    for line in PRETEND.get("says", []):
+        if "raw" in line:
+            write = threading.Timer(line.get("late", 0), append, (raw, line["raw"]))
+            write.start()
+            continue
+        tell(sys.stdout, json.dumps(line, separators=(",", ":")))
+    for heard in sys.stdin:
+        tell(sys.stdout, heard.rstrip("\n"))
+    sys.exit(PRETEND.get("acp_exits", 0))
+
+
+def tell(stream: TextIO, line: str) -> None:
+    stream.write(f"{line}\n")
+    stream.flush()
+
+
+def append(path: Path, entry: Any) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps(entry, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main()

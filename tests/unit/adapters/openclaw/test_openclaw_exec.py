@@ -1,0 +1,213 @@
+"""`openclaw agent exec --json`: one document over many lines."""
+
+import json
+from typing import Any
+
+import pytest
+from openclaw_transcript import EXEC, facts, new_codec, receive
+
+from agent_mux.actions import Answer, Approve, Cancel, Close, Interrupt, Send
+from agent_mux.adapter import Exit, Source
+from agent_mux.effects import Refuse
+from agent_mux.facts import (
+    Fact,
+    Ignored,
+    ImageProduced,
+    LogLine,
+    Note,
+    RateLimited,
+    Retrying,
+    SessionKnown,
+    Text,
+    Thinking,
+    TurnDone,
+    TurnFailed,
+    Usage,
+)
+
+OK: dict[str, Any] = {
+    "ok": True,
+    "status": "ok",
+    "final": "Done.",
+    "payloads": [{"text": "Done.", "mediaUrl": None}],
+    "usage": {"input": 300, "output": 36, "cacheRead": 90, "cacheWrite": 60, "total": 486},
+    "costUsd": 0.5,
+    "toolSummary": {"calls": 2, "tools": ["exec", "read"], "failures": 1},
+    "model": "m",
+    "provider": "p",
+    "sessionId": "s-1",
+}
+RETRY = b"[agent/embedded] transient same-model retry 2/9 for p/m reason=rate_limit: delayMs=1529"
+
+
+def told(document: Any, indent: int | None = 2) -> list[Fact]:
+    lines = json.dumps(document, indent=indent).encode().split(b"\n")
+    return facts(receive(new_codec(EXEC), *lines))
+
+
+def said(document: Any) -> list[Fact]:
+    return [fact for fact in told(document) if not isinstance(fact, Ignored)]
+
+
+def closing(**fields: Any) -> Fact:
+    return told({**OK, **fields})[-1]
+
+
+def failed(**fields: Any) -> Any:
+    last = closing(ok=False, status="error", final="", payloads=[], **fields)
+    assert isinstance(last, TurnFailed)
+    return last.failure
+
+
+def test_every_line_but_the_last_is_part_of_the_document() -> None:
+    lines = json.dumps(OK, indent=2).split("\n")
+    before = told(OK)[: len(lines) - 1]
+    assert before == [Ignored("document", "part of one JSON document")] * (len(lines) - 1)
+
+
+def test_a_document_on_one_line_is_understood() -> None:
+    assert told(OK, indent=None) == said(OK)
+
+
+def test_the_answer_its_usage_and_its_cost_are_told() -> None:
+    facts_ = said(OK)
+    assert Text("Done.") in facts_
+    assert Usage(300, 36, None, 90, 60) in facts_
+    done = facts_[-1]
+    assert isinstance(done, TurnDone)
+    assert done.cost is not None
+    assert (done.cost.total_usd, done.cost.source, done.cost.cache_creation_tokens) == (0.5, "native", 60)
+
+
+def test_a_cost_that_is_not_told_is_not_made_up() -> None:
+    document = {key: value for key, value in OK.items() if key != "costUsd"}
+    assert said(document)[-1] == TurnDone(None)
+
+
+def test_a_session_that_is_deleted_at_the_end_is_none_to_go_on_with() -> None:
+    assert SessionKnown("transient-s-1", model="m") in said(OK)
+
+
+def test_that_tools_were_called_is_a_note_since_more_is_not_known() -> None:
+    assert any(isinstance(fact, Note) and "exec, read" in fact.message for fact in said(OK))
+
+
+def test_reasoning_is_a_thought_and_media_are_images() -> None:
+    payloads = [
+        {"text": "Hm.", "isReasoning": True},
+        {"text": "Look:", "mediaUrl": "file:///work/a.PNG"},
+        {"text": "a song", "mediaUrl": "/work/a.mp3"},
+    ]
+    shown = [fact for fact in said({**OK, "payloads": payloads}) if isinstance(fact, Text | Thinking | ImageProduced)]
+    image = ImageProduced("image/png", file_path="/work/a.PNG")
+    assert shown == [Thinking("Hm."), Text("Look:"), image, Text("a song")]
+
+
+def test_the_final_text_counts_where_there_are_no_payloads() -> None:
+    assert Text("Done.") in said({**OK, "payloads": []})
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("Authentication failed (provider returned HTTP 401).", "AUTH_ERROR"),
+        ("⚠️ Rate limit reached for requests", "RATE_LIMITED"),
+        ("Context overflow: prompt too large for the model.", "CONTEXT_EXCEEDED"),
+        ("Inline API key for provider is temporarily disabled after a provider auth/billing failure.", "AUTH_ERROR"),
+        ("request failed (provider internal error, HTTP 500).", "AGENT_CRASH"),
+    ],
+)
+def test_errors_are_named_by_their_words(message: str, code: str) -> None:
+    failure = failed(error={"message": message, "kind": "exception"})
+    assert (failure.code, failure.message) == (code, message.removeprefix("⚠️ "))
+
+
+def test_the_size_of_the_context_is_read() -> None:
+    failure = failed(error={"message": "prompt is too long: 210000 tokens > 200000 maximum"})
+    assert (failure.used_tokens, failure.max_tokens) == (210_000, 200_000)
+
+
+def test_a_time_out_is_named_after_its_reason_where_there_is_one() -> None:
+    slow = closing(ok=False, status="timeout", payloads=[], error={"message": "connection refused"})
+    limited = closing(ok=False, status="timeout", payloads=[], error={"message": "rate limit"})
+    assert isinstance(slow, TurnFailed)
+    assert isinstance(limited, TurnFailed)
+    assert (slow.failure.code, limited.failure.code) == ("TIMEOUT", "RATE_LIMITED")
+
+
+def test_an_error_that_is_called_a_payload_is_no_message() -> None:
+    document = {**OK, "ok": False, "status": "error", "final": "", "payloads": [{"text": "Boom.", "isError": True}]}
+    assert not any(isinstance(fact, Text) for fact in said(document))
+    last = said(document)[-1]
+    assert isinstance(last, TurnFailed)
+    assert last.failure.message == "Boom."
+
+
+def test_the_error_of_the_command_itself_fails_the_turn() -> None:
+    document = {"ok": False, "error": {"type": "cli_error", "message": "--cwd does not exist"}}
+    last = said(document)[-1]
+    assert isinstance(last, TurnFailed)
+    assert last.failure.message == "--cwd does not exist"
+
+
+# -- agent --local
+
+
+def local(**meta: Any) -> dict[str, Any]:
+    agent = {"sessionId": "s-2", "model": "m", "usage": {"input": 5, "output": 6}}
+    return {"payloads": [{"text": "Hi."}], "meta": {"agentMeta": agent, "aborted": False, **meta}}
+
+
+def test_the_document_of_agent_local_names_a_session_that_stays() -> None:
+    facts_ = said(local())
+    assert facts_ == [SessionKnown("s-2", model="m"), Text("Hi."), Usage(5, 6), TurnDone()]
+
+
+@pytest.mark.parametrize("meta", [{"aborted": True}, {"stopReason": "error"}, {"error": {"message": "no"}}])
+def test_agent_local_may_fail_too(meta: dict[str, Any]) -> None:
+    assert isinstance(said(local(**meta))[-1], TurnFailed)
+
+
+# -- around the document
+
+
+def test_lines_that_are_no_document_are_log_lines() -> None:
+    codec = new_codec(EXEC)
+    assert receive(codec, b"All done.", b"{}", b"[1]") == [LogLine("All done."), LogLine("{}"), LogLine("[1]")]
+
+
+def test_what_comes_after_the_document_is_a_log_line() -> None:
+    codec = new_codec(EXEC)
+    receive(codec, json.dumps(OK).encode())
+    assert receive(codec, b"{", RETRY) == [LogLine("{"), LogLine(RETRY.decode())]
+    assert receive(codec, RETRY, source=Source.STDERR) == [LogLine(RETRY.decode(), "stderr")]
+
+
+def test_a_document_that_breaks_off_is_shown_and_closes_nothing() -> None:
+    codec = new_codec(EXEC)
+    receive(codec, b"{", b'  "ok": true,')
+    assert list(codec.finish(Exit(0))) == [LogLine("{"), LogLine('  "ok": true,')]
+
+
+def test_a_retry_in_the_log_is_told() -> None:
+    steps = receive(new_codec(EXEC), RETRY, source=Source.STDERR)
+    assert steps == [LogLine(RETRY.decode(), "stderr"), RateLimited(1529), Retrying(2, 9, "rate_limit", 1529)]
+
+
+# -- what a consumer wants
+
+
+@pytest.mark.parametrize("action", [Send("more"), Approve("1"), Answer("1", "x")])
+def test_it_takes_no_input(action: Any) -> None:
+    (refusal,) = new_codec(EXEC).request(action)
+    assert isinstance(refusal, Refuse)
+    assert refusal.code == "STDIN_NOT_AVAILABLE"
+
+
+@pytest.mark.parametrize("action", [Interrupt(), Cancel(), Close()])
+def test_it_is_ended_by_signals_alone(action: Any) -> None:
+    assert list(new_codec(EXEC).request(action)) == []
+
+
+def test_it_begins_by_itself() -> None:
+    assert list(new_codec(EXEC).start()) == []

@@ -1,0 +1,225 @@
+"""The program that starts a gateway and `openclaw acp`, against a pretended OpenClaw."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_mux_adapters.openclaw.argv import LAUNCHER
+
+PRETENDED = Path(__file__).with_name("pretended_openclaw.py")
+BOUND = 20.0  # seconds
+EXIT_FAILED = 70
+HELLO = {"jsonrpc": "2.0", "method": "hello"}
+CHUNK = {"method": "session/update", "params": {"update": {"sessionUpdate": "agent_message_chunk"}}}
+CALL = {"method": "session/update", "params": {"update": {"sessionUpdate": "tool_call", "toolCallId": "c"}}}
+RESULT = {"method": "session/update", "params": {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "c"}}}
+
+
+class Launched:
+    """A launcher that runs, and the folder of its run."""
+
+    def __init__(self, folder: Path, process: "subprocess.Popen[bytes]") -> None:
+        self.folder = folder
+        self.process = process
+
+    def end(self, stdin: bytes = b"[]\n") -> tuple[int, list[Any], str]:
+        """Say something, close its stdin and wait. Returns its exit code, its lines and its stderr."""
+        out, error = self.process.communicate(stdin, timeout=BOUND)
+        lines = [json.loads(line) for line in out.splitlines() if line != b"[]"]
+        return self.process.returncode, lines, error.decode()
+
+    def seen(self, role: str) -> Any:
+        """What the gateway or the bridge was started with."""
+        return json.loads((self.folder / f"{role}.json").read_bytes())
+
+    def is_alive(self, role: str) -> bool:
+        try:
+            os.kill(self.seen(role)["pid"], 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+@contextmanager
+def launched(folder: Path, *flags: str, environ: dict[str, str] | None = None, **pretend: Any) -> Iterator[Launched]:
+    program = folder / "openclaw"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {PRETENDED} "$@"\n', "utf-8")
+    program.chmod(0o755)
+    (folder / "run.json").write_text('{"gateway":{"mode":"local"}}', "utf-8")
+    (folder / "defaults.json").write_text("{}", "utf-8")
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    argv = [
+        sys.executable, *LAUNCHER, f"--openclaw={program}", f"--config={folder}/run.json",
+        f"--users-config={home}/openclaw.json", *flags,
+    ]  # fmt: skip
+    spoken = {"PRETEND": json.dumps({"folder": str(folder), **pretend}), "HOME": str(home), "PATH": os.environ["PATH"]}
+    process = subprocess.Popen(
+        argv,
+        env={**spoken, **(environ or {})},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    )
+    try:
+        yield Launched(folder, process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_bridge_speaks_through_it_and_its_end_is_the_end(tmp_path: Path) -> None:
+    with launched(tmp_path, says=[HELLO], acp_exits=5) as run:
+        code, lines, error = run.end(b'{"id":1}\n')
+        assert (code, lines[1:]) == (5, [HELLO, {"id": 1}])
+        assert lines[0]["method"] == "_agent_mux/listening"
+        assert "a line on stdout" in error  # the gateway's: ours belongs to the protocol
+        assert not run.is_alive("gateway")
+
+
+def test_the_token_is_in_the_environment_and_never_in_argv(tmp_path: Path) -> None:
+    with launched(tmp_path) as run:
+        run.end()
+        gateway, bridge = run.seen("gateway"), run.seen("acp")
+    token = gateway["env"]["OPENCLAW_GATEWAY_TOKEN"]
+    assert token == bridge["env"]["OPENCLAW_GATEWAY_TOKEN"]
+    assert len(token) > 32
+    assert token not in str([gateway["argv"], bridge["argv"]])
+    assert "--bind=loopback" in gateway["argv"]
+
+
+def test_a_gateway_of_the_users_is_not_used(tmp_path: Path) -> None:
+    users = {
+        "OPENCLAW_GATEWAY_URL": "ws://far.example",
+        "OPENCLAW_GATEWAY_PORT": "1",
+        "OPENCLAW_GATEWAY_TOKEN": "theirs",
+    }
+    with launched(tmp_path, environ=users) as run:
+        run.end()
+        gateway, bridge = run.seen("gateway"), run.seen("acp")
+    assert "OPENCLAW_GATEWAY_PORT" not in gateway["env"]
+    assert bridge["env"]["OPENCLAW_GATEWAY_URL"].startswith("ws://127.0.0.1:")
+    assert "theirs" not in bridge["env"].values()
+
+
+def test_the_gateway_is_no_messenger(tmp_path: Path) -> None:
+    with launched(tmp_path) as run:
+        run.end()
+        env = run.seen("gateway")["env"]
+    assert {env[f"OPENCLAW_SKIP_{what}"] for what in ("CHANNELS", "CRON")} == {"1"}
+
+
+def test_the_users_configuration_is_included_where_there_is_one(tmp_path: Path) -> None:
+    users = tmp_path / "home" / "openclaw.json"
+    for includes in (["./defaults.json"], ["./defaults.json", str(users)]):
+        with launched(tmp_path) as run:
+            run.end()
+            env = run.seen("gateway")["env"]
+        written = tmp_path / "openclaw.json"
+        assert json.loads(written.read_bytes()) == {"$include": includes, "gateway": {"mode": "local"}}
+        assert env["OPENCLAW_CONFIG_PATH"] == str(written)
+        assert env["OPENCLAW_INCLUDE_ROOTS"] == str(users.parent)
+        assert written.stat().st_mode & 0o777 == 0o600
+        users.write_text("{}", "utf-8")
+
+
+def test_a_state_directory_of_its_own_is_made(tmp_path: Path) -> None:
+    with launched(tmp_path, f"--state-dir={tmp_path}/state") as run:
+        run.end()
+        assert run.seen("acp")["env"]["OPENCLAW_STATE_DIR"] == f"{tmp_path}/state"
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
+
+
+# -- what the gateway writes down
+
+
+def raw(kind: str, at: int, **more: Any) -> dict[str, Any]:
+    return {"ts": 1795313575000 + at, "event": kind, "runId": "r", **more}
+
+
+SAID = raw("assistant_message_end", 5, rawText="I run it.", rawThinking="")
+
+
+def test_an_answer_comes_before_the_call_it_makes_even_if_it_is_written_late(tmp_path: Path) -> None:
+    begun = raw("assistant_text_stream", 1, evtType="text_start")
+    with launched(tmp_path, says=[{"raw": begun}, {"raw": SAID, "late": 0.15}, CALL, RESULT]) as run:
+        _, lines, _ = run.end()
+    assert lines[1:] == [{"jsonrpc": "2.0", "method": "_agent_mux/answer", "params": SAID}, CALL, RESULT]
+
+
+def test_a_thought_comes_before_the_text_even_if_it_is_written_late(tmp_path: Path) -> None:
+    thought = raw("assistant_thinking_stream", 1, evtType="thinking_end", content="Hm.")
+    text = raw("assistant_text_stream", 2, evtType="text_start")
+    says = [{"raw": thought, "late": 0.1}, {"raw": text, "late": 0.2}, CHUNK, CHUNK]
+    with launched(tmp_path, says=says) as run:
+        _, lines, _ = run.end()
+    assert lines[1:] == [{"jsonrpc": "2.0", "method": "_agent_mux/answer", "params": thought}, CHUNK, CHUNK]
+
+
+def test_a_call_whose_answer_is_never_written_down_is_passed_on(tmp_path: Path) -> None:
+    with launched(tmp_path, says=[CALL, RESULT]) as run:
+        _, lines, _ = run.end()
+    assert lines[1:] == [CALL, RESULT]
+
+
+def test_what_the_log_tells_of_the_run_is_passed_on(tmp_path: Path) -> None:
+    telling = {"event": "embedded_run_agent_end", "isError": True}
+    log = [json.dumps(telling, separators=(",", ":")), '{"event":"other"}', "no JSON"]
+    with launched(tmp_path, log=log) as run:
+        _, lines, error = run.end()
+    assert {"jsonrpc": "2.0", "method": "_agent_mux/log", "params": telling} in lines
+    assert len(lines) == 2
+    assert all(line in error for line in log)
+
+
+# -- the end
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_everything(tmp_path: Path, number: signal.Signals) -> None:
+    with launched(tmp_path, says=[HELLO]) as run:
+        assert run.process.stdout is not None
+        while b"hello" not in run.process.stdout.readline():
+            pass
+        run.process.send_signal(number)
+        assert run.process.wait(BOUND) == 128 + number
+        assert not run.is_alive("gateway")
+        assert not run.is_alive("acp")
+
+
+def test_a_gateway_that_cannot_begin_is_one_clear_line(tmp_path: Path) -> None:
+    with launched(tmp_path, gateway_exits=78) as run:
+        code, _, error = run.end(b"hello\n")
+    (ours,) = [line for line in error.splitlines() if line.startswith("agent-mux: ")]
+    assert code == EXIT_FAILED
+    assert "exit code 78" in ours
+    assert "OPENCLAW_STATE_DIR" in ours
+
+
+def test_a_gateway_that_dies_ends_the_run(tmp_path: Path) -> None:
+    with launched(tmp_path, gateway_dies=0.5) as run:
+        assert run.process.wait(BOUND) == EXIT_FAILED
+        assert not run.is_alive("acp")
+
+
+def test_when_nobody_is_there_before_it_is_ready_it_leaves(tmp_path: Path) -> None:
+    with launched(tmp_path, gateway_is_deaf=True) as run:
+        code, _, _ = run.end(b"")
+        assert code == 0
+    assert not (tmp_path / "acp.json").exists()
+
+
+def test_a_program_that_cannot_be_started_is_one_clear_line(tmp_path: Path) -> None:
+    with launched(tmp_path, f"--openclaw={tmp_path}/none") as run:
+        code, _, error = run.end()
+    assert code == EXIT_FAILED
+    assert error == f"agent-mux: {tmp_path}/none could not be started: No such file or directory\n"
