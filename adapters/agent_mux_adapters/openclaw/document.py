@@ -127,11 +127,11 @@ def _usage_of(usage: Mapping[str, Any]) -> Usage | None:
 
 
 def _cost_of(agent: Mapping[str, Any], usage: Usage | None) -> CostRecord | None:
-    amount = agent.get("costUsd")
-    if usage is None or isinstance(amount, bool) or not isinstance(amount, int | float):
+    amount = dollars(agent.get("costUsd"))
+    if usage is None or not amount:  # 0 for a model without prices
         return None
     return CostRecord(
-        total_usd=dollars(amount),
+        total_usd=amount,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         thinking_tokens=usage.thinking_tokens,

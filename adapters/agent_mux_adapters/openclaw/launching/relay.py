@@ -25,7 +25,7 @@ RESULT = b'"sessionUpdate":"tool_call_update"'
 PROMPT_OVER = b'"result":{"stopReason"'
 LOOK_EVERY = 0.02  # seconds
 PATIENCE = 2.0  # the file is 1 ms late on an idle machine, 1 s on a busy one
-SHORT_PATIENCE = 0.25  # where we cannot know that there is something to wait for
+SHORT_PATIENCE = 1.0  # where we cannot know that there is something to wait for: one answer's calls, one by one
 TELLING = (b'"embedded_run_agent_end"', b"Embedded agent failed before reply", b"transient same-model retry")
 """Lines of the log that tell of the run."""
 
