@@ -16,6 +16,7 @@ from typing import Any, Self
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from agent_mux.client import AgentMux
+from agent_mux.effects import Delivery
 from agent_mux.events import AgentEvent
 from agent_mux.options import RunOptions
 from agent_mux.run.handle import RunHandle
@@ -79,13 +80,17 @@ class BlockingRun:
         """Answer a request, once."""
         self._portal.call(self._run.interaction.respond, interaction_id, response)
 
-    def send(self, text: str) -> None:
-        """Send a prompt now."""
-        self._portal.call(self._run.send, text)
+    def send(self, text: str) -> Delivery:
+        """Send a prompt. As `RunHandle.send`."""
+        return self._portal.call(self._run.send, text)
 
-    def continue_(self, prompt: str) -> None:
+    def steer(self, text: str) -> Delivery:
+        """Send a message into the running turn. As `RunHandle.steer`."""
+        return self._portal.call(self._run.steer, text)
+
+    def continue_(self, prompt: str) -> Delivery:
         """Send a prompt once the running turn is over."""
-        self._portal.call(self._run.continue_, prompt)
+        return self._portal.call(self._run.continue_, prompt)
 
     def interrupt(self) -> None:
         """Stop the agent's current operation."""

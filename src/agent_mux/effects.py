@@ -1,8 +1,14 @@
 """What a codec can ask the runner to do. Effects are values; `run/runner.py` alone performs them."""
 
+from typing import Literal
+
 import msgspec
 
 from agent_mux.errors import ErrorCode
+
+Delivery = Literal["applied", "queued", "merged"]
+"""What became of a message: it begins a turn now, or when those before it are over; or it was given to the agent for
+the turn that runs, which takes it in at its next step. A turn that has no next step leaves it to a turn of its own."""
 
 
 class Effect(msgspec.Struct, frozen=True, gc=False):
@@ -23,6 +29,14 @@ class SignalGroup(Effect, frozen=True):
     """Send a signal (its number) to the agent's process group."""
 
     signal: int
+
+
+class Accept(Effect, frozen=True):
+    """What becomes of the message that was sent, where it is not the usual: a `Send` during a turn waits for its end,
+    a `Steer` is merged into it, and without a turn both begin one.
+    """
+
+    delivery: Delivery
 
 
 class Refuse(Effect, frozen=True):

@@ -40,14 +40,31 @@ async def test_send_in_the_middle_of_a_turn(live: Live) -> None:
     )
     async with live.running("first question", **WORK) as run:
         await live.appears("started")
-        await run.send("second question")
+        delivery = await run.send("second question")
         live.file("go").touch()
         await seen(run, "turn_end")
         await run.close()
     done = await finish(run)
     assert done.result.exit_reason == "completed"
-    assert done.result.text.startswith("Both heard")
+    assert done.result.text == ("Both heard." if delivery == "merged" else "Both heard, in a turn of its own.")
     assert live.model.heard("second question")
+
+
+@EVERYONE
+async def test_steer(live: Live) -> None:
+    """A message for the turn that runs: the model gets it behind the result of the tool."""
+    live.script(live.answer(Shell("touch started; while [ ! -e go ]; do sleep 0.05; done")), live.answer(Say("Done.")))
+    async with live.running("begin", **WORK) as run:
+        await live.appears("started")
+        assert await run.steer("and be quick") == "merged"
+        live.file("go").touch()
+        await seen(run, "turn_end")
+        await run.close()
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert (done.result.turn_count, done.result.text) == (1, "Done.")
+    assert live.model.heard("and be quick")
+    live.used(done, calls=2)
 
 
 async def test_interactive_without_prompt(live: Live) -> None:

@@ -82,7 +82,7 @@ class ScriptedCodec:
 
     def request(self, action: actions.AnyAction) -> Iterable[Step]:
         match action:
-            case actions.Send(text):
+            case actions.Send(text) | actions.Steer(text) if not text.startswith("never "):
                 return (WriteStdin(b'{"send": "%s"}\n' % text.encode()),)
             case actions.Approve(request_id):
                 return (WriteStdin(b'{"answer": "yes"}\n'), facts.RequestSettled(request_id, True))

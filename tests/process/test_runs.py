@@ -7,7 +7,7 @@ import anyio
 import pytest
 from tests.process.scripted import MakeClient, ScriptedCodec
 
-from agent_mux import AgentMuxError, Approve, Choice, Deny, RunResult, Text, encode_event, validate
+from agent_mux import AgentMuxError, Approve, CapabilityError, Choice, Deny, RunResult, Text, encode_event, validate
 from agent_mux.process.marker import processes_of
 from agent_mux.run.derive import derive_events
 from agent_mux.run.handle import RunHandle
@@ -30,6 +30,13 @@ async def watch(run: RunHandle) -> tuple[list[Any], RunResult]:
 
 def types(events: list[Any]) -> list[str]:
     return [event.type for event in events]
+
+
+async def _seen(run: RunHandle, kind: str) -> None:
+    async for event in run:
+        if event.type == kind:
+            return
+    raise AssertionError(f"the run ended without {kind}")
 
 
 async def run_to_end(make_client: MakeClient, body: str, **fields: Any) -> tuple[list[Any], RunResult]:
@@ -276,6 +283,24 @@ for line in sys.stdin: say(text='to ' + json.loads(line)['send']); say(done=True
     assert (result.exit_reason, result.turn_count, result.text) == ("completed", 3, "to third")
     assert result.messages == ["first", "to second", "to third"]
     assert [event.turn_index for event in events if event.type == "turn_start"] == [0, 1, 2]
+
+
+async def test_a_message_says_what_becomes_of_it(make_client: MakeClient) -> None:
+    body = "hear(); say(session='S1'); say(text='on it'); [hear() for _ in range(2)]; say(done=True); hear(); rest()"
+    with anyio.fail_after(20):
+        async with make_client(body) as mux:
+            run = mux.run(prompt="hi", interactive=True)
+            await _seen(run, "text_delta")
+            assert await run.steer("left") == "merged"
+            assert await run.send("later") == "queued"
+            await _seen(run, "turn_end")
+            assert await run.steer("more") == "applied"
+            with pytest.raises(CapabilityError, match="scripted does not support a message in the middle of a turn"):
+                await run.steer("never mind")
+            await run.abort()
+            with pytest.raises(AgentMuxError) as late:
+                await run.steer("too late")
+    assert late.value.code == "RUN_NOT_ACTIVE"
 
 
 async def test_an_interrupted_interactive_run_goes_on(make_client: MakeClient) -> None:

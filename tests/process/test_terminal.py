@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from agent_mux import AgentMux, AgentMuxError, Approve, Deny, RunHandle, RunOptions, Text, encode_event, validate
+from agent_mux import AgentMux, AgentMuxError, Approve, Deny, RunHandle, RunOptions, Text, ValidationError, encode_event, validate
 from agent_mux.process.marker import processes_of
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import derive_events
@@ -20,6 +20,8 @@ pytestmark = pytest.mark.anyio
 BOUND = 40.0
 HERE = Path(__file__).parents[1] / "unit/adapters/terminal"
 COMMAND = (sys.executable, str(HERE / "scripted_tui.py"))
+GENERIC = {"AMUX_TERMINAL_PROFILE": "screen"}
+LOOK_EVERY = 0.02
 PROFILE = {"AMUX_TERMINAL_PROFILE": str(HERE / "scripted.toml")}
 
 
@@ -28,6 +30,11 @@ class Program:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+
+    async def works(self) -> None:
+        """Wait until it has taken up a prompt: nothing on the screen tells the consumer."""
+        while not (self.directory / "working").exists():  # noqa: ASYNC110
+            await anyio.sleep(LOOK_EVERY)
 
     async def run(
         self, prompt: str, meanwhile: Callable[[RunHandle], Any] | None = None, **fields: Any
@@ -72,6 +79,23 @@ async def test_a_prompt_is_typed_and_its_answer_read(program: Program) -> None:
     assert result.exit_code == 0
 
 
+async def test_an_answer_that_comes_bit_by_bit_is_read_when_it_is_whole(program: Program) -> None:
+    result, events = await program.run("stream one two three four five six seven")
+    assert result.messages == ["one two three four five six seven"]
+    assert [event.text for event in events if event.type == "message_stop"] == result.messages
+
+
+async def test_a_prompt_of_several_lines_stays_one_prompt(program: Program) -> None:
+    result, events = await program.run("first line\nsecond line\n\nlast line")
+    assert result.text == "You said first line / second line /  / last line on 120 columns — naïve 日本 😀"
+    assert len([event for event in events if event.type == "turn_start"]) == 1
+
+
+async def test_keys_in_a_prompt_are_not_pressed(program: Program) -> None:
+    result, _ = await program.run("no\x04end \x1b[201~here\x03")
+    assert result.text == "You said noend [201~here on 120 columns — naïve 日本 😀"
+
+
 async def test_several_prompts_and_another_size(program: Program) -> None:
     async def talk(run: RunHandle) -> None:
         await turn_over(run)
@@ -112,6 +136,39 @@ async def test_dialogs_are_approvals(program: Program, response: Any, said: str,
     assert [event.type for event in events if event.type.startswith("approval_")] == ["approval_request", outcome]
 
 
+@pytest.mark.parametrize(("response", "said"), [(Approve(), "It ran."), (Deny(), "It did not run.")])
+@pytest.mark.parametrize("profile", [PROFILE, GENERIC], ids=["its own", "any"])
+async def test_menus_are_approvals(program: Program, response: Any, said: str, profile: dict[str, str]) -> None:
+    result, events = await program.run(
+        "menu make clean", approval_mode="prompt", env=profile, on_approval_request=lambda _: response
+    )
+    assert result.text.endswith(said)
+    assert [event.action for event in events if event.type == "approval_request"] == ["Run this command?"]
+
+
+async def test_a_dialog_that_comes_again_is_asked_again(program: Program) -> None:
+    answers = iter([Approve(), Deny()])
+    result, events = await program.run(
+        "twice make clean", approval_mode="prompt", on_approval_request=lambda _: next(answers)
+    )
+    assert result.text.endswith("You said y and n.")
+    assert [event.type for event in events if event.type.startswith("approval_")] == [
+        "approval_request", "approval_granted", "approval_request", "approval_denied",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "said"), [("yolo", "It ran."), ("deny", "It did not run.")])
+async def test_policies_answer_dialogs(program: Program, mode: str, said: str) -> None:
+    result, _ = await program.run("ask make clean", approval_mode=mode)
+    assert result.text.endswith(said)
+
+
+async def test_a_program_that_nobody_described(program: Program) -> None:
+    result, _ = await program.run("tell me", env=GENERIC)
+    assert result.exit_reason == "completed"
+    assert result.text == "You said tell me on 120 columns — naïve 日本 😀"
+
+
 async def test_questions_are_answered(program: Program) -> None:
     result, events = await program.run("question", approval_mode="prompt", on_input_required=lambda _: Text("blue"))
     assert result.text.endswith("You like blue.")
@@ -128,10 +185,7 @@ async def test_a_failure_on_the_screen_is_a_failure(program: Program) -> None:
 
 async def test_an_answer_can_be_stopped(program: Program) -> None:
     async def stop(run: RunHandle) -> None:
-        async for event in run:
-            if event.type == "turn_start":
-                break
-        await anyio.sleep(0.3)  # the program is at work, not still reading the prompt
+        await program.works()
         await run.interrupt()
         await turn_over(run)
         await run.send("and now?")
@@ -154,13 +208,35 @@ async def test_a_program_that_dies_at_work_is_a_crash(program: Program) -> None:
 
 async def test_abort_leaves_nothing(program: Program) -> None:
     async def abort(run: RunHandle) -> None:
-        async for event in run:
-            if event.type == "turn_start":
-                break
+        await program.works()
         await run.abort()
 
     result, _ = await program.run("begin", abort, env={**PROFILE, "TUI_SECONDS": "60"})
     assert result.exit_reason == "aborted"
+
+
+async def test_abort_with_a_dialog_on_the_screen(program: Program) -> None:
+    async def abort(run: RunHandle) -> None:
+        async for event in run:
+            if event.type == "approval_request":
+                break
+        await run.abort()
+
+    result, events = await program.run("ask make clean", abort, approval_mode="prompt")
+    assert result.exit_reason == "aborted"
+    assert [event.type for event in events if event.type.startswith("approval_")] == [
+        "approval_request", "approval_denied",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [(0, 24), (80, -1), (80, 100_000)])
+async def test_a_terminal_has_a_size(program: Program, size: tuple[int, int]) -> None:
+    async def resize(run: RunHandle) -> None:
+        with pytest.raises(ValidationError, match="columns and rows"):
+            await run.resize(*size)
+
+    result, _ = await program.run("hi", resize)
+    assert result.exit_reason == "completed"
 
 
 async def test_a_program_that_is_not_there(tmp_path: Path) -> None:

@@ -5,16 +5,20 @@ from collections.abc import AsyncIterator, Callable, Generator
 from typing import Any
 
 from agent_mux.actions import Approve as ApproveAction
-from agent_mux.actions import Close, Interrupt, Send
+from agent_mux.actions import Close, Interrupt, Send, Steer
 from agent_mux.actions import Deny as DenyAction
 from agent_mux.adapter import TerminalSize
-from agent_mux.errors import AgentMuxError
+from agent_mux.effects import Delivery
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import AgentEvent, TurnEndEvent
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.records import Control
 from agent_mux.run.result import RunResult
 from agent_mux.run.runner import Runner
 from agent_mux.run.state import RunState
+
+LARGEST_TERMINAL = 9999
+"""Columns, and rows: what escape sequences can say."""
 
 
 class RunHandle:
@@ -98,19 +102,35 @@ class RunHandle:
         """What the agent waits for, and a way to answer."""
         return self._runner.interaction
 
-    async def send(self, text: str) -> None:
-        """Send a prompt now: merged into the running turn where the agent does that, else it begins the next one."""
-        await self._runner.act(Send(text))
+    async def send(self, text: str) -> Delivery:
+        """Send a prompt. While a turn runs, it begins the next one; an agent that merges all it is told says so.
+
+        Raises STDIN_NOT_AVAILABLE when the agent listens no more, RUN_NOT_ACTIVE after the end.
+        """
+        delivery = await self._runner.act(Send(text))
+        self._goes_on()
+        return delivery
+
+    async def steer(self, text: str) -> Delivery:
+        """Send a message into the running turn: the agent takes it in at its next step. Without a turn it is a prompt.
+
+        Raises `CapabilityError` when the agent takes none, else as `send`.
+        """
+        delivery = await self._runner.act(Steer(text))
+        self._goes_on()
+        return delivery
+
+    def _goes_on(self) -> None:
         if self.state == "interrupted":
             self._runner.state.move("running")
 
-    async def continue_(self, prompt: str) -> None:
-        """Send a prompt once the running turn is over."""
+    async def continue_(self, prompt: str) -> Delivery:
+        """Send a prompt once the running turn is over. As `send`, and never merged."""
         await self._runner.begun.wait()
         start = 0
         while self._runner.normalizer.is_busy:
             start = await self._turn_over(start)
-        await self.send(prompt)
+        return await self.send(prompt)
 
     async def _turn_over(self, start: int) -> int:
         position = start
@@ -147,7 +167,12 @@ class RunHandle:
         await self._runner.act(Interrupt())
 
     async def resize(self, columns: int, rows: int) -> None:
-        """Give the agent's terminal another size, in characters. Raises PTY_NOT_AVAILABLE when it has none."""
+        """Give the agent's terminal another size, in characters.
+
+        Raises `ValidationError` for what is no size, PTY_NOT_AVAILABLE when the agent has no terminal.
+        """
+        if not (0 < columns <= LARGEST_TERMINAL and 0 < rows <= LARGEST_TERMINAL):
+            raise ValidationError([FieldError("columns and rows", (columns, rows), f"1 to {LARGEST_TERMINAL} each")])
         await self._runner.begun.wait()
         self._runner.resize(TerminalSize(columns, rows))
 

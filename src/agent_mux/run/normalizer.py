@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agent_mux.actions import AnyAction, Send
-from agent_mux.adapter import Codec, Exit, Source, Step, WatchesTerminal
+from agent_mux.actions import AnyAction, Send, Steer
+from agent_mux.adapter import STDOUT, Codec, Exit, Source, Step, WatchesTerminal
 from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler, Verdict
-from agent_mux.effects import CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
+from agent_mux.effects import Accept, CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.events import AgentEvent
 from agent_mux.facts import Ignored, Note, Unknown
 from agent_mux.framing import Framer, LineFramer, new_framer
@@ -20,7 +20,7 @@ from agent_mux.run.records import Control, Header, Kind, Record, action_of, cont
 
 STDERR_TAIL_BYTES = 8192
 LONGEST_RAW_SHOWN = 2000
-STDOUT = Kind.STDOUT
+PRINTED = Kind.STDOUT
 _SOURCES = {Kind.STDOUT: Source.STDOUT, Kind.STDERR: Source.STDERR, Kind.STDIN: Source.STDIN}
 
 
@@ -52,7 +52,7 @@ class Normalizer:
         self._counted = False
         self._dispatch: dict[type, Callable[[Any], None]] = {
             **self._assembler.handlers,
-            **dict.fromkeys((WriteStdin, CloseStdin, SignalGroup, Refuse), self._effect),
+            **dict.fromkeys((WriteStdin, CloseStdin, SignalGroup, Accept, Refuse), self._effect),
             Ignored: self._ignored,
             Unknown: self._unknown,
         }
@@ -84,8 +84,8 @@ class Normalizer:
         """Take one record, give the events it makes."""
         self._assembler.now = self._started_at + record.at // 1000
         kind = record.kind
-        if kind is STDOUT:  # nearly all of them
-            self._lines(Source.STDOUT, self._stdout.feed(record.payload))
+        if kind is PRINTED:  # nearly all of them
+            self._lines(STDOUT, self._stdout.feed(record.payload))
             return self._assembler.take()
         match kind:
             case Kind.STDERR:
@@ -114,15 +114,15 @@ class Normalizer:
     # -- lines
 
     def _lines(self, source: Source, lines: Iterable[bytes]) -> None:
-        receive, dispatch, ledger = self._codec.receive, self._dispatch, self.ledger
-        self._counted = source is Source.STDOUT
+        receive, dispatch, debug, keeps_blanks = self._codec.receive, self._dispatch, self._debug, self._keeps_blanks
+        self._counted = source is STDOUT
+        count = 0
         for line in lines:
-            if (not line or line.isspace()) and not self._keeps_blanks:
+            if (not line or line.isspace()) and not keeps_blanks:
                 continue
-            if self._debug:
+            if debug:
                 self._assembler.show_raw(line.decode("utf-8", "replace"))
-            if self._counted:
-                ledger.lines += 1
+            count += 1
             # The hot path: one look-up and one call per step.
             try:
                 steps = receive(line, source) or (_silent(line),)
@@ -132,8 +132,10 @@ class Normalizer:
                 steps = (_broken(line, error),)
             for step in steps:
                 dispatch[step.__class__](step)
-        self._counted = False
-        if self._debug:
+        if self._counted:
+            self.ledger.lines += count
+            self._counted = False
+        if debug:
             self._assembler.show_raw(None)
 
     def _apply(self, steps: Iterable[Step]) -> None:
@@ -159,7 +161,7 @@ class Normalizer:
     # -- what the consumer and the mux did, and the end
 
     def _act(self, action: AnyAction) -> None:
-        if isinstance(action, Send):
+        if isinstance(action, Send) or (isinstance(action, Steer) and not self.is_busy):
             self._asked_at = self._assembler.turns_ended
             if self._cause == "interrupt":
                 self._cause = None  # the run went on after the interruption

@@ -13,11 +13,11 @@ import anyio
 import anyio.abc
 from anyio import lowlevel
 
-from agent_mux.actions import AnyAction, Cancel
+from agent_mux.actions import AnyAction, Cancel, Steer
 from agent_mux.adapter import TerminalSize
 from agent_mux.assembler import Cause, OpenInteraction
-from agent_mux.effects import CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
-from agent_mux.errors import AgentMuxError
+from agent_mux.effects import Accept, CloseStdin, Delivery, Effect, Refuse, SignalGroup, WriteStdin
+from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.events import AgentEvent, DebugEvent, StepStartEvent
 from agent_mux.events.mending import mended
 from agent_mux.process.child import Child, start_child
@@ -70,6 +70,7 @@ class Runner:
         self._last_output = time.monotonic()
         self._model_calls_left = None if plan.spawn.counts_turns else options.max_turns
         self._refusal: Refuse | None = None
+        self._delivery: Delivery = "applied"
         self._tasks: anyio.abc.TaskGroup | None = None
 
     # -- life
@@ -270,21 +271,32 @@ class Runner:
                         self._child.signal_group(number)
                 case Refuse():
                     self._refusal = effect
+                case Accept(delivery):
+                    self._delivery = delivery
                 case _:
                     raise TypeError(f"no such effect: {effect!r}")
 
     # -- actions and interactions
 
-    async def act(self, action: AnyAction) -> None:
+    async def act(self, action: AnyAction) -> Delivery:
         """Ask the agent for something. Raises RUN_NOT_ACTIVE after the end, and what the codec refuses."""
         await self.begun.wait()
         self.require_active()
         self._refusal = None
+        self._delivery = _usual_delivery(action, is_busy=self.normalizer.is_busy)
         self.record(Kind.ACTION, encode(mended(action)))
         refusal, self._refusal = self._refusal, None
         if refusal is not None:
-            raise AgentMuxError(refusal.code, refusal.message)
+            raise self._refused(action, refusal)
+        delivery = self._delivery
         await lowlevel.checkpoint()
+        return delivery
+
+    def _refused(self, action: AnyAction, refusal: Refuse) -> AgentMuxError:
+        if refusal.code != "CAPABILITY_ERROR":
+            return AgentMuxError(refusal.code, refusal.message)
+        what = "a message in the middle of a turn" if isinstance(action, Steer) else f"`{type(action).__name__.lower()}`"
+        return CapabilityError(self.plan.adapter.agent, what, hint=refusal.message)
 
     def require_active(self) -> None:
         """Raises RUN_NOT_ACTIVE when the run is over."""
@@ -380,3 +392,9 @@ class Runner:
         """A signal to all processes of the run."""
         if self._child is not None:
             signal_everything(self._child, self.plan.run_id, number)
+
+
+def _usual_delivery(action: AnyAction, *, is_busy: bool) -> Delivery:
+    if not is_busy:
+        return "applied"
+    return "merged" if isinstance(action, Steer) else "queued"

@@ -9,7 +9,7 @@ import msgspec
 from agent_mux import facts
 from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
 from agent_mux.adapter import CodecContext, Exit, Source, Step
-from agent_mux.effects import CloseStdin, Refuse, SignalGroup
+from agent_mux.effects import Accept, CloseStdin, Refuse, SignalGroup
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.stream_json import stdin
 from agent_mux_adapters._dialects.stream_json.control import Requests
@@ -155,8 +155,10 @@ class StreamJsonCodec:
         if not self._may_write:
             why = f"this run of {self._context.agent} takes no further prompts; start it interactive"
             return (Refuse("STDIN_NOT_AVAILABLE", why),)
+        is_busy = self._conversation.is_owed
         self._conversation.prompt_sent()
-        return (stdin.prompt(said or ""),)
+        # The agent takes whatever it is told into the turn that runs.
+        return (stdin.prompt(said or ""), *([Accept("merged")] if is_busy else ()))
 
     def _interrupt(self) -> Steps:
         if self._may_write:

@@ -9,7 +9,7 @@ from claude_recordings import TWO_WAY, effects, native, new_codec, only, receive
 from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
 from agent_mux.adapter import Source
-from agent_mux.effects import CloseStdin, Refuse, SignalGroup, WriteStdin
+from agent_mux.effects import Accept, CloseStdin, Refuse, SignalGroup, WriteStdin
 from agent_mux_adapters.claude.codec import ClaudeCodec
 
 INIT = {"type": "system", "subtype": "init", "session_id": "s", "model": "m"}
@@ -62,7 +62,8 @@ def test_without_a_conversation_of_ours_nothing_is_written(codec: ClaudeCodec) -
 
 
 def test_a_prompt_stays_one_line_whatever_is_in_it() -> None:
-    (write,) = started(interactive=True).request(Send("a\nb\u2028c\u2029d\udce9"))
+    write, accept = started(interactive=True).request(Send("a\nb\u2028c\u2029d\udce9"))
+    assert accept == Accept("merged")
     assert isinstance(write, WriteStdin)
     assert write.data.count(b"\n") == 1
     assert not {"\u2028", "\u2029"} & set(write.data.decode())
