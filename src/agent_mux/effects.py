@@ -32,8 +32,9 @@ class SignalGroup(Effect, frozen=True):
 
 
 class Accept(Effect, frozen=True):
-    """What becomes of the message that was sent, where it is not the usual: a `Send` during a turn waits for its end,
-    a `Steer` is merged into it, and without a turn both begin one.
+    """What becomes of the message that was sent, where it is not the usual.
+
+    Usually a `Send` during a turn waits for its end, a `Steer` is merged into it, and without a turn both begin one.
     """
 
     delivery: Delivery

@@ -295,7 +295,8 @@ class Runner:
     def _refused(self, action: AnyAction, refusal: Refuse) -> AgentMuxError:
         if refusal.code != "CAPABILITY_ERROR":
             return AgentMuxError(refusal.code, refusal.message)
-        what = "a message in the middle of a turn" if isinstance(action, Steer) else f"`{type(action).__name__.lower()}`"
+        is_message = isinstance(action, Steer)
+        what = "a message in the middle of a turn" if is_message else f"`{type(action).__name__.lower()}`"
         return CapabilityError(self.plan.adapter.agent, what, hint=refusal.message)
 
     def require_active(self) -> None:
