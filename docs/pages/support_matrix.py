@@ -31,6 +31,12 @@ Everything on this page was seen: in a recording of the real CLI (below `fixture
 CLIs against the scripted model (`make e2e`). Agents whose CLI cannot be installed from a registry are marked as
 documented: their fixtures follow the vendor's documentation, and nobody has proven them.
 """
+PROTOCOLS = """## Native protocols
+
+What agent-mux speaks with each agent, and for which runs. `ways`: both, where somebody can be asked and more can be
+said while the agent works. `streams`: what arrives in fragments; the rest arrives whole.
+"""
+_STREAMED = {"text": "text", "thinking": "thoughts", "tool_calls": "tool inputs"}
 EVENTS = """## Events
 
 Which events recordings of an agent produce. {mux} come from the mux itself, with every agent.
@@ -47,7 +53,8 @@ the options allow and `two_way` the one in which somebody can answer. Empty: not
 def support_matrix_page() -> str:
     """The page."""
     adapters = [adapter for adapter in _adapters() if find_fixtures(FIXTURES, adapter.agent)]
-    parts = [INTRODUCTION, "## Agents\n", _agents(adapters), "## Native protocols\n", _protocols(adapters)]
+    parts = [INTRODUCTION, "## Agents\n", _agents(adapters), PROTOCOLS, _protocols(adapters)]
+    parts += ["### What they do not tell\n", _losses(adapters)]
     parts += [EVENTS.format(mux=", ".join(f"`{name}`" for name in OF_ANY_AGENT)), _events(adapters)]
     parts += [SCENARIOS, _scenarios(), "## Gaps\n", _gaps()]
     return "\n".join(part for part in parts if part)
@@ -66,18 +73,33 @@ def _agents(adapters: Sequence[Adapter]) -> str:
         recorded = ", ".join(f"{version} ({count})" for version, count in versions)
         recorded += " - documented, not recorded" if documented_only(adapter.agent) else ""
         kit = kits().get(adapter.agent)
-        tested = ", ".join(pin.version for pin in kit.pins) if kit else "-"
+        # An adapter that drives any program was driven with one of them: its package says which.
+        pinned = [pin.pip or pin.npm[0] if adapter.takes_command else pin.version for pin in kit.pins] if kit else ["-"]
+        tested = ", ".join(pinned)
         rows.append((adapter.display_name, f"`{adapter.agent}`", adapter.min_version, recorded, tested))
     return _table(("agent", "name", "minimum version", "recordings of version (count)", "driven live"), rows)
 
 
 def _protocols(adapters: Iterable[Adapter]) -> str:
     rows = [
-        (f"`{adapter.agent}`", f"`{protocol.name}`", "both" if protocol.two_way else "one", protocol.chosen_for,
-         "; ".join(protocol.loses) or "nothing known")
+        (f"`{adapter.agent}`", f"`{protocol.name}`", "both" if protocol.two_way else "one",
+         ", ".join(_STREAMED[kind] for kind in _STREAMED if kind in protocol.streams) or "-", protocol.chosen_for)
         for adapter in adapters for protocol in adapter.protocols.values()
     ]  # fmt: skip
-    return _table(("agent", "protocol", "ways", "chosen for", "what it loses"), rows)
+    return _table(("agent", "protocol", "ways", "streams", "chosen for"), rows)
+
+
+def _losses(adapters: Iterable[Adapter]) -> str:
+    """A line for each protocol, or for those of an agent that lose the same."""
+    return "".join(
+        f"- {adapter.agent} ({', '.join(f'`{protocol.name}`' for protocol in alike)}): {_lost(loses)}.\n"
+        for adapter in adapters
+        for loses, alike in groupby(adapter.protocols.values(), key=lambda protocol: protocol.loses)
+    )
+
+
+def _lost(loses: tuple[str, ...] | None) -> str:
+    return "not looked at" if loses is None else "; ".join(loses) or "nothing known"
 
 
 def _events(adapters: Sequence[Adapter]) -> str:

@@ -20,6 +20,7 @@ from agent_mux.models import ModelCapabilities
 from agent_mux.options import ApprovalMode, McpServer, RunOptions
 
 __all__ = [
+    "STDOUT",
     "Adapter",
     "AgentCapabilities",
     "Codec",
@@ -38,6 +39,8 @@ __all__ = [
 ]
 
 Step = Fact | Effect
+TRANSCRIPTS_ONLY = "nothing: transcripts only"
+"""`NativeProtocol.chosen_for` of a protocol that no options lead to."""
 
 
 class Source(Enum):
@@ -47,6 +50,10 @@ class Source(Enum):
     STDERR = "stderr"
     STDIN = "stdin"
     """Our own side of the conversation, seen in a transcript that somebody else recorded. Never in a live run."""
+
+
+STDOUT = Source.STDOUT
+"""For hot paths: before Python 3.12, naming a member of an enum by its class costs as much as calling a function."""
 
 
 class Exit(msgspec.Struct, frozen=True):
@@ -136,10 +143,11 @@ class NativeProtocol:
     """Approvals, questions and further prompts are possible."""
     sniff: Callable[[Mapping[str, Any]], bool]
     """This parsed native line can only be from this protocol."""
-    chosen_for: str = "nothing: transcripts only"
+    chosen_for: str = TRANSCRIPTS_ONLY
     """Which runs speak it, as a phrase for the support matrix."""
-    loses: tuple[str, ...] = ()
-    """What it does not tell, though it happens: phrases for the support matrix, proven by recordings."""
+    loses: tuple[str, ...] | None = None
+    """What it does not tell, though it happens: phrases for the support matrix, proven by recordings. Empty: nothing
+    known. None: nobody has looked."""
     framing: Framing = "lines"
     """How messages are told apart on stdin and stdout. Where it is not by lines, "line" means message."""
     quiet_after: float | None = None

@@ -4,6 +4,7 @@ Only `\n` ends a line: U+2028 and the like occur raw inside JSON strings.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, Protocol
 
@@ -27,6 +28,7 @@ Framing = Literal["lines", "content-length", "chunks"]
 LONGEST_NUMBER = 9
 """Digits of a length in bytes. A head that announces more is noise: waiting for that much is waiting for ever."""
 _LENGTH = b"content-length"
+_USUAL_HEAD = re.compile(rb"Content-Length: ([1-9]\d{0,8})\r\n\r\n")
 _HEAD = frozenset({_LENGTH, b"content-type"})
 
 
@@ -49,6 +51,11 @@ class LineFramer:
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """No line is half complete."""
+        return not self._pieces
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that this chunk completes."""
@@ -101,7 +108,12 @@ class ContentLengthFramer:
         messages: list[bytes] = []
         at = 0
         while at < len(chunk):
-            if not self._missing:
+            head = _USUAL_HEAD.match(chunk, at) if not self._missing and self._head.is_empty else None
+            end = head.end() + int(head[1]) if head is not None else 0
+            if head is not None and end <= len(chunk):  # a whole message, as a live agent prints
+                messages.append(chunk[head.end() : end])
+                self._length = None
+            elif not self._missing:
                 end = chunk.find(b"\n", at) + 1 or len(chunk)
                 messages += [line for line in self._head.feed(chunk[at:end]) if not self._is_head(line)]
             else:
@@ -189,9 +201,9 @@ def from_line(framing: Framing, line: bytes) -> bytes:
         return line
     try:
         text = json.loads(line)
-    except ValueError:
+        return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else line
+    except (ValueError, RecursionError):
         return line
-    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else line
 
 
 def lines_of(chunks: Iterable[bytes]) -> list[bytes]:

@@ -1,7 +1,7 @@
 """Real CLIs, offline.
 
 python -m agent_mux.testing.provision
-python -m agent_mux.testing.offline -- pytest tests/e2e [--agent gemini]
+python -m agent_mux.testing.offline -- pytest tests/e2e [--agent AGENT]
 """
 
 import json
@@ -30,7 +30,7 @@ table = Table()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--results", help="write the outcomes into this file, for the support matrix")
-    parser.addoption("--agent", action="append", default=[], help="only these agents (`gemini`, `pi@0.73.1`)")
+    parser.addoption("--agent", action="append", default=[], help="only these agents (`AGENT`, or `AGENT@VERSION`)")
 
 
 @pytest.fixture

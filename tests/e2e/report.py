@@ -12,7 +12,7 @@ WORST_FIRST = ("FAILED", "works now", "skipped", "ok")
 
 
 def agent_of(item: pytest.Item) -> str:
-    """The agent of a test, `codex` or `pi@0.73.1`; empty for what is about none."""
+    """The agent of a test, with `@` and the version where it is an older one; empty for what is about none."""
     return str(_parameters(item).get("agent", ""))
 
 
@@ -23,7 +23,7 @@ def way_of(item: pytest.Item) -> str | None:
 
 
 def scenario_of(item: pytest.Item) -> tuple[str, str]:
-    """The agent and the scenario of a test: `("codex", "shell/two_way")`. Empty for what is no scenario."""
+    """The agent and the scenario of a test: `(agent, "shell/two_way")`. Empty for what is no scenario."""
     agent, way = agent_of(item), way_of(item)
     if not isinstance(item, pytest.Function) or not agent:
         return "", ""

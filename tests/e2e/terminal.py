@@ -55,7 +55,7 @@ def amux(live: Live, *arguments: str, stdin: str | None = None) -> Printed:
         **({"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}),
         capture_output=True,
         text=True,
-        timeout=BOUND,
+        timeout=live.kit.patience,
         check=False,
     )
     return Printed(done.returncode, done.stdout, done.stderr)
@@ -107,7 +107,7 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 def environment(live: Live) -> dict[str, str]:
     """The whole environment of the command, and so of the agent."""
-    return {**live.environment, "AGENT_MUX_CONFIG_DIR": str(live.config_directory)}
+    return {**live.launch.environment, "AGENT_MUX_CONFIG_DIR": str(live.config_directory)}
 
 
 def _converse(terminal: int, when: str, type_in: str) -> str:

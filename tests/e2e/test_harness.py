@@ -5,16 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.e2e.ways import EVERYONE
 
-from agent_mux.testing.live import Place, kits
+from agent_mux.testing.live import Place, kit_of, kits
 from agent_mux.testing.model_server import Script, ScriptedModelServer, say
 from agent_mux.testing.provision import Provisioned
 
 BOUND = 60.0
-ARGUMENTS = {
-    "claude": ("-p", "say hello", "--output-format", "stream-json", "--verbose"),
-    "codex": ("exec", "--json", "--skip-git-repo-check", "say hello"),
-}
 
 
 def test_every_gap_is_about_a_scenario() -> None:
@@ -24,15 +21,19 @@ def test_every_gap_is_about_a_scenario() -> None:
     assert gaps <= scenarios
 
 
+@EVERYONE
 @pytest.mark.anyio
 async def test_a_real_cli_says_what_the_script_says(provisioned: Provisioned, tmp_path: Path) -> None:
-    agent = provisioned.agent
+    kit = kit_of(provisioned.agent)
+    if kit.once is None:
+        pytest.skip(f"{kit.agent} answers no prompt of its command line")
     async with asyncio.timeout(BOUND), ScriptedModelServer(Script(steps=(say("Hello from the script."),))) as server:
         process = await asyncio.create_subprocess_exec(
             provisioned.program,
-            *ARGUMENTS[agent],
+            *kit.once,
+            "say hello",
             cwd=tmp_path,
-            env=kits()[agent].environment(Place(url=server.url, home=tmp_path / "home", path=provisioned.path)),
+            env=kit.environment(Place(url=server.url, home=tmp_path / "home", path=provisioned.path)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from tests.e2e.asked import last_said
 from tests.e2e.harness import Finished, Live, finish
 from tests.e2e.ways import EVERYONE, ON_BOTH_LOOPS
 
@@ -71,7 +72,7 @@ async def test_deny(live: Live) -> None:
     assert order(done, "tool_result", "tool_error") == ["approval_request", "approval_denied", "tool_error"]
     assert done.one("approval_denied").reason == "not in my house"
     assert len(live.model.requests) == 2  # the refusal went back to the model, which went on
-    assert re.search("reject|not in my house|denied|cancel", _last_result(live))
+    assert re.search("reject|not in my house|denied|cancel", last_said(live.model.requests[-1].body))
     assert done.result.text == "As you like."
 
 
@@ -86,7 +87,7 @@ async def test_deny_reason_reaches_the_model(live: Live) -> None:
 
 
 async def test_approve_file_change(live: Live) -> None:
-    note = ".git/note.txt"  # what belongs to git is protected in both agents
+    note = ".git/note.txt"  # what belongs to git is protected
     live.script(live.answer(Write(note, "new\n")), live.answer(Say("Made it.")))
     async with live.running(approval_mode="prompt") as run:
         waiting = await pending(run)
@@ -101,10 +102,7 @@ async def test_approve_file_change(live: Live) -> None:
 async def test_approve_always(live: Live) -> None:
     same = live.answer(Shell("touch made", asks=True))
     live.script(same, same, live.answer(Say("Twice.")))
-    async with live.running(approval_mode="prompt") as run:
-        await pending(run)
-        await run.approve(always=True)
-    done = await finish(run)
+    done = await live.run(approval_mode="prompt", on_approval_request=lambda _: Approve(always=True))
     assert done.result.exit_reason == "completed"
     assert len(done.all("approval_request")) == 1  # the second time it does not ask
     assert len(done.all("tool_result")) == 2
@@ -174,7 +172,7 @@ async def test_question_answered(live: Live) -> None:
     assert done.result.exit_reason == "completed"
     assert done.one("input_required").question == "Which one?"
     assert live.model.heard("Blue")
-    assert _last_result(live).count("Blue") >= 1
+    assert last_said(live.model.requests[-1].body).count("Blue") >= 1
     assert done.result.text == "Blue it is."
 
 
@@ -182,7 +180,7 @@ async def test_question_answered_freely(live: Live) -> None:
     live.script(live.answer(Ask("Which one?", ("Red", "Blue"))), live.answer(Say("Green it is.")))
     done = await live.run(approval_mode="prompt", on_input_required=lambda _: Text("Green, if you please"))
     assert done.result.exit_reason == "completed"
-    assert "Green, if you please" in _last_result(live)
+    assert "Green, if you please" in last_said(live.model.requests[-1].body)
 
 
 async def test_question_declined(live: Live) -> None:
@@ -194,9 +192,3 @@ async def test_question_declined(live: Live) -> None:
     assert done.result.exit_reason == "completed"
     assert done.result.text == "Then none."
     assert len(live.model.requests) == 2
-
-
-def _last_result(live: Live) -> str:
-    """The last thing the model was told."""
-    body = live.model.requests[-1].body
-    return str((body.get("messages") or body.get("input") or body.get("contents"))[-1])

@@ -19,7 +19,7 @@ CONTENT = "one\ntwo\n"
 @EVERYONE
 def test_cli_text(live: Live) -> None:
     live.script(live.answer(Say("Hello from the script.")))
-    printed = amux(live, "run", live.agent, "say hello")
+    printed = amux(live, "run", *live.named, "say hello")
     assert printed.code == 0, printed
     assert printed.out == "Hello from the script.\n"
     assert live.model.heard("say hello")
@@ -27,7 +27,7 @@ def test_cli_text(live: Live) -> None:
 
 def test_cli_quiet(live: Live) -> None:
     live.script(live.answer(Say("Working."), Shell("touch made")), live.answer(Say("Done.")))
-    printed = amux(live, "run", live.agent, PROMPT, "--quiet", "--yolo")
+    printed = amux(live, "run", *live.named, PROMPT, "--quiet", "--yolo")
     assert printed.code == 0, printed
     assert "Done." in printed.out
     assert printed.err == ""
@@ -35,7 +35,7 @@ def test_cli_quiet(live: Live) -> None:
 
 def test_cli_json(live: Live) -> None:
     live.script(live.answer(Say("Hello from the script.")))
-    printed = amux(live, "run", live.agent, "say hello", "--json", "--yolo")
+    printed = amux(live, "run", *live.named, "say hello", "--json", "--yolo")
     types, result = printed.check()
     assert (printed.code, printed.err) == (0, "")
     assert next(kind for kind in types if kind != "log") == "session_start"
@@ -46,7 +46,7 @@ def test_cli_json(live: Live) -> None:
 
 def test_cli_pipeline(live: Live) -> None:
     live.script(live.answer(Say("Hello from the script.")))
-    printed = amux(live, "run", live.agent, stdin="say hello\n")
+    printed = amux(live, "run", *live.named, stdin="say hello\n")
     _, result = printed.check()
     assert result["text"] == "Hello from the script."
     assert live.model.heard("say hello")
@@ -58,7 +58,7 @@ def test_cli_edits(live: Live) -> None:
         live.answer(Edit("a.txt", "two", "TWO")),
         live.answer(Say("All done.")),
     )
-    printed = amux(live, "run", live.agent, PROMPT, "--yolo")
+    printed = amux(live, "run", *live.named, PROMPT, "--yolo")
     assert printed.code == 0, printed
     assert live.file("a.txt").read_text() == "one\nTWO\n"
     assert printed.out == "Writing.\n\nAll done.\n"
@@ -67,7 +67,7 @@ def test_cli_edits(live: Live) -> None:
 
 def test_cli_denies_where_nobody_can_be_asked(live: Live) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
-    printed = amux(live, "run", live.agent, PROMPT, "--json")
+    printed = amux(live, "run", *live.named, PROMPT, "--json")
     types, result = printed.check()
     assert printed.code == 0, printed
     assert "warning" in printed.err
@@ -78,7 +78,7 @@ def test_cli_denies_where_nobody_can_be_asked(live: Live) -> None:
 
 def test_cli_asks_at_the_terminal(live: Live) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
-    shown = amux_at_terminal(live, "run", live.agent, PROMPT, when="[a]lways?", type_in="y\n")
+    shown = amux_at_terminal(live, "run", *live.named, PROMPT, when="[a]lways?", type_in="y\n")
     assert shown.code == 0, shown
     assert live.file("made").exists()
     assert "touch made" in shown.out
@@ -87,7 +87,7 @@ def test_cli_asks_at_the_terminal(live: Live) -> None:
 
 def test_cli_exit_code_of_a_failure(live: Live) -> None:
     live.script(live.refusal("unauthorized", repeat=True))
-    printed = amux(live, "run", live.agent, PROMPT, "--yolo")
+    printed = amux(live, "run", *live.named, PROMPT, "--yolo")
     assert printed.code == 5, printed
     assert "AUTH_ERROR" in printed.err
     assert printed.out == ""
@@ -96,7 +96,7 @@ def test_cli_exit_code_of_a_failure(live: Live) -> None:
 def test_cli_interrupted(live: Live) -> None:
     live.script(live.answer(Say("Working."), Shell(BUSY)))
     run_id = str(ULID())
-    with amux_working(live, "run", live.agent, PROMPT, "--yolo", "--run-id", run_id, until="started") as process:
+    with amux_working(live, "run", *live.named, PROMPT, "--yolo", "--run-id", run_id, until="started") as process:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=BOUND)
         assert process.returncode == 13, err
@@ -108,7 +108,7 @@ def test_cli_killed(live: Live) -> None:
     """Nobody is left who could clean up; it is done all the same."""
     live.script(live.answer(Shell(BUSY)))
     run_id = str(ULID())
-    with amux_working(live, "run", live.agent, PROMPT, "--yolo", "--run-id", run_id, until="started") as process:
+    with amux_working(live, "run", *live.named, PROMPT, "--yolo", "--run-id", run_id, until="started") as process:
         assert processes_of(run_id)
         process.kill()
         process.wait(BOUND)
@@ -121,7 +121,7 @@ def test_cli_killed(live: Live) -> None:
 
 def test_cli_replays_a_run(live: Live) -> None:
     live.script(live.answer(Say("Hello from the script.")))
-    ran = amux(live, "run", live.agent, "say hello", "--json")
+    ran = amux(live, "run", *live.named, "say hello", "--json")
     _, result = ran.check()
     again = amux(live, "replay", result["journal"], "--json", "--speed", "0")
     assert again.lines[: len(ran.lines) - 1] == ran.lines[:-1]

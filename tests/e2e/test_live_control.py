@@ -2,7 +2,7 @@
 
 import anyio
 import pytest
-from tests.e2e.harness import BOUND, Live, finish, nothing_left, seen
+from tests.e2e.harness import Live, finish, nothing_left, seen
 from tests.e2e.ways import BOTH_WAYS, EVERYONE, ON_BOTH_LOOPS, WAYS
 
 from agent_mux import AgentMux, RunHandle
@@ -75,7 +75,7 @@ async def test_inactivity_timeout(live: Live) -> None:
 
 async def test_leaving_the_client_ends_the_run(live: Live) -> None:
     live.script(live.answer(Shell(BUSY)))
-    with anyio.fail_after(BOUND):
+    with anyio.fail_after(live.kit.patience):
         async with AgentMux(config_directory=live.config_directory) as mux:
             run = mux.run(live.options())
             await live.appears("started")
@@ -94,7 +94,7 @@ async def test_an_error_of_the_caller_ends_the_run(live: Live) -> None:
             await live.appears("started")
             raise LookupError
 
-    with anyio.fail_after(BOUND), pytest.raises(LookupError):  # as it was raised, in no group
+    with anyio.fail_after(live.kit.patience), pytest.raises(LookupError):  # as it was raised, in no group
         await fail()
     nothing_left(runs[0].run_id)
     assert (await finish(runs[0])).result.exit_reason == "aborted"

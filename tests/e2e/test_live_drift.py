@@ -2,15 +2,17 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.e2e import changed_cli
 from tests.e2e.harness import Live
 from tests.e2e.terminal import AMUX
 from tests.e2e.ways import EVERYONE
 
-BOUND = 400.0
+from agent_mux.registry import AdapterRegistry
+
+MOST_SCENARIOS = 8
 
 
 def doctor(live: Live, *arguments: str, program: Path | None = None) -> "subprocess.CompletedProcess[str]":
@@ -18,12 +20,12 @@ def doctor(live: Live, *arguments: str, program: Path | None = None) -> "subproc
     provisioned = live.provisioned
     environment = {
         "PATH": provisioned.path, "HOME": str(live.home), "LANG": "C.UTF-8",
-        live.executable_variable: str(program or provisioned.program),
+        AdapterRegistry().get(live.agent).executable_variable: str(program or provisioned.program),
     }  # fmt: skip
     live.home.mkdir(exist_ok=True)
     return subprocess.run(
         [AMUX, "doctor", "--drift", live.agent, *arguments],
-        env=environment, capture_output=True, text=True, timeout=BOUND, check=False,
+        env=environment, capture_output=True, text=True, timeout=MOST_SCENARIOS * live.kit.patience, check=False,
     )  # fmt: skip
 
 
@@ -36,23 +38,22 @@ def test_no_drift(live: Live) -> None:
     assert "no drift in" in done.stdout
 
 
+@EVERYONE
 def test_drift(live: Live, tmp_path: Path) -> None:
     """A CLI that prints a field that it did not print before, and has another flag."""
-    wrapper = tmp_path / "other"
-    wrapper.write_text(
-        f"#!{sys.executable}\nimport subprocess, sys\n"
-        f"program = {str(live.provisioned.program)!r}\n"
-        "child = subprocess.Popen([program, *sys.argv[1:]], stdout=subprocess.PIPE)\n"
-        "for line in child.stdout:\n"
-        "    line = line.replace(b'{\"', b'{\"brandNew\":1,\"', 1) if line.startswith(b'{\"') else line\n"
-        "    sys.stdout.buffer.write(line)\n    sys.stdout.buffer.flush()\n"
-        "if '--help' in sys.argv: print('--brand-new')\n"
-        "sys.exit(child.wait())\n"
-    )
-    wrapper.chmod(0o755)
-    done = doctor(live, "--json", program=wrapper)
-    told = json.loads(done.stdout)
+    done = doctor(live, "--json", program=changed_cli.install(live.provisioned.program, tmp_path / "other"))
     assert done.returncode == 1, done.stderr
-    said = [row["said"] for row in told["data"]]
-    assert "new flag --brand-new" in said
-    assert any("has a new field brandNew" in finding for finding in said)
+    said = [row["said"] for row in json.loads(done.stdout)["data"]]
+    assert f"new flag {changed_cli.FLAG}" in said
+    assert any(finding.endswith(f" has a new field {changed_cli.FIELD}") for finding in said)
+    assert not any("the run ended as" in finding for finding in said)
+
+
+def test_a_program_that_does_not_run(live: Live, tmp_path: Path) -> None:
+    """That is told, and not all that it did not print."""
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho 'cannot run' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    done = doctor(live, program=broken)
+    assert done.returncode == 1, done.stderr
+    assert all("the run ended as crashed" in line for line in done.stdout.splitlines())

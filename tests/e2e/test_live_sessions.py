@@ -133,6 +133,7 @@ async def test_resume(live: Live) -> None:
     live.used(first, calls=1)
 
 
+@EVERYONE
 async def test_resume_costs_only_itself(live: Live) -> None:
     live.script(live.answer(Say("One.")), live.answer(Say("Two.")))
     first = await live.run(**TWO_WAY)

@@ -1,9 +1,9 @@
 """What the model says reaches the caller; what the caller says reaches the model."""
 
 import base64
-from typing import Any
 
 import pytest
+from tests.e2e.asked import effort, instructions
 from tests.e2e.harness import Live
 from tests.e2e.ways import BOTH_WAYS, EVERYONE, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
@@ -98,13 +98,13 @@ async def test_system_prompt_replaced(live: Live) -> None:
     live.script(live.answer(Say("Arr.")), live.answer(Say("Good day.")))
     await live.run(system_prompt="Only talk like a pirate.", system_prompt_mode="replace")
     await live.run()
-    replaced, own = (_instructions(request.body) for request in live.model.requests)
+    replaced, own = (instructions(request.body) for request in live.model.requests)
     assert "Only talk like a pirate." in replaced
     assert len(replaced) < len(own) / 2
 
 
 async def test_model_name(live: Live) -> None:
-    name = {"claude": "claude-scripted-1", "codex": "gpt-scripted-1"}[live.agent]  # nobody's: it is passed through
+    name = "scripted-1"  # nobody's: it is passed through
     live.script(live.answer(Say("Hi.")))
     done = await live.run(model=name)
     assert {request.body["model"] for request in live.model.requests} == {name}
@@ -148,11 +148,4 @@ async def test_thinking_effort(live: Live) -> None:
     live.script(live.answer(Say("Hi.")))
     done = await live.run(thinking_effort="high")
     assert done.result.exit_reason == "completed"
-    effort = {"claude": ("output_config", "effort"), "codex": ("reasoning", "effort")}[live.agent]
-    body = live.model.requests[0].body
-    assert body[effort[0]][effort[1]] == "high"
-
-
-def _instructions(body: Any) -> str:
-    """The system prompt of a request, whichever API."""
-    return str(body["system"] if "system" in body else body.get("instructions") or body["input"][0])
+    assert effort(live.model.requests[0].body) == "high"

@@ -256,6 +256,12 @@ async def test_output_in_no_protocol_is_said_to_be_such(mux: AgentMux) -> None:
             mux.run(prompt=str(FIXTURES / "claude/2.1.330/text_output"))
 
 
+async def test_what_happened_at_a_terminal_is_not_played(mux: AgentMux) -> None:
+    async with mux:
+        with pytest.raises(ValidationError, match="`amux replay` shows those of a terminal"):
+            mux.run(prompt=str(FIXTURES / "terminal/scripted-1.0/text"))
+
+
 def test_the_player_says_its_version() -> None:
     done = subprocess.run(
         [sys.executable, "-I", "-S", str(PLAYER), "--version"], capture_output=True, timeout=BOUND, check=True

@@ -48,7 +48,19 @@ ADAPTER = Adapter(
     min_version="0",
     tested_version="1",
     capabilities=CAPABILITIES,
-    protocols={ACP: acp_protocol(QUIRKS)},
+    protocols={
+        ACP: acp_protocol(
+            QUIRKS,
+            chosen_for="every run",
+            loses=(
+                "retries",
+                "the compaction of the context",
+                "tool inputs as they stream, and with some agents the whole input: a title stands for it",
+                "stderr of commands apart from stdout",
+                "it has no words for output schemas, runs without a session, and steering",
+            ),
+        )
+    },
     spawn=build_spawn_args,
     context=codec_context,
     install=(InstallMethod(kind="manual", command="install an agent that speaks ACP, and name it with --command"),),

@@ -29,8 +29,6 @@ from agent_mux.testing.live import (
 from agent_mux.testing.model_server.script import Block, Text, Thinking, ToolUse
 
 _MODEL = "fake-model"
-
-
 _SETTINGS = {
     "model": {"generationConfig": {"modalities": {"image": True}}},
     "skills": {"disabledLevels": ["bundled"]},
@@ -39,16 +37,28 @@ _SETTINGS = {
 }
 """Without model calls of its own, which nobody wrote answers for, and without half a megabyte of skills."""
 
-
 _DENIAL = Gap("never", "a denial ends Qwen Code's turn")
-_RETRIES = Gap("not_yet", "Qwen Code retries for minutes, and ACP does not tell of it")
-_RETRIED = (
-    "rate_limited_then_recovers/two_way",
-    "rate_limited_for_good",
-    "server_error_for_good/two_way",
-    "server_error_after_a_tool",
-    "dropped_stream_then_recovers/two_way",
-)
+_SILENCE = Gap("not_yet", "Qwen Code repeats a call that failed, and tells nobody; what was said before stays")
+_PATIENCE = Gap("not_yet", "Qwen Code repeats a call that failed for minutes, and tells nobody")
+_GAPS = {
+    "deny": _DENIAL,
+    "deny_reason_reaches_the_model": _DENIAL,
+    "question_declined": _DENIAL,
+    "cli_denies_where_nobody_can_be_asked": _DENIAL,
+    "rate_limited_then_recovers/two_way": _SILENCE,
+    "dropped_stream_then_recovers/two_way": _SILENCE,
+    "rate_limited_for_good": _PATIENCE,
+    "server_error_for_good/two_way": _PATIENCE,
+    "server_error_after_a_tool": _PATIENCE,
+    "steer": Gap("never", "ACP has no message for a turn that runs"),
+    "fork": Gap("not_yet", "Qwen Code does not offer `session/fork`"),
+    "no_session": Gap("never", "ACP cannot ask an agent to leave no session behind"),
+    "output_schema": Gap("never", "ACP has no output schema"),
+    "system_prompt_replaced": Gap("never", "ACP has no system prompt: it is put before the first prompt"),
+    "model_name": Gap("never", "Qwen Code takes only the models that it is configured with"),
+    "thinking_effort": Gap("not_yet", "Qwen Code offers no effort of thinking over ACP"),
+    "tools_at_the_same_time": Gap("never", "Qwen Code runs commands one after the other"),
+}
 
 
 def environment(place: Place) -> dict[str, str]:
@@ -111,19 +121,14 @@ KIT = LiveKit(
         ),
     ),
     environment=environment,
+    arguments=("--acp", "--auth-type=openai"),
     api="chat",
     spell=spell,
     per_call=CostRecord(
         total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="unknown"
     ),
     ways=("two_way",),
-    gaps=dict.fromkeys(("deny", "deny_reason_reaches_the_model"), _DENIAL)
-    | dict.fromkeys(_RETRIED, _RETRIES)
-    | {
-        "fork": Gap("not_yet", "Qwen Code does not offer `session/fork`"),
-        "no_session": Gap("never", "ACP cannot ask an agent to leave no session behind"),
-        "output_schema": Gap("never", "ACP has no output schema"),
-        "tools_at_the_same_time": Gap("never", "Qwen Code runs commands one after the other"),
-        "subagent": Gap("not_impl", "the tokens of sub-agents are counted as the main agent's"),
-    },
+    once=("--auth-type=openai",),
+    baseline=Path(__file__).with_name("baseline.json"),
+    gaps=_GAPS,
 )

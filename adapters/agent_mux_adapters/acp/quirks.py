@@ -4,6 +4,7 @@ import signal
 from collections.abc import Sequence
 
 from agent_mux.adapter import CodecContext
+from agent_mux.facts import Note
 from agent_mux_adapters._dialects.acp import AcpQuirks, Opened, Request, switched_mode, usual_settings
 from agent_mux_adapters.acp.tools import CommonTools
 
@@ -13,7 +14,7 @@ _FREE = ("yolo", "bypassPermissions", "auto-approve", "dont_ask", "dontAsk")
 _EASY = (*_FREE, "accept-edits", "acceptEdits", "accept_edits", "auto", "auto-edit", "autoEdit", "auto_edit")
 
 
-def settings(context: CodecContext, opened: Opened) -> Sequence[Request]:
+def settings(context: CodecContext, opened: Opened) -> Sequence[Request | Note]:
     """Model, effort, and the mode that asks where somebody is to be asked, or the one that does not."""
     if context.approval_mode == "yolo":
         mode = switched_mode(opened, to=_FREE)

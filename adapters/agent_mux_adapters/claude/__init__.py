@@ -74,6 +74,8 @@ def is_one_shot(line: Mapping[str, Any]) -> bool:
 
 
 STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
+LOSES = ("the output of commands while they run", "stderr of commands apart from stdout")
+"""Of both: it is the same stream."""
 
 ADAPTER = Adapter(
     agent="claude",
@@ -85,8 +87,24 @@ ADAPTER = Adapter(
     tested_version="2.1.330",
     capabilities=CAPABILITIES,
     protocols={
-        TWO_WAY: NativeProtocol(name=TWO_WAY, codec=ClaudeCodec, streams=STREAMS, two_way=True, sniff=is_two_way),
-        ONE_SHOT: NativeProtocol(name=ONE_SHOT, codec=ClaudeCodec, streams=STREAMS, two_way=False, sniff=is_one_shot),
+        TWO_WAY: NativeProtocol(
+            name=TWO_WAY,
+            codec=ClaudeCodec,
+            streams=STREAMS,
+            two_way=True,
+            sniff=is_two_way,
+            chosen_for="runs in which somebody may be asked or says more; and as root, outside of a sandbox",
+            loses=LOSES,
+        ),
+        ONE_SHOT: NativeProtocol(
+            name=ONE_SHOT,
+            codec=ClaudeCodec,
+            streams=STREAMS,
+            two_way=False,
+            sniff=is_one_shot,
+            chosen_for="one prompt in mode `yolo`, with nobody to ask",
+            loses=LOSES,
+        ),
     },
     spawn=build_spawn_args,
     context=build_context,

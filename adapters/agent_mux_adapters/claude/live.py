@@ -102,6 +102,7 @@ KIT = LiveKit(
         cache_creation_tokens=20,
         source="native",
     ),
+    once=("-p", "--output-format=stream-json", "--verbose"),
     baseline=Path(__file__).with_name("baseline.json"),
     gaps={
         "tools_at_the_same_time": Gap(

@@ -52,13 +52,31 @@ ADAPTER = Adapter(
     tested_version="0.169.0",
     capabilities=CAPABILITIES,
     protocols={
-        EXEC: NativeProtocol(name=EXEC, codec=ExecCodec, streams=frozenset(), two_way=False, sniff=is_exec_line),
+        EXEC: NativeProtocol(
+            name=EXEC,
+            codec=ExecCodec,
+            streams=frozenset(),
+            two_way=False,
+            sniff=is_exec_line,
+            chosen_for="one prompt in mode `yolo`, with nobody to ask, in a new session, without a system prompt, a "
+            "turn limit or inline images, where `stream` is not asked for",
+            loses=(
+                "text, thoughts and the output of commands as they come: all of it comes whole",
+                "diffs of changed files, patches that failed and calls of unknown tools",
+                "where model calls begin",
+                "the compaction of the context",
+                "error codes, apart from prose",
+                "stderr of commands apart from stdout",
+            ),
+        ),
         APP_SERVER: NativeProtocol(
             name=APP_SERVER,
             codec=AppServerCodec,
             streams=frozenset({"text", "thinking"}),
             two_way=True,
             sniff=is_app_server_line,
+            chosen_for="all other runs",
+            loses=("tool inputs as they stream", "stderr of commands apart from stdout"),
         ),
     },
     spawn=build_spawn_args,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import WriteStdin
 from agent_mux.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unknown
 from agent_mux.native_json import load_object
@@ -49,7 +49,7 @@ class AppServerCodec:
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One line."""
-        if source is Source.STDOUT and line.startswith(DELTA_STARTS):
+        if source is STDOUT and line.startswith(DELTA_STARTS):
             try:
                 delta = decode_delta(line)
             except (ValueError, RecursionError):

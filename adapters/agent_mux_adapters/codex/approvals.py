@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from agent_mux.facts import ApprovalAsked, Risk
+from agent_mux.risk import risk_of_command
 from agent_mux_adapters.codex.calls import PATCH_TOOL, SHELL_TOOL, Command, FileChanges, McpCall
 from agent_mux_adapters.codex.forms import mcp_form
 from agent_mux_adapters.codex.questions import Question
@@ -36,7 +37,8 @@ def command_question(key: str, params: Any, thread: Thread) -> Question | None:
     detail = asked.command or (call.command if isinstance(call, Command) else "")
     if asked.network_approval_context is not None:
         detail = f"{detail}\nnetwork access: {as_text(asked.network_approval_context)}".strip()
-    shown = ApprovalAsked(key, _because("Run a command", asked.reason), detail, _risk_of(asked), SHELL_TOOL)
+    risk = _risk_of(asked, detail)
+    shown = ApprovalAsked(key, _because("Run a command", asked.reason), detail, risk, SHELL_TOOL)
     return _decision(shown, asked.item_id, thread)
 
 
@@ -127,12 +129,13 @@ def _because(action: str, reason: str | None) -> str:
     return f"{action}: {reason}" if reason else action
 
 
-def _risk_of(asked: _Approval) -> Risk:
+def _risk_of(asked: _Approval, command: str) -> Risk:
     """Codex asks for more rights, or because it trusts nothing; then reading is harmless."""
     if asked.reason or asked.network_approval_context is not None or asked.additional_permissions is not None:
         return "high"
     actions = asked.command_actions
-    return "low" if actions and all(action.type in _READING for action in actions) else "medium"
+    reads = actions and all(action.type in _READING for action in actions)
+    return "low" if reads else risk_of_command(command)
 
 
 def _waiting_call(thread: Thread, server: str, tool: Any) -> McpCall | None:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from agent_mux.actions import AnyAction, Cancel, Close, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.facts import (
     Fact,
@@ -91,7 +91,7 @@ class ExecCodec:
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One line."""
-        if source is not Source.STDOUT:
+        if source is not STDOUT:
             text = line.decode("utf-8", "replace")
             return (LogLine(text, "stderr") if source is Source.STDERR else Ignored("stdin", "our own prompt"),)
         message = load_object(line)

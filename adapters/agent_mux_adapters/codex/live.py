@@ -120,6 +120,7 @@ KIT = LiveKit(
             )
         ),
     ),
+    once=("exec", "--json", "--skip-git-repo-check"),
     help=(("exec", "--help"), ("app-server", "--help")),
     baseline=Path(__file__).with_name("baseline.json"),
     gaps={

@@ -61,6 +61,9 @@ ADAPTER = Adapter(
             streams=frozenset({"text", "tool_calls", "thinking"}),
             two_way=False,
             sniff=is_json_line,
+            chosen_for="one prompt in mode `yolo`, with nothing that needs more, where the environment has a secret "
+            "that could only be handed over as recorded input",
+            loses=("tokens and cost", "the session's id until the last line"),
         ),
         HEADLESS: NativeProtocol(
             name=HEADLESS,
@@ -68,6 +71,8 @@ ADAPTER = Adapter(
             streams=frozenset({"text", "tool_calls", "thinking"}),
             two_way=True,
             sniff=is_headless_line,
+            chosen_for="all other runs",
+            loses=(),
             framing="content-length",
         ),
         ACP: ACP_PROTOCOL,

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from agent_mux.adapter import CodecContext, Exit, NativeProtocol, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, NativeProtocol, Source, Step
 from agent_mux.facts import Fact, Failure, FileEffect, Ignored, Note, Shell, StepBegin, TurnFailed, Usage
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, Call, Ended, ToolReader, is_acp_line, usual_usage
+from agent_mux_adapters._dialects.acp.wire import THOUGHT
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.copilot import tools
 from agent_mux_adapters.copilot.failures import code_of
@@ -20,6 +21,7 @@ from agent_mux_adapters.copilot.results import NOT_EXITED, REMARK, files_of
 
 _INFO = "Info: "
 _ERROR = "Error: "
+_NO_MESSAGE = (_INFO, _ERROR)
 _ERROR_LINE = b'"text":"Error: '
 _ANSWER = b'"stopReason"'
 _USAGE = b'"usage_update"'
@@ -129,11 +131,19 @@ class CopilotAcpCodec(AcpCodec):
         """It said something since it was called."""
         self._is_called_again = False
         """And then it was called once more, without a tool between."""
+        self._flows = False
+        """The last line was a fragment of what the agent itself says: another one changes nothing of the above."""
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One line."""
-        if source is not Source.STDOUT:
+        if source is not STDOUT:
             return super().receive(line, source)
+        chunk = self.chunk(line) if self._flows else None
+        if chunk is not None and (self._is_called or chunk.kind != THOUGHT):
+            said = self._updates.fragment(chunk) if not chunk.content.text.startswith(_NO_MESSAGE) else None
+            if said is not None:  # nearly all of them
+                return said
+        self._flows = False
         return self._read(line) if self._held is None and _ERROR_LINE not in line else self._weigh(line)
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
@@ -149,15 +159,16 @@ class CopilotAcpCodec(AcpCodec):
             self._is_called, self._is_called_again, self._has_spoken = True, self._has_spoken, False
         elif _CALL in line or _ANSWER in line:
             self._is_called, self._is_called_again, self._has_spoken = _ANSWER in line, False, False
-        return super().receive(line, Source.STDOUT)
+        return super().receive(line, STDOUT)
 
     def _chunk(self, line: bytes) -> Iterable[Step]:
         if any(call.is_subagent for call in self._tools.open):
             return (_INSIDE,)
         if not self._is_called and _THOUGHT in line:
             return (_CAPTION,)
-        steps = super().receive(line, Source.STDOUT)
+        steps = super().receive(line, STDOUT)
         again, self._is_called_again, self._has_spoken = self._is_called_again, False, self._session.in_turn
+        self._flows = self._in_run
         return (StepBegin(), *steps) if again else steps
 
     # -- a message that may be a failure waits for what comes after it
@@ -172,7 +183,7 @@ class CopilotAcpCodec(AcpCodec):
         released = self._release()
         if not _said(line).startswith(_ERROR):
             return *released, *self._read(line)
-        self._held = line
+        self._held, self._flows = line, False
         return *released, _HELD
 
     def _release(self) -> tuple[Step, ...]:
@@ -205,4 +216,13 @@ ACP_PROTOCOL = NativeProtocol(
     streams=frozenset({"text", "thinking"}),
     two_way=True,
     sniff=is_acp_line,
+    loses=(
+        "retries",
+        "the compaction of the context",
+        "questions",
+        "the tokens of each model call",
+        "what sub-agents do: it looks as if the agent itself did it",
+        "tool inputs as they stream",
+        "stderr of commands apart from stdout",
+    ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import WriteStdin
 from agent_mux.facts import Ignored, LogLine, Note, Unknown
 from agent_mux.native_json import load_object
@@ -54,7 +54,7 @@ class HeadlessCodec:
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One message."""
-        if source is Source.STDOUT:
+        if source is STDOUT:
             return self._receive(line)
         return self._sources[source](line)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent_mux.actions import AnyAction
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import Refuse
 from agent_mux.facts import Fact, Failure, Ignored, LogLine, SessionKnown, TurnDone, TurnFailed, Unknown
 from agent_mux.native_json import load_object
@@ -39,11 +39,11 @@ class JsonCodec:
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One line."""
-        if source is Source.STDERR:
-            return self._complained(line.decode("utf-8", "replace"))
-        delta = delta_of_line(line)
+        delta = delta_of_line(line) if source is STDOUT else None
         if delta is not None:
             return self._events.delta(delta)
+        if source is Source.STDERR:
+            return self._complained(line.decode("utf-8", "replace"))
         native = load_object(line)
         if native is None:
             return (LogLine(line.decode("utf-8", "replace")),)

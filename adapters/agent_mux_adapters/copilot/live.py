@@ -103,6 +103,7 @@ KIT = LiveKit(
         source="unknown",
     ),
     ways=("one_shot",),
+    once=("-p",),
     baseline=Path(__file__).with_name("baseline.json"),
     gaps={
         "file_overwritten": Gap("never", "Copilot's tool for new files refuses one that is there"),

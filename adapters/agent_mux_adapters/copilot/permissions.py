@@ -6,15 +6,10 @@ from typing import Any
 import msgspec
 
 from agent_mux.facts import ApprovalAsked, Risk
+from agent_mux.risk import risk_of_command
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, rows, text
 
 _HARMLESS = frozenset({"memory", "read"})
-_DANGEROUS = frozenset({
-    "apt", "apt-get", "brew", "chmod", "chown", "curl", "dd", "docker", "kill", "killall", "kubectl", "mkfs", "nc",
-    "npm", "pip", "pkill", "reboot", "rm", "rmdir", "rsync", "scp", "service", "shred", "shutdown", "ssh", "su", "sudo",
-    "systemctl", "terraform", "truncate", "wget",
-})  # fmt: skip
-"""Programs that destroy, reach the network or need privileges: the event spec (18.1) calls that high."""
 
 APPROVE: Mapping[str, Any] = {"kind": "approve-once"}
 
@@ -122,8 +117,8 @@ _KINDS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], _Described
 
 def _risk_of(kind: str, wanted: Mapping[str, Any]) -> Risk:
     commands = rows(wanted.get("commands"))
-    programs = {text(segment.get("identifier")) for segment in rows(wanted.get("commandSegments"))}
-    if kind == "url" or wanted.get("possibleUrls") or programs & _DANGEROUS:
+    command = text(wanted.get("fullCommandText"))
+    if kind == "url" or wanted.get("possibleUrls") or risk_of_command(command) == "high":
         return "high"
     reads = bool(commands) and all(command.get("readOnly") is True for command in commands)
     return "low" if kind in _HARMLESS or reads or wanted.get("readOnly") is True else "medium"

@@ -14,10 +14,12 @@ import msgspec
 from agent_mux.facts import Fact
 from agent_mux_adapters._dialects.tolerant import text
 
-EVENT_START = 240
-"""Bytes of a line within which the type of its event stands: after the session's id, in `headless`."""
-COMMON = re.compile(rb'\{"type":"assistant\.(?:message_delta|reasoning_delta|streaming_delta|tool_call_delta)"')
-"""How the events begin that come for every few words of the model."""
+_COMMON = rb'\{"type":"assistant\.(?:message_delta|reasoning_delta|streaming_delta|tool_call_delta)"'
+_LINE = re.compile(_COMMON)
+_NOTIFICATION = re.compile(
+    rb'\{"jsonrpc":"2\.0","method":"session\.event","params":\{"sessionId":"[^"]{0,99}","event":' + _COMMON
+)
+"""How the lines begin that come for every few words of the model. What begins otherwise is read as an object."""
 
 
 class DeltaData(msgspec.Struct, gc=False, rename="camel"):
@@ -53,7 +55,7 @@ _decode_notification = msgspec.json.Decoder(_Notification).decode
 
 def delta_of_line(line: bytes) -> DeltaEvent | None:
     """The fragment that a line of `json` carries; None for any other line."""
-    if COMMON.match(line) is None:
+    if _LINE.match(line) is None:
         return None
     try:
         return _decode_event(line)
@@ -63,7 +65,7 @@ def delta_of_line(line: bytes) -> DeltaEvent | None:
 
 def delta_of_notification(line: bytes) -> DeltaEvent | None:
     """The fragment that a message of `headless` carries; None for any other message."""
-    if COMMON.search(line, 0, EVENT_START) is None:
+    if _NOTIFICATION.match(line) is None:
         return None
     try:
         return _decode_notification(line).params.event

@@ -44,6 +44,13 @@ ADAPTER = Adapter(
             streams=frozenset({"text", "thinking"}),
             two_way=False,
             sniff=is_stream_json,
+            chosen_for="every run",
+            loses=(
+                "tool inputs as they stream",
+                "the output of commands while they run",
+                "cost",
+                "questions: nobody is asked, and they are skipped",
+            ),
         )
     },
     spawn=build_spawn_args,

@@ -71,7 +71,7 @@ def _denial(call: Call, result: Result) -> Facts:
         f"denied:{result.call_id}",
         tools.action_of(call.name, call.input),
         tools.detail_of(call.name, call.input),
-        tools.risk_of(call.name),
+        tools.risk_of(call.name, call.input),
         call.name,
         result.call_id,
     )

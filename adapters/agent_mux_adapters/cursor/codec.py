@@ -11,7 +11,7 @@ import msgspec
 
 from agent_mux import facts
 from agent_mux.actions import AnyAction, Cancel, Close, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.tolerant import (
@@ -84,7 +84,7 @@ class CursorCodec:
 
     def receive(self, line: bytes, source: Source) -> tuple[Step, ...]:
         """One line."""
-        if source is not Source.STDOUT:
+        if source is not STDOUT:
             return self._read_other(line, source)
         if line.startswith(FRAGMENT_STARTS) and not self._prose.holds:
             try:

@@ -44,7 +44,7 @@ class Queries:
         if not granted:
             self.denied.add(call_id)
         action, detail = tools.action_of(name, arguments), tools.detail_of(name, arguments)
-        asked = facts.ApprovalAsked(key, action, detail, tools.risk_of(name), name, call_id or None)
+        asked = facts.ApprovalAsked(key, action, detail, tools.risk_of(name, arguments), name, call_id or None)
         return (asked, facts.RequestSettled(key, granted=granted, reason=reason or None))
 
 

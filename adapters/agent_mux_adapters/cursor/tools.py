@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_mux.facts import Risk, Shell
 from agent_mux.native_json import load_object
+from agent_mux.risk import risk_of_command
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, as_json, mapping, text
 
 SUFFIX = "ToolCall"
@@ -38,7 +39,7 @@ DETAILS = ("command", "path", "url", "searchTerm", "query", "prompt")
 """Fields of the input that say it all; where there is none, it is the whole input."""
 
 LOW_RISK = frozenset({READ, "ls", "glob", "grep", "semSearch", "readLints", "updateTodos", "readTodos"})
-HIGH_RISK = frozenset({SHELL, DELETE, "webFetch", "webSearch"})
+HIGH_RISK = frozenset({DELETE, "webFetch", "webSearch"})
 
 
 def split(tool_call: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -83,8 +84,10 @@ def detail_of(name: str, arguments: Mapping[str, Any]) -> str:
     return next((detail for detail in said if detail), "") or as_json(arguments)
 
 
-def risk_of(name: str) -> Risk:
-    """A guess by the kind of tool."""
+def risk_of(name: str, arguments: Mapping[str, Any]) -> Risk:
+    """A guess by the kind of tool, or by the command."""
+    if name == SHELL:
+        return risk_of_command(text(arguments.get("command")))
     if name in LOW_RISK:
         return "low"
     return "high" if name in HIGH_RISK else "medium"

@@ -10,10 +10,11 @@ import signal
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from agent_mux.adapter import CodecContext, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Source, Step
 from agent_mux.facts import Fact, Failure, Ignored, Note, ThinkingDelta, TurnFailed, Usage
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, Call, Ended, ToolReader, message_of
+from agent_mux_adapters._dialects.acp.wire import THOUGHT
 from agent_mux_adapters._dialects.jsonrpc import RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 from agent_mux_adapters.gemini import tools
@@ -112,9 +113,19 @@ class GeminiAcpCodec(AcpCodec):
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One line."""
+        chunk = self.chunk(line) if self._in_run and source is STDOUT else None
+        said = self._updates.fragment(chunk) if chunk is not None else None
+        if chunk is not None and said is not None:  # nearly all of them
+            if chunk.kind == THOUGHT:
+                return self._thought(said)
+            self._thinks = False
+            return said
+        return self._other(line, source)
+
+    def _other(self, line: bytes, source: Source) -> Iterable[Step]:
         if source is Source.STDERR:
             return self._stderr.receive(line, in_turn=self._session.prompts > 0)
-        if source is Source.STDIN or _MESSAGE in line:  # nearly all of them
+        if source is Source.STDIN or _MESSAGE in line:
             self._thinks = False
             return AcpCodec.receive(self, line, source)
         if _THOUGHT in line:
@@ -129,9 +140,8 @@ class GeminiAcpCodec(AcpCodec):
 
     def _thought(self, steps: Iterable[Step]) -> Iterable[Step]:
         """Each thought comes whole: `**its subject**`, a line break, and the rest."""
-        told = tuple(_unwrapped(step, is_next=self._thinks) if isinstance(step, ThinkingDelta) else step
-                     for step in steps)  # fmt: skip
-        self._thinks = any(isinstance(step, ThinkingDelta) for step in told)
+        told = [_unwrapped(one, is_next=self._thinks) if isinstance(one, ThinkingDelta) else one for one in steps]
+        self._thinks = ThinkingDelta in map(type, told)
         return told
 
 

@@ -118,6 +118,7 @@ KIT = LiveKit(
     ),
     # The ACP mode tells neither the tokens of thoughts nor which of the input were cached.
     per_call_by_protocol={ACP: CostRecord(total_usd=0.0, input_tokens=150, output_tokens=12, source="computed")},
+    once=("-p",),
     baseline=Path(__file__).with_name("baseline.json"),
     gaps=_GAPS,
 )

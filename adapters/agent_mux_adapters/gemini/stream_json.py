@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from agent_mux.actions import AnyAction, Cancel, Close, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.facts import (
     Fact,
@@ -81,7 +81,7 @@ class StreamJsonCodec:
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One line."""
-        if source is Source.STDOUT:
+        if source is STDOUT:
             if line.startswith(_MESSAGE_START):
                 try:
                     fragment = _decode_fragment(line)

@@ -8,7 +8,7 @@ from dataclasses import replace as replace_protocol
 
 from msgspec.structs import replace
 
-from agent_mux.adapter import CodecContext, NativeProtocol, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, NativeProtocol, Source, Step
 from agent_mux.facts import ApprovalAsked, Fact, RequestSettled, TextDelta, ToolDone, ToolReady
 from agent_mux_adapters._dialects.acp import AcpCodec, acp_protocol
 from agent_mux_adapters.hermes.acp_quirks import QUIRKS
@@ -27,7 +27,10 @@ class HermesAcpCodec(AcpCodec):
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One line."""
         told = super().receive(line, source)
-        if source is not Source.STDOUT:
+        match told:
+            case (TextDelta(),) if self._is_speaking:  # nearly all of them
+                return told
+        if source is not STDOUT:
             return told
         return [tidied for step in told for tidied in self._tidied(step)]
 
@@ -57,4 +60,17 @@ class HermesAcpCodec(AcpCodec):
 
 def hermes_over_acp() -> NativeProtocol:
     """The native protocol."""
-    return replace_protocol(acp_protocol(QUIRKS), codec=HermesAcpCodec)
+    usual = acp_protocol(
+        QUIRKS,
+        chosen_for="every run, where that Python is not found",
+        loses=(
+            "inputs of its own tools, unless permission is asked for: a title stands for them",
+            "the end of calls that read or write files, unless they fail",
+            "retries, and the tokens of each model call",
+            "questions",
+            "what sub-agents do",
+            "the output of commands while they run",
+            "stderr of commands apart from stdout",
+        ),
+    )
+    return replace_protocol(usual, codec=HermesAcpCodec)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import Fact, Ignored, LogLine, Note
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
@@ -41,7 +41,7 @@ class GatewayCodec:
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One line."""
-        if source is Source.STDOUT and line.startswith(FRAGMENT_STARTS):
+        if source is STDOUT and line.startswith(FRAGMENT_STARTS):
             try:
                 params = decode_fragment(line).params
             except (ValueError, RecursionError):

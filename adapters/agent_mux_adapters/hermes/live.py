@@ -89,6 +89,7 @@ KIT = LiveKit(
     ),
     # Its only protocol is two-way, whatever the options.
     ways=("one_shot",),
+    once=("-z",),
     baseline=Path(__file__).with_name("baseline.json"),
     gaps={
         "dropped_stream_then_recovers/one_shot": Gap(

@@ -73,6 +73,8 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
+REPEATED = "the first attempts of a model call that fails: the provider's client repeats it by itself"
+MERGED = "stderr of commands apart from stdout"
 JSON_STREAMS: frozenset[Capability] = frozenset({"text", "thinking"})
 """In json mode the id of a call is told only when its input is complete."""
 
@@ -95,12 +97,34 @@ ADAPTER = Adapter(
     capabilities=CAPABILITIES,
     protocols={
         RPC: NativeProtocol(
-            name=RPC, codec=partial(RpcCodec, flavor=FLAVOR), streams=STREAMS, two_way=True, sniff=is_rpc_line
+            name=RPC,
+            codec=partial(RpcCodec, flavor=FLAVOR),
+            streams=STREAMS,
+            two_way=True,
+            sniff=is_rpc_line,
+            chosen_for="runs in which somebody may be asked or says more, and inline images",
+            loses=(REPEATED, MERGED),
         ),
         JSON: NativeProtocol(
-            name=JSON, codec=partial(JsonCodec, flavor=FLAVOR), streams=JSON_STREAMS, two_way=False, sniff=is_json_line
+            name=JSON,
+            codec=partial(JsonCodec, flavor=FLAVOR),
+            streams=JSON_STREAMS,
+            two_way=False,
+            sniff=is_json_line,
+            chosen_for="one prompt in mode `yolo`, with nobody to ask",
+            loses=("tool inputs as they stream: the id of a call comes with its whole input", REPEATED, MERGED),
         ),
-        "acp": acp_protocol(QUIRKS),
+        "acp": acp_protocol(
+            QUIRKS,
+            loses=(
+                "the names of tools",
+                "retries, and the tokens of each model call",
+                "questions",
+                "sub-agents",
+                "tool inputs as they stream",
+                MERGED,
+            ),
+        ),
     },
     spawn=build_spawn_args,
     context=build_context,

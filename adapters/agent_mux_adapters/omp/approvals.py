@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.facts import ApprovalAsked, Risk
+from agent_mux.risk import risk_of_command
 from agent_mux_adapters._dialects.pi.dialogs import Dialog
-from agent_mux_adapters._dialects.pi.risk import risk_of_command
 from agent_mux_adapters._dialects.tolerant import text
 from agent_mux_adapters.omp.tools import SHELL, split_mcp_name
 

@@ -21,6 +21,7 @@ _STATUS = re.compile(
     r"(?:\n\n)?\[?Command (?:aborted|cancelled|timed out[^\n]{0,80}|exited with code (?P<code>\d{1,10}))\]?\n?\Z"
 )
 """How the text of a command ends that came to no good end. Without it, a failed command never ran."""
+_LONGEST_STATUS = 160  # characters, and some to spare: all of a long output is not searched for it
 
 
 def split_mcp_name(name: str, servers: Collection[str] = ()) -> tuple[str, str] | None:
@@ -58,7 +59,7 @@ def printed(shown: str, details: Mapping[str, Any], failed: bool) -> Printed:
     if timed:
         code = optional_whole(details.get("exitCode"))
         return Printed(_output(stdout), is_cut=is_cut, exit_code=code, duration_ms=duration)
-    status = _STATUS.search(shown)
+    status = _STATUS.search(shown, max(len(shown) - _LONGEST_STATUS, 0))
     code = int(status["code"]) if status is not None and status["code"] is not None else None
     if status is not None:
         return Printed(shown[: status.start()], exit_code=code, duration_ms=duration)

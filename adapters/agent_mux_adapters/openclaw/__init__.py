@@ -47,7 +47,22 @@ ADAPTER = Adapter(
     tested_version="2026.9.6",
     capabilities=CAPABILITIES,
     protocols={
-        EXEC: NativeProtocol(name=EXEC, codec=ExecCodec, streams=frozenset(), two_way=False, sniff=is_document),
+        EXEC: NativeProtocol(
+            name=EXEC,
+            codec=ExecCodec,
+            streams=frozenset(),
+            two_way=False,
+            sniff=is_document,
+            chosen_for="one prompt in mode `yolo`, with nobody to ask, in a new session, without MCP servers, "
+            "attachments, sampling and limits, where `stream` is not asked for",
+            loses=(
+                "everything until the end: nothing streams",
+                "all texts but the last",
+                "tools: only how many calls there were",
+                "where model calls begin, and retries",
+                "sub-agents",
+            ),
+        ),
         ACP: acp_of_openclaw(ACP),
     },
     spawn=build_spawn_args,

@@ -6,16 +6,21 @@ turn that says and does nothing at all has failed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace as replace_protocol
 from typing import Any
 
+from msgspec.structs import replace
+
 from agent_mux.actions import AnyAction
-from agent_mux.adapter import CodecContext, Exit, NativeProtocol, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, NativeProtocol, Source, Step
 from agent_mux.effects import CloseStdin, WriteStdin
+from agent_mux.events.cost import CostRecord
 from agent_mux.facts import (
     Fact,
     Failure,
     Ignored,
     McpBegin,
+    Note,
     SessionKnown,
     StepBegin,
     TextDelta,
@@ -28,8 +33,10 @@ from agent_mux.facts import (
 )
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, Ended, Opened, Request, acp_protocol
-from agent_mux_adapters._dialects.tolerant import mapping, whole
+from agent_mux_adapters._dialects.acp.usage import NO_TOKENS, plus
+from agent_mux_adapters._dialects.tolerant import dollars, mapping, whole
 from agent_mux_adapters.openclaw.answers import BLANK, Answers
+from agent_mux_adapters.openclaw.document import cost_of, usage_of
 from agent_mux_adapters.openclaw.failures import failure_of
 from agent_mux_adapters.openclaw.gateway_log import failure_in, retry_in, time_of
 from agent_mux_adapters.openclaw.tools import DELEGATING, OpenClawTools, caller_of
@@ -46,7 +53,7 @@ _LATER = Ignored("tool_call", "told with the call that it makes, or at its end")
 _AFTER = "after the end of the turn"
 
 
-def settings_of(context: CodecContext, opened: Opened) -> Sequence[Request]:
+def settings_of(context: CodecContext, opened: Opened) -> Sequence[Request | Note]:
     """The effort. The model is in the run's configuration."""
     effort = opened.set_effort(context.thinking_effort) if context.thinking_effort is not None else None
     return [] if effort is None else [effort]
@@ -85,6 +92,9 @@ class OpenClawAcpCodec:
         """Why the last model call failed, until the agent goes on."""
         self._failed_at = 0
         """When it did, in milliseconds since the epoch."""
+        self._spent = NO_TOKENS
+        self._dollars = 0.0
+        """Of the turn, both."""
         self._in_message = False
         self._in_turn = False
         self._through_catalog: set[str | None] = set()
@@ -105,7 +115,7 @@ class OpenClawAcpCodec:
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One line."""
-        if source is Source.STDOUT and line.startswith(_OURS):
+        if source is STDOUT and line.startswith(_OURS):
             message = load_object(line)
             if message is not None:
                 return self._heard(str(message.get("method")), mapping(message.get("params")))
@@ -139,6 +149,8 @@ class OpenClawAcpCodec:
                 return self._answers.written_down(params)
             case "_agent_mux/log" if self._in_turn:
                 return self._logged(params)
+            case "_agent_mux/used" if self._in_turn:
+                return self._used(mapping(params.get("usage")))
         return (Ignored(method, _AFTER),)
 
     def _logged(self, entry: Mapping[str, Any]) -> tuple[Fact, ...]:
@@ -149,6 +161,14 @@ class OpenClawAcpCodec:
         elif failure is not None and (self._failure is None or "event" in entry):  # what has no name repeats it
             self._failure, self._failed_at = failure, time_of(entry)
         return retry or (Ignored("_agent_mux/log", "kept for the end of the turn"),)
+
+    def _used(self, said: Mapping[str, Any]) -> tuple[Fact, ...]:
+        usage = usage_of(said)
+        if usage is None or not usage.input_tokens + usage.output_tokens:
+            return (Ignored("_agent_mux/used", "no model call came to its end"),)
+        self._spent = plus(self._spent, usage)
+        self._dollars += dollars(mapping(said.get("cost")).get("total"))
+        return (usage,)
 
     # -- the bridge
 
@@ -195,6 +215,7 @@ class OpenClawAcpCodec:
 
     def _closed(self, closing: TurnDone | TurnFailed) -> tuple[Step, ...]:
         self._in_turn = self._in_message = False
+        closing = replace(closing, cost=self._cost())
         is_silent = isinstance(closing, TurnFailed) and closing.failure is NOTHING_SAID
         if self._failure is not None and (is_silent or isinstance(closing, TurnDone)):
             return (TurnFailed(self._failure, closing.cost),)
@@ -205,11 +226,16 @@ class OpenClawAcpCodec:
             self._begin()
         if isinstance(step, TurnStopped | TurnLimitHit):
             self._in_turn = False
+            step = replace(step, cost=self._cost())
         self._in_message = self._in_message and isinstance(step, Ignored)
         return (step,)
 
+    def _cost(self) -> CostRecord | None:
+        return cost_of(self._dollars, self._spent)
+
     def _begin(self) -> None:
         self._failure, self._in_turn = None, True
+        self._spent, self._dollars = NO_TOKENS, 0.0
         self._answers = Answers()
 
 
@@ -220,5 +246,17 @@ def _is_empty(known: SessionKnown) -> bool:
 
 def acp_of_openclaw(name: str) -> NativeProtocol:
     """The native protocol. Thoughts come whole."""
-    usual = acp_protocol(QUIRKS, name=name, streams=frozenset({"text"}))
-    return NativeProtocol(name=name, codec=OpenClawAcpCodec, streams=usual.streams, two_way=True, sniff=usual.sniff)
+    usual = acp_protocol(
+        QUIRKS,
+        name=name,
+        streams=frozenset({"text"}),
+        chosen_for="all other runs",
+        loses=(
+            "texts before calls, thoughts, failed model calls and tokens: our launcher tells them where we start it",
+            "the tokens of each model call",
+            "what sub-agents do: the call that starts one is an ordinary tool",
+            "tool inputs as they stream",
+            "stderr of commands apart from stdout",
+        ),
+    )
+    return replace_protocol(usual, codec=OpenClawAcpCodec)

@@ -38,9 +38,9 @@ def is_local(native: Mapping[str, Any]) -> bool:
 def facts_of(native: Mapping[str, Any]) -> tuple[Fact, ...]:
     """Everything that a document tells."""
     agent = mapping(mapping(native.get("meta")).get("agentMeta")) if is_local(native) else native
-    usage = _usage_of(mapping(agent.get("usage")))
+    usage = usage_of(mapping(agent.get("usage")))
     told = [*_session(native, agent), *_notes(native), *_said(native), *([usage] if usage is not None else [])]
-    return *told, _closing(native, _cost_of(agent, usage))
+    return *told, _closing(native, cost_of(agent.get("costUsd"), usage))
 
 
 def _session(native: Mapping[str, Any], agent: Mapping[str, Any]) -> Iterator[Fact]:
@@ -113,7 +113,7 @@ def _error_payload(native: Mapping[str, Any]) -> str:
     return next((error for error in errors if error), "")
 
 
-def _usage_of(usage: Mapping[str, Any]) -> Usage | None:
+def usage_of(usage: Mapping[str, Any]) -> Usage | None:
     """All model calls together. The input is apart from what was in the cache."""
     if not usage:
         return None
@@ -126,8 +126,9 @@ def _usage_of(usage: Mapping[str, Any]) -> Usage | None:
     )
 
 
-def _cost_of(agent: Mapping[str, Any], usage: Usage | None) -> CostRecord | None:
-    amount = dollars(agent.get("costUsd"))
+def cost_of(said: Any, usage: Usage | None) -> CostRecord | None:
+    """What they cost in USD, if OpenClaw knows it."""
+    amount = dollars(said)
     if usage is None or not amount:  # 0 for a model without prices
         return None
     return CostRecord(

@@ -1,10 +1,11 @@
 """`openclaw agent exec --json`: nothing until the end, then one JSON document over many lines."""
 
+import signal
 from collections.abc import Iterable
 
 from agent_mux.actions import AnyAction, Cancel, Close, Interrupt
 from agent_mux.adapter import CodecContext, Exit, Source, Step
-from agent_mux.effects import Refuse
+from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.facts import Fact, Ignored, LogLine
 from agent_mux.native_json import load_object
 from agent_mux_adapters.openclaw.document import facts_of, is_document
@@ -37,7 +38,9 @@ class ExecCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """It can be signalled, and that is all."""
-        if isinstance(action, Interrupt | Cancel | Close):
+        if isinstance(action, Interrupt):
+            return (SignalGroup(int(signal.SIGINT)),)
+        if isinstance(action, Cancel | Close):
             return ()
         return (Refuse("STDIN_NOT_AVAILABLE", "`openclaw agent exec` takes no input while it runs"),)
 

@@ -47,6 +47,12 @@ CAPABILITIES = AgentCapabilities(
     }),
 )  # fmt: skip
 
+LOSES = (
+    "tool inputs as they stream",
+    "what a command printed beyond 30 kB",
+    "stderr of commands apart from stdout",
+)
+
 ADAPTER = Adapter(
     agent="opencode",
     display_name="OpenCode",
@@ -56,13 +62,30 @@ ADAPTER = Adapter(
     tested_version="1.18.33",
     capabilities=CAPABILITIES,
     protocols={
-        RUN: NativeProtocol(name=RUN, codec=RunCodec, streams=frozenset(), two_way=False, sniff=is_run_line),
+        RUN: NativeProtocol(
+            name=RUN,
+            codec=RunCodec,
+            streams=frozenset(),
+            two_way=False,
+            sniff=is_run_line,
+            chosen_for="one prompt in mode `yolo` with `stream=False`, nobody to ask and no attachments, output schema "
+            "or wish to leave no session",
+            loses=(
+                "text, thoughts and the output of commands as they come: all of it comes whole",
+                "the beginning of a tool",
+                "retries",
+                "what sub-agents do, and what they cost",
+                *LOSES,
+            ),
+        ),
         SERVE: NativeProtocol(
             name=SERVE,
             codec=ServeCodec,
             streams=frozenset({"text", "thinking"}),
             two_way=True,
             sniff=is_serve_line,
+            chosen_for="all other runs",
+            loses=LOSES,
         ),
         ACP: ACP_PROTOCOL,
     },

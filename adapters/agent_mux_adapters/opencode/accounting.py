@@ -1,4 +1,7 @@
-"""Tokens and money. OpenCode says both for each model call, and its input leaves out what a cache took or gave."""
+"""Tokens and money, as OpenCode tells them for each model call.
+
+Its input leaves out what a cache took or gave, and its output leaves out thinking.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -48,10 +51,11 @@ def usage_of(step: Mapping[str, Any]) -> tuple[Usage, float]:
     """The tokens and the dollars of a `step-finish` part."""
     tokens = mapping(step.get("tokens"))
     cache = mapping(tokens.get("cache"))
+    thinking = whole(tokens.get("reasoning"))
     usage = Usage(
         whole(tokens.get("input")),
-        whole(tokens.get("output")),
-        thinking_tokens=whole(tokens.get("reasoning")),
+        whole(tokens.get("output")) + thinking,
+        thinking_tokens=thinking,
         cached_tokens=whole(cache.get("read")),
         cache_creation_tokens=whole(cache.get("write")),
     )

@@ -55,4 +55,15 @@ class OpencodeTools(ToolReader):
         return mapping(mapping(call.raw_output).get("metadata"))
 
 
-ACP_PROTOCOL = acp_protocol(AcpQuirks(agent="opencode", tools=OpencodeTools()))
+ACP_PROTOCOL = acp_protocol(
+    AcpQuirks(agent="opencode", tools=OpencodeTools()),
+    loses=(
+        "where model calls begin, and the tokens of each",
+        "retries",
+        "the compaction of the context",
+        "questions",
+        "sub-agents",
+        "tool inputs as they stream",
+        "stderr of commands apart from stdout",
+    ),
+)

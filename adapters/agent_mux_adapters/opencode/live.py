@@ -13,7 +13,6 @@ from agent_mux.testing.live import (
     Ask,
     Delegate,
     Edit,
-    Gap,
     LiveKit,
     Mcp,
     Part,
@@ -119,14 +118,11 @@ KIT = LiveKit(
     api="chat",
     spell=spell,
     per_call=CostRecord(
-        total_usd=0.0, input_tokens=120, output_tokens=7, thinking_tokens=5, cached_tokens=30, source="native"
+        total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="native"
     ),
     # Whatever is streamed or asked needs the server.
     ways=("two_way",),
+    once=("run",),
+    help=(("run", "--help"), ("serve", "--help")),
     baseline=Path(__file__).with_name("baseline.json"),
-    gaps={
-        "server_error_for_good/two_way": Gap(
-            "not_yet", "OpenCode tries again five times, with waits of more than a minute together"
-        ),
-    },
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import Ignored, LogLine, Note, SessionKnown
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.tolerant import text, whole
@@ -37,7 +37,7 @@ class ServeCodec:
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One line."""
-        if source is Source.STDOUT and line.startswith(DELTA_MARK, MARK_AT):
+        if source is STDOUT and line.startswith(DELTA_MARK, MARK_AT):
             try:
                 fragment = decode_delta(line).properties
             except (ValueError, RecursionError):

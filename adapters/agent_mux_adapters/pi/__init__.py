@@ -52,6 +52,8 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
+LOSES = ("stderr of commands apart from stdout", "thinking tokens, in 0.73.1")
+"""Of both: rpc mode has the events of json mode."""
 
 
 def is_json_line(line: Mapping[str, Any]) -> bool:
@@ -69,10 +71,22 @@ ADAPTER = Adapter(
     capabilities=CAPABILITIES,
     protocols={
         RPC: NativeProtocol(
-            name=RPC, codec=partial(RpcCodec, flavor=FLAVOR), streams=STREAMS, two_way=True, sniff=is_rpc_line
+            name=RPC,
+            codec=partial(RpcCodec, flavor=FLAVOR),
+            streams=STREAMS,
+            two_way=True,
+            sniff=is_rpc_line,
+            chosen_for="runs in which somebody may be asked or says more, and inline images",
+            loses=LOSES,
         ),
         JSON: NativeProtocol(
-            name=JSON, codec=partial(JsonCodec, flavor=FLAVOR), streams=STREAMS, two_way=False, sniff=is_json_line
+            name=JSON,
+            codec=partial(JsonCodec, flavor=FLAVOR),
+            streams=STREAMS,
+            two_way=False,
+            sniff=is_json_line,
+            chosen_for="one prompt in mode `yolo`, with nobody to ask",
+            loses=LOSES,
         ),
     },
     spawn=build_spawn_args,

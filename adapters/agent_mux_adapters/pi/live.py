@@ -77,7 +77,10 @@ KIT = LiveKit(
     api="chat",
     spell=spell,
     per_call=PER_CALL,
+    once=("-p",),
     baseline=Path(__file__).with_name("baseline.json"),
+    # While a message goes on, its usage is told as far as it is known when it comes to printing.
+    unsteady=r"message_update\S* usage\.reasoning",
     gaps={
         "mcp_tool/one_shot": Gap("never", NO_MCP),
         "mcp_tool/two_way": Gap("never", NO_MCP),

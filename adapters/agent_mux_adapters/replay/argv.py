@@ -9,6 +9,7 @@ import msgspec
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.options import RunOptions
+from agent_mux_adapters.replay.playing.frames import CHUNKS
 from agent_mux_adapters.replay.playing.recording import Recording, load
 
 HERE = Path(__file__).parent
@@ -55,10 +56,14 @@ def _path(options: RunOptions) -> Path:
 
 def _recording(options: RunOptions) -> Recording:
     try:
-        return load(_path(options))
+        recording = load(_path(options))
     except ValueError as error:
         allowed = f"a recording: a fixture folder, the journal of a run, or {DEMO!r} ({error})"
         raise ValidationError([FieldError("prompt", options.prompt_text, allowed)]) from error
+    if recording.framing == CHUNKS:
+        allowed = "a recording of an agent with a protocol; `amux replay` shows those of a terminal"
+        raise ValidationError([FieldError("prompt", options.prompt_text, allowed)])
+    return recording
 
 
 def _protocol(recording: Recording) -> str:

@@ -1,15 +1,30 @@
 """Any interactive program, at a terminal of its own: for agents that speak no protocol."""
 
+from collections.abc import Callable
 from functools import partial
 
-from agent_mux.adapter import Adapter, AgentCapabilities, NativeProtocol
+from agent_mux.adapter import Adapter, AgentCapabilities, CodecContext, NativeProtocol
 from agent_mux_adapters.terminal.argv import CUSTOM, build_spawn_args, codec_context
 from agent_mux_adapters.terminal.codec import CustomTerminalCodec, TerminalCodec
-from agent_mux_adapters.terminal.profile import built_in
+from agent_mux_adapters.terminal.profile import DEFAULT, Profile, Rest, built_in
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
-QUIET_AFTER = 0.7  # seconds; spinners turn more often
+REST: dict[Rest, float] = {"short": 0.7, "long": 3.0}
+"""Seconds without output after which the screen is read; spinners turn more often than the shorter one."""
+LOSES = (
+    "tools and thoughts: they cannot be told from text",
+    "tokens and cost",
+    "where model calls begin, and retries",
+    "sub-agents",
+    "text as it streams",
+    "what was pushed off the screen of a program that draws it itself",
+)
+
+_EMITS = frozenset({
+    "approval_denied", "approval_granted", "approval_request", "auth_error", "error", "input_required", "message_start",
+    "message_stop", "text_delta", "turn_end", "turn_start",
+})  # fmt: skip
 
 CAPABILITIES = AgentCapabilities(
     agent="terminal",
@@ -20,8 +35,30 @@ CAPABILITIES = AgentCapabilities(
     stdin_injection=True,
     requires_pty=True,
     platforms=("linux", "darwin"),
-    emits=frozenset(),
+    emits=_EMITS,
 )
+
+
+def _built_in(known: Profile) -> NativeProtocol:
+    called = " or ".join(f"`{program}`" for program in known.programs)
+    others = "all other programs" if known.name == DEFAULT else "programs that it is named for"
+    chosen_for = f"programs called {called}" if called else others
+    return _protocol(known.name, partial(TerminalCodec, known), known.rest, chosen_for)
+
+
+def _protocol(name: str, codec: Callable[[CodecContext], TerminalCodec], rest: Rest, chosen_for: str) -> NativeProtocol:
+    return NativeProtocol(
+        name=name,
+        codec=codec,
+        streams=frozenset(),
+        two_way=True,
+        sniff=lambda _: False,
+        framing="chunks",
+        quiet_after=REST[rest],
+        chosen_for=chosen_for,
+        loses=LOSES,
+    )
+
 
 ADAPTER = Adapter(
     agent="terminal",
@@ -33,16 +70,11 @@ ADAPTER = Adapter(
     tested_version="0",
     capabilities=CAPABILITIES,
     protocols={
-        name: NativeProtocol(
-            name=name,
-            codec=CustomTerminalCodec if name == CUSTOM else partial(TerminalCodec, built_in()[name]),
-            streams=frozenset(),
-            two_way=True,
-            sniff=lambda _: False,
-            framing="chunks",
-            quiet_after=QUIET_AFTER,
-        )
-        for name in (*built_in(), CUSTOM)
+        **{name: _built_in(known) for name, known in built_in().items()},
+        **{
+            name: _protocol(name, CustomTerminalCodec, rest, f"profiles of the user's own with a {rest} rest")
+            for rest, name in CUSTOM.items()
+        },
     },
     spawn=build_spawn_args,
     context=codec_context,

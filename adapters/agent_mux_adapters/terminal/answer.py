@@ -10,6 +10,10 @@ from agent_mux_adapters.terminal.profile import Profile
 _SHORTEST_ECHO = 3
 """Letters of a prompt by which its echo can be found: where lines are wrapped, only its beginning stands in one."""
 
+_LONGEST_INDENT = 3
+"""Characters that are drawn in front of each line of a prompt."""
+_BORDERS = "│┃|║"
+
 
 @dataclass(frozen=True, slots=True)
 class Before:
@@ -32,7 +36,7 @@ def answer_below(lines: Sequence[str], prompt: str, earlier: Before, profile: Pr
     if not found and tuple(shown) == earlier.shown:
         return ""
     # No echo: the answer has pushed it off a screen that the program draws itself. Fewer than before: likewise.
-    begin = found[min(earlier.echoes, len(found) - 1)] + 1 if found else 0
+    begin = _end_of_echo(shown, found[min(earlier.echoes, len(found) - 1)], prompt) if found else 0
     chrome = [re.compile(pattern) for pattern in profile.chrome]
     below = [line for line in shown[begin:] if not any(pattern.search(line) for pattern in chrome)]
     return dedent("\n".join(_without_repeated_blanks(below))).strip()
@@ -58,6 +62,22 @@ def _echoes(lines: Sequence[str], prompt: str) -> list[int]:
         if found:
             return found
     return []
+
+
+def _end_of_echo(lines: Sequence[str], begin: int, prompt: str) -> int:
+    """A prompt of several lines, or a long one that was wrapped, is echoed in several: behind the last of them."""
+    rest, end = "".join(prompt.split()), begin + 1
+    for index in range(begin, len(lines)):
+        said = "".join(lines[index].split()).rstrip(_BORDERS)
+        indents = range(len(said) if index == begin else _LONGEST_INDENT)
+        part = next((said[indent:] for indent in indents if rest.startswith(said[indent:] or "\n")), "")
+        if len(said) > _LONGEST_INDENT and len(part) < min(_SHORTEST_ECHO, len(rest)):
+            return end
+        if part:
+            rest, end = rest[len(part) :], index + 1
+        if not rest:
+            return end
+    return end
 
 
 def _without_repeated_blanks(lines: Sequence[str]) -> list[str]:

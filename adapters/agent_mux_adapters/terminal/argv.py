@@ -7,22 +7,29 @@ from msgspec.structs import replace
 
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, TerminalSize, default_context
 from agent_mux.options import RunOptions
-from agent_mux_adapters.terminal.profile import Profile, profile_for, read_profile
+from agent_mux_adapters.terminal.extra import require_extra
+from agent_mux_adapters.terminal.profile import MODEL, Profile, Rest, built_in, profile_for, read_profile
 
 PROFILE_VARIABLE = "AMUX_TERMINAL_PROFILE"
-"""A file with a profile of the user's own, in place of a built-in one."""
-CUSTOM = "custom"
+"""The name of a built-in profile, or a file with one of the user's own; else the program's name chooses."""
+CUSTOM: dict[Rest, str] = {"short": "custom", "long": "custom-patient"}
+"""Protocols of the user's own profiles, by their `rest`."""
 _TERM = "xterm-256color"  # what the emulated screen understands
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, the size of the terminal, and what cannot be said to this program."""
-    own = environment.environ.get(PROFILE_VARIABLE)
-    profile = read_profile(Path(own)) if own else profile_for(environment.executable)
-    flags = (profile.model_flag.format(model=options.model),) if options.model and profile.model_flag else ()
+    """The command line, the size of the terminal, and what cannot be said to this program.
+
+    Raises PTY_NOT_AVAILABLE without the extra, CONFIG_ERROR for a profile that is none.
+    """
+    require_extra()
+    named = environment.environ.get(PROFILE_VARIABLE, "")
+    own = named if named and named not in built_in() else None
+    profile = read_profile(Path(own)) if own else built_in().get(named) or profile_for(environment.executable)
+    flags = (profile.model_flag.replace(MODEL, options.model),) if options.model and profile.model_flag else ()
     return SpawnArgs(
         argv=(environment.executable, *environment.arguments, *flags),
-        protocol=CUSTOM if own else profile.name,
+        protocol=CUSTOM[profile.rest] if own else profile.name,
         env={"TERM": _TERM, **({PROFILE_VARIABLE: own} if own else {})},
         unset_env=("COLUMNS", "LINES"),  # of our own terminal: they would count more than the size of this one
         terminal=TerminalSize(),

@@ -29,10 +29,14 @@ from agent_mux.facts import (
     TurnStopped,
 )
 from agent_mux_adapters.terminal.answer import Before, answer_below, before
-from agent_mux_adapters.terminal.profile import Dialog, Profile, parse_profile
+from agent_mux_adapters.terminal.profile import DEFAULT, Dialog, Profile, built_in, parse_profile
 from agent_mux_adapters.terminal.screen import Screen
 
 _DRAWN = Ignored("screen", "drawn: read when it comes to rest")
+PASTE = "\x1b[200~{}\x1b[201~"
+_PASTED = re.compile(r"\x1b\[20[01]~")
+_OF_TERMINAL = re.compile(r"(?:\x1b\[[?0-9;]*[cnR])+")
+"""What the screen answers to programs that ask."""
 _LAST_ROWS = 8  # of the screen, shown when the program dies at work
 State = Literal["starting", "idle", "working", "leaving"]
 
@@ -73,7 +77,7 @@ class TerminalCodec:
 
     def quiet(self) -> Iterable[Step]:
         """The screen has come to rest."""
-        text = self._screen.text
+        text = self._screen.text_shown
         for dialog in self._profile.dialogs:
             match = re.search(dialog.pattern, text, re.MULTILINE)
             if match is not None:
@@ -91,11 +95,11 @@ class TerminalCodec:
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
         match action:
-            case Send(text):
+            case Steer() if self._state == "working":
+                return (Refuse("CAPABILITY_ERROR", "a program at a terminal takes one prompt after the other"),)
+            case Send(text) | Steer(text):
                 self._prompts.append(text)
                 return self._next()
-            case Steer():
-                return (Refuse("INVALID_STATE_TRANSITION", "a program at a terminal takes one prompt after the other"),)
             case Interrupt():
                 self._interrupted = self._state == "working"
                 return self._type(self._profile.interrupt)
@@ -112,7 +116,7 @@ class TerminalCodec:
         """The program is gone. What it showed last says why, where it was at work or never came up."""
         if self._state in {"idle", "leaving"}:
             return ()
-        rows = [row for row in self._screen.rows if row.strip()]
+        rows = [row for row in self._screen.rows if re.search(r"\w", row)]
         return tuple(LogLine(row) for row in rows[-_LAST_ROWS:])
 
     # -- looking
@@ -170,6 +174,7 @@ class TerminalCodec:
 
     def _reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
         dialog = self._asked.pop(action.request_id, None)
+        self._shown = ""  # should it still be there when the screen rests again, it is asked again
         if dialog is None:
             return (Refuse("INTERACTION_NOT_FOUND", "the dialog is gone from the screen"),)
         match action:
@@ -179,7 +184,7 @@ class TerminalCodec:
             case Deny(key, reason):
                 return RequestSettled(key, granted=False, reason=reason), *self._type(dialog.deny)
             case Answer(key, text):
-                return RequestSettled(key, granted=True), *self._type(text + self._profile.submit)
+                return RequestSettled(key, granted=True), *self._type_text(_plain(text))
 
     # -- typing
 
@@ -188,12 +193,9 @@ class TerminalCodec:
             return ()
         if not self._prompts:
             return () if self._interactive else self._leave()
-        prompt = self._prompts.popleft()
+        prompt = _plain(self._prompts.popleft())
         self._begin(prompt)
-        typed = self._profile.newline.join(prompt.splitlines())
-        # What a program would take for a key of its own is not typed: a prompt is text.
-        plain = "".join(letter for letter in typed if letter.isprintable() or letter in self._profile.newline)
-        return (TurnBegin(), *self._type(plain + self._profile.submit))
+        return (TurnBegin(), *self._type_text(prompt))
 
     def _begin(self, prompt: str) -> None:
         self._state, self._typed = "working", prompt
@@ -205,8 +207,17 @@ class TerminalCodec:
         self._state = "leaving"
         return (*self._type(self._profile.leave), CloseStdin())
 
+    def _type_text(self, text: str) -> tuple[Effect, ...]:
+        """A prompt or an answer, submitted."""
+        lines = text.split("\n")
+        if len(lines) > 1 and self._screen.takes_pastes:
+            typed = PASTE.format("\r".join(lines))
+        else:
+            typed = self._profile.newline.join(lines)
+        return self._type(typed + self._profile.submit)
+
     def _type(self, keys: str) -> tuple[Effect, ...]:
-        return () if self._silent else (WriteStdin(keys.encode("utf-8", "replace")),)
+        return () if self._silent or not keys else (WriteStdin(keys.encode("utf-8", "replace")),)
 
     # -- watching somebody else
 
@@ -214,24 +225,33 @@ class TerminalCodec:
         keys = data.decode("utf-8", "replace")
         if not self._silent:
             return (Ignored("stdin", "our own side"),)
+        if _OF_TERMINAL.fullmatch(keys):
+            return (Ignored("stdin", "the terminal says what it is"),)
         if self._asked:
             return self._overhear_reply(keys)
         if keys.endswith(self._profile.submit) and self._state in {"starting", "idle"}:
-            self._begin(keys.removesuffix(self._profile.submit))
+            self._begin(_PASTED.sub("", keys.removesuffix(self._profile.submit)).replace("\r", "\n"))
             return (TurnBegin(),)
         self._interrupted = self._interrupted or (keys == self._profile.interrupt and self._state == "working")
         return (Ignored("stdin", "keys"),)
 
     def _overhear_reply(self, keys: str) -> Sequence[Step]:
         key, dialog = self._asked.popitem()
+        self._shown = ""
         return (RequestSettled(key, granted=keys != dialog.deny),)
 
 
 class CustomTerminalCodec(TerminalCodec):
-    """With the profile that the run was given."""
+    """With the profile that the run was given; a recording may have lost it."""
 
     def __init__(self, context: CodecContext) -> None:
-        super().__init__(parse_profile(context.settings["profile"]), context)
+        own = context.settings.get("profile")
+        super().__init__(built_in()[DEFAULT] if own is None else parse_profile(own), context)
+
+
+def _plain(text: str) -> str:
+    """What is typed of a prompt or an answer: what a program would take for a key of its own is not."""
+    return "\n".join("".join(filter(str.isprintable, line)) for line in text.splitlines())
 
 
 def _finds(pattern: str, text: str) -> bool:

@@ -9,17 +9,20 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from agent_mux.errors import AgentMuxError, ErrorCode
 from agent_mux.facts import Risk
 
-__all__ = ["Dialog", "Failing", "Profile", "built_in", "profile_for", "read_profile"]
+__all__ = ["Dialog", "Failing", "Profile", "Rest", "built_in", "profile_for", "read_profile"]
 
 _FOLDER = Path(__file__).parent / "profiles"
 DEFAULT = "line"
+MODEL = "{model}"
+Rest = Literal["short", "long"]
+"""How long a program has to be quiet before its screen is read; see `REST` of the adapter for the seconds."""
 
 
 class Dialog(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -48,6 +51,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     name: str
     programs: tuple[str, ...] = ()
     """File names of the programs it is for."""
+    rest: Rest = "short"
+    """`long` for programs that pause while they work and do not say that they do."""
     ready: str
     """The program waits for a prompt."""
     busy: str | None = None
@@ -60,10 +65,10 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     failures: tuple[Failing, ...] = ()
     submit: str = "\r"
     newline: str = " "
-    """What is typed for a line break within a prompt."""
+    """What is typed for a line break within a prompt, unless the program takes pastes: then it is a line break."""
     interrupt: str = "\x03"
     leave: str = "\x04"
-    """Ends the program."""
+    """Ends the program. The end of the input (Ctrl-D) follows it in any case."""
     model_flag: str | None = None
     """How the model is said on the command line, with `{model}` in it."""
 
@@ -74,7 +79,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             try:
                 re.compile(pattern or "")
             except re.error as error:
-                raise ValueError(f"profile {self.name!r}: {pattern!r} is no regular expression: {error}") from error
+                raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+        if self.model_flag is not None and MODEL not in self.model_flag:
+            raise ValueError(f"model_flag has no {MODEL} in it: {self.model_flag!r}")
 
 
 @cache
@@ -95,7 +102,8 @@ def read_profile(path: Path) -> Profile:
     try:
         return _parsed(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise AgentMuxError("CONFIG_ERROR", f"{path} is no profile of a terminal program: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise AgentMuxError("CONFIG_ERROR", f"{path} is no profile of a terminal program: {reason}") from error
 
 
 def _parsed(text: str) -> Profile:

@@ -1,58 +1,304 @@
-"""What a person would see: the screen of a terminal, and what has scrolled off its top."""
+"""What a person would see: the screen of a terminal, and what has scrolled off its top.
 
-from collections.abc import Mapping
-from typing import Any
+The cells are kept by `pyte`; what is done to them is decided here. Colours and other attributes are left out: nobody
+looks at them. Whatever a program sends, nothing is raised, nothing grows without bound, and nothing that it chose is
+answered: the only answers are those to "what are you", "are you well" and "where is the cursor".
+"""
+
+import codecs
+from collections import deque
+from collections.abc import Callable, Mapping
+from copy import copy
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from agent_mux.adapter import TerminalSize
+from agent_mux_adapters.terminal.extra import require_extra
+from agent_mux_adapters.terminal.sequences import Parser
 
-SCROLLED_OFF = 10_000  # lines that are kept
-RATIO = 1.0  # of the history that a page is; nobody pages here
+if TYPE_CHECKING:
+    import pyte
+
+SCROLLED_OFF = 10_000
+"""Lines that are kept after they have left the screen at its top."""
+MOST_ANSWERS = 16
+"""In one chunk: a program that asks more often does not listen."""
+_LONGEST_CELL = 16  # characters: a letter and what is combined with it
+_IDENTITY = b"\x1b[?6c"  # a VT102
+_WELL = b"\x1b[0n"
+_ALTERNATE = frozenset({47, 1047, 1049})
+_PASTE = 2004
+_CHARSETS = (("(", "0"), ("(", "B"), (")", "0"), (")", "B"))  # letters stand for lines and corners, or for themselves
 
 
 class Screen:
     """A terminal that nobody looks at. Survives any chunking: escape sequences and characters may be cut anywhere."""
 
     def __init__(self, size: TerminalSize) -> None:
-        # Imported here: an extra, and whoever does not use terminals need not have it.
-        import pyte  # noqa: PLC0415
+        self._screen = _cells(size, self._leaves)
+        from wcwidth import wcwidth  # noqa: PLC0415  # comes with pyte
 
-        replies: list[bytes] = []
+        self._width = wcwidth
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._parser = Parser(self)
+        self._scrolled: deque[str] = deque(maxlen=SCROLLED_OFF)
+        self._main: tuple[Any, Any] | None = None
+        """Cells and cursor of the main screen, while the alternate one is shown."""
+        self._answers: list[bytes] = []
+        self._last = ""
+        self.takes_pastes: bool
+        """The program asked to be told what is pasted and what is typed."""
+        self._controls: Mapping[str, Callable[[], None]] = {
+            "\b": self._screen.backspace,
+            "\t": self._screen.tab,
+            "\n": self._screen.linefeed,
+            "\v": self._screen.linefeed,
+            "\f": self._screen.linefeed,
+            "\r": self._screen.carriage_return,
+            "\x0e": self._screen.shift_out,
+            "\x0f": self._screen.shift_in,
+        }
+        self._escapes: Mapping[str, Callable[[], None]] = {
+            **{shift + charset: partial(self._screen.define_charset, charset, shift) for shift, charset in _CHARSETS},
+            "7": self._save,
+            "8": self._restore,
+            "D": self._screen.index,
+            "E": self._next_line,
+            "M": self._screen.reverse_index,
+            "c": self._reset,
+        }
+        self._moves = _moves(self._screen)
+        self._reset()
+        self._commands: Mapping[str, Callable[[tuple[int, ...]], None]] = {
+            "J": self._erase_display,
+            "K": self._erase_line,
+            "S": lambda given: self._scroll(given[0] or 1),
+            "b": lambda given: self.text(self._last * min(given[0] or 1, self._screen.columns)),
+            "c": lambda given: self._answer(_IDENTITY) if given == (0,) else None,
+            "h": lambda given: self._set_modes(given, on=True),
+            "l": lambda given: self._set_modes(given, on=False),
+            "n": self._report,
+            "r": self._set_margins,
+            "s": lambda _: self._save(),
+            "u": lambda _: self._restore(),
+        }
 
-        class Answering(pyte.HistoryScreen):
-            def write_process_input(self, data: str) -> None:
-                replies.append(data.encode())
-
-        self._replies = replies
-        self._screen = Answering(size.columns, size.rows, history=SCROLLED_OFF, ratio=RATIO)
-        self._stream = pyte.ByteStream(self._screen)
+    # -- what others see of it
 
     def feed(self, data: bytes) -> bytes:
         """Show this. Returns what the terminal itself answers: programs ask it what it is, and where its cursor is."""
-        self._stream.feed(data)
-        reply = b"".join(self._replies)
-        self._replies.clear()
+        self._parser.feed(self._decoder.decode(data))
+        reply = b"".join(self._answers)
+        self._answers.clear()
         return reply
 
     def resize(self, size: TerminalSize) -> None:
         """Another size; programs draw again when they are told."""
-        self._screen.resize(size.rows, size.columns)
+        surplus = self._screen.cursor.y + 1 - size.rows
+        if surplus > 0:
+            self._screen.set_margins()
+            self._scroll(surplus)
+            self._screen.cursor.y -= surplus
+        cells = self._screen.buffer
+        for row in [row for row in cells if row >= size.rows]:
+            del cells[row]
+        self._screen.lines = size.rows  # pyte itself would drop lines from the top, however few there are
+        self._screen.resize(columns=size.columns)
+        self._screen.margins = None
+        self._screen.cursor.x = min(self._screen.cursor.x, size.columns - 1)
 
     @property
     def rows(self) -> list[str]:
         """What is on the screen, without blanks at the ends of lines."""
-        return [row.rstrip() for row in self._screen.display]
+        return [self._row(number) for number in range(self._screen.lines)]
 
     @property
-    def text(self) -> str:
+    def text_shown(self) -> str:
         """The screen as one text, without empty lines at its end."""
         return "\n".join(self.rows).rstrip("\n")
 
     @property
     def lines(self) -> list[str]:
         """Everything that was shown and not overwritten: what has scrolled off, and the screen."""
-        columns = self._screen.columns
-        return [*(_row(line, columns) for line in self._screen.history.top), *self.rows]
+        return [*self._scrolled, *self.rows] if self._main is None else self.rows
+
+    # -- what the parser tells
+
+    def text(self, text: str) -> None:
+        """Characters are drawn where the cursor is."""
+        if text.isascii():
+            self._screen.draw(text)
+        else:
+            for character in text:
+                self._draw(character)
+        self._last = text[-1:]
+
+    def control(self, character: str) -> None:
+        """A control character."""
+        act = self._controls.get(character)
+        if act is not None:
+            act()
+
+    def escape(self, final: str) -> None:
+        """A short sequence."""
+        act = self._escapes.get(final)
+        if act is not None:
+            act()
+
+    def sequence(self, prefix: str, parameters: tuple[int, ...], final: str) -> None:
+        """A sequence with parameters."""
+        if prefix == "?" and final in "hl":
+            self._set_private_modes(parameters, on=final == "h")
+        if prefix:
+            return
+        if final in self._moves:
+            act, count = self._moves[final]
+            act(*parameters[:count])
+        elif final in "LM":
+            self._shift_lines(parameters[0], down=final == "L")
+        elif final in self._commands:
+            self._commands[final](parameters)
+
+    # -- inside
+
+    def _row(self, number: int) -> str:
+        cells = self._screen.buffer[number]
+        return "".join(cells[column].data for column in range(self._screen.columns)).rstrip()
+
+    def _draw(self, character: str) -> None:
+        if self._width(character) > 0:
+            self._screen.draw(character)
+            return
+        # Combined with what stands before it. A wide character has an empty cell behind it.
+        cells, column = self._screen.buffer[self._screen.cursor.y], self._screen.cursor.x - 1
+        while column > 0 and not cells[column].data:
+            column -= 1
+        if column >= 0 and len(cells[column].data) < _LONGEST_CELL:
+            cells[column] = cells[column]._replace(data=cells[column].data + character)
+
+    def _leaves(self) -> None:
+        """The first line is about to leave the screen."""
+        if self._main is None:
+            self._scrolled.append(self._row(0))
+
+    def _next_line(self) -> None:
+        self._screen.carriage_return()
+        self._screen.index()
+
+    def _scroll(self, count: int) -> None:
+        """Lines leave at the top; the cursor stays where it is."""
+        row = self._screen.cursor.y
+        self._screen.cursor.y = (self._screen.margins or (0, self._screen.lines - 1))[1]
+        for _ in range(min(count, self._screen.lines)):
+            self._screen.index()
+        self._screen.cursor.y = row
+
+    def _shift_lines(self, count: int, *, down: bool) -> None:
+        for row in range(self._screen.lines):
+            self._screen.buffer[row]  # makes the line: pyte leaves what is above one that is not there
+        (self._screen.insert_lines if down else self._screen.delete_lines)(count)
+
+    def _erase_display(self, given: tuple[int, ...]) -> None:
+        if given[0] <= 2:  # below the cursor, above it, all
+            self._screen.erase_in_display(given[0])
+        elif given[0] == 3:  # what has scrolled off
+            self._scrolled.clear()
+
+    def _erase_line(self, given: tuple[int, ...]) -> None:
+        if given[0] <= 2:  # right of the cursor, left of it, all
+            self._screen.erase_in_line(given[0])
+
+    def _set_margins(self, given: tuple[int, ...]) -> None:
+        top, bottom = (*given, 0)[:2]
+        self._screen.set_margins(top, bottom or self._screen.lines)
+
+    def _set_modes(self, given: tuple[int, ...], *, on: bool) -> None:
+        known = [mode for mode in given if mode in {4, 20}]  # insert; a line feed begins a line
+        (self._screen.set_mode if on else self._screen.reset_mode)(*known)
+
+    def _set_private_modes(self, given: tuple[int, ...], *, on: bool) -> None:
+        if 7 in given:  # lines wrap at the right
+            (self._screen.set_mode if on else self._screen.reset_mode)(7, private=True)
+        if _PASTE in given:
+            self.takes_pastes = on
+        if _ALTERNATE & {*given}:
+            self._show_alternate(alternate=on)
+
+    def _show_alternate(self, *, alternate: bool) -> None:
+        if alternate == (self._main is not None):
+            return
+        screen = self._screen
+        if self._main is None:
+            self._main = screen.buffer, copy(screen.cursor)
+            screen.buffer = copy(screen.buffer)  # it makes its lines as they are needed
+            screen.buffer.clear()
+        else:
+            (screen.buffer, screen.cursor), self._main = self._main, None
+            screen.cursor.y = min(screen.cursor.y, screen.lines - 1)
+            screen.cursor.x = min(screen.cursor.x, screen.columns - 1)
+        screen.margins = None
+
+    def _save(self) -> None:
+        self._screen.savepoints.clear()  # there is one only
+        self._screen.save_cursor()
+
+    def _restore(self) -> None:
+        kept = [*self._screen.savepoints]
+        self._screen.restore_cursor()
+        self._screen.savepoints.extend(copy(point._replace(cursor=copy(point.cursor))) for point in kept)
+
+    def _reset(self) -> None:
+        self._main = None
+        self._scrolled.clear()
+        self._screen.reset()
+        self._screen.define_charset("B", ")")
+        self.takes_pastes = False
+
+    def _report(self, given: tuple[int, ...]) -> None:
+        if given == (5,):
+            self._answer(_WELL)
+        elif given == (6,):
+            cursor = self._screen.cursor
+            self._answer(b"\x1b[%d;%dR" % (cursor.y + 1, min(cursor.x, self._screen.columns - 1) + 1))
+
+    def _answer(self, reply: bytes) -> None:
+        if len(self._answers) < MOST_ANSWERS:
+            self._answers.append(reply)
 
 
-def _row(line: Mapping[int, Any], columns: int) -> str:
-    return "".join(line[column].data for column in range(columns)).rstrip()
+def _cells(size: TerminalSize, leaves: Callable[[], None]) -> "pyte.Screen":
+    """A screen of pyte's that tells when its first line leaves. Raises PTY_NOT_AVAILABLE without pyte."""
+    require_extra("pyte")
+    # Imported here: whoever does not use terminals need not have it.
+    import pyte  # noqa: PLC0415
+
+    class Cells(pyte.Screen):
+        def index(self) -> None:
+            top, bottom = self.margins or (0, self.lines - 1)
+            if self.cursor.y == bottom and top == 0:
+                leaves()
+            super().index()
+
+    return Cells(size.columns, size.rows)
+
+
+def _moves(screen: "pyte.Screen") -> Mapping[str, tuple[Callable[..., None], int]]:
+    """What pyte does by itself, and how many parameters it takes for it."""
+    return {
+        "@": (screen.insert_characters, 1),
+        "A": (screen.cursor_up, 1),
+        "B": (screen.cursor_down, 1),
+        "C": (screen.cursor_forward, 1),
+        "D": (screen.cursor_back, 1),
+        "E": (screen.cursor_down1, 1),
+        "F": (screen.cursor_up1, 1),
+        "G": (screen.cursor_to_column, 1),
+        "H": (screen.cursor_position, 2),
+        "P": (screen.delete_characters, 1),
+        "X": (screen.erase_characters, 1),
+        "`": (screen.cursor_to_column, 1),
+        "a": (screen.cursor_forward, 1),
+        "d": (screen.cursor_to_line, 1),
+        "e": (screen.cursor_down, 1),
+        "f": (screen.cursor_position, 2),
+    }

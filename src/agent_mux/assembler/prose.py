@@ -9,22 +9,30 @@ from agent_mux.events.thinking import ThinkingDeltaEvent, ThinkingStartEvent, Th
 class Prose:
     """The open message or thought of one scope (the main agent, or one sub-agent)."""
 
-    __slots__ = ("_buffered", "_emitter", "_message", "_subagent", "_thought")
+    __slots__ = ("_buffered", "_emitter", "_is_plain", "_message", "_subagent", "_thought")
 
     def __init__(self, emitter: Emitter, *, buffered: bool, subagent: str | None = None) -> None:
         self._emitter = emitter
         self._buffered = buffered
         self._subagent = subagent
+        self._is_plain = not buffered and subagent is None
         self._message: GrowingText | None = None
         self._thought: GrowingText | None = None
 
     def go_on(self, text: str) -> bool:
         """A fragment of the message that is open: the hot path. False when there is none, or more is to be done."""
         message, emitter = self._message, self._emitter
-        if message is None or not text or self._buffered or self._subagent is not None or emitter.raw is not None:
+        if message is None or not text or not self._is_plain or emitter.raw is not None:
             return False
-        event = TextDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, message.append(text))
-        emitter.out.append(event)
+        emitter.out.append(TextDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, message.append(text)))
+        return True
+
+    def think_on(self, text: str) -> bool:
+        """A fragment of the thought that is open: as `go_on`."""
+        thought, emitter = self._thought, self._emitter
+        if thought is None or not text or not self._is_plain or emitter.raw is not None:
+            return False
+        emitter.out.append(ThinkingDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, thought.append(text)))
         return True
 
     def say(self, text: str) -> None:

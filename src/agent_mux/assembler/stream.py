@@ -29,6 +29,7 @@ _STEP_TYPES: dict[type, tuple[str, str]] = {
     facts.McpBegin: ("tool_use", ""),
     facts.SubagentBegin: ("tool_use", ""),
 }
+_PROSE = frozenset({facts.TextDelta, facts.Text, facts.ThinkingDelta, facts.Thinking})
 
 
 class StreamAssembler:
@@ -155,7 +156,7 @@ class StreamAssembler:
     def _make_handlers(self) -> dict[type, Callable[[Any], None]]:
         content = (facts.TextDelta, facts.Text, facts.ThinkingDelta, facts.Thinking,
                    facts.ToolBegin, facts.ToolReady, facts.McpBegin)  # fmt: skip
-        closing = (facts.TextEnd, facts.ThinkingEnd, facts.ToolInput, facts.ToolOutput, facts.ToolDone, facts.McpDone)
+        closing = (facts.TextEnd, facts.ThinkingEnd, facts.ToolOutput, facts.ToolDone, facts.McpDone)
         notices = self._notices
         handlers: dict[type, Callable[[Any], None]] = {
             **dict.fromkeys(content, self._content),
@@ -183,13 +184,21 @@ class StreamAssembler:
             facts.RequestSettled: self._settled,
             facts.Retrying: self._retrying,
         }
-        handlers[facts.TextDelta] = self._text_delta
+        handlers[facts.TextDelta] = self._fragment(self._main.prose.go_on)
+        handlers[facts.ThinkingDelta] = self._fragment(self._main.prose.think_on)
+        handlers[facts.ToolInput] = self._tool_input
         return handlers
 
-    def _text_delta(self, fact: facts.TextDelta) -> None:
-        # The hot path: in an open message there is nothing to open, close or infer.
-        if not self._main.prose.go_on(fact.text):
-            self._content(fact)
+    def _fragment(self, go_on: Callable[[str], bool]) -> Callable[[Any], None]:
+        # The hot path: in an open message, or thought, there is nothing to open, close or infer.
+        def handle(fact: facts.TextDelta | facts.ThinkingDelta) -> None:
+            if not go_on(fact.text):
+                self._content(fact)
+
+        return handle
+
+    def _tool_input(self, fact: facts.ToolInput) -> None:
+        self._main.tools.add_input(fact.call_id, fact.delta)  # no call is open where there is nothing to tell
 
     def _content(self, fact: Any) -> None:
         if self._ended or self._says_nothing(fact):
@@ -202,14 +211,11 @@ class StreamAssembler:
         self._main.accept(fact)
 
     def _says_nothing(self, fact: Any) -> bool:
-        match fact:
-            case facts.TextDelta(text) | facts.Text(text) | facts.ThinkingDelta(text) | facts.Thinking(text):
-                return not text
-            case facts.ToolReady(call_id):
-                return not (self._main.tools.is_new(call_id) or self._main.tools.is_open(call_id))
-            case facts.ToolBegin(call_id) | facts.McpBegin(call_id):
-                return not self._main.tools.is_new(call_id)
-        return False
+        kind, tools = fact.__class__, self._main.tools
+        if kind in _PROSE:
+            return not fact.text
+        is_going_on = kind is facts.ToolReady and tools.is_open(fact.call_id)
+        return not (is_going_on or tools.is_new(fact.call_id))
 
     def _closing(self, fact: Any) -> None:
         if self._ended:

@@ -73,7 +73,7 @@ class Tools:
             return
         view = call.input.append(delta)
         if not self._buffered:
-            self._emit(tool.ToolInputDeltaEvent, call_id, delta, view)
+            self._emitter.emit(tool.ToolInputDeltaEvent, call_id, delta, view, subagent=self._subagent)
 
     def make_ready(self, fact: facts.ToolReady) -> None:
         """The input is complete."""

@@ -4,12 +4,15 @@ import os
 import platform
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent_mux.cli.options import Invocation, with_common_flags
 from agent_mux.errors import AgentMuxError
+
+if TYPE_CHECKING:
+    from agent_mux.testing.live.drift import DriftReport
 
 EXIT_DRIFT = 1
 
@@ -83,15 +86,21 @@ def _drift(agents: list[str], invocation: Invocation) -> int:
     except OSError as error:
         why = f"drift is looked for offline, and the network cannot be cut off here ({error}); run it as root on Linux"
         raise AgentMuxError("SPAWN_ERROR", why) from error
-    rows = []
+    rows: list[dict[str, Any]] = []
     for agent, installation in installations.items():
-        report = anyio.run(find_drift, agent, installation)
-        ran = f"no drift in {len(report.scenarios)} scenarios"
-        rows += [{"check": agent, "ok": False, "said": finding} for finding in report.findings] or [
-            {"check": agent, "ok": True, "said": ran}
-        ]
-    _print(rows, invocation)
+        found = _rows_of(anyio.run(find_drift, agent, installation))
+        rows += found
+        if not invocation.json:  # all together take minutes
+            _write(found)
+    if invocation.json:
+        _print(rows, invocation)
     return 0 if all(row["ok"] for row in rows) else EXIT_DRIFT
+
+
+def _rows_of(report: "DriftReport") -> list[dict[str, Any]]:
+    ran = f"no drift in {len(report.scenarios)} scenarios"
+    found = [{"check": report.agent, "ok": False, "said": finding} for finding in report.findings]
+    return found or [{"check": report.agent, "ok": True, "said": ran}]
 
 
 def _installations(agents: list[str]) -> dict[str, Any]:
@@ -123,9 +132,14 @@ def _print(rows: list[dict[str, Any]], invocation: Invocation) -> None:
         from agent_mux.cli.json_output import envelope
 
         sys.stdout.write(envelope(rows) + "\n")
-        return
+    else:
+        _write(rows)
+
+
+def _write(rows: list[dict[str, Any]]) -> None:
     from agent_mux.cli.terminal import sanitize
 
     for row in rows:
         mark = "ok  " if row["ok"] else "  ! "
         sys.stdout.write(f"{mark}{row['check']:<12}{sanitize(str(row['said']))}\n")
+    sys.stdout.flush()

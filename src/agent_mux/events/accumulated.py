@@ -6,6 +6,8 @@ view on one growing buffer, O(1) in time and memory, which becomes a string only
 
 from typing import Any
 
+_new = object.__new__
+
 
 class GrowingText:
     """An append-only text, kept as UTF-8: one byte per ASCII character, whatever the number of deltas."""
@@ -17,8 +19,12 @@ class GrowingText:
 
     def append(self, delta: str) -> "Accumulated":
         """Add a delta and return the view that ends with it."""
-        self._utf8 += delta.encode("utf-8", "surrogatepass")
-        return Accumulated(self._utf8, len(self._utf8))
+        utf8 = self._utf8
+        utf8 += delta.encode("utf-8", "surrogatepass")
+        # Every delta has a view: made without a call of `__init__`, which costs as much as all the rest.
+        view = _new(Accumulated)
+        view._utf8, view._end = utf8, len(utf8)  # noqa: SLF001  # its own kind
+        return view
 
     def __str__(self) -> str:
         return self._utf8.decode("utf-8", "surrogatepass")
@@ -32,9 +38,8 @@ class Accumulated:
 
     __slots__ = ("_end", "_utf8")
 
-    def __init__(self, utf8: bytearray, end: int) -> None:
-        self._utf8 = utf8
-        self._end = end
+    _utf8: bytearray
+    _end: int
 
     def extends(self, before: "Accumulated", delta: str) -> bool:
         """This is `before` and then `delta`: O(delta) for views on one text, O(text) for others."""

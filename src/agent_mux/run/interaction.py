@@ -174,4 +174,4 @@ class InteractionChannel:
         return len(requests)
 
 
-Act = Callable[[AnyAction], Awaitable[None]]
+Act = Callable[[AnyAction], Awaitable[Any]]

@@ -8,6 +8,7 @@
     stderr.txt          only if it printed any
     exit.json           {"code", "signal", "wall_s"}
     script.json         what the scripted model was told to say: the truth to check against
+    settings.json       only where the codec was told more than the protocol, as the profile of a program at a terminal
 
 Paths are neutral: the home is /home/dev, the project /home/dev/project, programs are named by their bare names.
 """
@@ -54,6 +55,8 @@ class Fixture:
     wall_s: float
     script: Mapping[str, Any] = field(default_factory=dict)
     """For `agent_mux.testing.model_server`."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """`CodecContext.settings`."""
 
     @property
     def name(self) -> str:
@@ -89,6 +92,7 @@ def load_fixture(folder: Path) -> Fixture:
         exit=Exit(code=ending["code"], signal=ending["signal"]),
         wall_s=ending["wall_s"],
         script=_json(folder / "script.json", {}),
+        settings=_json(folder / "settings.json", {}),
     )
 
 
@@ -115,6 +119,8 @@ def write_fixture(fixture: Fixture, folder: Path) -> Path:
     _write_or_remove(folder / "stderr.txt", fixture.stderr)
     times = json.dumps(list(fixture.stdin_times)) + "\n" if fixture.stdin_times else ""
     _write_or_remove(folder / "stdin_times.json", times.encode())
+    settings = json.dumps(fixture.settings, indent=1, ensure_ascii=False) + "\n" if fixture.settings else ""
+    _write_or_remove(folder / "settings.json", settings.encode())
     return folder
 
 

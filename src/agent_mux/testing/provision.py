@@ -1,4 +1,4 @@
-"""Real CLIs for tests, each at the version its recordings are of: `python -m agent_mux.testing.provision claude codex`.
+"""Real CLIs for tests, each at the version its recordings are of: `python -m agent_mux.testing.provision AGENT`.
 
 They go to `${AMUX_AGENT_CACHE:-~/.cache/agent-mux/agents}/<agent>-<version>/`, never into the repository, and never
 touch what the user has installed. Doing it twice does nothing; two at once wait for each other.
@@ -195,7 +195,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def main() -> int:
-    """Provision what is named (`pi`, `pi@0.73.1`), or everything; prints one line each."""
+    """Provision what is named (`AGENT`, `AGENT@VERSION`), or everything; prints one line each."""
     everything = [f"{kit.agent}@{pin.version}" for kit in kits().values() for pin in kit.pins]
     parser = argparse.ArgumentParser(prog="agent_mux.testing.provision", description="Pinned CLIs for tests.")
     parser.add_argument("agents", nargs="*", metavar="AGENT[@VERSION]", help=f"default: {' '.join(everything)}")

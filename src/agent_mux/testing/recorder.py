@@ -125,6 +125,7 @@ def fixture_from_journal(  # noqa: PLR0913  # what a fixture has and a journal h
         stderr=_said(records, Kind.STDERR, clean).data,
         exit=next((Exit(e.code, e.signal) for e in map(exited_of, _of(records, Kind.EXIT))), _KILLED),
         wall_s=_seconds(max((record.at for record in records), default=0)),
+        settings=header.codec.settings,
     )
 
 

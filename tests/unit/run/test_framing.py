@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_mux.framing import LineFramer, lines_of
+from agent_mux.framing import LineFramer, as_line, from_line, lines_of
 
 LETTERS = st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"\0", b"\xff", "\u2028".encode(), b"\x85", b"\x0b", b"\x1c"])
 
@@ -73,3 +73,15 @@ def test_a_line_of_64_mib_costs_time_in_proportion_to_its_length() -> None:
     assert (
         large < 16 * small * 6 + 0.2
     )  # 16 times the bytes; a framer that copies what it has each time takes 256 times
+
+
+@given(chunk=st.binary())
+def test_a_chunk_survives_as_a_line_of_a_recording(chunk: bytes) -> None:
+    line = as_line("chunks", chunk)
+    assert b"\n" not in line
+    assert from_line("chunks", line) == chunk
+
+
+@pytest.mark.parametrize("line", [b"", b"null", b"{", b"[" * 5000, b'"\\ud800"', b"\xff"])
+def test_a_line_that_is_no_chunk_is_handed_on_as_it_is(line: bytes) -> None:
+    assert from_line("chunks", line) == line

@@ -1,14 +1,18 @@
 """Drift: the shapes of messages, and what is said when they are no longer those of the baseline."""
 
 import json
+import re
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.testing.live import kits
-from agent_mux.testing.live.drift import Baseline, _differences
-from agent_mux.testing.live.shapes import kind_of, shapes_of
+from agent_mux.testing.live import drift, kits
+from agent_mux.testing.live.drift import Baseline, Installation, Observation, _differences, _flags
+from agent_mux.testing.live.scenarios import scenarios_for
+from agent_mux.testing.live.shapes import kind_of, shapes_of, without
 
 
 @pytest.mark.parametrize(
@@ -35,6 +39,18 @@ def test_fields_are_paths_and_inputs_of_tools_are_nobodys_fields() -> None:
     }
 
 
+def test_a_document_over_many_lines_is_one_message() -> None:
+    document = json.dumps({"status": "ok", "usage": {"input": 5}}, indent=2).encode()
+    assert shapes_of(document.splitlines()) == {"(message)": {"status", "usage", "usage.input"}}
+    assert shapes_of([b"a warning", *document.splitlines()]) == {"(text)": set()}
+
+
+def test_what_comes_at_one_time_and_not_at_another_is_left_out() -> None:
+    shapes = {"start": {"message", "message.content[].text"}, "end": {"message.content[].text"}}
+    steady = without(shapes, re.compile(r"start message\.content\[\].*"))
+    assert steady == {"start": {"message"}, "end": {"message.content[].text"}}
+
+
 def baseline(*lines: dict[str, object], flags: tuple[str, ...] = ("--json",)) -> Baseline:
     made = Baseline(flags=set(flags))
     made.add("json", shapes_of(json.dumps(line).encode() for line in lines))
@@ -48,10 +64,12 @@ def test_nothing_new_is_no_drift() -> None:
 
 def test_everything_that_differs_is_told() -> None:
     known = baseline({"type": "a", "x": 1}, {"type": "b"}, flags=("--json", "--old"))
+    known.add("rpc", {"response": {"id"}})
     now = baseline({"type": "a", "y": 1}, {"type": "c"}, flags=("--json", "--new"))
     assert list(_differences(known, now)) == [
         "new flag --new",
         "the flag --old is gone",
+        "rpc is not spoken any more",
         "json: 'a' has a new field y",
         "json: new kind of message 'c'",
         "json: no message of the kind 'b' any more",
@@ -67,9 +85,45 @@ def test_a_baseline_survives_writing(tmp_path: Path) -> None:
         Baseline.read(tmp_path / "missing.json")
 
 
+def test_scenarios_that_say_nothing_new_of_an_agent_are_left_out() -> None:
+    both, one, two = (
+        [scenario.name for scenario in scenarios_for(replace(kits()["codex"], ways=ways))]
+        for ways in (("one_shot", "two_way"), ("one_shot",), ("two_way",))
+    )
+    assert set(both) - set(one) == {"text_two_way"}
+    assert set(both) - set(two) == {"text", "tools"}
+
+
+def test_flags_are_those_that_every_help_tells_on_either_stream(tmp_path: Path) -> None:
+    kit = replace(kits()["codex"], help=(("one",), ("two",)))
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\necho '  --common  --of-'$1' <x-y>'; printf '\\377 not--this --aside\\n' >&2\n")
+    program.chmod(0o755)
+    found = _flags(kit, Installation(program=str(program), path="/usr/bin:/bin"))
+    assert found == {"--common", "--of-one", "--of-two", "--aside"}
+
+
+@pytest.mark.anyio
+async def test_a_program_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drift, "scenarios_for", lambda _: ())
+    seen = await drift.observe(kits()["codex"], Installation(program=f"{sys.executable}/nothing", path="/usr/bin"))
+    [problem] = seen.problems
+    assert problem.startswith("it does not tell its flags: ")
+
+
 def test_every_kit_has_a_baseline_that_can_be_read() -> None:
     for kit in kits().values():
         assert kit.baseline is not None, kit.agent
         known = Baseline.read(kit.baseline)
         assert known.flags
         assert sum(map(len, known.shapes.values())) > 3
+
+
+@pytest.mark.anyio
+async def test_of_a_program_that_does_not_even_run_only_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def observe(*_: object) -> Observation:
+        return Observation(ran=["text"], problems=["text: the run ended as crashed, not completed"])
+
+    monkeypatch.setattr(drift, "observe", observe)
+    report = await drift.find_drift("codex", Installation(program="codex", path=""))
+    assert report.findings == ("text: the run ended as crashed, not completed",)

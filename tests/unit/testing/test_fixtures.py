@@ -31,6 +31,7 @@ def test_a_recording_survives_writing_and_reading(tmp_path: Path) -> None:
         exit=Exit(signal=9),
         wall_s=0.5,
         script={"steps": [{"blocks": []}]},
+        settings={"profile": {"name": "mine", "ready": "^é"}},
     )
     folder = save_fixture(fixture, tmp_path)
     assert folder == tmp_path / fixture.name
@@ -51,11 +52,13 @@ def test_an_older_recording_leaves_nothing_behind(tmp_path: Path) -> None:
         stderr=b"x",
         exit=Exit(code=0),
         wall_s=0.1,
+        settings={"x": 1},
     )
     save_fixture(loud, tmp_path)
-    folder = save_fixture(Fixture(**{**_fields(loud), "stdin": (), "stderr": b""}), tmp_path)
+    folder = save_fixture(Fixture(**{**_fields(loud), "stdin": (), "stderr": b"", "settings": {}}), tmp_path)
     assert load_fixture(folder).stdin == ()
     assert not (folder / "stderr.txt").exists()
+    assert not (folder / "settings.json").exists()
 
 
 def _fields(fixture: Fixture) -> dict[str, object]:

@@ -22,6 +22,7 @@ from agent_mux.testing.live import (
     delegation,
     kit_of,
     kits,
+    launch,
     pin_of,
     refuse,
 )
@@ -69,11 +70,22 @@ def test_parts_are_spelled_for_the_agents_api(kit: LiveKit, tmp_path: Path) -> N
 @every_kit
 def test_kits_are_of_adapters_and_pin_what_was_recorded(kit: LiveKit) -> None:
     adapter = AdapterRegistry().get(kit.agent)
-    assert adapter.tested_version == kit.pins[0].version
+    # An adapter that drives any program is tested with a version of its protocol.
+    assert adapter.takes_command or adapter.tested_version == kit.pins[0].version
     assert all(name in TOOLS for pin in kit.pins for name in pin.needs)
     for pin in kit.pins:
         assert bool(pin.npm) != bool(pin.pip)
         assert all(pin.version in package for package in (*pin.npm[:1], *([pin.pip] if pin.pip else [])))
+
+
+@every_kit
+def test_a_program_is_named_by_variable_or_by_command(kit: LiveKit, tmp_path: Path) -> None:
+    adapter = AdapterRegistry().get(kit.agent)
+    start = launch(kit, place(tmp_path), "/opt/tools/agent")
+    named = {adapter.executable_variable: "/opt/tools/agent"}
+    assert start.command == (("/opt/tools/agent", *kit.arguments) if adapter.takes_command else ())
+    assert start.environment == {**kit.environment(place(tmp_path)), **({} if adapter.takes_command else named)}
+    assert adapter.takes_command or not kit.arguments
 
 
 @every_kit

@@ -68,6 +68,22 @@ def test_what_is_saved_passes_the_suite_for_adapters(tmp_path: Path) -> None:
     assert [*checks.check_is_understood(recorded), *checks.check_is_lawful(recorded), *check_golden(recorded)] == []
 
 
+def test_a_recording_of_a_terminal_has_its_chunks_its_rests_and_its_profile(tmp_path: Path) -> None:
+    pytest.importorskip("pyte")
+    adapter, folder = AdapterRegistry().get("terminal"), FIXTURES / "terminal/scripted-1.0/approve"
+    again = save_run(journal_of(folder, tmp_path), tmp_path / "approve", adapter, version="scripted-1.0")
+    was, now = Recorded(adapter, folder), Recorded(adapter, again)
+    for field in ("framing", "stdout", "times", "stdin", "settings"):
+        assert getattr(now.fixture, field) == getattr(was.fixture, field), field
+    assert (again / "events.jsonl").read_bytes() == (folder / "events.jsonl").read_bytes()
+    # The program rests before the prompt, in front of its dialog, and after the answer.
+    printed = [record.at for record in was.records if record.kind is Kind.STDOUT]
+    rests = [record.at for record in was.records if record.kind is Kind.CONTROL]
+    assert len(rests) == 3
+    for rest in rests:
+        assert rest - max(at for at in printed if at <= rest) == pytest.approx(700_000, abs=1_000)
+
+
 def test_a_run_that_was_cut_off_was_killed(tmp_path: Path) -> None:
     journal = journal_of(CLAUDE / "plain_text", tmp_path, killed=True)
     fixture = fixture_from_journal(journal, scenario="s", version="v", two_way=False)

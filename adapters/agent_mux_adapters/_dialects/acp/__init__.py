@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
-from agent_mux.adapter import NativeProtocol
+from agent_mux.adapter import TRANSCRIPTS_ONLY, NativeProtocol
 from agent_mux_adapters._dialects.acp.attachments import acp_context
 from agent_mux_adapters._dialects.acp.calls import Call, Diff
 from agent_mux_adapters._dialects.acp.codec import AcpCodec
@@ -50,10 +50,19 @@ def acp_protocol(
     *,
     name: str = "acp",
     streams: frozenset[Literal["text", "tool_calls", "thinking"]] = _STREAMED,
+    chosen_for: str = TRANSCRIPTS_ONLY,
+    loses: tuple[str, ...] | None = None,
 ) -> NativeProtocol:
     """The native protocol of an agent with these quirks."""
-    codec = partial(AcpCodec, quirks=quirks)
-    return NativeProtocol(name=name, codec=codec, streams=streams, two_way=True, sniff=is_acp_line)
+    return NativeProtocol(
+        name=name,
+        codec=partial(AcpCodec, quirks=quirks),
+        streams=streams,
+        two_way=True,
+        sniff=is_acp_line,
+        chosen_for=chosen_for,
+        loses=loses,
+    )
 
 
 def is_acp_line(line: Mapping[str, Any]) -> bool:

@@ -104,11 +104,11 @@ class Answers:
         failure = self._quirks.failure(error)
         if asked.method == "session/prompt" and self._is_ours(asked):
             was_stopping = self._session.is_stopping
-            self._account.close_turn()
-            closing: Fact = TurnFailed(failure or failure_of(error))
+            of_turn, _ = self._account.close_turn()
+            closing: Fact = TurnFailed(failure or failure_of(error), of_turn)
             over = self._turn_over(())
             if was_stopping:
-                closing = TurnStopped()
+                closing = TurnStopped(of_turn)
                 over = (*over, Note(f"{self._quirks.agent} ended the cancelled turn with an error: {error.message}"))
             return *over, closing, *self._conversation.next()
         if asked.method in ("initialize", "authenticate") or (asked.method in OPENING and self._session.id is None):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_mux.facts import ApprovalAsked, Risk
+from agent_mux.risk import risk_of_command
 from agent_mux_adapters._dialects.acp.calls import Call
 from agent_mux_adapters._dialects.acp.reader import ToolReader
 from agent_mux_adapters._dialects.acp.wire import text_of
@@ -19,7 +20,7 @@ _ACTIONS: dict[str, tuple[str, Risk]] = {
     "move": ("Move files", "medium"),
     "delete": ("Delete files", "high"),
     "execute": ("Run a command", "medium"),
-    "fetch": ("Fetch from the network", "medium"),
+    "fetch": ("Fetch from the network", "high"),
     "switch_mode": ("Switch the mode", "medium"),
 }
 _YES = ("allow_once", "allow_always")
@@ -32,6 +33,9 @@ Options = Sequence[Mapping[str, Any]]
 def approval_asked(key: str, call: Call, tools: ToolReader, *, call_id: str | None) -> ApprovalAsked:
     """The permission as a person sees it. `call_id`: of the call that waits, if it was told."""
     action, risk = _ACTIONS.get(call.kind, (call.title or "Use a tool", "medium"))
+    shell = tools.shell(call)
+    if shell is not None:
+        risk = risk_of_command(shell.command)
     return ApprovalAsked(key, action, _detail(call, tools), risk, call.name or tools.name(call), call_id)
 
 

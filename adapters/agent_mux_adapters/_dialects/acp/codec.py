@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import WriteStdin
 from agent_mux.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unknown
 from agent_mux.native_json import load_object
@@ -16,7 +16,7 @@ from agent_mux_adapters._dialects.acp.requests import ELICITATION, PERMISSION, R
 from agent_mux_adapters._dialects.acp.session import OPENING, Session
 from agent_mux_adapters._dialects.acp.tools import Tools
 from agent_mux_adapters._dialects.acp.updates import Updates
-from agent_mux_adapters._dialects.acp.wire import decode_chunk
+from agent_mux_adapters._dialects.acp.wire import Chunk, decode_chunk
 from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
@@ -34,6 +34,8 @@ class AcpCodec:
         self._conversation = Conversation(session)
         self._requests = Requests(session)
         self._updates = Updates(session, self._tools)
+        self._in_run = False
+        """The last line was such a fragment, and the session is as it was then."""
         self._answers = Answers(session, self._conversation, self._requests, self._updates)
         self._sources: dict[Source, Callable[[bytes], Iterable[Step]]] = {
             Source.STDOUT: self._receive,
@@ -47,11 +49,22 @@ class AcpCodec:
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One line."""
-        if source is Source.STDOUT and b'_chunk"' in line and self._session.is_live:
-            told = self._fragment(line)
-            if told is not None:
-                return told
-        return self._sources[source](line)
+        chunk = self.chunk(line) if source is STDOUT else None
+        told = self._updates.fragment(chunk) if chunk is not None else None
+        self._in_run = told is not None
+        return told or self._sources[source](line)
+
+    def chunk(self, line: bytes) -> Chunk | None:
+        """The hot path: the fragment of a message or a thought of this run that the line plainly is."""
+        # They come in runs: to look for the word in a line costs half as much as to read the line.
+        if not self._in_run and (b'_chunk"' not in line or not self._session.is_live):
+            return None
+        try:
+            read = decode_chunk(line)
+        except (ValueError, RecursionError):
+            return None
+        params = read.params
+        return params.update if params.session == self._session.id and read.method == "session/update" else None
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
@@ -74,15 +87,6 @@ class AcpCodec:
         return ()
 
     # -- a line of the agent
-
-    def _fragment(self, line: bytes) -> Iterable[Step] | None:
-        try:
-            read = decode_chunk(line)
-        except (ValueError, RecursionError):
-            return None
-        if read.method != "session/update" or read.params.session != self._session.id:
-            return None
-        return self._updates.fragment(read.params.update)
 
     def _receive(self, line: bytes) -> Iterable[Step]:
         message = load_object(line)
@@ -205,7 +209,7 @@ def _unknown(kind: str, line: bytes) -> tuple[Step, ...]:
 
 def _mapped_or_not(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """A line is ignored only when nothing else is said about it."""
-    if sum(isinstance(step, Fact) for step in steps) < 2:  # one alone may be `Ignored`
+    if len(steps) == 1 or sum(isinstance(step, Fact) for step in steps) < 2:  # one alone may be `Ignored`
         return steps
     kept = tuple(step for step in steps if not isinstance(step, Ignored))
     if any(isinstance(step, Fact) for step in kept):

@@ -23,7 +23,7 @@ from agent_mux.effects import CloseStdin, Refuse, SignalGroup, WriteStdin
 from agent_mux.facts import Failure, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.acp.attachments import blocks_of, servers_it_takes
 from agent_mux_adapters._dialects.acp.session import Session
-from agent_mux_adapters._dialects.acp.settings import Opened, initialize_params, prompt_params, session_params
+from agent_mux_adapters._dialects.acp.settings import Opened, Request, initialize_params, prompt_params, session_params
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 
@@ -126,9 +126,10 @@ class Conversation:
         session.in_history = bool(self._quirks.history_ends_with) and known.resumed
         if self._silent:
             return (known,)
-        requests = self._quirks.settings(self._context, Opened(session_id=known.session_id, result=mapping(result)))
-        self._settings = len(requests)
-        return known, *(self._ask(request.method, request.params) for request in requests), *self.next()
+        settings = self._quirks.settings(self._context, Opened(session_id=known.session_id, result=mapping(result)))
+        self._settings = sum(isinstance(one, Request) for one in settings)
+        asked = (one if isinstance(one, Note) else self._ask(one.method, one.params) for one in settings)
+        return known, *asked, *self.next()
 
     def setting_answered(self) -> tuple[Step, ...]:
         """One of our settings was taken, or refused."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from agent_mux.adapter import CodecContext
 from agent_mux.events.cost import CostRecord
-from agent_mux.facts import Fact, Failure, Usage
+from agent_mux.facts import Fact, Failure, Note, Usage
 from agent_mux_adapters._dialects.acp.reader import ToolReader
 from agent_mux_adapters._dialects.acp.settings import Opened, Request, usual_settings
 from agent_mux_adapters._dialects.acp.usage import usual_usage
@@ -51,8 +51,9 @@ class AcpQuirks:
     """What continues a session where the agent offers both: only `load` tells how many turns there were."""
     history_ends_with: str = ""
     """The kind of update after which the history is all told, where that is after the answer to `session/load`."""
-    settings: Callable[[CodecContext, Opened], Sequence[Request]] = usual_settings
-    """What to ask for between the opening of the session and the first prompt: model, effort, mode."""
+    settings: Callable[[CodecContext, Opened], Sequence[Request | Note]] = usual_settings
+    """Between the opening of the session and the first prompt: what to ask for (model, effort, mode), and what cannot
+    be asked for."""
     takes_system_prompt: bool = True
     """The system prompt is put before the first prompt. False: the adapter hands it over in another way."""
     asides: Mapping[str, Callable[[str], Fact | Failure]] = field(default_factory=dict)

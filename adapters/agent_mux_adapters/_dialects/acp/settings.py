@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_mux.adapter import CodecContext
+from agent_mux.facts import Note
 from agent_mux.version import __version__
 from agent_mux_adapters._dialects.acp.wire import choice_of, option_of, values_of
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
@@ -49,34 +50,34 @@ class Opened:
         params = {"sessionId": self.session_id, "configId": config_id, "value": value}
         return Request(method="session/set_config_option", params=params)
 
-    def set_model(self, model: str) -> Request | None:
-        """Use this model; None when it does so already, or when the agent does not let us choose."""
+    def set_model(self, model: str) -> Request | Note | None:
+        """Use this model; None when it does so already, a note when the agent does not let us choose."""
         option = option_of(self.result, "model")
         if option is not None:
             value = _spelled(model, values_of(option))
             return None if value == choice_of(option) else self.set_option(text(option.get("id")), value)
         models = mapping(self.result.get("models"))
         if not models:
-            return None
+            return Note(f"the agent does not let a client choose the model: {model} is ignored", "warn")
         value = _spelled(model, [text(row.get("modelId")) for row in rows(models.get("availableModels"))])
         if value == models.get("currentModelId"):
             return None
         return Request(method="session/set_model", params={"sessionId": self.session_id, "modelId": value})
 
-    def set_effort(self, level: str) -> Request | None:
-        """Think that hard; None when it does so already, or when the agent does not let us choose."""
+    def set_effort(self, level: str) -> Request | Note | None:
+        """Think that hard; None when it does so already, a note when the agent does not let us choose."""
         option = option_of(self.result, "thought_level")
         wanted = [value for value in _EFFORTS.get(level, (level,)) if value in values_of(option)]
-        if not wanted or wanted[0] == choice_of(option):
-            return None
-        return self.set_option(text(option.get("id")), wanted[0])
+        if not wanted:
+            return Note(f"the agent offers no thinking effort {level!r}: ignored", "warn")
+        return None if wanted[0] == choice_of(option) else self.set_option(text(option.get("id")), wanted[0])
 
 
-def usual_settings(context: CodecContext, opened: Opened) -> Sequence[Request]:
+def usual_settings(context: CodecContext, opened: Opened) -> Sequence[Request | Note]:
     """The model and the effort that were asked for. The model first: the levels of effort may depend on it."""
     model = opened.set_model(context.model) if context.model is not None else None
     effort = opened.set_effort(context.thinking_effort) if context.thinking_effort is not None else None
-    return [request for request in (model, effort) if request is not None]
+    return [one for one in (model, effort) if one is not None]
 
 
 def switched_mode(opened: Opened, *, to: Sequence[str], out_of: Collection[str] | None = None) -> Request | None:

@@ -44,6 +44,11 @@ class Tools:
         """The calls that are not over, in the order of their announcement."""
         return list(self._open.values())
 
+    @property
+    def is_idle(self) -> bool:
+        """No call is open."""
+        return not self._open
+
     def call(self, call_id: str) -> Call | None:
         """An open call."""
         return self._open.get(call_id)

@@ -16,7 +16,6 @@ from agent_mux.facts import (
     TextEnd,
     ThinkingDelta,
     ThinkingEnd,
-    Usage,
 )
 from agent_mux_adapters._dialects.acp.session import Session
 from agent_mux_adapters._dialects.acp.tools import Tools, nothing_new
@@ -39,8 +38,10 @@ Told = tuple[Fact, ...]
 class Updates:
     """The agent's side of the turns: messages, thoughts, tool calls, usage."""
 
-    def __init__(self, session: Session, tools: Tools) -> None:
+    def __init__(self, session: Session, tools: Tools, *, is_inside: bool = False) -> None:
         self._session = session
+        self._is_inside = is_inside
+        """Of a sub-agent."""
         self._account = session.account
         self._quirks = session.quirks
         self.tools = self._tools = tools
@@ -49,7 +50,7 @@ class Updates:
         self._prefixes = tuple(session.quirks.asides)
         self._message_id: str | None = None
         self._thought_id: str | None = None
-        self._saying = False
+        self._saying = self._thinking = False
         self._warned = False
         self.failure: Failure | None = None
         """The agent said in words that the turn failed."""
@@ -77,7 +78,11 @@ class Updates:
             if self._saying and chunk.message_id == self._message_id and not text_.startswith(self._prefixes):
                 return (TextDelta(text_),)
             return self._say(text_, chunk.message_id)
-        return self._think(text_, chunk.message_id) if chunk.kind == THOUGHT else None
+        if chunk.kind != THOUGHT:
+            return None
+        if self._thinking and chunk.message_id == self._thought_id and self._tools.is_idle:
+            return (ThinkingDelta(text_),)
+        return self._think(text_, chunk.message_id)
 
     # -- any update
 
@@ -120,7 +125,7 @@ class Updates:
     def turn_over(self) -> Told:
         """The turn is over."""
         self._message_id = self._thought_id = self.failure = None
-        self._saying = self.spoke = False
+        self._saying = self._thinking = self.spoke = False
         self._inner.clear()
         return self._tools.turn_over()
 
@@ -134,7 +139,7 @@ class Updates:
             return self, tuple
         inner = self._inner.get(parent)
         if inner is None:
-            inner = self._inner[parent] = Updates(self._session, self._tools.inner())
+            inner = self._inner[parent] = Updates(self._session, self._tools.inner(), is_inside=True)
         return inner, lambda facts: _inside(parent, facts)
 
     def told_inside(self, kind: str, update: Mapping[str, Any]) -> Told:
@@ -148,7 +153,7 @@ class Updates:
         said, usage = text_of(content), usual_usage(mapping(update.get("_meta")))
         facts = self._say(said, _id_of(update)) if said else self._other_content(content)
         if usage is not None:
-            facts = (*facts, self._account.of_call(usage))
+            facts = (*facts, self._account.of_call(usage, inside=self._is_inside))
         return facts or (Ignored(MESSAGE, "empty"),)
 
     def _thought(self, update: Mapping[str, Any]) -> Told:
@@ -162,13 +167,14 @@ class Updates:
         if self._saying and message_id != self._message_id:
             facts = (*facts, TextEnd())
         self._saying, self._message_id, self._thought_id = True, message_id, None
+        self._thinking = False
         return *facts, TextDelta(said)
 
     def _think(self, said: str, thought_id: str | None) -> Told:
         facts = self._step()
         if self._thought_id is not None and thought_id not in (None, self._thought_id):
             facts = (*facts, ThinkingEnd())
-        self._saying, self._thought_id = False, thought_id
+        self._saying, self._thought_id, self._thinking = False, thought_id, True
         return *facts, ThinkingDelta(said)
 
     def _aside(self, said: str) -> Told:
@@ -202,7 +208,10 @@ class Updates:
         return *self._pause(), *silent, *begun, *(self._tools.announced(update) or (nothing_new("tool_call"),))
 
     def _call_update(self, update: Mapping[str, Any]) -> Told:
-        return *self._pause(), *(self._tools.updated(update) or (nothing_new("tool_call_update"),))
+        # Of a call that nobody announced this is the beginning.
+        begun = () if self._tools.continues_step(update) else (StepBegin(),)
+        self.spoke = True
+        return *self._pause(), *begun, *(self._tools.updated(update) or (nothing_new("tool_call_update"),))
 
     def asked(self, tool_call: Any) -> Told:
         """A request for permission, which shows a call, or another one: whatever was being said is complete."""
@@ -239,15 +248,15 @@ class Updates:
 
     def _pause(self) -> Told:
         """Something else than prose comes."""
-        was, self._saying = self._saying, False
+        was, self._saying, self._thinking = self._saying, False, False
         thought, self._thought_id = self._thought_id, None
         return ((TextEnd(),) if was else ()) + ((ThinkingEnd(),) if thought is not None else ())
 
 
 def _inside(parent: str, facts: Iterable[Fact]) -> Told:
-    """Tokens are the run's, wherever they were used; model calls are told apart in the main agent only."""
+    """Model calls are told apart in the main agent only."""
     told = tuple(
-        fact if isinstance(fact, Usage | Ignored | Note) else InSubagent(parent, fact)
+        fact if isinstance(fact, Ignored | Note) else InSubagent(parent, fact)
         for fact in facts
         if not isinstance(fact, StepBegin)
     )

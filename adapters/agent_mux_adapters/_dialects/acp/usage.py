@@ -1,7 +1,7 @@
 """Tokens and money, as ACP tells them: with the answer to a prompt, and in `usage_update`."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from agent_mux.events.cost import CostRecord
 from agent_mux.facts import Usage
@@ -18,12 +18,19 @@ def usual_usage(result: Mapping[str, Any]) -> Usage | None:
 
 
 def usage_of(fields: Mapping[str, Any]) -> Usage:
-    """The tokens. Agents differ in whether the input has the cached ones in it; the total shows it."""
+    """The tokens. Agents differ in whether cached ones are part of the input, and thoughts of the output.
+
+    The total shows it.
+    """
     thoughts, cached, written = (optional_whole(fields.get(part)) for part in _PARTS[2:])
     taken, given = whole(fields.get("inputTokens")), whole(fields.get("outputTokens"))
-    in_cache = (cached or 0) + (written or 0)
-    is_apart = whole(fields.get("totalTokens")) >= taken + given + in_cache
-    return Usage(taken if is_apart else max(taken - in_cache, 0), given, thoughts, cached, written)
+    thought, in_cache = thoughts or 0, (cached or 0) + (written or 0)
+    apart = whole(fields.get("totalTokens")) - taken - given
+    if apart in (thought, thought + in_cache) and apart != in_cache:
+        given += thought
+    if apart not in (in_cache, in_cache + thought):
+        taken = max(taken - in_cache, 0)
+    return Usage(taken, given, thoughts, cached, written)
 
 
 def plus(left: Usage, right: Usage) -> Usage:
@@ -57,6 +64,7 @@ class Account:
         self._run = NO_TOKENS
         self._turn = NO_TOKENS
         self._by_calls = False
+        self._delegated = False
 
     def continued(self) -> None:
         """The session is an older one: what it had cost is what is told before the first prompt, if anything is."""
@@ -70,9 +78,10 @@ class Account:
         if fields.get("currency") == "USD" and dollars(amount):
             self._dollars = dollars(amount)
 
-    def of_call(self, usage: Usage) -> Usage:
-        """The tokens of one model call."""
+    def of_call(self, usage: Usage, *, inside: bool = False) -> Usage:
+        """The tokens of one model call. `inside`: of a sub-agent's."""
         self._by_calls = True
+        self._delegated = self._delegated or inside
         return self._add(usage)
 
     def of_turn(self, usage: Usage | None) -> Usage | None:
@@ -84,10 +93,15 @@ class Account:
         return self._add(usage)
 
     def close_turn(self) -> tuple[CostRecord | None, CostRecord | None]:
-        """The cost of the turn and of the run, where the agent told what the session costs."""
+        """The cost of the turn and of the run, where the agent told what the session costs.
+
+        Without prices, that of a turn is told when sub-agents took part: their tokens cost, but are no usage of the
+        main agent's.
+        """
         turn, self._turn, self._by_calls = self._turn, NO_TOKENS, False
+        delegated, self._delegated = self._delegated, False
         if self._dollars is None or self._before is None:
-            return None, None
+            return _record(0.0, turn, source="unknown") if delegated else None, None
         so_far = max(self._dollars - self._before, 0.0)
         of_turn = _record(max(so_far - self._told_dollars, 0.0), turn)
         self._told_dollars = so_far
@@ -98,7 +112,7 @@ class Account:
         return usage
 
 
-def _record(dollars: float, usage: Usage) -> CostRecord:
+def _record(dollars: float, usage: Usage, *, source: Literal["native", "unknown"] = "native") -> CostRecord:
     return CostRecord(
         total_usd=dollars,
         input_tokens=usage.input_tokens,
@@ -106,5 +120,5 @@ def _record(dollars: float, usage: Usage) -> CostRecord:
         thinking_tokens=usage.thinking_tokens,
         cached_tokens=usage.cached_tokens,
         cache_creation_tokens=usage.cache_creation_tokens,
-        source="native",
+        source=source,
     )

@@ -4,7 +4,7 @@ import signal
 
 from agent_mux import facts
 from agent_mux.actions import AnyAction, Cancel, Close, Interrupt
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.pi.flavor import Flavor
@@ -28,7 +28,7 @@ class JsonCodec:
 
     def receive(self, line: bytes, source: Source) -> Steps:
         """One line."""
-        if source is Source.STDOUT:
+        if source is STDOUT:
             if line.startswith(UPDATE_START):
                 told = self._reader.update(line)
                 if told is not None:

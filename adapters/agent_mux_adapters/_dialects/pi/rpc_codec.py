@@ -5,7 +5,7 @@ from typing import Any
 
 from agent_mux import facts
 from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import ApprovalAsked, Fact
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.pi.chunks import Chunks
@@ -43,7 +43,7 @@ class RpcCodec:
 
     def receive(self, line: bytes, source: Source) -> Steps:
         """One line."""
-        if source is Source.STDOUT:
+        if source is STDOUT:
             if line.startswith(UPDATE_START):
                 told = self._reader.update(line)
                 if told is not None:

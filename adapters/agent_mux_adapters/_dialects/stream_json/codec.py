@@ -8,7 +8,7 @@ import msgspec
 
 from agent_mux import facts
 from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import Accept, CloseStdin, Refuse, SignalGroup
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.stream_json import stdin
@@ -86,7 +86,7 @@ class StreamJsonCodec:
 
     def receive(self, line: bytes, source: Source) -> Steps:
         """One line."""
-        if source is Source.STDOUT:
+        if source is STDOUT:
             try:
                 head = decode_line(line)
             except (msgspec.DecodeError, ValueError, RecursionError):

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import IO
 
 from .relay import LISTENING, LOOK_EVERY, Output
+from .spending import Spending, state_directory
 
 READY_WITHIN = 180.0  # seconds; 10 on an idle machine, 80 on a busy one
 GRACE = 3.0  # an idle gateway needs 0.5 s to leave; a busy one would wait 5 minutes for its work
@@ -110,7 +111,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(options: argparse.Namespace, children: Children) -> int:
     environment = _environment(options, os.environ)
-    output = Output(Path(environment["OPENCLAW_RAW_STREAM_PATH"]))
+    spending = Spending(state_directory(environment), time.time_ns() // 1_000_000)
+    output = Output(Path(environment["OPENCLAW_RAW_STREAM_PATH"]), spending)
     output.say(LISTENING, b"{}")
     port = _free_port()
     gateway = children.start(

@@ -2,6 +2,7 @@
 
 LINES = "lines"
 CONTENT_LENGTH = "content-length"
+CHUNKS = "chunks"  # a terminal: nothing to tell messages apart, and its pauses mean something
 _HEAD = b"content-length:"
 
 

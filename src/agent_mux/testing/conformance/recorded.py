@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from agent_mux.adapter import Adapter, NativeProtocol, Source
 from agent_mux.assembler import Verdict
 from agent_mux.effects import Effect
@@ -20,11 +22,13 @@ from agent_mux.framing import framed, from_line
 from agent_mux.parsing import observing_header
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.normalizer import Normalizer
-from agent_mux.run.records import Exited, Header, Kind, Record, encode
+from agent_mux.run.records import Control, Exited, Header, Kind, Record, encode
 from agent_mux.testing.fixtures import Fixture, load_fixture, split_lines
 
 RUN_ID = "0" * 26
 _SECOND = 1_000_000  # microseconds
+_ROUNDING = 1_000  # microseconds: what was sent when the agent rested comes after that rest
+_QUIET = encode(Control("quiet"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +84,29 @@ class Recorded:
         """The first record; `stream` goes to the `StreamContext`."""
         midnight = dt.datetime.combine(self.fixture.recorded, dt.time(), dt.UTC)
         started_at = int(midnight.timestamp()) * 1000
-        return observing_header(
+        header = observing_header(
             self.adapter, self.protocol, run_id=RUN_ID, started_at=started_at, cwd=self.fixture.cwd, **stream
         )
+        return replace(header, codec=replace(header.codec, settings=dict(self.fixture.settings)))
 
     @cached_property
     def records(self) -> Sequence[Record]:
         """Everything, at its time. What was sent comes first where nobody noted when."""
         fixture = self.fixture
         sent = _timed(Kind.STDIN, [*map(self.framed, fixture.stdin)], fixture.stdin_times)
-        both = sorted([*sent, *_timed(Kind.STDOUT, self.lines, fixture.times)], key=lambda record: record.at)
-        return (*both, *self.ending(fixture.stderr))
+        printed = _timed(Kind.STDOUT, self.lines, fixture.times)
+        happened = sorted([*self._rests(printed), *sent, *printed], key=lambda record: record.at)
+        return (*happened, *self.ending(fixture.stderr))
+
+    def _rests(self, printed: Sequence[Record]) -> Iterator[Record]:
+        """Whenever a `WatchesTerminal` was told that its agent rests: nothing is printed for long enough."""
+        if self.protocol.quiet_after is None:
+            return
+        quiet_after, end = int(self.protocol.quiet_after * _SECOND), int(self.fixture.wall_s * _SECOND)
+        for index, record in enumerate(printed):
+            is_last = index + 1 == len(printed)
+            if (end if is_last else printed[index + 1].at) - record.at >= quiet_after:
+                yield Record(Kind.CONTROL, record.at + quiet_after - _ROUNDING, _QUIET)
 
     @property
     def sent(self) -> Sequence[Record]:
@@ -104,8 +120,10 @@ class Recorded:
         return (*([Record(Kind.STDERR, at, stderr)] if stderr else []), Record(Kind.EXIT, at, encode(last)))
 
     def chunks(self, chunks: Iterable[bytes]) -> Sequence[Record]:
-        """The recording as if the output had come in these chunks, all at the same time."""
-        return (*self.sent, *(Record(Kind.STDOUT, 0, chunk) for chunk in chunks), *self.ending(self.fixture.stderr))
+        """The recording as if the output had come in these chunks, all at the same time, and then rested."""
+        rest = [] if self.protocol.quiet_after is None else [Record(Kind.CONTROL, 0, _QUIET)]
+        printed = (Record(Kind.STDOUT, 0, chunk) for chunk in chunks)
+        return (*self.sent, *printed, *rest, *self.ending(self.fixture.stderr))
 
     @cached_property
     def played(self) -> Played:
@@ -131,10 +149,10 @@ class Recorded:
         """What the codec tells of each printed line, without its effects."""
         codec = self.protocol.codec(self.header().codec)
         for line in self.fixture.stdin:
-            codec.receive(line, Source.STDIN)
+            codec.receive(from_line(self.protocol.framing, line), Source.STDIN)
         for line in self.fixture.stdout_lines:
             if line.strip():
-                told = codec.receive(line, Source.STDOUT)
+                told = codec.receive(from_line(self.protocol.framing, line), Source.STDOUT)
                 yield line, [step for step in told if isinstance(step, Fact)]
 
 

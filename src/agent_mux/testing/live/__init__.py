@@ -8,6 +8,7 @@ from agent_mux.testing.live.answers import answer, delegation
 from agent_mux.testing.live.cache import cache_directory
 from agent_mux.testing.live.kit import DUMMY_KEY, Gap, LiveKit, ModelApi, Pin, Place, Unspeakable, Way
 from agent_mux.testing.live.kits import kit_of, kits, pin_of
+from agent_mux.testing.live.launch import Launch, launch
 from agent_mux.testing.live.parts import (
     MCP_SERVER,
     SUBTASK,
@@ -35,6 +36,7 @@ __all__ = [
     "Delegate",
     "Edit",
     "Gap",
+    "Launch",
     "LiveKit",
     "Mcp",
     "ModelApi",
@@ -55,6 +57,7 @@ __all__ = [
     "delegation",
     "kit_of",
     "kits",
+    "launch",
     "pin_of",
     "refuse",
 ]

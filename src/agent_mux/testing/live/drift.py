@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,18 +24,20 @@ from agent_mux.framing import new_framer
 from agent_mux.options import RunOptions
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.journal import JournalReader
+from agent_mux.run.plan import plan_run
 from agent_mux.run.records import Kind
 from agent_mux.run.result import RunResult
 from agent_mux.testing.live.kit import LiveKit, Place, Unspeakable
 from agent_mux.testing.live.kits import kit_of
-from agent_mux.testing.live.scenarios import SCENARIOS, Scenario
-from agent_mux.testing.live.shapes import Shapes, shapes_of
+from agent_mux.testing.live.launch import launch
+from agent_mux.testing.live.scenarios import Scenario, scenarios_for
+from agent_mux.testing.live.shapes import Shapes, shapes_of, without
 from agent_mux.testing.model_server import Script, ScriptedModelServer
 from agent_mux.testing.provision import find_agent
 
 __all__ = ["Baseline", "DriftReport", "Installation", "find_drift", "observe", "write_baseline"]
 
-BOUND = 120.0  # seconds for a scenario
+BOUND = 120.0  # seconds for a scenario; more for an agent that starts slowly
 HELP_TIMEOUT = 60.0
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 
@@ -101,6 +103,18 @@ class Observation:
     printed: Baseline = field(default_factory=Baseline)
     ran: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    went_well: bool = False
+    """In one scenario at least."""
+
+    def see(self, journal: Path, unsteady: str | None) -> None:
+        """This is the journal of a scenario."""
+        reader = JournalReader(journal)
+        framer = new_framer(reader.header.framing)
+        lines = [line for r in reader.read() if r.kind is Kind.STDOUT for line in framer.feed(r.payload)]
+        shapes = shapes_of([*lines, *framer.finish()])
+        if unsteady is not None:
+            shapes = without(shapes, re.compile(unsteady))
+        self.printed.add(reader.header.codec.protocol, shapes)
 
 
 async def find_drift(agent: str, installation: Installation) -> DriftReport:
@@ -110,39 +124,52 @@ async def find_drift(agent: str, installation: Installation) -> DriftReport:
         raise AgentMuxError("CONFIG_ERROR", f"{agent} has no baseline to compare with")
     known = Baseline.read(kit.baseline)
     seen = await observe(kit, installation)
-    return DriftReport(
-        agent=agent, scenarios=tuple(seen.ran), findings=(*seen.problems, *_differences(known, seen.printed))
-    )
+    # Where it does not even run, it is of no use to list all that it did not print.
+    differences = _differences(known, seen.printed) if seen.went_well else ()
+    return DriftReport(agent=agent, scenarios=tuple(seen.ran), findings=(*seen.problems, *differences))
 
 
 async def observe(kit: LiveKit, installation: Installation) -> Observation:
     """Drive the CLI through all scenarios that it can do."""
     seen = Observation()
-    seen.printed.flags = _flags(kit, installation)
-    for scenario in SCENARIOS:
+    try:
+        seen.printed.flags = _flags(kit, installation)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        seen.problems.append(f"it does not tell its flags: {error}")
+    for scenario in scenarios_for(kit):
+        known = seen.printed.shapes.keys() if scenario.is_extra else ()
         with tempfile.TemporaryDirectory(prefix="agent-mux-drift-") as directory:
             try:
-                result = await _play(kit, scenario, installation, Path(directory))
+                result = await _play(kit, scenario, installation, Path(directory), known)
             except Unspeakable:
                 continue
+            if result is None:
+                continue
             seen.ran.append(scenario.name)
-            seen.problems += _problems(scenario, result)
+            problems = list(_problems(scenario, result))
+            seen.problems += problems
+            seen.went_well |= not problems
             if result.journal is not None:
-                _see(Path(result.journal), seen)
+                seen.see(Path(result.journal), kit.unsteady)
     return seen
 
 
-async def _play(kit: LiveKit, scenario: Scenario, installation: Installation, directory: Path) -> RunResult:
-    program = AdapterRegistry().get(kit.agent).executable_variable
+async def _play(
+    kit: LiveKit, scenario: Scenario, installation: Installation, directory: Path, known: Collection[str]
+) -> RunResult | None:
+    """None: the agent would speak a protocol that is known."""
     workspace = directory / "workspace"
     workspace.mkdir()
     async with ScriptedModelServer(Script(steps=scenario.model(kit, workspace))) as server:
         place = Place(url=server.url, home=directory / "home", path=installation.path)
-        environment = {**kit.environment(place), program: installation.program}
+        start = launch(kit, place, installation.program)
         options = RunOptions(
-            agent=kit.agent, prompt="do the thing", cwd=workspace, env=environment, inherit_env=False, timeout=BOUND,
-            collect_events=True, **{"approval_mode": "yolo", **scenario.options},
+            agent=kit.agent, command=start.command, prompt="do the thing", cwd=workspace, env=start.environment,
+            inherit_env=False, timeout=max(BOUND, kit.patience), collect_events=True,
+            **{"approval_mode": "yolo", **scenario.options},
         )  # fmt: skip
+        if known and plan_run(options, AdapterRegistry().get, None).spawn.protocol in known:
+            return None
         async with AgentMux(config_directory=directory / "mux") as mux:
             return await mux.run(options)
 
@@ -156,16 +183,10 @@ def _problems(scenario: Scenario, result: RunResult) -> Iterable[str]:
         yield f"{scenario.name}: the run ended as {result.exit_reason}, not {expected}{said}"
 
 
-def _see(journal: Path, seen: Observation) -> None:
-    reader = JournalReader(journal)
-    framer = new_framer(reader.header.framing)
-    lines = [line for r in reader.read() if r.kind is Kind.STDOUT for line in framer.feed(r.payload)]
-    seen.printed.add(reader.header.codec.protocol, shapes_of([*lines, *framer.finish()]))
-
-
 def _differences(known: Baseline, printed: Baseline) -> Iterable[str]:
     yield from (f"new flag {flag}" for flag in sorted(printed.flags - known.flags))
     yield from (f"the flag {flag} is gone" for flag in sorted(known.flags - printed.flags))
+    yield from (f"{protocol} is not spoken any more" for protocol in sorted(known.shapes.keys() - printed.shapes))
     for protocol, kinds in printed.shapes.items():
         before = known.shapes.get(protocol, {})
         for kind, paths in kinds.items():
@@ -189,10 +210,9 @@ def _flags(kit: LiveKit, installation: Installation) -> set[str]:
 
 def _help(command: Sequence[str], environment: Mapping[str, str]) -> str:
     done = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HELP_TIMEOUT,
-        check=False,
-    )  # fmt: skip
-    return done.stdout + done.stderr
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=HELP_TIMEOUT, check=False
+    )
+    return (done.stdout + done.stderr).decode("utf-8", "replace")
 
 
 async def write_baseline(agent: str) -> int:

@@ -99,6 +99,9 @@ class LiveKit:
     """The versions that the recordings are of; the first is the one that is tested when nothing else is said."""
     environment: Callable[[Place], dict[str, str]]
     """Everything the agent gets for an environment (`env -i`), with dummy keys; writes its configuration."""
+    arguments: tuple[str, ...] = ()
+    """What follows the program so that it speaks the protocol, where the adapter drives any program
+    (`Adapter.takes_command`)."""
     api: ModelApi
     spell: Callable[[Part, Path], Block | Item]
     """A part as the agent's model says it, in this workspace. Raises `Unspeakable` when the agent cannot."""
@@ -110,9 +113,16 @@ class LiveKit:
     """What the model has to say before it gets the report of a sub-agent."""
     ways: tuple[Way, ...] = ("one_shot", "two_way")
     """Ways that differ for this agent: one where all options lead to the same native protocol."""
+    once: tuple[str, ...] | None = None
+    """Arguments with which the bare CLI answers the prompt that follows them, and ends. None: it has no such mode."""
+    patience: float = 60.0
+    """Seconds that a scenario may take, on a busy machine: for agents that start slowly."""
     help: tuple[tuple[str, ...], ...] = (("--help",),)
     """Arguments with which the CLI tells its flags."""
     baseline: Path | None = None
     """What the CLI printed at its pinned version, as `drift.py` writes it: beside the kit, and shipped with it."""
+    unsteady: str | None = None
+    """Pattern of what the CLI prints at one time and not at another: matched with the kind of a message and the path of
+    a field, with a blank between (`shapes.py`). It is in no baseline."""
     gaps: Mapping[str, Gap] = field(default_factory=dict)
     """By scenario: the name of its test without `test_`, and the way if it goes several (`scenario/way`)."""

@@ -55,7 +55,7 @@ def refuse(api: ModelApi, refusal: Refusal, *, repeat: bool | int = 1) -> Step:
     if api == "responses" and refusal == "context_exceeded":
         return Step(items=(), failed=_TOO_LONG, repeat=repeat)
     status, body = _http(api, refusal)
-    headers = _RETRY_SOON if refusal == "rate_limited" else {}
+    headers = _RETRY_SOON if refusal in ("rate_limited", "server_error") else {}
     return Step(error=HttpError(status, body, headers), repeat=repeat)
 
 

@@ -1,18 +1,18 @@
-"""The scenarios by which drift is looked for: few, quick, and the same for every agent."""
+"""The scenarios by which drift is looked for: few, quick, and the same for every agent that they mean something to."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from agent_mux.run.interaction import Approve, Deny
 from agent_mux.testing.live.answers import answer
-from agent_mux.testing.live.kit import LiveKit
+from agent_mux.testing.live.kit import LiveKit, Way
 from agent_mux.testing.live.parts import Edit, Read, Say, Shell, Think, Write
 from agent_mux.testing.live.refusals import refuse
 from agent_mux.testing.model_server import Step
 
-__all__ = ["SCENARIOS", "Scenario"]
+__all__ = ["Scenario", "scenarios_for"]
 
 Model = Callable[[LiveKit, Path], tuple[Step, ...]]
 
@@ -24,6 +24,10 @@ class Scenario:
     name: str
     model: Model
     options: Mapping[str, Any] = field(default_factory=dict)
+    way: Way | None = None
+    """None: for every agent. Else for those for which this way differs from the other."""
+    is_extra: bool = False
+    """Only where it makes the agent speak a protocol that it did not speak yet."""
 
 
 def _text(kit: LiveKit, workspace: Path) -> tuple[Step, ...]:
@@ -44,11 +48,12 @@ def _unauthorized(kit: LiveKit, workspace: Path) -> tuple[Step, ...]:  # noqa: A
     return (refuse(kit.api, "unauthorized", repeat=True),)
 
 
-SCENARIOS: tuple[Scenario, ...] = (
-    Scenario(name="text", model=_text),
-    Scenario(name="text_two_way", model=_text, options={"on_approval_request": lambda _: Approve()}),
-    Scenario(name="tools", model=_tools),
-    Scenario(name="tools_two_way", model=_tools, options={"on_approval_request": lambda _: Approve()}),
+_SCENARIOS = (
+    Scenario(name="text", model=_text, way="one_shot"),
+    Scenario(name="text_two_way", model=_text, way="two_way", options={"on_approval_request": lambda _: Approve()}),
+    Scenario(name="tools", model=_tools, way="one_shot"),
+    Scenario(name="tools_asking", model=_tools, options={"on_approval_request": lambda _: Approve()}),
+    Scenario(name="tools_unstreamed", model=_tools, options={"stream": False}, is_extra=True),
     Scenario(
         name="approve",
         model=_permission,
@@ -61,3 +66,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(name="unauthorized", model=_unauthorized),
 )
+
+
+def scenarios_for(kit: LiveKit) -> Iterator[Scenario]:
+    """Those that tell something about this agent."""
+    return (scenario for scenario in _SCENARIOS if scenario.way in (None, *kit.ways))

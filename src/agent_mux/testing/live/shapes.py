@@ -3,12 +3,13 @@
 Values do not matter, and neither does what is not the CLI's own: the inputs and results of tools.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agent_mux.native_json import load_object
 
-__all__ = ["Shapes", "kind_of", "shapes_of"]
+__all__ = ["Shapes", "kind_of", "shapes_of", "without"]
 
 Shapes = dict[str, set[str]]
 """Kind -> paths of its fields: `params.update.content.type`, `message.content[].text`."""
@@ -25,15 +26,27 @@ _NOT_ITS_OWN = frozenset({
 
 
 def shapes_of(lines: Iterable[bytes]) -> Shapes:
-    """The shapes of native lines; those that are no JSON objects count as one kind."""
+    """The shapes of native lines; those that are no JSON objects count as one kind.
+
+    All lines together may be one object, too: a document over many lines.
+    """
+    lines = list(lines)
+    document = b"\n".join(lines)
     shapes: Shapes = {}
-    for line in lines:
+    for line in [document] if load_object(document) is not None else lines:
         native = load_object(line)
         if native is None:
             shapes.setdefault("(text)", set())
         else:
             shapes.setdefault(kind_of(native), set()).update(_paths(native, "", 0))
     return shapes
+
+
+def without(shapes: Shapes, unsteady: re.Pattern[str]) -> Shapes:
+    """Without the fields whose kind and path, with a blank between, match this."""
+    return {
+        kind: {path for path in paths if not unsteady.fullmatch(f"{kind} {path}")} for kind, paths in shapes.items()
+    }
 
 
 def kind_of(native: Mapping[str, Any]) -> str:

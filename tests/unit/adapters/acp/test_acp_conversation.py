@@ -155,6 +155,16 @@ def test_what_is_set_already_or_cannot_be_is_not_asked_for(session: Any) -> None
     assert talk.sent()[2:] == [prompt(3, "hello")]
 
 
+@pytest.mark.parametrize("session", [{}, {"configOptions": [{"id": "t", "category": "thought_level", "options": []}]}])
+def test_what_the_agent_offers_no_choice_of_is_said(session: Any) -> None:
+    talk = Talk(model="small", thinking_effort="high").opened(**session)
+    assert talk.sent()[2:] == [prompt(3, "hello")]
+    assert talk.facts(facts.Note) == [
+        facts.Note("the agent does not let a client choose the model: small is ignored", "warn"),
+        facts.Note("the agent offers no thinking effort 'high': ignored", "warn"),
+    ]
+
+
 def test_an_adapter_has_settings_of_its_own() -> None:
     def settings(_: Any, opened: Opened) -> list[Request]:
         return [opened.set_mode("yolo")]

@@ -100,12 +100,17 @@ def test_a_message_of_the_agent_itself_is_told_as_what_it_is() -> None:
     [
         ({**BUSY, "cachedReadTokens": 30}, Usage(70, 10, None, 30)),
         ({**BUSY, "totalTokens": 140, "cachedReadTokens": 30}, Usage(100, 10, None, 30)),
-        ({**BUSY, "totalTokens": 148, "cachedReadTokens": 30, "thoughtTokens": 8}, Usage(100, 10, 8, 30)),
+        ({**BUSY, "totalTokens": 148, "cachedReadTokens": 30, "thoughtTokens": 8}, Usage(100, 18, 8, 30)),
+        ({**BUSY, "totalTokens": 140, "cachedReadTokens": 30, "thoughtTokens": 8}, Usage(100, 10, 8, 30)),
+        ({**BUSY, "totalTokens": 118, "cachedReadTokens": 30, "thoughtTokens": 8}, Usage(70, 18, 8, 30)),
+        ({**BUSY, "totalTokens": 110, "cachedReadTokens": 30, "thoughtTokens": 8}, Usage(70, 10, 8, 30)),
+        ({**BUSY, "totalTokens": 118, "thoughtTokens": 8}, Usage(100, 18, 8)),
+        ({**BUSY, "cachedReadTokens": 30, "thoughtTokens": 8}, Usage(70, 10, 8, 30)),
         ({"inputTokens": 5, "outputTokens": 1, "totalTokens": 6, "cachedReadTokens": 5, "cachedWriteTokens": 9},
          Usage(0, 1, None, 5, 9)),
     ],
 )  # fmt: skip
-def test_cached_tokens_are_apart_whatever_the_agent_does(fields: Any, expected: Usage) -> None:
+def test_cached_tokens_are_apart_and_thoughts_are_output_whatever_the_agent_does(fields: Any, expected: Usage) -> None:
     assert usage_of(fields) == expected
 
 
@@ -142,6 +147,22 @@ def test_the_cost_of_the_session_becomes_that_of_the_run_and_of_its_turns() -> N
     both = {"input_tokens": 200, "output_tokens": 20}
     assert talk.facts(facts.RunCost) == [facts.RunCost(money(0.25, **tokens)), facts.RunCost(money(0.75, **both))]
     assert talk.facts(TurnDone) == [TurnDone(money(0.25, **tokens)), TurnDone(money(0.5, **tokens))]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"result": {"stopReason": "end_turn"}}, {"error": {"code": -32603, "message": "no"}}],
+)
+def test_what_sub_agents_used_is_of_the_turn_and_no_usage_of_the_main_agent(answer: dict[str, Any]) -> None:
+    talk = Talk().prompted()
+    tokens = {"inputTokens": 10, "outputTokens": 1, "totalTokens": 11}
+    talk.updates("tool_call", toolCallId="t", title="task", rawInput={"subagent_type": "a", "prompt": "look"})
+    for place in ({"parentToolCallId": "t"}, {}):
+        talk.updates("agent_message_chunk", content={"type": "text", "text": ""}, _meta={**place, "usage": tokens})
+    talk.says({"id": 3, **answer})
+    assert talk.facts(Usage) == [Usage(10, 1)]
+    closing = talk.facts(TurnDone, TurnFailed)[-1]
+    assert closing.cost == CostRecord(total_usd=0.0, input_tokens=20, output_tokens=2, source="unknown")
 
 
 @pytest.mark.parametrize("cost", [None, {"amount": 0, "currency": "USD"}, {"amount": 1, "currency": "EUR"},

@@ -207,7 +207,7 @@ def test_a_delegation() -> None:
 def test_an_update_without_an_announcement_makes_the_call() -> None:
     talk = Talk().prompted()
     talk.updates("tool_call_update", toolCallId="t", title="grep", kind="search", status="completed")
-    assert [type(fact) for fact in talk.facts()] == [ToolReady, ToolDone]
+    assert [type(fact) for fact in talk.facts()] == [facts.StepBegin, ToolReady, ToolDone]
 
 
 def test_what_comes_after_the_end_of_a_call_says_nothing() -> None:
@@ -304,11 +304,11 @@ def test_what_a_sub_agent_does_is_told_as_its_own() -> None:
         facts.InSubagent("t", TextDelta("I look.")),
         facts.InSubagent("t", facts.TextEnd()),
         facts.InSubagent("t", ToolReady("u", "bash", {"command": "ls"}, Shell("ls"))),
-        facts.ApprovalAsked("0", "Run a command", "ls", "medium", "bash"),
+        facts.ApprovalAsked("0", "Run a command", "ls", "low", "bash"),
         facts.RequestSettled("0", granted=False, reason="no"),
         facts.InSubagent("t", ToolDone("u", error="no", name="bash")),
         facts.InSubagent("t", TextDelta("Fine.")),
-        facts.Usage(1, 1),
+        facts.InSubagent("t", facts.Usage(1, 1)),
         facts.SubagentDone("t", "all fine"),
     ]
     told = talk.speaks("nobody's", _meta={"parentToolCallId": "gone"})

@@ -168,6 +168,7 @@ def test_a_command_has_its_time_below_its_output() -> None:
     [
         (result("a\n\n\nWall time: 0.04 seconds", exitCode=3, wallTimeMs=4), "a\n", 3),
         (result("a\n\nCommand exited with code 3"), "a", 3),
+        (result("a\n" * 9_999 + "\n\nCommand exited with code 3"), "a\n" * 9_999, 3),
         (result("[Command timed out after 2 seconds]"), "", None),
         (result("Tool call denied by user: bash"), "", None),
     ],

@@ -54,8 +54,13 @@ def bridge() -> None:
     raw = Path(os.environ["OPENCLAW_RAW_STREAM_PATH"])
     for line in PRETEND.get("says", []):
         if "raw" in line:
-            write = threading.Timer(line.get("late", 0), append, (raw, line["raw"]))
-            write.start()
+            if "late" in line:
+                threading.Timer(line["late"], append, (raw, line["raw"])).start()
+            else:
+                append(raw, line["raw"])
+            continue
+        if "wait" in line:
+            time.sleep(line["wait"])
             continue
         tell(sys.stdout, json.dumps(line, separators=(",", ":")))
     for heard in sys.stdin:

@@ -33,6 +33,7 @@ from agent_mux.facts import (
     TurnDone,
     TurnFailed,
     TurnStopped,
+    Usage,
 )
 
 
@@ -140,6 +141,22 @@ def test_without_a_gateway_it_is_what_the_bridge_tells() -> None:
 
 
 # -- failures
+
+
+def test_what_a_turn_used_is_told_with_its_end() -> None:
+    talk = Talk().opened()
+    talk.writes("Hello.")
+    used = talk.notifies("used", usage={"input": 100, "output": 12, "cacheRead": 30, "cost": {"total": 0.25}})
+    assert used == [Usage(100, 12, None, 30, None)]
+    cost = only(talk.ends(), TurnDone).cost
+    assert (cost.total_usd, cost.input_tokens, cost.cached_tokens, cost.source) == (0.25, 100, 30, "native")
+
+
+def test_a_model_without_prices_costs_nobody_knows_what() -> None:
+    talk = Talk().opened()
+    talk.writes("Hello.")
+    assert talk.notifies("used", usage={"input": 100, "output": 12, "cost": {"total": 0}}) == [Usage(100, 12)]
+    assert only(talk.ends(), TurnDone).cost is None
 
 
 def test_a_refused_key_is_an_auth_error_though_the_bridge_says_end_turn() -> None:

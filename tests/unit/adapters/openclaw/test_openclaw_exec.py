@@ -1,6 +1,7 @@
 """`openclaw agent exec --json`: one document over many lines."""
 
 import json
+import signal
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from openclaw_transcript import EXEC, facts, new_codec, receive
 
 from agent_mux.actions import Answer, Approve, Cancel, Close, Interrupt, Send
 from agent_mux.adapter import Exit, Source
-from agent_mux.effects import Refuse
+from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.facts import (
     Fact,
     Ignored,
@@ -204,8 +205,12 @@ def test_it_takes_no_input(action: Any) -> None:
     assert refusal.code == "STDIN_NOT_AVAILABLE"
 
 
-@pytest.mark.parametrize("action", [Interrupt(), Cancel(), Close()])
-def test_it_is_ended_by_signals_alone(action: Any) -> None:
+def test_it_is_interrupted_by_a_signal() -> None:
+    assert list(new_codec(EXEC).request(Interrupt())) == [SignalGroup(signal.SIGINT)]
+
+
+@pytest.mark.parametrize("action", [Cancel(), Close()])
+def test_the_mux_ends_it(action: Any) -> None:
     assert list(new_codec(EXEC).request(action)) == []
 
 

@@ -3,24 +3,30 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent_mux_adapters.openclaw.argv import LAUNCHER
+from agent_mux_adapters.openclaw.launching.spending import Spending, state_directory
 
 PRETENDED = Path(__file__).with_name("pretended_openclaw.py")
 BOUND = 20.0  # seconds
 EXIT_FAILED = 70
+LATE = 1 << 50  # milliseconds since the epoch: after any start
 HELLO = {"jsonrpc": "2.0", "method": "hello"}
 CHUNK = {"method": "session/update", "params": {"update": {"sessionUpdate": "agent_message_chunk"}}}
 CALL = {"method": "session/update", "params": {"update": {"sessionUpdate": "tool_call", "toolCallId": "c"}}}
-RESULT = {"method": "session/update", "params": {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "c"}}}
+RESULT = {
+    "method": "session/update",
+    "params": {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"}},
+}
 
 
 class Launched:
@@ -165,6 +171,15 @@ def test_a_thought_comes_before_the_text_even_if_it_is_written_late(tmp_path: Pa
     assert lines[1:] == [{"jsonrpc": "2.0", "method": "_agent_mux/answer", "params": thought}, CHUNK, CHUNK]
 
 
+def test_an_answer_waits_for_the_results_of_the_one_before(tmp_path: Path) -> None:
+    """The bridge is slow: the gateway has written down two answers when it comes to the call of the first."""
+    later = raw("assistant_message_end", 9, rawText="Done.", rawThinking="")
+    with launched(tmp_path, says=[{"raw": SAID}, {"raw": later}, {"wait": 0.3}, CALL, RESULT, CHUNK]) as run:
+        _, lines, _ = run.end()
+    told = [{"jsonrpc": "2.0", "method": "_agent_mux/answer", "params": entry} for entry in (SAID, later)]
+    assert lines[1:] == [told[0], CALL, RESULT, told[1], CHUNK]
+
+
 def test_a_call_whose_answer_is_never_written_down_is_passed_on(tmp_path: Path) -> None:
     with launched(tmp_path, says=[CALL, RESULT]) as run:
         _, lines, _ = run.end()
@@ -223,3 +238,60 @@ def test_a_program_that_cannot_be_started_is_one_clear_line(tmp_path: Path) -> N
         code, _, error = run.end()
     assert code == EXIT_FAILED
     assert error == f"agent-mux: {tmp_path}/none could not be started: No such file or directory\n"
+
+
+# -- what was used
+
+
+def database(home: Path, *events: Any) -> Path:
+    """The database of an agent, with these events."""
+    place = home / ".openclaw" / "agents" / "main" / "agent"
+    place.mkdir(parents=True)
+    path = place / "openclaw-agent.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE trajectory_runtime_events (session_id, seq, event_json, created_at)")
+        rows = [("s", number, text, at) for number, (at, text) in enumerate(events)]
+        connection.executemany("INSERT INTO trajectory_runtime_events VALUES (?, ?, ?, ?)", rows)
+    return path
+
+
+def completed(at: int, used: Any) -> tuple[int, str]:
+    event = {"type": "model.completed", "runId": "r", "data": {"usage": used}}
+    return at, json.dumps(event, separators=(",", ":"))
+
+
+def test_what_a_prompt_used_is_told_once_and_before_its_end(tmp_path: Path) -> None:
+    used = {"input": 100, "output": 12, "cost": {"total": 0.5}}
+    database(tmp_path / "home", completed(5, {"input": 1}), completed(LATE, used))
+    over = {"id": 3, "result": {"stopReason": "end_turn"}}
+    with launched(tmp_path, says=[over, over]) as run:
+        _, lines, _ = run.end()
+    assert lines[1:] == [
+        {"jsonrpc": "2.0", "method": "_agent_mux/used", "params": {"runId": "r", "usage": used}},
+        over,
+        over,
+    ]
+
+
+@pytest.mark.parametrize("event", ['{"type":"model.completed"}', '"type":"model.completed"', '{"type":"other"}'])
+def test_what_tells_no_usage_is_passed_over(tmp_path: Path, event: str) -> None:
+    database(tmp_path, (LATE, event))
+    assert Spending(tmp_path / ".openclaw", 0).news() == []
+
+
+def test_a_database_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
+    database(tmp_path).write_bytes(b"no database")
+    assert Spending(tmp_path / ".openclaw", 0).news() == []
+
+
+@pytest.mark.parametrize(
+    ("environment", "place"),
+    [
+        ({"HOME": "/home/dev"}, "/home/dev/.openclaw"),
+        ({"HOME": "/home/dev", "OPENCLAW_HOME": "/claw"}, "/claw/.openclaw"),
+        ({"HOME": "/home/dev", "OPENCLAW_STATE_DIR": "/state"}, "/state"),
+        ({"HOME": "/home/dev", "OPENCLAW_STATE_DIR": "~/state"}, "/home/dev/state"),
+    ],
+)
+def test_where_the_state_is(environment: dict[str, str], place: str) -> None:
+    assert state_directory(environment) == Path(place)

@@ -45,6 +45,12 @@ def test_a_run_that_answers_is_done_when_it_exits() -> None:
     ]  # fmt: skip
 
 
+def test_thinking_is_part_of_the_output() -> None:
+    tokens = {"input": 120, "output": 7, "reasoning": 5, "cache": {"read": 30, "write": 0}}
+    told = run(TEXT, line("step_finish", reason="stop", cost=0.5, tokens=tokens))
+    assert facts.Usage(120, 12, thinking_tokens=5, cached_tokens=30, cache_creation_tokens=0) in told
+
+
 @pytest.mark.parametrize(
     ("lines", "ending"),
     [

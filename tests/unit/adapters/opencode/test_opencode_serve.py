@@ -283,9 +283,9 @@ def test_a_sub_agent_that_nobody_announced_is_introduced(talk: Talk) -> None:
 
 def test_tokens_and_dollars_of_a_model_call(talk: Talk) -> None:
     usage, cost, done_ = said(talk, message("m1"), step_finish("m1"))
-    assert usage == facts.Usage(100, 10, thinking_tokens=5, cached_tokens=30, cache_creation_tokens=2)
+    assert usage == facts.Usage(100, 15, thinking_tokens=5, cached_tokens=30, cache_creation_tokens=2)
     assert isinstance(cost, facts.RunCost)
-    assert (cost.cost.total_usd, cost.cost.source) == (0.5, "native")
+    assert (cost.cost.total_usd, cost.cost.output_tokens, cost.cost.source) == (0.5, 15, "native")
     assert done_ == facts.StepDone()
 
 

@@ -7,7 +7,6 @@ from tests.unit.adapters.pi_family import PLACE, codec_of, ends, goes_on, receiv
 
 from agent_mux import facts
 from agent_mux_adapters._dialects.pi.numbered import from_numbered
-from agent_mux_adapters._dialects.pi.risk import risk_of_command
 from agent_mux_adapters.pi import ADAPTER
 
 
@@ -158,25 +157,3 @@ def test_numbered_lines_become_hunks(shown: str, hunks: str) -> None:
 @pytest.mark.parametrize("shown", ["", "...", "no numbers here"])
 def test_what_has_no_numbered_lines_is_no_diff(shown: str) -> None:
     assert from_numbered("f", shown) == ""
-
-
-# -- risk
-
-
-@pytest.mark.parametrize(
-    ("command", "risk"),
-    [
-        ("ls -la", "low"),
-        ("/bin/cat a", "low"),
-        ("cat a > b", "medium"),
-        ("make test", "medium"),
-        ("sudo ls", "high"),
-        ("echo $(curl x)", "high"),
-        ("x && RM -rf /", "high"),
-        ("git push origin", "high"),
-        ("git status", "medium"),
-        ("", "medium"),
-    ],
-)
-def test_how_risky_a_command_is(command: str, risk: str) -> None:
-    assert risk_of_command(command) == risk

@@ -2,9 +2,10 @@
 
     python scripted_tui.py
 
-`fail` as a prompt shows an error, `ask TEXT` a dialog, `question` a question, `long` more than a screen, `die` ends it
-in the middle; everything else is answered with itself, and the size of the terminal. Ctrl-C stops an answer, Ctrl-D
-ends it.
+`fail` as a prompt shows an error, `ask TEXT` a dialog, `menu TEXT` a menu, `twice TEXT` the same dialog twice,
+`question` a question, `stream TEXT` comes word by word, `long` is more than a screen, `die` ends it in the middle;
+everything else is answered with itself, and the size of the terminal. Ctrl-C stops an answer, Ctrl-D ends it. While it
+works there is a file `working` in the current directory.
 """
 
 import os
@@ -18,13 +19,15 @@ import tty
 from pathlib import Path
 
 SPINNER = "⠋⠙⠹⠸⠼"
+WORKING = Path("working")
+PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 said: list[str] = []
 
 
 def draw(status: str = "", typed: str = "", dialog: str = "") -> None:
     columns, rows = shutil.get_terminal_size()
     body = [*said, *([f"{status} Working..."] if status else []), *dialog.splitlines()]
-    box = ["─" * columns, typed, "─" * columns, f"\x1b[2m{str(Path.cwd())[:20]} scripted 1.0\x1b[0m"]
+    box = ["─" * columns, typed, "─" * columns, "\x1b[2mscripted 1.0\x1b[0m"]
     shown = body[-(rows - len(box)) :]
     out = ["\x1b[H\x1b[2J", *(f"{line}\x1b[K\r\n" for line in shown), "\r\n".join(box)]
     whole = "".join(out).encode()
@@ -33,49 +36,88 @@ def draw(status: str = "", typed: str = "", dialog: str = "") -> None:
 
 
 def key(timeout: float | None = None) -> str:
+    """A key; empty when none is pressed. What the terminal says of itself, as it was asked to, is no key."""
     ready, _, _ = select.select([0], [], [], timeout)
     pressed = os.read(0, 1).decode("latin-1") if ready else ""
-    if pressed == "\x1b":  # what the terminal says of itself, as it was asked to
-        while not os.read(0, 1).isalpha():
-            pass
-        return key(timeout)
-    return pressed
+    if pressed != "\x1b" or not select.select([0], [], [], 0.05)[0]:
+        return pressed
+    while not (pressed[-1].isalpha() or pressed[-1] == "~"):
+        pressed += os.read(0, 1).decode("latin-1")
+    return pressed if pressed in {PASTE, PASTED} else key(timeout)
 
 
 def work(seconds: float) -> bool:
     """False: it was stopped."""
     end = time.monotonic() + seconds
     turn = 0
+    WORKING.touch()
     while time.monotonic() < end:
         draw(status=SPINNER[turn % len(SPINNER)])
         turn += 1
         if key(0.1) == "\x03":
             said.append("\x1b[31mStopped.\x1b[0m")
+            WORKING.unlink()
             return False
+    WORKING.unlink()
     return True
 
 
 def line(dialog: str = "") -> str:
-    typed = b""
+    """What is typed until it is submitted; within a paste, a line break is a line break."""
+    typed, is_pasted = b"", False
     while True:
-        draw(typed=typed.decode("utf-8", "ignore"), dialog=dialog)
+        draw(typed=typed.decode("utf-8", "ignore").replace("\n", " "), dialog=dialog)
         pressed = key()
-        if pressed in {"\r", "\x04"} and not (pressed == "\x04" and typed):
-            return typed.decode("utf-8", "replace") if pressed == "\r" else "\x04"
-        if pressed != "\x03":
+        if pressed in {PASTE, PASTED}:
+            is_pasted = pressed == PASTE
+        elif pressed == "\r" and is_pasted:
+            typed += b"\n"
+        elif pressed == "\r":
+            return typed.decode("utf-8", "replace")
+        elif pressed == "\x04" and not typed:
+            return pressed
+        elif pressed not in {"\x03", "\x04"}:
             typed += pressed.encode("latin-1")
 
 
+def asked(command: str) -> str:
+    return line(f"Allow this command?\n  {command}\n[y] yes  [a] always  [n] no")
+
+
+def chosen(dialog: str) -> bool:
+    """Whether the first entry of a menu is taken; Escape takes none."""
+    while True:
+        draw(dialog=dialog)
+        pressed = key()
+        if pressed in {"\r", "\x1b"}:
+            return pressed == "\r"
+
+
+def stream(text: str) -> None:
+    """Word by word, with pauses that are no rest."""
+    said.append("")
+    for word in text.split():
+        said[-1] += f"{word} "
+        draw(status="+")
+        time.sleep(0.15)
+
+
 def answer(prompt: str) -> None:
-    said.append(f"\x1b[1m> {prompt}\x1b[0m")
+    said.extend(f"\x1b[1m> {part}\x1b[0m" for part in prompt.split("\n"))
     word, _, rest = prompt.partition(" ")
     if not work(float(os.environ.get("TUI_SECONDS", "0.3"))):
         return
-    if word == "fail":
-        said.append("\x1b[31mError: the provider says 401\x1b[0m")
+    if word == "stream":
+        stream(rest)
     elif word == "ask":
-        reply = line(f"Allow this command?\n  {rest}\n[y] yes  [a] always  [n] no")
-        said.append({"y": "It ran.", "a": "It ran, and will run."}.get(reply, "It did not run."))
+        said.append({"y": "It ran.", "a": "It ran, and will run."}.get(asked(rest), "It did not run."))
+    elif word == "twice":
+        said.append(f"You said {asked(rest)} and {asked(rest)}.")
+    elif word == "menu":
+        runs = chosen(f"Run this command?\n\n  {rest}\n\n\u276f 1. Yes\n  2. No (esc)")
+        said.append("It ran." if runs else "It did not run.")
+    elif word == "fail":
+        said.append("\x1b[31mError: the provider says 401\x1b[0m")
     elif word == "question":
         said.append(f"You like {line('Which colour?')}.")
     elif word == "long":
@@ -84,19 +126,20 @@ def answer(prompt: str) -> None:
         draw(status="!")
         os._exit(3)
     else:
-        said.append(f"You said \x1b[4m{prompt}\x1b[0m on {shutil.get_terminal_size().columns} columns — naïve 日本 😀")
+        heard, columns = prompt.replace("\n", " / "), shutil.get_terminal_size().columns
+        said.append(f"You said \x1b[4m{heard}\x1b[0m on {columns} columns — naïve 日本 😀")
 
 
 def main() -> None:
     before = termios.tcgetattr(0)
     tty.setraw(0)
     signal.signal(signal.SIGWINCH, lambda *_: draw())
-    os.write(1, b"\x1b[?1049h\x1b[c")
+    os.write(1, b"\x1b[?1049h\x1b[?2004h\x1b[c\x1b]0;scripted\x07")
     try:
         while (prompt := line()) != "\x04":
             answer(prompt)
     finally:
-        os.write(1, b"\x1b[?1049l")
+        os.write(1, b"\x1b[?2004l\x1b[?1049l")
         termios.tcsetattr(0, termios.TCSANOW, before)
 
 

@@ -49,6 +49,7 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 STREAMS: frozenset[Capability] = frozenset({"text", "thinking", "tool_calls"})
+LOSES = ("the output of commands while they run", "stderr of commands apart from stdout")
 
 
 def is_one_shot(line: Mapping[str, Any]) -> bool:
@@ -74,9 +75,29 @@ ADAPTER = Adapter(
     tested_version="0.24.4",
     capabilities=CAPABILITIES,
     protocols={
-        TWO_WAY: NativeProtocol(name=TWO_WAY, codec=QwenCodec, streams=STREAMS, two_way=True, sniff=is_two_way),
-        ONE_SHOT: NativeProtocol(name=ONE_SHOT, codec=QwenCodec, streams=STREAMS, two_way=False, sniff=is_one_shot),
-        ACP: acp_protocol(QUIRKS),
+        TWO_WAY: NativeProtocol(
+            name=TWO_WAY,
+            codec=QwenCodec,
+            streams=STREAMS,
+            two_way=True,
+            sniff=is_two_way,
+            chosen_for="runs in which somebody may be asked or says more, and a thinking effort",
+            loses=LOSES,
+        ),
+        ONE_SHOT: NativeProtocol(
+            name=ONE_SHOT,
+            codec=QwenCodec,
+            streams=STREAMS,
+            two_way=False,
+            sniff=is_one_shot,
+            chosen_for="one prompt in mode `yolo`, with nobody to ask",
+            loses=LOSES,
+        ),
+        ACP: acp_protocol(
+            QUIRKS,
+            chosen_for="runs with attachments",
+            loses=("retries", "tool inputs as they stream", "stderr of commands apart from stdout"),
+        ),
     },
     spawn=build_spawn_args,
     context=build_context,

@@ -1,0 +1,64 @@
+"""A CLI as a later version of it may be: `python changed_cli.py PROGRAM [ARGUMENT...]`.
+
+It prints what the program prints, with one more field in each message, and tells of one more flag.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
+
+from agent_mux.framing import Framing, framed, new_framer
+
+FIELD = "brandNew"
+FLAG = "--brand-new"
+HEAD = b"Content-Length:"
+READ_SIZE = 65536
+
+
+def install(program: Path, directory: Path) -> Path:
+    """Put a changed program into a directory. Returns the program.
+
+    An interpreter beside it, which it may be run with instead, is changed, too.
+    """
+    folder = directory / "bin"
+    folder.mkdir(parents=True)
+    (directory / "pyvenv.cfg").touch()
+    for real in (program, program.with_name("python")):
+        if real.exists():
+            command = " ".join(map(quote, (sys.executable, "-I", __file__, str(real))))
+            changed = folder / real.name
+            changed.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+            changed.chmod(0o755)
+    return folder / program.name
+
+
+def main(command: Sequence[str]) -> int:
+    """Run the program."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        descriptor = child.stdout.fileno()
+        chunk = os.read(descriptor, READ_SIZE)
+        framing: Framing = "content-length" if chunk.startswith(HEAD) else "lines"
+        framer = new_framer(framing)
+        while chunk:
+            write(framing, framer.feed(chunk))
+            chunk = os.read(descriptor, READ_SIZE)
+        write(framing, framer.finish())
+    if "--help" in command:
+        sys.stdout.write(f"{FLAG}\n")
+    return child.returncode
+
+
+def write(framing: Framing, messages: Sequence[bytes]) -> None:
+    """Print messages, changed where they are JSON objects."""
+    for message in messages:
+        changed = b'{"%b":1,%b' % (FIELD.encode(), message[1:]) if message.startswith(b'{"') else message
+        sys.stdout.buffer.write(framed(framing, changed))
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,324 @@
+"""What the codec makes of a screen that has come to rest, and what it types."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from agent_mux import actions, facts
+from agent_mux.adapter import CodecContext, Exit, Source, Step, TerminalSize
+from agent_mux.effects import CloseStdin, Refuse, WriteStdin
+
+pytest.importorskip("pyte")
+
+from agent_mux_adapters.terminal.codec import CustomTerminalCodec, TerminalCodec
+from agent_mux_adapters.terminal.profile import built_in, parse_profile
+
+CLEAR = "\x1b[H\x1b[2J"
+PROFILE = parse_profile({
+    "name": "test",
+    "ready": r"^> $|^>$",
+    "busy": "Thinking",
+    "footer": "^>",
+    "chrome": ["^Tip: "],
+    "leave": "/quit\r",
+    "interrupt": "\x1b",
+    "dialogs": [
+        {
+            "pattern": r"Allow (?P<action>[^\n?]+)\?\n +(?P<detail>[^\n]+)",
+            "approve": "y",
+            "always": "a",
+            "deny": "n",
+            "risk": "high",
+        },
+        {"pattern": r"Name: (?P<question>[^\n]+)\?", "is_question": True, "deny": "\x1b"},
+        {"pattern": r"Bare dialog"},
+    ],
+    "failures": [{"pattern": r"^Error: (?P<message>401[^\n]*)", "code": "AUTH_ERROR"}, {"pattern": r"^Fatal[^\n]*"}],
+})  # fmt: skip
+
+
+class Talk:
+    """A codec, and what it said and typed."""
+
+    def __init__(self, prompt: str | None = "hello", profile: Any = PROFILE, **context: Any) -> None:
+        self.codec = TerminalCodec(profile, CodecContext(agent="terminal", protocol="test", prompt=prompt, **context))
+        assert list(self.codec.start()) == []
+
+    def draw(self, text: str) -> "Talk":
+        told = list(self.codec.receive(text.encode(), Source.STDOUT))
+        assert isinstance(told[0], facts.Ignored)
+        return self
+
+    def rest(self, text: str = "") -> list[Step]:
+        """The program shows this and is quiet."""
+        return list(self.draw(CLEAR + text.replace("\n", "\r\n")).codec.quiet())
+
+    def ask(self, action: actions.AnyAction) -> list[Step]:
+        return list(self.codec.request(action))
+
+    def hear(self, keys: str) -> list[Step]:
+        return list(self.codec.receive(keys.encode(), Source.STDIN))
+
+
+def typed(steps: Iterable[Step]) -> str:
+    return b"".join(step.data for step in steps if isinstance(step, WriteStdin)).decode()
+
+
+def told(steps: Iterable[Step]) -> Sequence[facts.Fact]:
+    return [step for step in steps if isinstance(step, facts.Fact)]
+
+
+def test_nothing_is_typed_before_the_program_is_ready() -> None:
+    talk = Talk()
+    assert talk.rest("loading") == []
+    assert talk.rest("Thinking\n> ") == []
+    assert talk.rest("> ") == [facts.TurnBegin(), WriteStdin(b"hello\r")]
+
+
+def test_the_answer_is_what_stands_between_the_echo_and_the_prompt() -> None:
+    talk = Talk()
+    talk.rest("Welcome\n> ")
+    assert talk.rest("Welcome\n: hello\nThinking\n> ") == []
+    assert talk.rest("Welcome\n: hello\n> ") == []  # nothing is said yet
+    steps = talk.rest("Welcome\n: hello\nTip: press x\n  It is\n\n\n  so.\n> ")
+    assert steps == [facts.Text("It is\n\nso."), facts.TurnDone(), WriteStdin(b"/quit\r"), CloseStdin()]
+
+
+def test_prompts_are_taken_one_after_the_other() -> None:
+    talk = Talk("one", interactive=True)
+    talk.rest("> ")
+    assert talk.ask(actions.Send("two")) == []
+    steps = talk.rest("one\nfirst\n> ")
+    assert told(steps) == [facts.Text("first"), facts.TurnDone(), facts.TurnBegin()]
+    assert typed(steps) == "two\r"
+    assert told(talk.rest("one\nfirst\ntwo\nsecond\n> ")) == [facts.Text("second"), facts.TurnDone()]
+    assert typed(talk.ask(actions.Close())) == "/quit\r"
+    assert talk.ask(actions.Close()) == []
+
+
+def test_the_same_prompt_again_has_its_own_answer() -> None:
+    talk = Talk("go", interactive=True)
+    talk.rest("> ")
+    talk.rest("go\nfirst\n> ")
+    talk.ask(actions.Send("go"))
+    assert talk.rest("go\nfirst\ngo\n> ") == []
+    assert told(talk.rest("go\nfirst\ngo\nsecond\n> "))[0] == facts.Text("second")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "screen", "answer"),
+    [
+        ("say hello", ": say hello\nHello.\n> ", "Hello."),
+        ("say hello", "| say hello |\nHello.\n> ", "Hello."),
+        ("one\ntwo", ": one\n: two\nBoth.\n> ", "Both."),
+        ("one\n\ntwo", ": one\n:\n: two\nBoth.\n> ", "Both."),
+        ("a long prompt that is wrapped", "a long prompt\nthat is wrapped\nYes.\n> ", "Yes."),
+        ("a long prompt that is cut", "a long prompt...\nYes.\n> ", "Yes."),
+        ("say hello", "Hello, pushed off.\n> ", "Hello, pushed off."),  # its echo has left the screen
+        ("naïve 日本", ": naïve 日本\n日本!\n> ", "日本!"),
+        ("same", ": same\nsame\n> ", "same"),
+    ],
+)
+def test_the_echo_of_a_prompt_is_no_answer(prompt: str, screen: str, answer: str) -> None:
+    talk = Talk(prompt)
+    talk.rest("Welcome\n> ")
+    assert told(talk.rest(screen))[0] == facts.Text(answer)
+
+
+def test_keys_within_a_prompt_are_not_pressed() -> None:
+    assert typed(Talk("a\x03b\x1b[201~c\td\re").rest("> ")) == "ab[201~cd e\r"
+
+
+def test_several_lines_are_pasted_where_the_program_takes_pastes() -> None:
+    assert typed(Talk("one\ntwo").rest("> ")) == "one two\r"
+    assert typed(Talk("one\ntwo").draw("\x1b[?2004h").rest("> ")) == "\x1b[200~one\rtwo\x1b[201~\r"
+    assert typed(Talk("one").draw("\x1b[?2004h").rest("> ")) == "one\r"
+    assert typed(Talk("one\ntwo").draw("\x1b[?2004h\x1b[?2004l").rest("> ")) == "one two\r"
+
+
+# -- dialogs
+
+
+DIALOG = "Allow a command?\n  rm -rf build\n> "
+
+
+def dialog() -> Talk:
+    talk = Talk()
+    talk.rest("> ")
+    assert talk.rest(DIALOG) == [facts.ApprovalAsked("1", "a command", "rm -rf build", "high")]
+    return talk
+
+
+@pytest.mark.parametrize(
+    ("action", "keys", "granted"),
+    [
+        (actions.Approve("1"), "y", True),
+        (actions.Approve("1", always=True), "a", True),
+        (actions.Deny("1", "no"), "n", False),
+    ],
+)
+def test_approvals_press_their_keys(action: Any, keys: str, granted: bool) -> None:
+    talk = dialog()
+    reason = "no" if isinstance(action, actions.Deny) else None
+    assert talk.ask(action) == [facts.RequestSettled("1", granted, reason), WriteStdin(keys.encode())]
+    assert talk.ask(action) == [Refuse("INTERACTION_NOT_FOUND", "the dialog is gone from the screen")]
+
+
+def test_always_is_yes_where_there_is_no_always() -> None:
+    talk = Talk()
+    asked = talk.rest("Bare dialog\n> ")
+    assert asked == [facts.ApprovalAsked("1", "Bare dialog", "Bare dialog", "medium")]
+    assert typed(talk.ask(actions.Approve("1", always=True))) == "y\r"
+
+
+def test_a_dialog_is_asked_once_while_it_is_shown() -> None:
+    talk = dialog()
+    assert talk.rest(DIALOG + "\n tick") == []
+
+
+def test_a_dialog_that_comes_again_after_its_answer_is_asked_again() -> None:
+    talk = dialog()
+    talk.ask(actions.Approve("1"))
+    assert talk.rest(DIALOG) == [facts.ApprovalAsked("2", "a command", "rm -rf build", "high")]
+
+
+def test_a_dialog_that_goes_away_is_withdrawn() -> None:
+    talk = dialog()
+    assert talk.rest("Thinking\n> ") == [facts.RequestSettled("1", False, "the dialog is gone")]
+
+
+def test_questions_are_answered_with_text() -> None:
+    talk = Talk()
+    assert talk.rest("Name: which colour?") == [facts.InputAsked("1", "which colour")]
+    assert talk.ask(actions.Answer("1", "blue\x03\ngreen")) == [
+        facts.RequestSettled("1", True), WriteStdin(b"blue green\r"),
+    ]  # fmt: skip
+
+
+def test_questions_are_declined_with_a_key() -> None:
+    talk = Talk()
+    talk.rest("Name: which colour?")
+    assert typed(talk.ask(actions.Deny("1"))) == "\x1b"
+
+
+# -- ends
+
+
+@pytest.mark.parametrize(
+    ("screen", "failure"),
+    [
+        ("Error: 401 no such key", facts.Failure("AUTH_ERROR", "401 no such key")),
+        ("Fatal: gone", facts.Failure("AGENT_CRASH", "Fatal: gone")),
+    ],
+)
+def test_failures_are_failures_and_no_answer(screen: str, failure: facts.Failure) -> None:
+    talk = Talk()
+    talk.rest("> ")
+    assert told(talk.rest(f"hello\n{screen}\n> ")) == [facts.TurnFailed(failure)]
+
+
+def test_an_interruption_ends_the_turn_whatever_was_said() -> None:
+    talk = Talk(interactive=True)
+    talk.rest("> ")
+    assert typed(talk.ask(actions.Interrupt())) == "\x1b"
+    assert told(talk.rest("hello\nhalf an ans\n> ")) == [facts.Text("half an ans"), facts.TurnStopped()]
+    talk.ask(actions.Send("more"))
+    talk.ask(actions.Interrupt())
+    assert told(talk.rest("hello\nhalf an ans\nmore\n> ")) == [facts.TurnStopped()]
+
+
+def test_a_turn_cannot_be_steered_and_without_one_it_is_a_prompt() -> None:
+    talk = Talk(interactive=True)
+    talk.rest("> ")
+    steps = talk.ask(actions.Steer("faster"))
+    assert [step.code for step in steps if isinstance(step, Refuse)] == ["CAPABILITY_ERROR"]
+    talk.rest("hello\nyes\n> ")
+    assert typed(talk.ask(actions.Steer("more"))) == "more\r"
+
+
+def test_cancel_leaves_at_once() -> None:
+    talk = Talk()
+    talk.rest("> ")
+    talk.ask(actions.Send("more"))
+    assert talk.ask(actions.Cancel()) == [WriteStdin(b"/quit\r"), CloseStdin()]
+    assert talk.ask(actions.Cancel()) == []
+    assert list(talk.codec.finish(Exit(code=0))) == []
+
+
+def test_what_was_shown_last_says_why_it_died() -> None:
+    talk = Talk()
+    talk.draw("module not found\r\n")
+    assert list(talk.codec.finish(Exit(code=1))) == [facts.LogLine("module not found")]
+    talk = Talk()
+    talk.rest("> ")
+    talk.draw("────\r\nat work >")
+    assert list(talk.codec.finish(Exit(code=0))) == [facts.LogLine("at work >")]
+    talk = Talk(interactive=True)
+    talk.rest("> ")
+    talk.rest("hello\nyes\n> ")
+    assert list(talk.codec.finish(Exit(code=0))) == []
+
+
+def test_another_size_is_told_and_read() -> None:
+    talk = Talk()
+    assert told(talk.codec.resized(TerminalSize(10, 4))) == [
+        facts.Note("the terminal has 10 columns and 4 rows now", "verbose")
+    ]
+    talk.rest("> ")
+    talk.draw(CLEAR + "hello\r\nabcdefghijklm\r\n> ")
+    assert told(talk.codec.quiet())[0] == facts.Text("abcdefghij\nklm")
+
+
+# -- watching
+
+
+def test_an_observer_types_nothing_and_understands_the_keys() -> None:
+    talk = Talk(prompt=None)
+    assert talk.draw("\x1b[c").rest("> ") == []
+    assert isinstance(talk.hear("\x1b[?6c")[0], facts.Ignored)
+    assert talk.hear("\x1b[200~one\rtwo\x1b[201~\r") == [facts.TurnBegin()]
+    assert talk.rest(DIALOG) == [facts.ApprovalAsked("1", "a command", "rm -rf build", "high")]
+    assert isinstance(talk.hear("\x1b[1;1R")[0], facts.Ignored)  # no answer of a person
+    assert talk.hear("n") == [facts.RequestSettled("1", False)]
+    assert told(talk.rest("one\ntwo\nNot done.\n> ")) == [facts.Text("Not done."), facts.TurnDone()]
+    assert talk.hear("more\r") == [facts.TurnBegin()]
+    assert isinstance(talk.hear("\x1b")[0], facts.Ignored)
+    assert told(talk.rest("more\nhalf\n> ")) == [facts.Text("half"), facts.TurnStopped()]
+
+
+def test_a_recording_without_its_profile_is_read_as_lines() -> None:
+    codec = CustomTerminalCodec(CodecContext(agent="terminal", protocol="custom"))
+    assert codec._profile == built_in()["line"]
+
+
+# -- profiles that come with it
+
+
+@pytest.mark.parametrize(
+    ("profile", "screen", "expected"),
+    [
+        ("line", "Remove it? [y/N]", facts.ApprovalAsked("1", "Remove it?", "[y/N]", "medium")),
+        ("line", "Go on (yes/no):", facts.ApprovalAsked("1", "Go on", "(yes/no)", "medium")),
+        (
+            "screen",
+            "╭────╮\n│ Run this?\n│\n│ make clean\n│\n│ \u276f 1. Yes\n│   2. No",
+            facts.ApprovalAsked("1", "│ Run this?", "│\n│ make clean\n│", "medium"),
+        ),
+        ("screen", "Overwrite a.txt? [Y/n]", facts.ApprovalAsked("1", "Overwrite a.txt?", "[Y/n]", "medium")),
+    ],
+)
+def test_common_dialogs_are_known(profile: str, screen: str, expected: facts.Fact) -> None:
+    assert Talk(profile=built_in()[profile]).rest(screen) == [expected]
+
+
+@pytest.mark.parametrize("busy", ["Working (esc to interrupt)", "⠋ thinking", "press Ctrl+C to stop", "Esc to cancel"])
+def test_the_profile_for_anything_knows_work(busy: str) -> None:
+    talk = Talk(profile=built_in()["screen"])
+    assert talk.rest(f"hello\n{busy}") == []
+    assert typed(talk.rest("Welcome\n│ >   │")) == "hello\r"
+
+
+@pytest.mark.parametrize("prompt", ["$ ", ">>> ", "user@host:~$ ", "sqlite> ", "\u276f "])
+def test_the_profile_for_lines_knows_prompts(prompt: str) -> None:
+    assert typed(Talk(profile=built_in()["line"]).rest(f"Welcome\n{prompt}")) == "hello\r"
