@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
+from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import WriteStdin
 from agent_mux.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unknown
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, Asked, JsonRpcClient, RpcError
+from agent_mux_adapters._dialects.talking import carry_out
 from agent_mux_adapters.codex.conversation import Conversation
 from agent_mux_adapters.codex.events import Events
 from agent_mux_adapters.codex.requests import DECIDABLE, Requests
@@ -59,19 +60,7 @@ class AppServerCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        match action:
-            case Send(text):
-                return self._conversation.send(text)
-            case Steer(text):
-                return self._conversation.steer(text)
-            case Interrupt():
-                return self._conversation.interrupt()
-            case Cancel():
-                return self._conversation.cancel()
-            case Close():
-                return self._conversation.close()
-            case Approve() | Deny() | Answer():
-                return self._requests.reply(action)
+        return carry_out(action, self._conversation, self._requests.reply)
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """The process is gone: what was kept back is told."""

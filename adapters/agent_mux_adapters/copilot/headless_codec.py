@@ -6,12 +6,13 @@ It is the protocol of Copilot's own SDK. The framing is not seen here: a "line" 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
+from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import WriteStdin
 from agent_mux.facts import Ignored, LogLine, Note, Unknown
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, Asked, JsonRpcClient, RpcError
+from agent_mux_adapters._dialects.talking import carry_out
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.copilot.conversation import Conversation
 from agent_mux_adapters.copilot.events import SessionEvents
@@ -60,19 +61,7 @@ class HeadlessCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        match action:
-            case Send(said):
-                return self._conversation.send(said)
-            case Steer(said):
-                return self._conversation.steer(said)
-            case Interrupt():
-                return self._conversation.interrupt()
-            case Cancel():
-                return self._conversation.cancel()
-            case Close():
-                return self._conversation.close()
-            case Approve() | Deny() | Answer():
-                return self._requests.reply(action)
+        return carry_out(action, self._conversation, self._requests.reply)
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """The process is gone: what was kept back is told."""

@@ -5,13 +5,15 @@ everything.
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
-from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
+from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import Fact, Ignored, LogLine, Note
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
+from agent_mux_adapters._dialects.talking import carry_out
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.asks import ANSWERING
 from agent_mux_adapters.hermes.conversation import Conversation
@@ -51,19 +53,7 @@ class GatewayCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        match action:
-            case Send(said):
-                return self._conversation.send(said)
-            case Steer(said):
-                return self._conversation.steer(said)
-            case Interrupt():
-                return self._conversation.interrupt()
-            case Cancel():
-                return self._conversation.cancel()
-            case Close():
-                return self._conversation.close()
-            case Approve() | Deny() | Answer():
-                return self._events.asks.reply(self._conversation.session or "", action)
+        return carry_out(action, self._conversation, partial(self._events.asks.reply, self._conversation.session or ""))
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """The process is gone: nothing was kept back."""

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
+from agent_mux.actions import AnyAction, Cancel, Interrupt
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import Ignored, LogLine, Note, SessionKnown
 from agent_mux.native_json import load_object
+from agent_mux_adapters._dialects.talking import carry_out
 from agent_mux_adapters._dialects.tolerant import text, whole
 from agent_mux_adapters.opencode.client import Client
 from agent_mux_adapters.opencode.conversation import Conversation
@@ -47,25 +48,14 @@ class ServeCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        match action:
-            case Send(said):
-                return self._conversation.send(said)
-            case Steer(said):
-                return self._conversation.steer(said)
-            case Interrupt():
-                return self._stop(self._conversation.interrupt())
-            case Cancel():
-                return self._stop(self._conversation.cancel())
-            case Close():
-                return self._conversation.close()
-            case Approve() | Deny() | Answer():
-                return self._requests.reply(action)
+        steps = carry_out(action, self._conversation, self._requests.reply)
+        return self._stop(steps) if isinstance(action, Interrupt | Cancel) else steps
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """The server is gone."""
         return ()
 
-    def _stop(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    def _stop(self, steps: Iterable[Step]) -> Iterable[Step]:
         """First the abort: a refusal alone would let the agent go on."""
         return (*steps, *self._requests.withdraw()) if self._conversation.was_stopped else steps
 

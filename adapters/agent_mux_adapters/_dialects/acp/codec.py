@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
+from agent_mux.actions import AnyAction, Cancel, Interrupt
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import WriteStdin
 from agent_mux.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unknown
@@ -18,6 +18,7 @@ from agent_mux_adapters._dialects.acp.tools import Tools
 from agent_mux_adapters._dialects.acp.updates import Updates
 from agent_mux_adapters._dialects.acp.wire import Chunk, decode_chunk
 from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND
+from agent_mux_adapters._dialects.talking import carry_out
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 _NO_QUIRKS = AcpQuirks()
@@ -68,19 +69,8 @@ class AcpCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        match action:
-            case Send(prompt):
-                return self._conversation.send(prompt)
-            case Steer(prompt):
-                return self._conversation.steer(prompt)
-            case Interrupt():
-                return *self._conversation.interrupt(), *self._nobody_decides()
-            case Cancel():
-                return *self._conversation.cancel(), *self._nobody_decides()
-            case Close():
-                return self._conversation.close()
-            case Approve() | Deny() | Answer():
-                return self._requests.reply(action)
+        steps = carry_out(action, self._conversation, self._requests.reply)
+        return (*steps, *self._nobody_decides()) if isinstance(action, Interrupt | Cancel) else steps
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """The process is gone: nothing was kept back."""

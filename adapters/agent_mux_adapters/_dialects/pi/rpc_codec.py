@@ -1,10 +1,10 @@
 """rpc mode: commands and their responses, the events of json mode, and the dialogs of extensions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agent_mux import facts
-from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
+from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import ApprovalAsked, Fact
 from agent_mux.native_json import load_object
@@ -15,6 +15,7 @@ from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import BLANK
 from agent_mux_adapters._dialects.pi.reader import Reader, unknown
 from agent_mux_adapters._dialects.pi.wire import UPDATE_START
+from agent_mux_adapters._dialects.talking import carry_out
 from agent_mux_adapters._dialects.tolerant import text
 
 Steps = tuple[Step, ...]
@@ -52,21 +53,9 @@ class RpcCodec:
             return self._told(told) if told is not None else self._receive(line)
         return self._reader.complaint(line) if source is Source.STDERR else self._overhear(line)
 
-    def request(self, action: AnyAction) -> Steps:
+    def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        match action:
-            case Send(said):
-                return self._conversation.send(said)
-            case Steer(said):
-                return self._conversation.steer(said)
-            case Interrupt():
-                return self._conversation.interrupt()
-            case Cancel():
-                return self._conversation.cancel()
-            case Close():
-                return self._conversation.close()
-            case Approve() | Deny() | Answer():
-                return self._dialogs.reply(action)
+        return carry_out(action, self._conversation, self._dialogs.reply)
 
     def finish(self, exit: Exit) -> Steps:  # noqa: A002  # as in the contract
         """The process is gone."""
