@@ -10,7 +10,7 @@ help:
 	@echo "make test    set up, and pass the unit, conformance and process tests"
 	@echo "make example install the third-party adapter of docs/how-to, and pass its tests"
 	@echo "make fuzz    10,000 mutated recordings through each codec: slower than the tests"
-	@echo "make e2e     drive the real CLIs, installed at pinned versions, offline; AGENTS=... for some of them"
+	@echo "make e2e     drive the real CLIs, installed at pinned versions, offline; AGENTS=... for some of them, MARK=core for the main scenarios"
 	@echo "make e2e-results  the same, and write what came of it into the support matrix"
 	@echo "make check   lint, types, import rules, generated docs"
 	@echo "make bench   the benchmarks, as ratios from one run"
@@ -43,7 +43,7 @@ fuzz: .venv/dev
 
 e2e: .venv/dev
 	$(BIN)/python -m agent_mux.testing.provision $(AGENTS)
-	$(BIN)/python -m agent_mux.testing.offline -- $(BIN)/python -m pytest tests/e2e --numprocesses=2 $(AGENTS:%=--agent %)
+	$(BIN)/python -m agent_mux.testing.offline -- $(BIN)/python -m pytest tests/e2e --numprocesses=2 $(AGENTS:%=--agent %) $(MARK:%=-m %)
 
 e2e-results: .venv/dev
 	$(BIN)/python -m agent_mux.testing.provision

@@ -37,14 +37,32 @@ Calls = Callable[[AgentEvent], Said | None]
 """The call that an event tells of."""
 
 
+def is_within(expected: Any, actual: Any) -> bool:
+    """Everything expected is there; the CLI may have added defaults, and what a script looked up may be anything."""
+    match expected:
+        case dict():
+            has = isinstance(actual, dict)
+            return has and all(key in actual and is_within(value, actual[key]) for key, value in expected.items())
+        case list():
+            return isinstance(actual, list) and len(actual) == len(expected) and all(map(is_within, expected, actual))
+        case str() if MADE_UP.search(expected):
+            return True
+    return bool(expected == actual)
+
+
+def same_call(expected: Sequence[Any], actual: Sequence[Any]) -> bool:
+    """The same name, and everything the model gave."""
+    return len(expected) == len(actual) and all(map(is_within, expected, actual))
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How one agent's scripts and events are compared."""
 
     parts: Parts
     call: Calls
-    same_call: Callable[[Any, Any], bool]
-    keeps_order: bool
+    same_call: Callable[[Any, Any], bool] = same_call
+    keeps_order: bool = True
     """Calls of one answer are shown in the order the model made them."""
 
 
@@ -134,16 +152,3 @@ class _Comparison:
             return self._inputs_differ or self._dialect.same_call(part.what, now.what)
         text: str = now.what
         return part.what == text or ((is_cut or self._may_stop) and bool(text) and str(part.what).startswith(text))
-
-
-def is_within(expected: Any, actual: Any) -> bool:
-    """Everything expected is there; the CLI may have added defaults, and what a script looked up may be anything."""
-    match expected:
-        case dict():
-            has = isinstance(actual, dict)
-            return has and all(key in actual and is_within(value, actual[key]) for key, value in expected.items())
-        case list():
-            return isinstance(actual, list) and len(actual) == len(expected) and all(map(is_within, expected, actual))
-        case str() if MADE_UP.search(expected):
-            return True
-    return bool(expected == actual)

@@ -3,11 +3,13 @@
 So calls are compared by what they do: the command that is run, the file that is written, changed or read.
 """
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from tests.conformance.truth import Dialect, Said, is_within
+from tests.conformance.content_blocks import block_parts
+from tests.conformance.printed import acp_ends, acp_texts
+from tests.conformance.truth import Dialect, Said
 
 from agent_mux.events import (
     AgentEvent,
@@ -24,21 +26,16 @@ QUESTIONS = frozenset({"ask", "ask_user_question"})
 PLACE = "/home/dev/project/"
 
 
-def parts(step: Mapping[str, Any]) -> Iterator[Said]:
-    for block in step.get("blocks") or ():
-        match block:
-            case {"type": "text", "text": str(text)} if text:
-                yield Said("text", text)
-            case {"type": "thinking", "thinking": str(thinking)} if thinking:
-                yield Said("thought", thinking)
-            case {"type": "tool_use", "name": name, "input": {"questions": [question, *_]}} if name in QUESTIONS:
-                yield Said("call", ("ask", question["question"]))
-            case {"type": "tool_use", "input": {"subagent_type": _, "prompt": prompt}}:
-                yield Said("call", ("delegate", prompt))
-            case {"type": "tool_use", "name": name} if name.startswith("mcp__"):
-                yield Said("call", (*name.split("__", 2), block.get("input", {})))
-            case {"type": "tool_use", "name": name}:
-                yield Said("call", _done(name, block.get("input", {})))
+def called(name: str, given: Any) -> Iterator[Any]:
+    match given:
+        case {"questions": [question, *_]} if name in QUESTIONS:
+            yield "ask", question["question"]
+        case {"subagent_type": _, "prompt": prompt}:
+            yield "delegate", prompt
+        case _ if name.startswith("mcp__"):
+            yield *name.split("__", 2), given
+        case _:
+            yield _done(name, given)
 
 
 def _done(name: str, given: Any) -> tuple[Any, ...]:
@@ -64,26 +61,16 @@ def call(event: AgentEvent) -> Said | None:
     return None
 
 
-def same_call(expected: Any, actual: Any) -> bool:
-    return len(expected) == len(actual) and all(map(is_within, expected, actual))
-
-
-DIALECT = Dialect(parts=parts, call=call, same_call=same_call, keeps_order=True)
+DIALECT = Dialect(parts=partial(block_parts, called=called), call=call)
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
     """Call id -> what is shown at its end, of the main agent's calls that show a text and nothing better."""
     found = {}
-    for line in fixture.stdout_lines:
-        native = json.loads(line) if line.startswith(b"{") else {}
-        update = native.get("params", {}).get("update", {})
-        is_end = update.get("sessionUpdate") == "tool_call_update" and update.get("status") in {"completed", "failed"}
-        if not is_end or "parentToolCallId" in update.get("_meta", {}):
+    for update in acp_ends(fixture):
+        if "parentToolCallId" in update.get("_meta", {}):
             continue
-        texts = [item["content"]["text"] for item in update.get("content", ()) if item["type"] == "content"]
         raw = update.get("rawOutput")
-        if isinstance(raw, dict) and "exitCode" in raw:
-            texts = [raw.get("output", "")]
-        if texts:
-            found[update["toolCallId"]] = "\n".join(texts)
+        text = raw.get("output", "") if isinstance(raw, dict) and "exitCode" in raw else acp_texts(update)
+        found[update["toolCallId"]] = text
     return found

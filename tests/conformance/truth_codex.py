@@ -3,13 +3,13 @@
 Some calls are about another call (`write_stdin`, `wait_agent`) and are shown as what becomes of that one.
 """
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.conformance.truth import Dialect, Said, is_within
+from tests.conformance.printed import natives
+from tests.conformance.truth import Dialect, Said
 
 from agent_mux.events import (
     AgentEvent,
@@ -90,18 +90,13 @@ def _native(event: ToolCallReadyEvent) -> tuple[Any, ...]:
     return event.tool_name, event.input
 
 
-def same_call(expected: Any, actual: Any) -> bool:
-    return len(expected) == len(actual) and all(map(is_within, expected, actual))
-
-
-DIALECT = Dialect(parts=parts, call=call, same_call=same_call, keeps_order=False)
+DIALECT = Dialect(parts=parts, call=call, keeps_order=False)
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
     """Item id -> the output of a command that is over, in both protocols; of the main thread."""
     found = {}
-    for line in fixture.stdout_lines:
-        native = json.loads(line) if line.startswith(b"{") else {}
+    for native in natives(fixture):
         item = native.get("params", native).get("item", {})
         is_done = native.get("type", native.get("method")) in {"item.completed", "item/completed"}
         output = item.get("aggregated_output", item.get("aggregatedOutput"))

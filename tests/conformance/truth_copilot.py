@@ -3,20 +3,15 @@
 Older scripts name the tools as all agents' scripts do; those of `hl_`, `js_` and some of `acp_` as Copilot does.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.conformance.truth import Dialect, Said, is_within
+from tests.conformance.content_blocks import named_call
+from tests.conformance.printed import ENDED, acp_update, natives
+from tests.conformance.truth import Dialect, Said
 
-from agent_mux.events import (
-    AgentEvent,
-    InputRequiredEvent,
-    McpToolCallStartEvent,
-    SubagentSpawnEvent,
-    ToolCallReadyEvent,
-)
+from agent_mux.events import AgentEvent, InputRequiredEvent, ToolCallReadyEvent
 from agent_mux.testing.fixtures import Fixture
 
 NAMES = {"shell": "bash", "write": "create", "read": "view", "ask": "ask_user", "sub": "task"}
@@ -46,48 +41,29 @@ def _called(name: str, given: Any) -> tuple[str, Any]:
 
 
 def call(event: AgentEvent) -> Said | None:
-    match event:
-        case ToolCallReadyEvent() if not MADE_BY_CLI.fullmatch(event.tool_call_id):
-            return Said("call", (event.tool_name, event.input))
-        case McpToolCallStartEvent():
-            return Said("call", (f"{event.server}-{event.tool_name}", event.input))
-        case SubagentSpawnEvent():
-            return Said("call", ("task", {"prompt": event.prompt}))
-        case InputRequiredEvent():
-            return Said("call", ("ask_user", {"question": event.question}))
-    return None
+    if isinstance(event, InputRequiredEvent):
+        return Said("call", ("ask_user", {"question": event.question}))
+    if isinstance(event, ToolCallReadyEvent) and MADE_BY_CLI.fullmatch(event.tool_call_id):
+        return None
+    return named_call(event, mcp="{server}-{tool}", delegate="task")
 
 
-def same_call(expected: Any, actual: Any) -> bool:
-    return bool(expected[0] == actual[0]) and is_within(expected[1], actual[1])
-
-
-DIALECT = Dialect(parts=parts, call=call, same_call=same_call, keeps_order=True)
+DIALECT = Dialect(parts=parts, call=call)
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
     """Call id -> what the model was told of it. The answers to questions are no results of calls."""
     results: dict[str, str] = {}
     questions: set[str] = set()
-    for line in fixture.stdout_lines:
-        message = _read(line)
-        params = message.get("params") or {}
-        event = params.get("event") or message
-        update = params.get("update") or {}
+    for message in natives(fixture):
+        event = (message.get("params") or {}).get("event") or message
+        update = acp_update(message)
         match event:
             case {"type": "user_input.requested", "data": {"toolCallId": call_id}}:
                 questions.add(call_id)
             case {"type": "tool.execution_complete", "data": data} if not event.get("agentId"):
                 results[data["toolCallId"]] = (data.get("result") or {}).get("content") or data["error"]["message"]
-        if update.get("status") in ("completed", "failed"):
+        if update.get("status") in ENDED:
             told = update["rawOutput"]
             results[update["toolCallId"]] = told.get("content") or told["message"]
     return {call_id: text for call_id, text in results.items() if call_id not in questions}
-
-
-def _read(line: bytes) -> dict[str, Any]:
-    try:
-        message = json.loads(line)
-    except ValueError:
-        return {}
-    return message if isinstance(message, dict) else {}

@@ -4,38 +4,29 @@ Thoughts are left out: stream-json never shows them. ACP shows no inputs, only w
 change and its place; what it does show has to be in the script.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from tests.conformance.content_blocks import block_parts, named_call
+from tests.conformance.printed import ENDED, acp_texts, acp_update, natives
 from tests.conformance.truth import Dialect, Said, is_within
 
-from agent_mux.events import AgentEvent, McpToolCallStartEvent, SubagentSpawnEvent, ToolCallReadyEvent
+from agent_mux.events import AgentEvent, SubagentSpawnEvent
 from agent_mux.testing.fixtures import Fixture
 
 
 def parts(step: Mapping[str, Any]) -> Iterator[Said]:
-    for block in step.get("blocks") or ():
-        match block:
-            case {"type": "text", "text": str(text)} if text:
-                yield Said("text", text)
-            case {"type": "tool_use", "name": name}:
-                yield Said("call", (name, block.get("input", {})))
+    return (part for part in block_parts(step) if part.kind != "thought")
 
 
 def call(event: AgentEvent) -> Said | None:
-    match event:
-        case ToolCallReadyEvent():
-            return Said("call", (event.tool_name, event.input))
-        case McpToolCallStartEvent():
-            return Said("call", (f"mcp_{event.server}_{event.tool_name}", event.input))
-        case SubagentSpawnEvent():
-            return Said("call", ("invoke_agent", {"agent_name": event.agent_name, "prompt": event.prompt}))
-    return None
+    if isinstance(event, SubagentSpawnEvent):
+        return Said("call", ("invoke_agent", {"agent_name": event.agent_name, "prompt": event.prompt}))
+    return named_call(event, mcp="mcp_{server}_{tool}", delegate="invoke_agent")
 
 
-def same_call(expected: Any, actual: Any) -> bool:
+def same_as_shown(expected: Any, actual: Any) -> bool:
     name, given = expected
     if name != actual[0]:
         return False
@@ -49,27 +40,18 @@ def _same_value(key: str, expected: Any, actual: Any) -> bool:
     return bool(expected == actual)
 
 
-DIALECT = Dialect(parts=parts, call=call, same_call=same_call, keeps_order=True)
+DIALECT = Dialect(parts=parts, call=call, same_call=same_as_shown)
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
     """Call id -> what the CLI shows of its result: an error, or the output. Not for reports of commands."""
     found = {}
-    for line in fixture.stdout_lines:
-        native = _load(line)
-        update = native.get("params", {}).get("update", {})
+    for native in natives(fixture):
+        update = acp_update(native)
         if native.get("type") == "tool_result":
             text = native.get("error", {}).get("message") or native.get("output", "")
             found[native["tool_id"]] = "" if text.startswith("Output: ") else text
-        elif update.get("status") in {"completed", "failed"}:
-            shown = [item["content"]["text"] for item in update["content"] if item["type"] == "content"]
-            found[update["toolCallId"]] = "" if "Process Group PGID" in "".join(shown) else "\n".join(shown)
+        elif update.get("status") in ENDED:
+            shown = acp_texts(update)
+            found[update["toolCallId"]] = "" if "Process Group PGID" in shown else shown
     return found
-
-
-def _load(line: bytes) -> dict[str, Any]:
-    try:
-        native = json.loads(line)
-    except ValueError:
-        return {}
-    return native if isinstance(native, dict) else {}

@@ -3,20 +3,16 @@
 Older scripts name the tools as all agents' scripts do; those of `live_` and `acp_live_` as Hermes does.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from tests.conformance.truth import Dialect, Said, is_within
+from tests.conformance.content_blocks import block_parts, named_call
+from tests.conformance.printed import ENDED, acp_texts, acp_update, natives
+from tests.conformance.truth import Dialect, Said
 
-from agent_mux.events import (
-    AgentEvent,
-    InputRequiredEvent,
-    McpToolCallStartEvent,
-    SubagentSpawnEvent,
-    ToolCallReadyEvent,
-)
+from agent_mux.events import AgentEvent, InputRequiredEvent
 from agent_mux.testing.fixtures import Fixture
 
 NAMES = {
@@ -36,60 +32,37 @@ NO_CALLS = frozenset({"delegate_task", "clarify"})
 """Sub-agents and questions: told as such."""
 
 
-def parts(step: Mapping[str, Any]) -> Iterator[Said]:
-    for block in step.get("blocks") or ():
-        match block:
-            case {"type": "text", "text": str(text)} if text:
-                yield Said("text", text)
-            case {"type": "thinking", "thinking": str(thinking)} if thinking:
-                yield Said("thought", thinking)
-            case {"type": "tool_use", "name": name} if name != UNKNOWN:
-                yield from _called(NAMES.get(name, name), block.get("input") or {})
-
-
-def _called(name: str, given: Any) -> Iterator[Said]:
-    match name, given:
+def called(name: str, given: Any) -> Iterator[Any]:
+    name = NAMES.get(name, name)
+    match name, given or {}:
         case "clarify", {"question": question}:
-            yield Said("call", (name, question))
+            yield name, question
         case "delegate_task", {"tasks": list(tasks)}:
-            yield from (Said("call", (name, task["goal"])) for task in tasks)
+            yield from ((name, {"prompt": task["goal"]}) for task in tasks)
         case "delegate_task", {"goal": goal}:
-            yield Said("call", (name, goal))
-        case _:
-            fields = {FIELDS.get(field, field): value for field, value in given.items()}
-            yield Said("call", (name, fields))
+            yield name, {"prompt": goal}
+        case _, fields if name != UNKNOWN:
+            yield name, {FIELDS.get(field, field): value for field, value in fields.items()}
 
 
 def call(event: AgentEvent) -> Said | None:
-    match event:
-        case ToolCallReadyEvent():
-            return Said("call", (event.tool_name, event.input))
-        case McpToolCallStartEvent():
-            return Said("call", (f"mcp__{event.server}__{event.tool_name}", event.input))
-        case SubagentSpawnEvent():
-            return Said("call", ("delegate_task", event.prompt))
-        case InputRequiredEvent():
-            return Said("call", ("clarify", event.question))
-    return None
-
-
-def same_call(expected: Any, actual: Any) -> bool:
-    return bool(expected[0] == actual[0]) and is_within(expected[1], actual[1])
+    if isinstance(event, InputRequiredEvent):
+        return Said("call", ("clarify", event.question))
+    return named_call(event, delegate="delegate_task")
 
 
 # The sub-agents of one call begin in any order.
-DIALECT = Dialect(parts=parts, call=call, same_call=same_call, keeps_order=False)
+DIALECT = Dialect(parts=partial(block_parts, called=called), call=call, keeps_order=False)
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
     """Call id -> what the model was told of it; empty where that is no text."""
     results: dict[str, str] = {}
-    for line in fixture.stdout_lines:
-        params = json.loads(line).get("params", {}) if line.startswith(b"{") else {}
+    for native in natives(fixture):
+        params, update = native.get("params", {}), acp_update(native)
         if params.get("type") == "tool.complete" and params["payload"]["name"] not in NO_CALLS:
             results[params["payload"]["tool_id"]] = _told(params["payload"])
-        update = params.get("update", {})
-        if update.get("sessionUpdate") == "tool_call_update" and update.get("status") in ("completed", "failed"):
+        if update.get("status") in ENDED:
             results[update["toolCallId"]] = _shown(update)
     return results
 
@@ -103,7 +76,7 @@ def _told(ended: Mapping[str, Any]) -> str:
 
 
 def _shown(update: Mapping[str, Any]) -> str:
-    shown = "\n".join(item["content"]["text"] for item in update.get("content", ()) if item["type"] == "content")
+    shown = acp_texts(update)
     title, _, framed = shown.partition("\n")
     found = FRAME.fullmatch(framed) if title.endswith(" result") else None
     return found[1] if found is not None else shown.partition(" failed: ")[2]

@@ -3,28 +3,23 @@
 Texts end without blanks: the ACP bridge trims them. A call through the catalog of tools is shown as the call it makes.
 """
 
-import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from tests.conformance.truth import Dialect, Said, is_within
+from tests.conformance.content_blocks import block_parts
+from tests.conformance.printed import acp_ends, acp_texts
+from tests.conformance.truth import Dialect, Said
 
 from agent_mux.events import AgentEvent, McpToolCallStartEvent, ToolCallReadyEvent
 from agent_mux.testing.fixtures import Fixture
 
 CATALOG_TOOL = "tool_call"
-ENDED = frozenset({"completed", "failed"})
 
 
 def parts(step: Mapping[str, Any]) -> Iterator[Said]:
-    for block in step.get("blocks") or ():
-        match block:
-            case {"type": "text", "text": str(text)} if text:
-                yield Said("text", text.rstrip())
-            case {"type": "thinking", "thinking": str(thinking)} if thinking:
-                yield Said("thought", thinking)
-            case {"type": "tool_use", "name": name}:
-                yield Said("call", (name, block.get("input", {})))
+    for part in block_parts(step):
+        yield replace(part, what=part.what.rstrip()) if part.kind == "text" else part
 
 
 def call(event: AgentEvent) -> Said | None:
@@ -36,28 +31,11 @@ def call(event: AgentEvent) -> Said | None:
     return None
 
 
-def same_call(expected: Any, actual: Any) -> bool:
-    return bool(expected[0] == actual[0]) and is_within(expected[1], actual[1])
-
-
-DIALECT = Dialect(parts=parts, call=call, same_call=same_call, keeps_order=True)
+DIALECT = Dialect(parts=parts, call=call)
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
     """Call id -> what the bridge showed of its result; without the calls that only made another call."""
-    found = {}
-    for line in fixture.stdout_lines:
-        update = _load(line).get("params", {}).get("update", {})
-        if update.get("sessionUpdate") == "tool_call_update" and update.get("status") in ENDED:
-            shown = [item["content"].get("text", "") for item in update.get("content", ())]
-            found[update["toolCallId"]] = "\n".join(shown)
+    found = {update["toolCallId"]: acp_texts(update) for update in acp_ends(fixture)}
     makers = {call_id.split(":")[1] for call_id in found if call_id.startswith("tool_search_code:")}
     return {call_id: shown for call_id, shown in found.items() if call_id not in makers}
-
-
-def _load(line: bytes) -> dict[str, Any]:
-    try:
-        native = json.loads(line)
-    except ValueError:
-        return {}
-    return native if isinstance(native, dict) else {}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.e2e.asked import last_said
 from tests.e2e.harness import Finished, Live, finish
-from tests.e2e.ways import EVERYONE, ON_BOTH_LOOPS
+from tests.e2e.ways import CORE, EVERYONE, ON_BOTH_LOOPS
 
 from agent_mux import AgentMuxError, Approve, Choice, Deny, PendingInteraction, RunHandle, Text
 from agent_mux.run.interaction import ApprovalDetail, InputDetail
@@ -36,6 +36,7 @@ def order(done: Finished, *types: str) -> list[str]:
     return done.types(*DECISIONS, *types)
 
 
+@CORE
 @EVERYONE
 @ON_BOTH_LOOPS
 async def test_approve(live: Live) -> None:
@@ -59,6 +60,7 @@ async def test_approve(live: Live) -> None:
     live.used(done, calls=2)
 
 
+@CORE
 @EVERYONE
 @ON_BOTH_LOOPS
 async def test_deny(live: Live) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.e2e.harness import Finished, Live, finish, seen
-from tests.e2e.ways import BOTH_WAYS, EVERYONE, WAYS
+from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, WAYS
 
 from agent_mux.testing.live import Say, Shell
 
@@ -18,6 +18,7 @@ def assert_failed(done: Finished, code: str, event: str) -> None:
     assert done.types("turn_end", event, "session_end") == ["turn_end", event, "session_end"]
 
 
+@CORE
 @EVERYONE
 @BOTH_WAYS
 async def test_unauthorized(live: Live, way: str) -> None:

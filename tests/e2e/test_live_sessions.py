@@ -2,7 +2,7 @@
 
 import pytest
 from tests.e2e.harness import Live, finish, seen
-from tests.e2e.ways import EVERYONE, ON_BOTH_LOOPS, TALK, TWO_WAY
+from tests.e2e.ways import CORE, EVERYONE, ON_BOTH_LOOPS, TALK, TWO_WAY
 
 from agent_mux import AgentMuxError
 from agent_mux.testing.live import Say, Shell
@@ -79,6 +79,7 @@ async def test_interactive_without_prompt(live: Live) -> None:
     assert live.model.heard("are you there?")
 
 
+@CORE
 @EVERYONE
 @ON_BOTH_LOOPS
 async def test_interrupt_then_continue(live: Live) -> None:
@@ -115,6 +116,7 @@ async def test_interrupt_tool(live: Live) -> None:
     assert done.result.text == "Continued."
 
 
+@CORE
 @EVERYONE
 @ON_BOTH_LOOPS
 async def test_resume(live: Live) -> None:

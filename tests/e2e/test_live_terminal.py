@@ -15,6 +15,7 @@ import anyio
 import pytest
 from tests.e2e.harness import PROMPT, Finished, Live, finish, nothing_left, seen
 from tests.e2e.terminal import amux
+from tests.e2e.ways import CORE
 
 from agent_mux import AgentMux, RunHandle, RunOptions
 from agent_mux.process.marker import processes_of
@@ -42,7 +43,7 @@ class Program:
 
 PI = Program("pi", "pi", stopped="Operation aborted")
 OPENCLAW = Program("openclaw", "openclaw", ("tui", "--local"), stopped="run aborted")
-ONLY_PI = pytest.mark.parametrize("screens", [PI], indirect=True, ids=["pi"])
+ONLY_PI = pytest.mark.parametrize("screens", [pytest.param(PI, marks=CORE)], indirect=True, ids=["pi"])
 """What would only say the same again of a program that takes half a minute to start."""
 
 
@@ -80,7 +81,7 @@ class Screens:
         return await finish(run)
 
 
-@pytest.fixture(params=[PI, OPENCLAW], ids=["pi", "openclaw"])
+@pytest.fixture(params=[pytest.param(PI, marks=CORE), OPENCLAW], ids=["pi", "openclaw"])
 def screens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Screens]:
     program: Program = request.param
     provisioned = find_agent(program.agent, None)

@@ -5,7 +5,7 @@ import base64
 import pytest
 from tests.e2e.asked import effort, instructions
 from tests.e2e.harness import Live
-from tests.e2e.ways import BOTH_WAYS, EVERYONE, ON_BOTH_LOOPS, TWO_WAY, WAYS
+from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
 from agent_mux import Attachment
 from agent_mux.testing.live import Answer, Say, Shell, Think
@@ -16,6 +16,7 @@ DOT = (  # the smallest picture
 pytestmark = pytest.mark.anyio
 
 
+@CORE
 @EVERYONE
 @ON_BOTH_LOOPS
 async def test_text(live: Live) -> None:

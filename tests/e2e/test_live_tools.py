@@ -2,7 +2,7 @@
 
 import pytest
 from tests.e2e.harness import Live
-from tests.e2e.ways import BOTH_WAYS, EVERYONE, ON_BOTH_LOOPS, TWO_WAY, WAYS
+from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
 from agent_mux.testing.live import Edit, Mcp, Read, Say, Shell, Write
 
@@ -13,6 +13,7 @@ CALL_EVENTS = ("tool_call_start", "tool_call_ready", "shell_start", "shell_exit"
 FILE_EVENTS = ("file_read", "file_write", "file_create", "file_patch", "file_delete")
 
 
+@CORE
 @EVERYONE
 @BOTH_WAYS
 @ON_BOTH_LOOPS
@@ -68,6 +69,7 @@ async def test_file_read(live: Live) -> None:
     assert live.workspace / done.one("file_read").path == live.file("a.txt")
 
 
+@CORE
 @EVERYONE
 @BOTH_WAYS
 @ON_BOTH_LOOPS
@@ -87,6 +89,7 @@ async def test_shell(live: Live, way: str) -> None:
     live.used(done, calls=2)
 
 
+@CORE
 @EVERYONE
 @BOTH_WAYS
 async def test_tool_failure(live: Live, way: str) -> None:
@@ -124,6 +127,7 @@ async def test_tools_at_the_same_time(live: Live) -> None:
     assert [event.exit_code for event in done.all("shell_exit")] == [0, 0]
 
 
+@CORE
 @EVERYONE
 @BOTH_WAYS
 @ON_BOTH_LOOPS

@@ -1,22 +1,17 @@
 """Both sides of an ACP conversation, as a test reads best. Whatever we send is checked against the official models."""
 
-import json
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from acp import schema
 from pydantic import BaseModel, TypeAdapter
+from tests.unit.adapters import talking
+from tests.unit.adapters.talking import PLACE, as_line, facts_of
 
-from agent_mux.actions import AnyAction
 from agent_mux.adapter import Codec, CodecContext, Source, Step
-from agent_mux.effects import CloseStdin, Effect, WriteStdin
-from agent_mux.facts import Fact, Ignored
+from agent_mux.effects import Effect, WriteStdin
 from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks
 
-PLACE = "/home/dev/project"
 OWN = "session-1"
-FIXTURES = Path(__file__).parents[4] / "fixtures"
 OURS: dict[str, type[BaseModel]] = {
     "authenticate": schema.AuthenticateRequest,
     "initialize": schema.InitializeRequest,
@@ -54,42 +49,25 @@ def new_codec(quirks: AcpQuirks | None = None, **context: Any) -> Codec:
 
 
 def receive(codec: Codec, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
-    """What the codec says to these lines: bytes as they are, anything else as JSON."""
-    raw = [line if isinstance(line, bytes) else spelled(line) for line in lines]
-    return [step for line in raw for step in codec.receive(line, source)]
+    """What the codec says to these lines: bytes as they are, anything else as a message."""
+    return talking.receive(codec, *map(spelled, lines), source=source)
 
 
 def spelled(message: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).encode()
+    return message if isinstance(message, bytes) else as_line({"jsonrpc": "2.0", **message})
 
 
-def facts_of(steps: Iterable[Step], *kinds: type) -> list[Any]:
-    """The facts of these kinds; without kinds all but the silent ones."""
-    facts = [step for step in steps if isinstance(step, Fact)]
-    if kinds:
-        return [fact for fact in facts if isinstance(fact, kinds)]
-    return [fact for fact in facts if not isinstance(fact, Ignored)]
-
-
-class Talk:
+class Talk(talking.Talk):
     """A codec that speaks, and an agent that says what the test wants."""
 
     def __init__(self, quirks: AcpQuirks | None = None, **context: Any) -> None:
-        self.codec = new_codec(quirks, **{"prompt": "hello", **context})
-        self.steps: list[Step] = []
-        self._read = 0
         self._asked: dict[Any, str] = {}
-        self._number = 0
-        self.do(self.codec.start())
-
-    def do(self, steps: Iterable[Step]) -> list[Step]:
-        self.steps += (new := list(steps))
-        return new
+        super().__init__(new_codec(quirks, **{"prompt": "hello", **context}))
 
     # -- the agent
 
     def says(self, *lines: Any) -> list[Step]:
-        return self.do(receive(self.codec, *lines))
+        return super().says(*map(spelled, lines))
 
     def answers(self, request_id: int, result: Any) -> list[Step]:
         return self.says({"id": request_id, "result": result})
@@ -131,28 +109,15 @@ class Talk:
 
     # -- we
 
-    def want(self, action: AnyAction) -> list[Step]:
-        return self.do(self.codec.request(action))
-
     def facts(self, *kinds: type) -> list[Any]:
         return facts_of(self.steps, *kinds)
 
-    def sent(self) -> list[Any]:
-        """What was sent since the last look; the end of our input is "EOF"."""
-        new = [step for step in self.steps[self._read :] if isinstance(step, Effect)]
-        self._read = len(self.steps)
-        return [self._shown(effect) for effect in new]
-
-    def _shown(self, effect: Effect) -> Any:
-        if isinstance(effect, CloseStdin):
-            return "EOF"
-        if not isinstance(effect, WriteStdin):
-            return effect
-        assert effect.data.endswith(b"\n")
-        assert effect.data.count(b"\n") == 1
-        message = json.loads(effect.data)
-        check(message, self._asked.get(message.get("id")))
-        assert message.pop("jsonrpc") == "2.0"
+    def shown(self, effect: Effect) -> Any:
+        """Whatever we send is valid."""
+        message = super().shown(effect)
+        if isinstance(effect, WriteStdin):
+            check(message, self._asked.get(message.get("id")))
+            assert message.pop("jsonrpc") == "2.0"
         return message
 
 

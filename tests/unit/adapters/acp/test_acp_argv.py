@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acp_transcript import PLACE
+from tests.unit.adapters.talking import PLACE
 
 from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.errors import AgentMuxError

@@ -4,7 +4,8 @@ import signal
 from typing import Any
 
 import pytest
-from acp_transcript import ABLE, CANCEL, OWN, PLACE, Talk, prompt
+from acp_transcript import ABLE, CANCEL, OWN, Talk, prompt
+from tests.unit.adapters.talking import PLACE
 
 from agent_mux import facts
 from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer

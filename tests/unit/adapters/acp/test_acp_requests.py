@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from acp_transcript import ALLOW_OR_NOT, CANCEL, OWN, Talk, facts_of, new_codec, receive
+from acp_transcript import ALLOW_OR_NOT, CANCEL, OWN, Talk, new_codec, receive
+from tests.unit.adapters.talking import facts_of
 
 from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Deny, Interrupt

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from acp import schema
-from acp_transcript import FIXTURES, check
+from acp_transcript import check
 from pydantic import TypeAdapter
+from tests.unit.adapters.recordings import FIXTURES
 
 from agent_mux.testing.fixtures import Fixture, find_fixtures, load_fixture
 

@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from acp_transcript import PLACE, Talk
+from acp_transcript import Talk
+from tests.unit.adapters.talking import PLACE
 
 from agent_mux import facts
 from agent_mux.actions import Answer, Deny

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from claude_recordings import TWO_WAY, effects, native, new_codec, only, receive, recording, sent, told
+from claude_recordings import TWO_WAY, native, new_codec, only, recording, told
+from tests.unit.adapters.talking import effects, receive, sent
 
 from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Cancel, Close, Deny, Interrupt, Send, Steer

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from claude_recordings import ADAPTER, NAMES, events_of, new_codec, receive, recording, told
+from claude_recordings import ADAPTER, NAMES, events_of, new_codec, recording, told
+from tests.unit.adapters.talking import receive
 
 from agent_mux import contract, facts
 from agent_mux.adapter import Source

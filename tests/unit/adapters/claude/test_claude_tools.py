@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_recordings import events_of, native, new_codec, only, receive, told
+from claude_recordings import events_of, native, new_codec, only, told
+from tests.unit.adapters.talking import receive
 
 from agent_mux import facts
 from agent_mux_adapters._dialects import unified

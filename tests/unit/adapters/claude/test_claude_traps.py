@@ -3,16 +3,8 @@
 import json
 
 import pytest
-from claude_recordings import (
-    events_of,
-    native,
-    new_codec,
-    only,
-    receive,
-    recording,
-    speaking,
-    told,
-)
+from claude_recordings import events_of, native, new_codec, only, recording, told
+from tests.unit.adapters.talking import facts_of, receive
 
 from agent_mux import facts
 from agent_mux.adapter import Exit, Source
@@ -75,7 +67,7 @@ def test_a_run_that_dies_between_two_turns_is_not_completed() -> None:
     first_turn_over = next(i for i, line in enumerate(lines) if i > 20 and b'"subtype":"init"' in line)
     codec = new_codec()
     receive(codec, *lines[: first_turn_over + 4])
-    assert speaking(codec.finish(Exit(code=None, signal=9))) == []
+    assert facts_of(codec.finish(Exit(code=None, signal=9))) == []
 
 
 def test_a_single_result_after_two_inits_still_closes_the_turn() -> None:
@@ -418,7 +410,7 @@ def test_the_switch_to_another_model_is_noted() -> None:
 def test_the_order_of_keys_does_not_matter(name: str) -> None:
     codec = new_codec()
     backwards = [dict(reversed(json.loads(line).items())) for line in recording(name).stdout_lines]
-    assert speaking(receive(codec, *backwards)) == told(name)
+    assert facts_of(receive(codec, *backwards)) == told(name)
 
 
 def test_an_unknown_line_is_shown_whole() -> None:

@@ -1,32 +1,18 @@
 """Both sides of a conversation with the app-server, as a test reads best: what we do, and what comes of it."""
 
-import json
 from typing import Any
 
-from codex_recordings import APP_SERVER, OWN_THREAD, effects, new_codec, receive
+from codex_recordings import APP_SERVER, OWN_THREAD, new_codec
+from tests.unit.adapters import talking
 
-from agent_mux.actions import AnyAction
 from agent_mux.adapter import Step
-from agent_mux.effects import CloseStdin, WriteStdin
 
 
-class Talk:
+class Talk(talking.Talk):
     """A live codec, and a server that says what the test wants."""
 
     def __init__(self, **context: Any) -> None:
-        self.codec = new_codec(APP_SERVER, **{"prompt": "hello", **context})
-        self.steps: list[Step] = []
-        self._read = 0
-        self.do(self.codec.start())
-
-    def do(self, steps: Any) -> list[Step]:
-        self.steps += (new := list(steps))
-        return new
-
-    # -- the server
-
-    def says(self, *lines: Any) -> list[Step]:
-        return self.do(receive(self.codec, *lines))
+        super().__init__(new_codec(APP_SERVER, **{"prompt": "hello", **context}))
 
     def answers(self, request_id: int, result: Any) -> list[Step]:
         return self.says({"id": request_id, "result": result})
@@ -58,28 +44,6 @@ class Talk:
         self.begins("turn-1")
         self.sent()
         return self
-
-    # -- we
-
-    def want(self, action: AnyAction) -> list[Step]:
-        return self.do(self.codec.request(action))
-
-    def sent(self) -> list[Any]:
-        """What was sent since the last look; the end of our input is "EOF"."""
-        new = effects(self.steps[self._read :])
-        self._read = len(self.steps)
-        return [_shown(effect) for effect in new]
-
-
-def _shown(effect: Any) -> Any:
-    match effect:
-        case WriteStdin(data):
-            assert data.endswith(b"\n")
-            assert data.count(b"\n") == 1
-            return json.loads(data)
-        case CloseStdin():
-            return "EOF"
-    return effect
 
 
 def start(number: int, text: str, **params: Any) -> dict[str, Any]:

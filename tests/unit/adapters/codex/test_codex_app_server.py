@@ -1,7 +1,8 @@
 """`codex app-server`, by its recordings: one test per trap."""
 
 import pytest
-from codex_recordings import APP_SERVER, OWN_THREAD, native, new_codec, receive, speaking, told
+from codex_recordings import APP_SERVER, OWN_THREAD, native, new_codec, told
+from tests.unit.adapters.talking import receive, speaking
 
 from agent_mux import facts
 from agent_mux.adapter import Exit, Source

@@ -1,8 +1,9 @@
 """Our side of the app-server's conversation, read like a transcript."""
 
 import pytest
-from codex_recordings import OWN_THREAD, PLACE, codec_for, effects, new_codec, receive, recording, told
+from codex_recordings import OWN_THREAD, codec_for, new_codec, recording, told
 from codex_transcript import Talk, start
+from tests.unit.adapters.talking import PLACE, effects, receive
 
 from agent_mux import facts
 from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer

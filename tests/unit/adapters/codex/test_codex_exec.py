@@ -1,7 +1,8 @@
 """`codex exec --json`, by its recordings: one test per trap."""
 
 import pytest
-from codex_recordings import EXEC, codec_for, native, new_codec, receive, recording, speaking, told
+from codex_recordings import EXEC, codec_for, native, new_codec, recording, told
+from tests.unit.adapters.talking import receive, speaking
 
 from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Cancel, Close, Deny, Interrupt, Send, Steer

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from codex_recordings import OWN_THREAD, new_codec, receive, told
+from codex_recordings import OWN_THREAD, new_codec, told
 from codex_transcript import Talk
+from tests.unit.adapters.talking import receive
 
 from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Deny

@@ -1,38 +1,22 @@
 """What copilot says and what we answer, as a test reads best. And the recordings of the real CLI."""
 
 import json
-from collections.abc import Iterable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from tests.unit.adapters.parsed_recordings import parsed
+from tests.unit.adapters import talking
+from tests.unit.adapters.recordings import Recordings
+from tests.unit.adapters.talking import PLACE, facts_of, receive
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import Codec, CodecContext, Exit, Source, Step
-from agent_mux.effects import CloseStdin, Refuse, WriteStdin
-from agent_mux.events import AgentEvent
-from agent_mux.facts import Fact, Ignored
-from agent_mux.testing.fixtures import Fixture, find_fixtures, load_fixture
+from agent_mux.adapter import Codec, CodecContext, Exit, Step
+from agent_mux.effects import Effect, WriteStdin
 from agent_mux_adapters.copilot import ADAPTER
-from agent_mux_adapters.copilot.argv import HEADLESS
+from agent_mux_adapters.copilot.argv import HEADLESS, JSON
 from agent_mux_adapters.copilot.settings import HeadlessContext
 
-FOLDERS = {path.name: path for path in find_fixtures(Path(__file__).parents[4] / "fixtures", "copilot")}
-NAMES = tuple(sorted(name for name, path in FOLDERS.items() if load_fixture(path).protocol in ADAPTER.protocols))
-PLACE = "/home/dev/project"
+RECORDINGS = Recordings(ADAPTER, JSON)
+NAMES = RECORDINGS.spoken
+recording, events_of = RECORDINGS.get, RECORDINGS.events
 SESSION = "11111111-2222-4333-8444-555555555555"
-
-
-@cache
-def recording(name: str) -> Fixture:
-    return load_fixture(FOLDERS[name])
-
-
-def events_of(name: str, **stream: Any) -> list[AgentEvent]:
-    """The events of a recording, as `amux parse` gives them."""
-    fixture = recording(name)
-    return parsed(ADAPTER, fixture, fixture.protocol, "01ARZ3NDEKTSV4RRFFQ69G5FAV", **stream)
 
 
 def new_codec(protocol: str = HEADLESS, **context: Any) -> Codec:
@@ -43,26 +27,15 @@ def new_codec(protocol: str = HEADLESS, **context: Any) -> Codec:
     )
 
 
-def receive(codec: Codec, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
-    """What the codec says to these lines: bytes as they are, anything else as JSON."""
-    raw = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
-    return [step for line in raw for step in codec.receive(line, source)]
-
-
-def speaking(steps: Iterable[Step]) -> list[Step]:
-    """The facts that say something."""
-    return [step for step in steps if isinstance(step, Fact) and not isinstance(step, Ignored)]
-
-
 def event(kind: str, agent: str | None = None, /, **data: Any) -> dict[str, Any]:
     """A session event, as `--output-format json` prints it."""
     envelope = {"id": "e", "timestamp": "2026-11-22T02:00:00.000Z", "parentId": None}
     return {"type": kind, "data": data, **envelope, **({"agentId": agent} if agent else {})}
 
 
-def facts_of(*events: dict[str, Any], **context: Any) -> list[Step]:
+def said_by(*events: dict[str, Any], **context: Any) -> list[Step]:
     """What these events say."""
-    return speaking(receive(new_codec("json", **context), *events))
+    return facts_of(receive(new_codec(JSON, **context), *events))
 
 
 def done_with(call_id: str, content: str = "", **data: Any) -> dict[str, Any]:
@@ -81,23 +54,11 @@ def calls(call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
     return event("tool.execution_start", toolCallId=call_id, toolName=name, arguments=arguments)
 
 
-class Talk:
+class Talk(talking.Talk):
     """A live headless codec, and a runtime that says what the test wants."""
 
     def __init__(self, **context: Any) -> None:
-        self.codec = new_codec(**{"prompt": "hello", **context})
-        self.steps: list[Step] = []
-        self._read = 0
-        self.do(self.codec.start())
-
-    def do(self, steps: Iterable[Step]) -> list[Step]:
-        self.steps += (new := list(steps))
-        return new
-
-    # -- the runtime
-
-    def says(self, *lines: Any) -> list[Step]:
-        return self.do(receive(self.codec, *lines))
+        super().__init__(new_codec(**{"prompt": "hello", **context}))
 
     def answers(self, request_id: int, result: Any) -> list[Step]:
         return self.says({"jsonrpc": "2.0", "id": request_id, "result": result})
@@ -138,34 +99,21 @@ class Talk:
 
     # -- we
 
-    def want(self, action: AnyAction) -> list[Step]:
-        return self.do(self.codec.request(action))
-
-    def sent(self) -> list[Any]:
-        """What was sent since the last look; the end of our input is "EOF"."""
-        new = [step for step in self.steps[self._read :] if isinstance(step, WriteStdin | CloseStdin | Refuse)]
-        self._read = len(self.steps)
-        return [_shown(effect) for effect in new]
-
     def methods(self) -> list[str]:
         """The methods of what was sent since the last look."""
         return [one if isinstance(one, str) else one["method"] for one in self.sent()]
 
     def facts(self) -> list[Step]:
-        return speaking(self.steps)
+        return facts_of(self.steps)
 
-
-def _shown(effect: Any) -> Any:
-    match effect:
-        case WriteStdin(data):
-            head, _, body = data.partition(b"\r\n\r\n")
-            assert head == b"Content-Length: %d" % len(body)
-            return json.loads(body)
-        case CloseStdin():
-            return "EOF"
-    return effect
+    def shown(self, effect: Effect) -> Any:
+        if not isinstance(effect, WriteStdin):
+            return super().shown(effect)
+        head, _, body = effect.data.partition(b"\r\n\r\n")
+        assert head == b"Content-Length: %d" % len(body)
+        return json.loads(body)
 
 
 def gone(codec: Codec, code: int = 0) -> list[Step]:
     """What is said when the process is gone."""
-    return speaking(codec.finish(Exit(code=code)))
+    return facts_of(codec.finish(Exit(code=code)))

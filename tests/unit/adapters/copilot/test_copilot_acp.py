@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from copilot_transcript import PLACE, SESSION, events_of, gone, new_codec, receive, speaking
+from copilot_transcript import SESSION, events_of, gone, new_codec
+from tests.unit.adapters.talking import PLACE, facts_of, receive
 
 from agent_mux import facts
 from agent_mux.adapter import Codec, Source
@@ -56,7 +57,7 @@ def prompted() -> Codec:
 
 def told(*lines: Any) -> list[Any]:
     """What is told of these lines, without what every turn has."""
-    steps = speaking(receive(prompted(), *lines))
+    steps = facts_of(receive(prompted(), *lines))
     return [step for step in steps if not isinstance(step, facts.TurnBegin | facts.StepBegin)]
 
 
@@ -142,7 +143,7 @@ def test_infos_are_notes() -> None:
 
 
 def test_each_model_call_is_a_step() -> None:
-    steps = speaking(receive(prompted(), USAGE, chunk("One."), USAGE, chunk("Two."), done()))
+    steps = facts_of(receive(prompted(), USAGE, chunk("One."), USAGE, chunk("Two."), done()))
     kept = [step for step in steps if isinstance(step, facts.StepBegin | facts.TextDelta)]
     assert kept == [facts.StepBegin(), facts.TextDelta("One."), facts.StepBegin(), facts.TextDelta("Two.")]
 

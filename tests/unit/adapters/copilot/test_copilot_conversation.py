@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from copilot_transcript import PLACE, SESSION, Talk, event, new_codec, receive, speaking
+from copilot_transcript import SESSION, Talk, event, new_codec
+from tests.unit.adapters.talking import PLACE, facts_of, receive
 
 from agent_mux import facts
 from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer
@@ -325,13 +326,13 @@ def test_what_somebody_else_runs_is_only_observed() -> None:
         for one in (event("user.message"), event("assistant.idle"), event("session.idle"))
     ), request(0, "tool.call"))  # fmt: skip
     assert not [step for step in steps if isinstance(step, WriteStdin)]
-    assert speaking(steps) == [facts.SessionKnown(SESSION), facts.TurnBegin(), facts.TurnDone()]
+    assert facts_of(steps) == [facts.SessionKnown(SESSION), facts.TurnBegin(), facts.TurnDone()]
 
 
 def test_without_our_side_the_session_is_known_by_the_shape_of_the_answer() -> None:
     steps = receive(new_codec(), {"id": 2, "result": {"sessionId": SESSION, "workspacePath": "/w"}})
-    assert speaking(steps) == [facts.SessionKnown(SESSION)]
-    [note] = speaking(receive(new_codec(), {"id": 2, "error": {"message": "no"}}))
+    assert facts_of(steps) == [facts.SessionKnown(SESSION)]
+    [note] = facts_of(receive(new_codec(), {"id": 2, "error": {"message": "no"}}))
     assert note == facts.Note("copilot refused a request: no", "warn")
 
 

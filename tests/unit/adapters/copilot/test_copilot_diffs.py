@@ -1,7 +1,8 @@
 """The diffs that copilot shows, as diffs that apply; and the fragments of the hot path."""
 
 import pytest
-from copilot_transcript import PLACE, new_codec, receive
+from copilot_transcript import new_codec
+from tests.unit.adapters.talking import PLACE, receive
 
 from agent_mux import facts
 from agent_mux_adapters.copilot import diffs

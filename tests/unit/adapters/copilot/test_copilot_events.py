@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from copilot_transcript import PLACE, calls, done_with, event, events_of, facts_of, failed_with
+from copilot_transcript import calls, done_with, event, events_of, failed_with, said_by
+from tests.unit.adapters.talking import PLACE
 
 from agent_mux import facts
 from agent_mux.events import AgentEvent
@@ -34,29 +35,29 @@ def of(name: str, kind: str, **stream: Any) -> list[AgentEvent]:
 
 
 def test_a_streamed_message_is_told_once() -> None:
-    told = facts_of(said("Hel"), said("lo"), message("Hello"))
+    told = said_by(said("Hel"), said("lo"), message("Hello"))
     assert told == [facts.TextDelta("Hel"), facts.TextDelta("lo"), facts.TextEnd()]
 
 
 def test_what_the_fragments_missed_is_added() -> None:
-    assert facts_of(said("Hel"), message("Hello"))[1] == facts.TextDelta("lo")
-    assert any(isinstance(fact, facts.Note) for fact in facts_of(said("Hel"), message("Bye")))
+    assert said_by(said("Hel"), message("Hello"))[1] == facts.TextDelta("lo")
+    assert any(isinstance(fact, facts.Note) for fact in said_by(said("Hel"), message("Bye")))
 
 
 def test_a_whole_message_and_its_thought() -> None:
-    assert facts_of(message("Hello", reasoningText="Hm.")) == [facts.Thinking("Hm."), facts.Text("Hello")]
+    assert said_by(message("Hello", reasoningText="Hm.")) == [facts.Thinking("Hm."), facts.Text("Hello")]
 
 
 def test_a_thought_that_comes_whole_after_its_message_is_told_once() -> None:
     done = event("assistant.reasoning", reasoningId="t", content="Hm.")
-    told = facts_of(thought("Hm."), said("Hi"), message("Hi", reasoningText="Hm."), done)
+    told = said_by(thought("Hm."), said("Hi"), message("Hi", reasoningText="Hm."), done)
     assert told == [facts.ThinkingDelta("Hm."), facts.ThinkingEnd(), facts.TextDelta("Hi"), facts.TextEnd()]
-    assert facts_of(message("Hi", reasoningText="Hm."), done) == [facts.Thinking("Hm."), facts.Text("Hi")]
-    assert facts_of(done) == [facts.Thinking("Hm.")]
+    assert said_by(message("Hi", reasoningText="Hm."), done) == [facts.Thinking("Hm."), facts.Text("Hi")]
+    assert said_by(done) == [facts.Thinking("Hm.")]
 
 
 def test_a_retry_says_everything_again_under_another_name() -> None:
-    told = facts_of(
+    told = said_by(
         said("Hel"),
         event("model.call_failure", errorMessage='{"message":"too fast"}'),
         event("assistant.turn_retry", reason="rate_limit"),
@@ -71,7 +72,7 @@ def test_a_retry_says_everything_again_under_another_name() -> None:
 
 def test_a_fragment_of_another_shape_is_read_all_the_same() -> None:
     odd = event("assistant.message_delta", messageId=None, deltaContent="Hi")
-    assert facts_of(odd) == [facts.TextDelta("Hi")]
+    assert said_by(odd) == [facts.TextDelta("Hi")]
 
 
 # -- calls
@@ -79,7 +80,7 @@ def test_a_fragment_of_another_shape_is_read_all_the_same() -> None:
 
 def test_a_call_is_told_by_its_message_and_once() -> None:
     requests = [{"toolCallId": "c", "name": "bash", "arguments": RUN}, {"name": "nameless"}]
-    told = facts_of(message("", toolRequests=requests), calls("c", "bash", **RUN))
+    told = said_by(message("", toolRequests=requests), calls("c", "bash", **RUN))
     assert told == [facts.ToolReady("c", "bash", RUN, facts.Shell("make"))]
 
 
@@ -87,15 +88,15 @@ def test_the_input_of_built_in_tools_is_streamed() -> None:
     def fragment(name: str, delta: str) -> dict[str, Any]:
         return event("assistant.tool_call_delta", toolCallId="c", toolName=name, inputDelta=delta)
 
-    assert facts_of(fragment("bash", "{"), fragment("bash", "}")) == [
+    assert said_by(fragment("bash", "{"), fragment("bash", "}")) == [
         facts.ToolBegin("c", "bash"), facts.ToolInput("c", "{"), facts.ToolInput("c", "}")
     ]  # fmt: skip
-    assert facts_of(fragment("echo-echo", "{")) == []  # it may be of an MCP server
+    assert said_by(fragment("echo-echo", "{")) == []  # it may be of an MCP server
 
 
 def test_a_failing_command_is_a_success_to_copilot() -> None:
     shown = "oops\n<shellId: 0 completed with exit code 3>"
-    told = facts_of(calls("c", "bash", **RUN), done_with("c", shown, shellExecution={"exitCode": 3}))
+    told = said_by(calls("c", "bash", **RUN), done_with("c", shown, shellExecution={"exitCode": 3}))
     assert told[-1] == facts.ToolDone("c", error=shown, stdout="oops", exit_code=3, name="bash")
     [ended] = of("toolerr", "shell_exit")
     assert ended.exit_code == 3  # type: ignore[union-attr]
@@ -107,7 +108,7 @@ def test_output_is_told_once_and_by_its_stream() -> None:
         return event("tool.shell_output", toolCallId="c", text=text, stream=stream)
 
     shown = "out\nerr\n<shellId: 0 completed with exit code 0>"
-    told = facts_of(
+    told = said_by(
         calls("c", "bash", **RUN), printed("out\n", "stdout"), printed("err\n", "stderr"), done_with("c", shown)
     )
     assert told[1:] == [
@@ -121,19 +122,19 @@ def test_output_is_told_once_and_by_its_stream() -> None:
 
 def test_partial_results_repeat_what_the_output_told() -> None:
     partial = event("tool.execution_partial_result", toolCallId="c", partialOutput="out\n")
-    assert facts_of(calls("c", "bash", **RUN), partial) == facts_of(calls("c", "bash", **RUN))
+    assert said_by(calls("c", "bash", **RUN), partial) == said_by(calls("c", "bash", **RUN))
 
 
 def test_a_command_in_the_background_has_no_exit_of_its_call() -> None:
     started = "<command started in background with shellId: s>"
-    told = facts_of(calls("c", "bash", command="serve", mode="async"), done_with("c", started))
+    told = said_by(calls("c", "bash", command="serve", mode="async"), done_with("c", started))
     assert told == [
         facts.ToolReady("c", "bash", {"command": "serve", "mode": "async"}), facts.ToolDone("c", started, name="bash")
     ]  # fmt: skip
 
 
 def test_a_command_that_is_moved_to_the_background() -> None:
-    told = facts_of(calls("c", "bash", **RUN), done_with("c", "<still running>"))
+    told = said_by(calls("c", "bash", **RUN), done_with("c", "<still running>"))
     assert told[-1] == facts.ToolDone("c", "<still running>", exit_code=-1, name="bash")
 
 
@@ -143,19 +144,19 @@ def test_what_copilot_reads_by_itself_is_a_call() -> None:
 
 
 def test_a_refused_call_failed() -> None:
-    told = facts_of(calls("c", "bash", **RUN), failed_with("c", "The user rejected this tool call."))
+    told = said_by(calls("c", "bash", **RUN), failed_with("c", "The user rejected this tool call."))
     assert told[-1] == facts.ToolDone("c", error="The user rejected this tool call.", name="bash")
 
 
 def test_a_call_whose_beginning_is_missing() -> None:
-    assert facts_of(done_with("c", "x", toolDescription={"name": "view"})) == [facts.ToolDone("c", "x", name="view")]
-    assert facts_of(event("tool.execution_complete", toolCallId="c"))[0] == facts.ToolDone(
+    assert said_by(done_with("c", "x", toolDescription={"name": "view"})) == [facts.ToolDone("c", "x", name="view")]
+    assert said_by(event("tool.execution_complete", toolCallId="c"))[0] == facts.ToolDone(
         "c", error="the tool failed and said nothing"
     )
 
 
 def test_tools_of_mcp_servers() -> None:
-    told = facts_of(
+    told = said_by(
         event("tool.execution_start", toolCallId="c", toolName="s-t", mcpServerName="s", mcpToolName="t", arguments={}),
         done_with("c", "pong", result={"contents": [{"type": "image", "data": "AA==", "mimeType": "image/gif"}]}),
         event("tool.execution_start", toolCallId="d", toolName="s-t", mcpServerName="s", arguments=None),
@@ -178,7 +179,7 @@ def diff(path: str, *lines: str, made: bool = False) -> str:
 
 def effects(name: str, arguments: Any, shown: str = "", **data: Any) -> tuple[Any, ...]:
     begun = event("tool.execution_start", toolCallId="c", toolName=name, arguments=arguments)
-    told = facts_of(begun, done_with("c", "ok", result={"detailedContent": shown}, **data))[-1]
+    told = said_by(begun, done_with("c", "ok", result={"detailedContent": shown}, **data))[-1]
     assert isinstance(told, facts.ToolDone)
     return told.files
 
@@ -225,7 +226,7 @@ STARTED = event("subagent.started", "inner", toolCallId="c", agentName="explore"
 
 
 def test_what_a_sub_agent_says_is_inside_of_it() -> None:
-    told = facts_of(
+    told = said_by(
         calls("c", "task", **TASK), STARTED, said("Hi", "m", "inner"), message("Hi", "m", "inner"),
         event("assistant.usage", "inner", inputTokens=10, outputTokens=1), event("user.message", "inner"),
         done_with("c", "There are 3."),
@@ -243,7 +244,7 @@ def test_what_a_sub_agent_says_is_inside_of_it() -> None:
 
 def test_a_sub_agent_in_the_background_reports_when_it_completes() -> None:
     began = event("subagent.started", "inner", toolCallId="c", executionMode="background")
-    told = facts_of(
+    told = said_by(
         calls("c", "task", **TASK), began, done_with("c", "started"), message("Found it.", "m", "inner"),
         event("subagent.completed", "inner", toolCallId="c"),
         event("subagent.failed", "inner", toolCallId="c", error="too late"),
@@ -254,12 +255,12 @@ def test_a_sub_agent_in_the_background_reports_when_it_completes() -> None:
 
 def test_a_sub_agent_that_fails() -> None:
     why = event("subagent.failed", "inner", toolCallId="c", error="no model")
-    assert facts_of(calls("c", "task", **TASK), why)[-1] == facts.SubagentDone("c", "", "no model")
-    assert facts_of(calls("c", "task", **TASK), failed_with("c", "no"))[-1] == facts.SubagentDone("c", "", "no")
+    assert said_by(calls("c", "task", **TASK), why)[-1] == facts.SubagentDone("c", "", "no model")
+    assert said_by(calls("c", "task", **TASK), failed_with("c", "no"))[-1] == facts.SubagentDone("c", "", "no")
 
 
 def test_a_sub_agent_that_nobody_called() -> None:
-    assert facts_of(STARTED) == [facts.SubagentBegin("c", "explore", "")]
+    assert said_by(STARTED) == [facts.SubagentBegin("c", "explore", "")]
 
 
 # -- turns, tokens, the context
@@ -267,7 +268,7 @@ def test_a_sub_agent_that_nobody_called() -> None:
 
 def test_a_turn_and_its_tokens() -> None:
     used = event("assistant.usage", inputTokens=150, outputTokens=12, reasoningTokens=5, cacheReadTokens=30)
-    told = facts_of(PROMPT, STEP, message("Hi"), used, event("assistant.turn_end"), IDLE)
+    told = said_by(PROMPT, STEP, message("Hi"), used, event("assistant.turn_end"), IDLE)
     assert facts.Usage(120, 12, 5, 30, 0) in told
     *_, total, closing = told
     assert isinstance(total, facts.RunCost)
@@ -290,34 +291,34 @@ def test_a_turn_and_its_tokens() -> None:
 )
 def test_a_turn_fails_with_its_error(data: dict[str, Any], code: str) -> None:
     used = event("session.usage_info", currentTokens=10, tokenLimit=100)
-    closing = facts_of(PROMPT, used, event("session.error", **data), IDLE)[-1]
+    closing = said_by(PROMPT, used, event("session.error", **data), IDLE)[-1]
     assert isinstance(closing, facts.TurnFailed)
     assert closing.failure.code == code
     assert closing.failure.max_tokens == (100 if code == "CONTEXT_EXCEEDED" else 0)
 
 
 def test_a_turn_that_was_aborted_and_an_error_that_no_turn_told() -> None:
-    assert facts_of(PROMPT, event("assistant.idle", aborted=True))[-1] == facts.TurnStopped()
-    assert facts_of(IDLE) == []
-    codec_steps = facts_of(event("session.error", message="no"))
+    assert said_by(PROMPT, event("assistant.idle", aborted=True))[-1] == facts.TurnStopped()
+    assert said_by(IDLE) == []
+    codec_steps = said_by(event("session.error", message="no"))
     assert codec_steps == []
 
 
 def test_what_is_said_in_mid_turn_is_no_turn_but_what_was_queued_is() -> None:
-    assert facts_of(PROMPT, PROMPT) == [facts.TurnBegin()]
+    assert said_by(PROMPT, PROMPT) == [facts.TurnBegin()]
     queued = event("user.message", messageId="v", delivery="queued")
-    assert facts_of(PROMPT, queued) == [facts.TurnBegin(), facts.TurnDone(), facts.TurnBegin()]
+    assert said_by(PROMPT, queued) == [facts.TurnBegin(), facts.TurnDone(), facts.TurnBegin()]
 
 
 def test_images_of_a_prompt_are_taken() -> None:
     sent = event("user.message", messageId="u", attachments=[{"mimeType": "image/png"}, {"mimeType": "text/plain"}])
-    assert facts_of(sent) == [facts.TurnBegin(), facts.ImageTaken("image/png")]
+    assert said_by(sent) == [facts.TurnBegin(), facts.ImageTaken("image/png")]
 
 
 def test_the_last_message_is_the_structured_answer() -> None:
     wanted = {"type": "object"}
     for content, value in (('{"a":1}', {"a": 1}), ("no", None)):
-        closing = facts_of(PROMPT, message(content), IDLE, output_schema=wanted)[-1]
+        closing = said_by(PROMPT, message(content), IDLE, output_schema=wanted)[-1]
         assert closing == facts.TurnDone(None, value)
 
 
@@ -326,7 +327,7 @@ def test_the_context_fills_and_is_compacted() -> None:
         return event("session.usage_info", currentTokens=tokens, tokenLimit=100)
 
     compacted = event("session.compaction_complete", success=True, summaryContent="A summary.", tokensRemoved=50)
-    told = facts_of(PROMPT, filled(79), filled(80), filled(90), compacted, filled(85))
+    told = said_by(PROMPT, filled(79), filled(80), filled(90), compacted, filled(85))
     assert told[1:] == [
         facts.ContextFilling(80, 100), facts.ContextCompacted("A summary.", 50), facts.ContextFilling(85, 100)
     ]  # fmt: skip
@@ -334,12 +335,12 @@ def test_the_context_fills_and_is_compacted() -> None:
 
 def test_a_compaction_between_two_turns_is_told_in_the_next() -> None:
     compacted = event("session.compaction_complete", success=True, summaryContent="A summary.", tokensRemoved=50)
-    told = facts_of(PROMPT, IDLE, compacted, PROMPT)
+    told = said_by(PROMPT, IDLE, compacted, PROMPT)
     assert told[2:] == [facts.TurnBegin(), facts.ContextCompacted("A summary.", 50)]
 
 
 def test_a_compaction_that_fails_and_a_truncation() -> None:
-    told = facts_of(
+    told = said_by(
         PROMPT, event("session.compaction_complete", success=False, error="no"),
         event("session.truncation", tokensRemovedDuringTruncation=0),
         event("session.truncation", tokensRemovedDuringTruncation=7),
@@ -354,7 +355,7 @@ def test_a_compaction_that_fails_and_a_truncation() -> None:
 
 def test_notices() -> None:
     servers = [{"name": "a", "status": "failed", "error": "gone"}, {"name": "b", "status": ["odd"]}]
-    told = facts_of(
+    told = said_by(
         event("session.start", sessionId="s", selectedModel="m"),
         event("session.skills_loaded", skills=[{"name": "x"}, {"name": "y", "enabled": False}]),
         event("skill.invoked", name="x"),

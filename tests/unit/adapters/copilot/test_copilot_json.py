@@ -3,18 +3,8 @@
 from typing import Any
 
 import pytest
-from copilot_transcript import (
-    PLACE,
-    SESSION,
-    event,
-    events_of,
-    facts_of,
-    gone,
-    new_codec,
-    receive,
-    recording,
-    speaking,
-)
+from copilot_transcript import SESSION, event, events_of, gone, new_codec, recording, said_by
+from tests.unit.adapters.talking import PLACE, facts_of, receive
 
 from agent_mux import facts
 from agent_mux.actions import Close, Interrupt, Send
@@ -32,14 +22,14 @@ def result(code: int = 0) -> dict[str, Any]:
 
 
 def test_the_session_is_known_by_the_last_line() -> None:
-    assert facts_of(PROMPT, IDLE, result()) == [facts.TurnBegin(), facts.TurnDone(), facts.SessionKnown(SESSION)]
+    assert said_by(PROMPT, IDLE, result()) == [facts.TurnBegin(), facts.TurnDone(), facts.SessionKnown(SESSION)]
     [started] = [one for one in events_of("tools") if one.type == "session_start"]
     assert started.session_id  # type: ignore[union-attr]
 
 
 def test_the_last_line_closes_a_turn_that_nothing_else_closed() -> None:
-    assert facts_of(PROMPT, result())[-1] == facts.TurnDone()
-    failed = facts_of(PROMPT, result(1))[-1]
+    assert said_by(PROMPT, result())[-1] == facts.TurnDone()
+    failed = said_by(PROMPT, result(1))[-1]
     assert isinstance(failed, facts.TurnFailed)
     assert failed.failure.message == "copilot ends with code 1"
 
@@ -66,7 +56,7 @@ def test_a_complaint_of_a_run_that_worked_is_none() -> None:
     receive(codec, b"Error: No authentication information found.", source=Source.STDERR)
     receive(codec, PROMPT, IDLE)
     assert gone(codec, 1) == []
-    assert speaking(receive(new_codec("json"), b"a word")) == [facts.LogLine("a word")]
+    assert facts_of(receive(new_codec("json"), b"a word")) == [facts.LogLine("a word")]
 
 
 def test_what_no_turn_told_is_told_at_the_end() -> None:

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from copilot_transcript import SESSION, Talk, event, events_of, facts_of, new_codec, receive, speaking
+from copilot_transcript import SESSION, Talk, event, events_of, new_codec, said_by
+from tests.unit.adapters.talking import facts_of, receive
 
 from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Deny
@@ -44,7 +45,7 @@ def test_a_call_waits_for_permission() -> None:
     assert talk.sent() == [decision(5, kind="approve-once")]
     talk.answers(5, {"success": True})
     told = talk.tells("permission.completed", requestId="r", result={"kind": "approved"})
-    assert speaking(told) == []
+    assert facts_of(told) == []
     assert talk.want(Approve("r")) == [Refuse("INTERACTION_NOT_FOUND", "copilot does not wait for r (any more)")]
 
 
@@ -135,19 +136,19 @@ def test_a_sub_agent_in_the_background_goes_on_waiting() -> None:
 
 def test_what_a_hook_decides_is_asked_of_nobody() -> None:
     talk = Talk().running()
-    assert speaking(talk.tells("permission.requested", **wanted(SHELL, resolvedByHook=True))) == []
+    assert facts_of(talk.tells("permission.requested", **wanted(SHELL, resolvedByHook=True))) == []
 
 
 def test_a_decision_that_is_not_taken_is_noted() -> None:
     talk = asking()
     talk.want(Approve("r"))
-    [note] = speaking(talk.refuses(5, "too late"))
+    [note] = facts_of(talk.refuses(5, "too late"))
     assert note == facts.Note("copilot did not take the decision: too late", "warn")
 
 
 def test_what_another_client_decides_is_told_when_it_is_completed() -> None:
     result = {"kind": "denied-interactively-by-user", "feedback": "no"}
-    told = facts_of(
+    told = said_by(
         event("permission.requested", **wanted(SHELL)), event("permission.completed", requestId="r", result=result)
     )
     assert told[-1] == facts.RequestSettled("r", granted=False, reason="no")
@@ -185,7 +186,7 @@ def test_a_question_and_its_answer(action: Any, result: dict[str, Any], granted:
     assert talk.want(action)[-1] == facts.RequestSettled("question:0", granted=granted)
     assert talk.sent() == [answer(**result)]
     ended = talk.tells("tool.execution_complete", toolCallId="q", success=True, result={"content": "red"})
-    assert speaking(ended) == []  # the call is the question
+    assert facts_of(ended) == []  # the call is the question
 
 
 def test_a_question_with_choices_only() -> None:
@@ -206,7 +207,7 @@ def test_a_question_that_is_none_is_refused() -> None:
 
 
 def test_a_question_tool_that_is_not_there_is_a_call_that_fails() -> None:
-    told = facts_of(
+    told = said_by(
         event("tool.execution_start", toolCallId="q", toolName="ask_user", arguments={"question": "Which?"}),
         event("tool.execution_complete", toolCallId="q", success=False, error={"message": "does not exist"}),
     )
@@ -220,7 +221,7 @@ def test_another_clients_answer_may_be_seen_before_the_question() -> None:
         steps = receive(codec, answer(answer="red"), source=Source.STDIN) if early else []
         steps += receive(codec, ask)
         steps += [] if early else receive(codec, answer(answer="red"), source=Source.STDIN)
-        assert speaking(steps)[-1] == facts.RequestSettled("question:0", granted=True)
+        assert facts_of(steps)[-1] == facts.RequestSettled("question:0", granted=True)
 
 
 # -- other requests

@@ -1,7 +1,8 @@
 """Every session event that the package's own schema names is known: mapped, or ignored for a reason."""
 
 import pytest
-from copilot_transcript import event, new_codec, receive
+from copilot_transcript import event, new_codec
+from tests.unit.adapters.talking import receive
 
 from agent_mux import facts
 from agent_mux_adapters.copilot.notices import NOTICES

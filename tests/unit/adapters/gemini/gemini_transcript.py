@@ -1,13 +1,12 @@
 """Both sides of a conversation over ACP, as a test reads best: what we do, and what comes of it."""
 
-import json
 from typing import Any
 
-from gemini_recordings import ACP, effects, new_codec, receive
+from gemini_recordings import ACP, new_codec
+from tests.unit.adapters import talking
 
-from agent_mux.actions import AnyAction
 from agent_mux.adapter import Step
-from agent_mux.effects import CloseStdin, SignalGroup, WriteStdin
+from agent_mux.effects import Effect, SignalGroup
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 ALLOW = [
@@ -17,23 +16,14 @@ ALLOW = [
 ]
 
 
-class Talk:
+class Talk(talking.Talk):
     """A live codec, and a CLI that says what the test wants."""
 
     def __init__(self, **context: Any) -> None:
-        self.codec = new_codec(ACP, **{"prompt": "hello", **context})
-        self.steps: list[Step] = []
-        self._read = 0
-        self.do(self.codec.start())
-
-    def do(self, steps: Any) -> list[Step]:
-        self.steps += (new := list(steps))
-        return new
-
-    # -- the CLI
+        super().__init__(new_codec(ACP, **{"prompt": "hello", **context}))
 
     def says(self, *lines: Any) -> list[Step]:
-        return self.do(receive(self.codec, *({"jsonrpc": "2.0", **line} for line in lines)))
+        return super().says(*({"jsonrpc": "2.0", **line} for line in lines))
 
     def answers(self, request_id: int, result: Any) -> list[Step]:
         return self.says({"id": request_id, "result": result})
@@ -77,29 +67,9 @@ class Talk:
         self.sent()
         return self
 
-    # -- we
-
-    def want(self, action: AnyAction) -> list[Step]:
-        return self.do(self.codec.request(action))
-
-    def sent(self) -> list[Any]:
-        """What was sent since the last look; the end of our input is "EOF", a signal its number."""
-        new = effects(self.steps[self._read :])
-        self._read = len(self.steps)
-        return [_shown(effect) for effect in new]
-
-
-def _shown(effect: Any) -> Any:
-    match effect:
-        case WriteStdin(data):
-            assert data.endswith(b"\n")
-            assert data.count(b"\n") == 1
-            return json.loads(data)
-        case CloseStdin():
-            return "EOF"
-        case SignalGroup(number):
-            return number
-    return effect
+    def shown(self, effect: Effect) -> Any:
+        """A signal is its number."""
+        return effect.signal if isinstance(effect, SignalGroup) else super().shown(effect)
 
 
 def prompt(request_id: int, text: str) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from gemini_recordings import ACP, new_codec, receive, told
+from gemini_recordings import ACP, new_codec, told
 from gemini_transcript import SESSION, Talk, chose, prompt
+from tests.unit.adapters.talking import receive
 
 from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Cancel, Close, Deny, Interrupt, Send

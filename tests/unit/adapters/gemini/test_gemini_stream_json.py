@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from gemini_recordings import STREAM_JSON, codec_for, native, new_codec, receive, recording, told
+from gemini_recordings import STREAM_JSON, codec_for, native, new_codec, recording, told
+from tests.unit.adapters.talking import receive
 
 from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Cancel, Close, Deny, Interrupt, Send, Steer

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from gemini_recordings import STREAM_JSON, new_codec, receive
+from gemini_recordings import STREAM_JSON, new_codec
+from tests.unit.adapters.talking import receive
 
 from agent_mux import facts
 from agent_mux.adapter import Source

@@ -3,22 +3,21 @@
 import json
 from typing import Any
 
+from tests.unit.adapters.talking import codec_of, speaking
+
 from agent_mux.actions import AnyAction
-from agent_mux.adapter import Codec, CodecContext, Source, Step
+from agent_mux.adapter import Codec, Source, Step
 from agent_mux.effects import CloseStdin, WriteStdin
-from agent_mux.facts import Ignored
 from agent_mux_adapters.hermes import ADAPTER
 from agent_mux_adapters.hermes.gateway_codec import GATEWAY
 
-PLACE = "/home/dev/project"
 LIVE = "4a767b88"
 STORED = "20261121_204342_017436"
 USAGE = {"input": 100, "output": 20, "reasoning": 5, "prompt": 130, "active_subagents": 0}
 
 
 def new_codec(protocol: str = GATEWAY, **context: Any) -> Codec:
-    settings = {"agent": "hermes", "protocol": protocol, "cwd": PLACE, **context}
-    return ADAPTER.protocols[protocol].codec(CodecContext(**settings))
+    return codec_of(ADAPTER, protocol, **context)
 
 
 def line_of(message: Any) -> bytes:
@@ -28,10 +27,6 @@ def line_of(message: Any) -> bytes:
 def event(kind: str, /, session: str | None = LIVE, **payload: Any) -> dict[str, Any]:
     where = {} if session is None else {"session_id": session}
     return {"jsonrpc": "2.0", "method": "event", "params": {"type": kind, **where, "payload": payload}}
-
-
-def speaking(steps: list[Step]) -> list[Step]:
-    return [step for step in steps if not isinstance(step, Ignored)]
 
 
 class Talk:

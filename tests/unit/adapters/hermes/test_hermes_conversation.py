@@ -1,6 +1,7 @@
 """Our side of the conversation with the gateway: opening, prompts, steering, interrupting, leaving."""
 
-from hermes_transcript import LIVE, PLACE, STORED, Talk, talk_in_turn
+from hermes_transcript import LIVE, STORED, Talk, talk_in_turn
+from tests.unit.adapters.talking import PLACE
 
 from agent_mux.actions import Approve, Cancel, Close, Interrupt, Send, Steer
 from agent_mux.adapter import Source

@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.unit.adapters.pi_family import PLACE, Recordings, codec_of, receive, result, told
+from tests.unit.adapters.pi_family import result
+from tests.unit.adapters.recordings import Recordings
+from tests.unit.adapters.talking import PLACE, codec_of, facts_of, receive
 
 from agent_mux import facts
 from agent_mux.adapter import Codec
@@ -11,7 +13,7 @@ from agent_mux_adapters._dialects.acp import Call
 from agent_mux_adapters.omp import ADAPTER
 from agent_mux_adapters.omp.acp import OmpTools
 
-ALL = Recordings(ADAPTER)
+ALL = Recordings(ADAPTER, "json")
 
 
 def codec() -> Codec:
@@ -31,7 +33,7 @@ def called(
         update("tool_call_update", toolCallId="c", status=status, rawOutput=came),
     ]
     kinds = (facts.ToolReady, facts.ToolDone, facts.McpBegin, facts.McpDone, facts.SubagentBegin, facts.SubagentDone)
-    return told(receive(codec(), *lines), *kinds)
+    return facts_of(receive(codec(), *lines), *kinds)
 
 
 @pytest.mark.parametrize(
@@ -89,10 +91,10 @@ def test_the_words_of_a_provider_fail_the_turn_although_it_ends_well() -> None:
     list(one.start())
     receive(one, {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {}}})
     receive(one, {"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s"}})
-    [failed] = told(receive(one, chunk, prompt), facts.TurnDone, facts.TurnFailed)
+    [failed] = facts_of(receive(one, chunk, prompt), facts.TurnDone, facts.TurnFailed)
     assert failed == facts.TurnFailed(facts.Failure("AUTH_ERROR", ERROR))
 
 
 def test_a_message_that_begins_with_a_number_is_a_message() -> None:
     chunk = update("agent_message_chunk", content={"type": "text", "text": "401 files were changed"})
-    assert told(receive(codec(), chunk), facts.TextDelta) == [facts.TextDelta("401 files were changed")]
+    assert facts_of(receive(codec(), chunk), facts.TextDelta) == [facts.TextDelta("401 files were changed")]

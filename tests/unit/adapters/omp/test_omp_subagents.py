@@ -2,25 +2,15 @@
 
 from typing import Any
 
-from tests.unit.adapters.pi_family import (
-    BEGINS,
-    Recordings,
-    agent_end,
-    answer,
-    call_block,
-    codec_of,
-    ends,
-    receive,
-    result,
-    starts,
-    told,
-)
+from tests.unit.adapters.pi_family import BEGINS, agent_end, answer, call_block, ends, result, starts
+from tests.unit.adapters.recordings import Recordings
+from tests.unit.adapters.talking import codec_of, facts_of, receive
 
 from agent_mux import facts
 from agent_mux.adapter import Codec
 from agent_mux_adapters.omp import ADAPTER
 
-ALL = Recordings(ADAPTER)
+ALL = Recordings(ADAPTER, "json")
 KINDS = (facts.SubagentBegin, facts.SubagentDone, facts.InSubagent)
 TASK = call_block("c", "task", agent="explore", task="look around")
 USAGE = {"input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0, "cost": {"total": 0.25}}
@@ -49,46 +39,46 @@ def inside(event: dict[str, Any], job: str = "KindFox") -> dict[str, Any]:
 
 def test_a_delegating_call_is_the_beginning_of_a_sub_agent() -> None:
     codec = codec_of(ADAPTER, "rpc")
-    assert told(receive(codec, answer(TASK))) == [facts.SubagentBegin("c", "explore", "look around")]
-    assert told(receive(codec, ends("c", "task", result("found it")))) == [facts.SubagentDone("c", "found it")]
+    assert facts_of(receive(codec, answer(TASK))) == [facts.SubagentBegin("c", "explore", "look around")]
+    assert facts_of(receive(codec, ends("c", "task", result("found it")))) == [facts.SubagentDone("c", "found it")]
 
 
 def test_a_delegation_that_fails_is_the_end_of_it() -> None:
     codec = codec_of(ADAPTER, "rpc")
     receive(codec, answer(TASK))
     failed = ends("c", "task", result("no such agent"), is_error=True)
-    assert told(receive(codec, failed)) == [facts.SubagentDone("c", "no such agent", "no such agent")]
+    assert facts_of(receive(codec, failed)) == [facts.SubagentDone("c", "no such agent", "no such agent")]
 
 
 def test_work_in_the_background_ends_with_its_report() -> None:
     codec = working()
-    assert told(receive(codec, report(task_result('"found it"'))), *KINDS) == [facts.SubagentDone("c", "found it")]
-    assert told(receive(codec, report(task_result("again"))), *KINDS) == []
+    assert facts_of(receive(codec, report(task_result('"found it"'))), *KINDS) == [facts.SubagentDone("c", "found it")]
+    assert facts_of(receive(codec, report(task_result("again"))), *KINDS) == []
 
 
 def test_the_agent_may_fetch_the_report_with_a_tool() -> None:
     fetched = ends("w", "hub", result(f"done:\n{task_result('found it')}"))
-    assert told(receive(working(), fetched), *KINDS) == [facts.SubagentDone("c", "found it")]
+    assert facts_of(receive(working(), fetched), *KINDS) == [facts.SubagentDone("c", "found it")]
 
 
 def test_a_report_of_a_failure_is_one() -> None:
     for said, error in (("boom", "boom"), ("", "the sub-agent failed")):
-        [done] = told(receive(working(), report(task_result(said, status="failed"))), *KINDS)
+        [done] = facts_of(receive(working(), report(task_result(said, status="failed"))), *KINDS)
         assert done.error == error
 
 
 def test_reports_may_be_of_somebody_else_or_broken() -> None:
     codec = working()
-    assert told(receive(codec, report(task_result("x", job="OtherFox")), report("<task-result")), *KINDS) == []
-    assert told(receive(codec, report(task_result("x"), custom_type="other")), *KINDS) == []
-    assert told(receive(codec, report(task_result('"\\ud800'))), *KINDS) == [facts.SubagentDone("c", '"\\ud800')]
+    assert facts_of(receive(codec, report(task_result("x", job="OtherFox")), report("<task-result")), *KINDS) == []
+    assert facts_of(receive(codec, report(task_result("x"), custom_type="other")), *KINDS) == []
+    assert facts_of(receive(codec, report(task_result('"\\ud800'))), *KINDS) == [facts.SubagentDone("c", '"\\ud800')]
 
 
 def test_who_has_not_reported_when_all_is_over_was_heard_by_the_agent_alone() -> None:
     codec = working()
-    assert told(receive(codec, agent_end(isTerminal=False)), *KINDS) == []
+    assert facts_of(receive(codec, agent_end(isTerminal=False)), *KINDS) == []
     unheard = facts.SubagentDone("c", "its report went to the agent alone")
-    assert told(receive(codec, agent_end(isTerminal=True)), *KINDS) == [unheard]
+    assert facts_of(receive(codec, agent_end(isTerminal=True)), *KINDS) == [unheard]
 
 
 def test_what_happens_inside_is_inside() -> None:
@@ -101,7 +91,7 @@ def test_what_happens_inside_is_inside() -> None:
         inside({"type": "message_end", "message": {"role": "user"}}),
     ]
     done = facts.ToolDone("i", output="x", name="read")
-    assert told(receive(codec, *lines)) == [
+    assert facts_of(receive(codec, *lines)) == [
         facts.InSubagent("c", facts.Text("looking")),
         facts.InSubagent("c", facts.ToolReady("i", "read", {"path": "a"})),
         facts.InSubagent("c", done),
@@ -111,9 +101,9 @@ def test_what_happens_inside_is_inside() -> None:
 def test_what_happens_inside_costs_the_run_and_is_no_call_of_the_main_agent() -> None:
     codec = working()
     steps = receive(codec, inside(answer("a", usage=USAGE)), inside(answer("b", usage=USAGE)))
-    assert told(steps, facts.Usage) == []
-    assert told(steps, facts.RunCost)[-1].cost.total_usd == 0.5
-    [done] = told(receive(codec, report(task_result("x"))), *KINDS)
+    assert facts_of(steps, facts.Usage) == []
+    assert facts_of(steps, facts.RunCost)[-1].cost.total_usd == 0.5
+    [done] = facts_of(receive(codec, report(task_result("x"))), *KINDS)
     assert done.cost is not None
     assert done.cost.total_usd == 0.5
 
@@ -122,17 +112,17 @@ def test_a_lifecycle_line_names_the_work_of_a_call() -> None:
     codec = codec_of(ADAPTER, "rpc")
     started = {"id": "KindFox", "parentToolCallId": "c", "status": "started"}
     receive(codec, BEGINS, answer(TASK), {"type": "subagent_lifecycle", "payload": started})
-    [said] = told(receive(codec, inside(answer("hi"))), facts.InSubagent)
+    [said] = facts_of(receive(codec, inside(answer("hi"))), facts.InSubagent)
     assert said == facts.InSubagent("c", facts.Text("hi"))
 
 
 def test_fragments_inside_are_skipped_without_being_read() -> None:
     line = b'{"type":"subagent_event","payload":{"id":"KindFox","event":{"type":"message_update",' + b"x" * 1000
-    assert told(receive(working(), line)) == []
+    assert facts_of(receive(working(), line)) == []
 
 
 def test_events_of_somebody_unknown_say_nothing() -> None:
-    assert told(receive(working(), inside(answer("hi"), job="OtherFox"))) == []
+    assert facts_of(receive(working(), inside(answer("hi"), job="OtherFox"))) == []
 
 
 def test_the_recordings_tell_the_whole_story() -> None:

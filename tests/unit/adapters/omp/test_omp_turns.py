@@ -6,22 +6,18 @@ from typing import Any
 import pytest
 from tests.unit.adapters.pi_family import (
     BEGINS,
-    PLACE,
-    Recordings,
     Talk,
     agent_end,
     answer,
-    as_line,
     call_block,
-    codec_of,
     ends,
     failed,
     goes_on,
-    receive,
     result,
     starts,
-    told,
 )
+from tests.unit.adapters.recordings import Recordings
+from tests.unit.adapters.talking import PLACE, as_line, codec_of, facts_of, receive
 
 from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Deny, Interrupt, Send
@@ -31,7 +27,7 @@ from agent_mux.options import McpServer
 from agent_mux_adapters.omp import ADAPTER
 from agent_mux_adapters.omp.tools import split_mcp_name
 
-ALL = Recordings(ADAPTER)
+ALL = Recordings(ADAPTER, "json")
 TURNS = (facts.TurnBegin, facts.TurnDone, facts.TurnFailed, facts.TurnStopped)
 LAST = agent_end(isTerminal=True)
 
@@ -54,21 +50,21 @@ def running(**context: Any) -> Talk:
 
 def test_the_end_itself_says_whether_it_is_the_last() -> None:
     one = codec()
-    assert told(receive(one, BEGINS, answer("wait"), agent_end(isTerminal=False)), *TURNS) == [facts.TurnBegin()]
-    assert told(receive(one, BEGINS, answer("done"), LAST), *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
+    assert facts_of(receive(one, BEGINS, answer("wait"), agent_end(isTerminal=False)), *TURNS) == [facts.TurnBegin()]
+    assert facts_of(receive(one, BEGINS, answer("done"), LAST), *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
 
 
 @pytest.mark.parametrize(("ending", "last"), [(Exit(code=0), [facts.TurnDone()]), (Exit(signal=9), [])])
 def test_an_agent_that_leaves_in_peace_has_ended_its_turn(ending: Exit, last: list[Any]) -> None:
     one = codec()
     receive(one, BEGINS, answer("wait"), agent_end(isTerminal=False))
-    assert told(one.finish(ending), *TURNS) == last
+    assert facts_of(one.finish(ending), *TURNS) == last
 
 
 def test_an_error_of_the_api_fails_the_turn() -> None:
     failure = facts.Failure("RATE_LIMITED", "nope")
     lines = [BEGINS, failed("nope", errorStatus=429), LAST]
-    assert told(receive(codec(), *lines), *TURNS)[1:] == [facts.TurnFailed(failure)]
+    assert facts_of(receive(codec(), *lines), *TURNS)[1:] == [facts.TurnFailed(failure)]
 
 
 def test_a_run_asks_for_the_statistics_and_not_for_the_long_state() -> None:
@@ -78,7 +74,7 @@ def test_a_run_asks_for_the_statistics_and_not_for_the_long_state() -> None:
         {"id": "mux-2", "type": "get_session_stats"},
     ]
     talk.answers("mux-1", "set_subagent_subscription")
-    assert told(talk.answers("mux-2", "get_session_stats", sessionId="s")) == [facts.SessionKnown("s")]
+    assert facts_of(talk.answers("mux-2", "get_session_stats", sessionId="s")) == [facts.SessionKnown("s")]
     assert talk.sent() == [{"id": "mux-3", "type": "prompt", "message": "hello"}]
     talk.answers("mux-3", "prompt")
     talk.says(BEGINS, answer("hi"), LAST)
@@ -87,14 +83,14 @@ def test_a_run_asks_for_the_statistics_and_not_for_the_long_state() -> None:
 
 def test_a_continued_session_says_how_many_turns_it_has() -> None:
     talk = Talk(ADAPTER, session_id="s")
-    [known] = told(talk.answers("mux-2", "get_session_stats", sessionId="s", userMessages=2))
+    [known] = facts_of(talk.answers("mux-2", "get_session_stats", sessionId="s", userMessages=2))
     assert known == facts.SessionKnown("s", resumed=True, prior_turns=2)
 
 
 def test_a_busy_agent_answers_a_prompt_twice() -> None:
     talk = running()
     talk.answers("mux-3", "prompt")
-    assert told(talk.refuses("mux-3", "prompt", "Agent is already processing.")) == [
+    assert facts_of(talk.refuses("mux-3", "prompt", "Agent is already processing.")) == [
         facts.Note("omp refused prompt: Agent is already processing.", "warn")
     ]
 
@@ -108,23 +104,23 @@ def test_a_command_that_needs_no_model_is_a_turn_all_the_same(told_with_the_resp
     else:
         talk.answers("mux-3", "prompt")
         steps = talk.says({"type": "prompt_result", "id": "mux-3", "agentInvoked": False})
-    assert told(steps, *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
+    assert facts_of(steps, *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
     assert talk.sent()[-1] == "EOF"
 
 
 def test_a_prompt_that_the_model_answers_says_nothing_by_itself() -> None:
-    assert told(running().says({"type": "prompt_result", "id": "mux-3", "agentInvoked": True})) == []
+    assert facts_of(running().says({"type": "prompt_result", "id": "mux-3", "agentInvoked": True})) == []
 
 
 def test_another_model_is_a_warning() -> None:
     line = {"type": "retry_fallback_applied", "from": "a/b", "to": "c/d"}
-    assert told(receive(codec(), line)) == [facts.Note("the agent goes on with c/d instead of a/b", "warn")]
+    assert facts_of(receive(codec(), line)) == [facts.Note("the agent goes on with c/d instead of a/b", "warn")]
 
 
 @pytest.mark.parametrize(("level", "ours"), [("info", "info"), ("warning", "warn"), ("error", "warn")])
 def test_notices_are_notes(level: str, ours: str) -> None:
     line = {"type": "notice", "level": level, "message": "look"}
-    assert told(receive(codec(), line)) == [facts.Note("look", ours)]
+    assert facts_of(receive(codec(), line)) == [facts.Note("look", ours)]
 
 
 def test_long_lines_come_in_parts() -> None:
@@ -135,10 +131,10 @@ def test_long_lines_come_in_parts() -> None:
         for i, part in enumerate(parts)
     ]
     one = codec("rpc")
-    assert told(receive(one, chunks[0])) == []
-    assert told(receive(one, chunks[1])) == [facts.Text("hello")]
-    assert told(receive(one, chunks[1])) == []  # its beginning is missing
-    assert told(receive(one, {**chunks[0], "chunkId": "l", "count": 1, "data": "A"})) == []  # no base64
+    assert facts_of(receive(one, chunks[0])) == []
+    assert facts_of(receive(one, chunks[1])) == [facts.Text("hello")]
+    assert facts_of(receive(one, chunks[1])) == []  # its beginning is missing
+    assert facts_of(receive(one, {**chunks[0], "chunkId": "l", "count": 1, "data": "A"})) == []  # no base64
 
 
 # -- tools
@@ -147,7 +143,7 @@ def test_long_lines_come_in_parts() -> None:
 def of_call(name: str, arguments: dict[str, Any], *came: dict[str, Any], is_error: bool = False) -> list[Any]:
     lines = [starts("c", name, **arguments), *(goes_on("c", name, part) for part in came[:-1])]
     steps = receive(codec(), *lines, ends("c", name, came[-1], is_error=is_error))
-    return told(steps, facts.ToolReady, facts.ToolOutput, facts.ToolDone, facts.McpBegin, facts.McpDone, facts.Note)
+    return facts_of(steps, facts.ToolReady, facts.ToolOutput, facts.ToolDone, facts.McpBegin, facts.McpDone, facts.Note)
 
 
 def files(name: str, arguments: dict[str, Any], came: dict[str, Any]) -> tuple[Any, ...]:
@@ -246,12 +242,12 @@ def test_the_servers_of_the_run_tell_where_the_name_of_a_tool_begins(
 def test_mcp_calls_are_told_as_such() -> None:
     one = codec("rpc", mcp_servers=(McpServer(name="my-server", command="x"),))
     lines = [answer(call_block("c", "mcp__my_server_do_it", a=1)), ends("c", "mcp__my_server_do_it", result("ok"))]
-    assert told(receive(one, *lines)) == [
+    assert facts_of(receive(one, *lines)) == [
         facts.McpBegin("c", "my-server", "do_it", {"a": 1}),
         facts.McpDone("c", "ok"),
     ]
     failing = ends("d", "mcp__my_server_do_it", result("boom"), is_error=True)
-    assert told(receive(one, failing)) == [facts.McpDone("d", error="boom")]
+    assert facts_of(receive(one, failing)) == [facts.McpDone("d", error="boom")]
 
 
 # -- permissions and questions
@@ -271,23 +267,23 @@ def gate(tool: str, *details: str) -> dict[str, Any]:
     ],
 )
 def test_a_dialog_of_omp_that_asks_for_permission(title: dict[str, Any], action: str, detail: str, risk: str) -> None:
-    [asked] = told(running().asks("r", "select", **title))
+    [asked] = facts_of(running().asks("r", "select", **title))
     assert (asked.action, asked.detail, asked.risk) == (action, detail, risk)
 
 
 def test_a_permission_is_about_the_first_call_of_that_tool_that_waits() -> None:
     talk = running()
     talk.says(answer(call_block("a", "bash", command="x"), call_block("b", "bash", command="y")))
-    [first] = told(talk.asks("r", "select", **gate("bash", "Command: x")))
-    [second] = told(talk.asks("s", "select", **gate("bash", "Command: y")))
-    [third] = told(talk.asks("t", "select", **gate("bash", "Command: z")))
+    [first] = facts_of(talk.asks("r", "select", **gate("bash", "Command: x")))
+    [second] = facts_of(talk.asks("s", "select", **gate("bash", "Command: y")))
+    [third] = facts_of(talk.asks("t", "select", **gate("bash", "Command: z")))
     assert (first.call_id, second.call_id, third.call_id) == ("a", "b", None)
 
 
 def test_a_dialog_that_says_nothing_shows_the_input_of_the_call() -> None:
     talk = running()
     talk.says(answer(call_block("a", "mcp__echo_echo", text="hi")))
-    [asked] = told(talk.asks("r", "select", **gate("mcp__echo_echo")))
+    [asked] = facts_of(talk.asks("r", "select", **gate("mcp__echo_echo")))
     assert (asked.call_id, asked.detail) == ("a", '{"text":"hi"}')
 
 
@@ -304,20 +300,20 @@ def test_what_was_allowed_for_the_rest_of_the_run_is_not_asked_again() -> None:
     talk.asks("r", "select", **gate("bash", "Command: x"))
     talk.want(Approve("r", always=True))
     talk.sent()
-    assert told(talk.asks("s", "select", **gate("bash", "Command: y"))) == [
+    assert facts_of(talk.asks("s", "select", **gate("bash", "Command: y"))) == [
         facts.Note("bash was allowed for the rest of the run", "verbose")
     ]
     assert talk.sent() == [{"type": "extension_ui_response", "id": "s", "value": "Approve"}]
-    assert told(talk.asks("t", "select", **gate("write")), facts.ApprovalAsked)
+    assert facts_of(talk.asks("t", "select", **gate("write")), facts.ApprovalAsked)
 
 
 def test_a_question_may_be_answered_in_own_words_by_way_of_an_editor() -> None:
     talk = running()
-    asked = told(talk.asks("q", "select", title="Which?", options=["red", "Other (type your own)"]))
+    asked = facts_of(talk.asks("q", "select", title="Which?", options=["red", "Other (type your own)"]))
     assert asked == [facts.InputAsked("q", "Which?", options=("red",), source="tool")]
     talk.want(Answer("q", "blue"))
     assert talk.sent() == [{"type": "extension_ui_response", "id": "q", "value": "Other (type your own)"}]
-    assert told(talk.asks("e", "editor", title="Which?")) == []
+    assert facts_of(talk.asks("e", "editor", title="Which?")) == []
     assert talk.sent() == [{"type": "extension_ui_response", "id": "e", "value": "blue"}]
 
 
@@ -326,7 +322,7 @@ def test_an_interruption_is_an_abort() -> None:
     talk.want(Interrupt())
     assert talk.sent() == [{"id": "mux-4", "type": "abort"}]
     steps = talk.says(answer("so fa", stopReason="aborted"), LAST)
-    assert told(steps, *TURNS) == [facts.TurnStopped()]
+    assert facts_of(steps, *TURNS) == [facts.TurnStopped()]
     talk.want(Send("go on"))
     assert talk.sent() == [{"id": "mux-5", "type": "prompt", "message": "go on"}]
 

@@ -1,50 +1,34 @@
 """What the tests of OpenClaw share: codecs, and both sides of a conversation."""
 
-import json
 from typing import Any
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import Codec, CodecContext, Source, Step
-from agent_mux.effects import CloseStdin, Effect, WriteStdin
+from tests.unit.adapters import talking
+from tests.unit.adapters.talking import codec_of
+
+from agent_mux.adapter import Codec, Step
 from agent_mux.facts import Fact
 from agent_mux_adapters.openclaw import ADAPTER
 from agent_mux_adapters.openclaw.argv import ACP, EXEC
 
-__all__ = ["ACP", "ADAPTER", "EXEC", "SESSION", "Talk", "facts", "new_codec", "receive"]
+__all__ = ["ACP", "ADAPTER", "EXEC", "SESSION", "Talk", "facts", "new_codec"]
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 RUN = "99999999-2222-4333-8444-555555555555"
 
 
 def new_codec(protocol: str, **context: Any) -> Codec:
-    return ADAPTER.protocols[protocol].codec(CodecContext(agent="openclaw", protocol=protocol, cwd="/work", **context))
-
-
-def receive(codec: Codec, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
-    told = []
-    for line in lines:
-        raw = line if isinstance(line, bytes) else json.dumps(line, separators=(",", ":")).encode()
-        new = list(codec.receive(raw, source))
-        assert new, f"nothing is said about {line!r}"
-        told += new
-    return told
+    return codec_of(ADAPTER, protocol, **{"cwd": "/work", **context})
 
 
 def facts(steps: list[Step]) -> list[Fact]:
     return [step for step in steps if isinstance(step, Fact)]
 
 
-def effects(steps: list[Step]) -> list[Effect]:
-    return [step for step in steps if isinstance(step, Effect)]
-
-
-class Talk:
+class Talk(talking.Talk):
     """A live codec, a bridge that says what the test wants, and a gateway that writes down what it wants."""
 
     def __init__(self, *, hears_gateway: bool = True, **context: Any) -> None:
-        self.codec = new_codec(ACP, **{"prompt": "hello", **context})
-        self.steps = list(self.codec.start())
-        self._read = 0
+        super().__init__(new_codec(ACP, **{"prompt": "hello", **context}))
         self._at = 1_000_000
         if hears_gateway:
             self.notifies("listening")
@@ -52,9 +36,7 @@ class Talk:
     # -- the bridge
 
     def says(self, *lines: Any) -> list[Step]:
-        new = receive(self.codec, *({"jsonrpc": "2.0", **line} for line in lines))
-        self.steps += new
-        return new
+        return super().says(*({"jsonrpc": "2.0", **line} for line in lines))
 
     def answers(self, request_id: int, result: Any) -> list[Step]:
         return self.says({"id": request_id, "result": result})
@@ -124,19 +106,3 @@ class Talk:
 
     def retries(self, reason: str = "timeout") -> list[Step]:
         return self.logs(f"transient same-model retry 1/8 for a/b reason={reason}: delayMs=1200")
-
-    # -- we
-
-    def asks(self, action: AnyAction) -> list[Step]:
-        new = list(self.codec.request(action))
-        self.steps += new
-        return new
-
-    def sent(self) -> list[Any]:
-        """What went to the bridge since the last look."""
-        new, self._read = self.steps[self._read :], len(self.steps)
-        return [
-            json.loads(step.data) if isinstance(step, WriteStdin) else "end of input"
-            for step in new
-            if isinstance(step, WriteStdin | CloseStdin)
-        ]

@@ -228,7 +228,7 @@ def test_a_failure_of_the_turn_before_is_not_of_this_one() -> None:
     talk = Talk(interactive=True).opened()
     talk.fails("no", failoverReason="auth")
     talk.ends()
-    talk.asks(Send("again"))
+    talk.want(Send("again"))
     talk.writes("Hello.")
     assert only(talk.ends(4), TurnDone)
 
@@ -340,20 +340,20 @@ def test_the_conversation_begins_and_ends_by_itself() -> None:
     talk.opened()
     talk.writes("Done.")
     assert only(talk.ends(), TurnDone)
-    assert talk.sent()[-1] == "end of input"
+    assert talk.sent()[-1] == "EOF"
 
 
 def test_prompts_wait_for_each_other_since_a_second_one_would_cancel_the_first() -> None:
     talk = Talk(interactive=True).opened()
-    assert talk.asks(Send("second")) == []
+    assert talk.want(Send("second")) == []
     talk.writes("One.")
     talk.ends()
     (prompt,) = talk.sent()
     assert prompt["params"]["prompt"] == [{"type": "text", "text": "second"}]
-    talk.asks(Close())
+    talk.want(Close())
     talk.writes("Two.")
     talk.ends(4)
-    assert talk.sent() == ["end of input"]
+    assert talk.sent() == ["EOF"]
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def test_a_command_waits_for_permission(action: Any, option: str, granted: bool)
     asked = talk.says({"id": 0, "method": "session/request_permission", "params": _permission("c1", "touch x")})
     shown = only(asked, ApprovalAsked)
     assert (shown.request_id, shown.detail, shown.call_id, shown.tool_name) == ("0", "touch x", "c1", "exec")
-    steps = talk.asks(action)
+    steps = talk.want(action)
     assert only(steps, RequestSettled).granted is granted
     assert talk.sent()[-1] == {
         "jsonrpc": "2.0", "id": 0, "result": {"outcome": {"outcome": "selected", "optionId": option}},
@@ -377,7 +377,7 @@ def test_a_command_that_is_denied_never_ran() -> None:
     talk = Talk().opened()
     talk.runs("c1", "touch x")
     talk.says({"id": 0, "method": "session/request_permission", "params": _permission("c1", "touch x")})
-    talk.asks(Deny("0"))
+    talk.want(Deny("0"))
     denied = "Exec denied (gateway id=x, user-denied): touch x"
     done = only(talk.prints("c1", denied, "failed", status="failed", exitCode=None, aggregated=denied), ToolDone)
     assert (done.error, done.stdout, done.exit_code) == (denied, None, None)
@@ -386,25 +386,25 @@ def test_a_command_that_is_denied_never_ran() -> None:
 def test_an_interruption_stops_the_turn_and_the_next_prompt_follows() -> None:
     talk = Talk(interactive=True).opened()
     talk.runs("c1", "sleep 60")
-    talk.asks(Interrupt())
+    talk.want(Interrupt())
     assert talk.sent()[-1]["method"] == "session/cancel"
     talk.fails("This operation was aborted")
     assert only(talk.ends(reason="cancelled"), TurnStopped)
-    talk.asks(Send("go on"))
+    talk.want(Send("go on"))
     talk.writes("I go on.")
     assert only(talk.ends(4), TurnDone)
 
 
 def test_an_abort_cancels_and_hangs_up() -> None:
     talk = Talk().opened()
-    talk.asks(Cancel())
+    talk.want(Cancel())
     assert talk.sent()[-1]["method"] == "session/cancel"
     talk.ends(reason="cancelled")
-    assert talk.sent() == ["end of input"]
+    assert talk.sent() == ["EOF"]
 
 
 def test_there_is_no_steering() -> None:
-    assert only(Talk(interactive=True).opened().asks(Steer("left")), Refuse).code == "CAPABILITY_ERROR"
+    assert only(Talk(interactive=True).opened().want(Steer("left")), Refuse).code == "CAPABILITY_ERROR"
 
 
 def test_a_session_is_continued_and_its_past_counted_not_shown() -> None:

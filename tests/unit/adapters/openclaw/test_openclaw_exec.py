@@ -5,7 +5,8 @@ import signal
 from typing import Any
 
 import pytest
-from openclaw_transcript import EXEC, facts, new_codec, receive
+from openclaw_transcript import EXEC, facts, new_codec
+from tests.unit.adapters.talking import receive
 
 from agent_mux.actions import Answer, Approve, Cancel, Close, Interrupt, Send
 from agent_mux.adapter import Exit, Source

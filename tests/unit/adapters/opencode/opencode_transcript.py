@@ -1,28 +1,21 @@
 """Both sides of a conversation with `opencode serve`, as a test reads best: what we do, and what comes of it."""
 
-import json
 from typing import Any
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import CodecContext, Source, Step
-from agent_mux.effects import CloseStdin, Effect, WriteStdin
-from agent_mux.facts import Fact, Ignored
+from tests.unit.adapters import talking
+from tests.unit.adapters.talking import codec_of
+
+from agent_mux.adapter import Codec, Step
+from agent_mux.effects import Effect, WriteStdin
 from agent_mux_adapters.opencode import ADAPTER
 
 SESSION = "ses_main"
-PLACE = "/home/dev/project"
 EVENT_ID = "evt_1ffe15a3f001Bmhnafzkwpq01x"
 MODEL = {"providerID": "fake", "modelID": "model"}
 
 
-def new_codec(protocol: str, **context: Any) -> Any:
-    known = CodecContext(agent="opencode", protocol=protocol, cwd=PLACE, **context)
-    return ADAPTER.protocols[protocol].codec(known)
-
-
-def facts_of(steps: Any) -> list[Fact]:
-    """What is said, without what is not."""
-    return [step for step in steps if isinstance(step, Fact) and not isinstance(step, Ignored)]
+def new_codec(protocol: str, **context: Any) -> Codec:
+    return codec_of(ADAPTER, protocol, **context)
 
 
 def event(kind: str, properties: dict[str, Any]) -> dict[str, Any]:
@@ -75,23 +68,11 @@ ANSWERED = [message("m1"), text_part("m1", "done"), step_finish("m1"), message("
 """A model call that answers."""
 
 
-class Talk:
+class Talk(talking.Talk):
     """A live codec, and a server that says what the test wants."""
 
     def __init__(self, **context: Any) -> None:
-        self.codec = new_codec("serve", **{"prompt": "hello", **context})
-        self.steps: list[Step] = []
-        self._read = 0
-        self.do(self.codec.start())
-
-    def do(self, steps: Any) -> list[Step]:
-        self.steps += (new := list(steps))
-        return new
-
-    # -- the server
-
-    def says(self, *lines: Any) -> list[Step]:
-        return self.do(step for line in lines for step in self.codec.receive(encoded(line), Source.STDOUT))
+        super().__init__(new_codec("serve", **{"prompt": "hello", **context}))
 
     def answers(self, request_id: int, body: Any = None, status: int = 200) -> list[Step]:
         return self.says({"id": request_id, "status": status, "body": body})
@@ -121,33 +102,13 @@ class Talk:
     def rests(self) -> list[Step]:
         return self.says(status("idle"), event("session.idle", {"sessionID": SESSION}))
 
-    # -- we
-
-    def want(self, action: AnyAction) -> list[Step]:
-        return self.do(self.codec.request(action))
-
-    def sent(self) -> list[Any]:
-        """What was sent since the last look, `METHOD path` with its body if any; the end of our input is "EOF"."""
-        new = [step for step in self.steps[self._read :] if isinstance(step, Effect)]
-        self._read = len(self.steps)
-        return [_shown(effect) for effect in new]
-
-
-def encoded(line: Any) -> bytes:
-    return line if isinstance(line, bytes) else json.dumps(line, separators=(",", ":")).encode()
-
-
-def _shown(effect: Any) -> Any:
-    match effect:
-        case WriteStdin(data):
-            assert data.endswith(b"\n")
-            assert data.count(b"\n") == 1
-            line = json.loads(data)
-            what = f"{line['method']} {line['path']}"
-            return (what, line["body"]) if "body" in line else what
-        case CloseStdin():
-            return "EOF"
-    return effect
+    def shown(self, effect: Effect) -> Any:
+        """A request is `METHOD path`, with its body if it has one."""
+        line = super().shown(effect)
+        if not isinstance(effect, WriteStdin):
+            return line
+        what = f"{line['method']} {line['path']}"
+        return (what, line["body"]) if "body" in line else what
 
 
 def prompt(text: str, **body: Any) -> tuple[str, dict[str, Any]]:

@@ -9,7 +9,6 @@ from opencode_transcript import (
     SESSION,
     Talk,
     event,
-    facts_of,
     failure,
     message,
     new_codec,
@@ -19,6 +18,7 @@ from opencode_transcript import (
     step_finish,
     text_part,
 )
+from tests.unit.adapters.talking import facts_of
 
 from agent_mux import facts
 from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from opencode_transcript import ABORT, SESSION, Talk, event, facts_of, status, tool
+from opencode_transcript import ABORT, SESSION, Talk, event, status, tool
+from tests.unit.adapters.talking import facts_of
 
 from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Deny, Interrupt

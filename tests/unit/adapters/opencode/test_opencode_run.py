@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from opencode_transcript import facts_of, new_codec
+from opencode_transcript import new_codec
+from tests.unit.adapters.talking import facts_of
 
 from agent_mux import facts
 from agent_mux.actions import Send

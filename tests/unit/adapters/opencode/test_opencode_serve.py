@@ -5,12 +5,10 @@ from typing import Any
 import pytest
 from opencode_transcript import (
     ANSWERED,
-    PLACE,
     SESSION,
     Talk,
     delta,
     event,
-    facts_of,
     failure,
     message,
     part,
@@ -19,6 +17,7 @@ from opencode_transcript import (
     text_part,
     tool,
 )
+from tests.unit.adapters.talking import PLACE, facts_of
 
 from agent_mux import facts
 from agent_mux.adapter import Source

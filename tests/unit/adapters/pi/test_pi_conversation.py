@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.unit.adapters.pi_family import BEGINS, SETTLED, Talk, agent_end, answer, codec_of, receive, told, update
+from tests.unit.adapters.pi_family import BEGINS, SETTLED, Talk, agent_end, answer, update
+from tests.unit.adapters.talking import codec_of, facts_of, receive
 
 from agent_mux import facts
 from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer
@@ -49,14 +50,14 @@ def test_a_run_of_one_turn_from_the_first_line_to_the_end_of_input() -> None:
     talk = Talk(ADAPTER)
     assert talk.sent() == [ask(1, "get_state")]
     steps = talk.answers("mux-1", "get_state", sessionId="s", model={"provider": "fake", "id": "fake-model"})
-    assert told(steps) == [facts.SessionKnown("s", model="fake/fake-model")]
+    assert facts_of(steps) == [facts.SessionKnown("s", model="fake/fake-model")]
     assert talk.sent() == [ask(2, "prompt", message="hello")]
     talk.answers("mux-2", "prompt")
     talk.says(BEGINS, answer("hi"), END)
     assert talk.sent() == []
     talk.says(SETTLED)
     assert talk.sent() == ["EOF"]
-    assert told(talk.steps, *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
+    assert facts_of(talk.steps, *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
 
 
 @pytest.mark.parametrize(
@@ -70,13 +71,13 @@ def test_of_a_session_that_goes_on_we_ask_how_many_turns_it_has(context: dict[st
     talk = Talk(ADAPTER, **context)
     assert talk.sent() == [ask(1, "get_session_stats"), ask(2, "get_state")]
     talk.answers("mux-1", "get_session_stats", userMessages=2)
-    assert told(talk.answers("mux-2", "get_state", sessionId="s")) == [known]
+    assert facts_of(talk.answers("mux-2", "get_state", sessionId="s")) == [known]
 
 
 def test_an_agent_that_does_not_name_its_session_is_asked_all_the_same() -> None:
     talk = Talk(ADAPTER)
     talk.sent()
-    [note] = told(talk.refuses("mux-1", "get_state", "not today"))
+    [note] = facts_of(talk.refuses("mux-1", "get_state", "not today"))
     assert note == facts.Note("pi does not tell its session: not today", "warn")
     assert talk.sent() == [ask(2, "prompt", message="hello")]
 
@@ -167,7 +168,7 @@ def test_a_message_that_comes_too_late_for_its_turn_begins_the_next() -> None:
 def test_a_message_that_is_not_taken_into_the_turn_is_the_next_prompt() -> None:
     talk = running()
     talk.want(Steer("rather so"))
-    [note] = told(talk.refuses("mux-3", "prompt", "not now"))
+    [note] = facts_of(talk.refuses("mux-3", "prompt", "not now"))
     assert note == facts.Note("the message was not taken into the turn: not now", "warn")
     talk.sent()
     talk.says(answer("hi"), END, SETTLED)
@@ -180,7 +181,7 @@ def test_an_interruption_is_an_abort_and_the_agent_lives_on() -> None:
     assert talk.sent() == [ask(3, "abort")]
     steps = talk.says(answer("so fa", stopReason="aborted"), END, SETTLED)
     talk.answers("mux-3", "abort")
-    assert told(steps, *TURNS) == [facts.TurnStopped()]
+    assert facts_of(steps, *TURNS) == [facts.TurnStopped()]
     talk.want(Send("go on"))
     assert talk.sent() == [ask(4, "prompt", message="go on")]
 
@@ -202,7 +203,7 @@ def test_there_may_be_nothing_to_interrupt() -> None:
 def test_an_abort_that_nothing_else_tells_of_ends_the_turn() -> None:
     talk = running(interactive=True)
     talk.want(Interrupt())
-    assert told(talk.answers("mux-3", "abort"), *TURNS) == [facts.TurnStopped()]
+    assert facts_of(talk.answers("mux-3", "abort"), *TURNS) == [facts.TurnStopped()]
 
 
 def test_aborting_the_run_stops_the_turn_and_forgets_the_prompts_that_wait() -> None:
@@ -227,13 +228,13 @@ def test_a_prompt_that_is_refused_fails_its_turn() -> None:
     talk = opened()
     talk.sent()
     steps = talk.refuses("mux-2", "prompt", "No API key found for fake.")
-    assert told(steps, *TURNS) == [facts.TurnFailed(facts.Failure("AUTH_ERROR", "No API key found for fake."))]
+    assert facts_of(steps, *TURNS) == [facts.TurnFailed(facts.Failure("AUTH_ERROR", "No API key found for fake."))]
     assert talk.sent() == ["EOF"]
 
 
 def test_an_unknown_command_is_answered_without_an_id() -> None:
     talk = running()
-    assert told(talk.refuses(None, "nonsense", "Unknown command: nonsense")) == [
+    assert facts_of(talk.refuses(None, "nonsense", "Unknown command: nonsense")) == [
         facts.Note("pi refused nonsense: Unknown command: nonsense", "warn")
     ]
 
@@ -243,7 +244,7 @@ def test_a_command_of_pi_begins_no_turn_so_we_ask_whether_it_is_idle() -> None:
     talk.sent()
     talk.answers("mux-2", "prompt")
     assert talk.sent() == [ask(3, "get_state")]
-    assert told(talk.answers("mux-3", "get_state", **IDLE), *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
+    assert facts_of(talk.answers("mux-3", "get_state", **IDLE), *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
     assert talk.sent() == ["EOF"]
 
 
@@ -252,7 +253,7 @@ def test_a_prompt_that_only_looks_like_a_command_is_a_turn() -> None:
     talk.answers("mux-2", "prompt")
     talk.says(BEGINS)
     talk.sent()
-    assert told(talk.answers("mux-3", "get_state", isStreaming=True), *TURNS) == []
+    assert facts_of(talk.answers("mux-3", "get_state", isStreaming=True), *TURNS) == []
     talk.says(answer("hi"), END, SETTLED)
     assert talk.sent() == ["EOF"]
 
@@ -270,20 +271,20 @@ def test_an_observer_says_nothing() -> None:
 
 def test_an_observer_learns_the_session_from_any_answer_that_names_it() -> None:
     talk = Talk(ADAPTER, prompt=None)
-    assert told(talk.answers("x", "get_state", sessionId="s")) == [facts.SessionKnown("s")]
+    assert facts_of(talk.answers("x", "get_state", sessionId="s")) == [facts.SessionKnown("s")]
 
 
 def test_an_observer_knows_which_refusal_is_that_of_a_prompt() -> None:
     codec = codec_of(ADAPTER, "rpc")
     receive(codec, {"id": "p", "type": "prompt", "message": "hi"}, source=Source.STDIN)
     refused = {"id": "p", "type": "response", "command": "prompt", "success": False, "error": "No API key"}
-    assert told(receive(codec, refused), *TURNS) == [facts.TurnFailed(facts.Failure("AUTH_ERROR", "No API key"))]
+    assert facts_of(receive(codec, refused), *TURNS) == [facts.TurnFailed(facts.Failure("AUTH_ERROR", "No API key"))]
 
 
 def test_what_another_client_writes_is_not_ours_to_tell() -> None:
     codec = codec_of(ADAPTER, "rpc")
-    assert told(receive(codec, {"type": "get_state"}, source=Source.STDIN)) == []
-    assert told(receive(codec, b"nonsense", source=Source.STDIN)) == [
+    assert facts_of(receive(codec, {"type": "get_state"}, source=Source.STDIN)) == []
+    assert facts_of(receive(codec, b"nonsense", source=Source.STDIN)) == [
         facts.Note("a line to the agent that is no JSON object", "warn")
     ]
 

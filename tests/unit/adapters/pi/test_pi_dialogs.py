@@ -4,7 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from tests.unit.adapters.pi_family import BEGINS, SETTLED, Recordings, Talk, agent_end, answer, codec_of, receive, told
+from tests.unit.adapters.pi_family import BEGINS, SETTLED, Talk, agent_end, answer
+from tests.unit.adapters.recordings import Recordings
+from tests.unit.adapters.talking import codec_of, facts_of, receive
 
 from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Deny, Interrupt
@@ -13,7 +15,7 @@ from agent_mux.effects import Refuse
 from agent_mux_adapters._dialects.pi.extension import TITLE, extension
 from agent_mux_adapters.pi import ADAPTER
 
-ALL = Recordings(ADAPTER)
+ALL = Recordings(ADAPTER, "json")
 CALL = {"id": "c", "name": "bash", "input": {"command": "rm -rf build"}}
 
 
@@ -43,7 +45,7 @@ def decided(line: dict[str, Any]) -> Any:
 
 
 def test_our_extension_asks_with_the_call_itself() -> None:
-    assert told(running().asks("r", **gate())) == [
+    assert facts_of(running().asks("r", **gate())) == [
         facts.ApprovalAsked("r", "Run a shell command", "rm -rf build", "high", "bash", "c")
     ]
 
@@ -57,12 +59,12 @@ def test_our_extension_asks_with_the_call_itself() -> None:
     ],
 )
 def test_what_is_asked_for_says_what_will_happen(name: str, arguments: Any, action: str, detail: str) -> None:
-    [asked] = told(running().asks("r", **gate({"id": "c", "name": name, "input": arguments})))
+    [asked] = facts_of(running().asks("r", **gate({"id": "c", "name": name, "input": arguments})))
     assert (asked.action, asked.detail.replace(" ", ""), asked.risk) == (action, detail.replace(" ", ""), "medium")
 
 
 def test_a_call_that_cannot_be_read_is_asked_for_all_the_same() -> None:
-    [asked] = told(running().asks("r", method="input", title=TITLE, placeholder="{"))
+    [asked] = facts_of(running().asks("r", method="input", title=TITLE, placeholder="{"))
     assert (asked.action, asked.call_id, asked.tool_name) == ("Use a tool", None, None)
 
 
@@ -78,7 +80,7 @@ def test_a_call_that_cannot_be_read_is_asked_for_all_the_same() -> None:
 def test_the_decision_goes_back_to_our_extension(action: Any, decision: Any, granted: bool, reason: str | None) -> None:
     talk = running()
     talk.asks("r", **gate())
-    assert told(talk.want(action)) == [facts.RequestSettled("r", granted, reason)]
+    assert facts_of(talk.want(action)) == [facts.RequestSettled("r", granted, reason)]
     [line] = talk.sent()
     assert line == reply("r", value=line["value"])
     assert decided(line) == decision
@@ -104,7 +106,7 @@ def test_a_permission_is_not_answered_with_words() -> None:
 def test_an_interruption_answers_what_waits_before_it_aborts() -> None:
     talk = running()
     talk.asks("r", **gate())
-    settled = told(talk.want(Interrupt()), facts.RequestSettled)
+    settled = facts_of(talk.want(Interrupt()), facts.RequestSettled)
     assert settled == [facts.RequestSettled("r", granted=False, reason="interrupted")]
     assert talk.sent() == [reply("r", cancelled=True), {"id": "mux-3", "type": "abort"}]
 
@@ -143,18 +145,18 @@ def test_the_extension_is_code_with_our_wishes_in_it() -> None:
 
 def test_a_choice_is_a_question_with_options() -> None:
     talk = running()
-    asked = told(talk.asks("q", "select", title="Which?", options=["a", "b"]))
+    asked = facts_of(talk.asks("q", "select", title="Which?", options=["a", "b"]))
     assert asked == [facts.InputAsked("q", "Which?", options=("a", "b"), source="tool")]
     [refused] = talk.want(Answer("q", "c"))
     assert isinstance(refused, Refuse)
-    assert told(talk.want(Answer("q", "b"))) == [facts.RequestSettled("q", granted=True)]
+    assert facts_of(talk.want(Answer("q", "b"))) == [facts.RequestSettled("q", granted=True)]
     assert talk.sent()[-1] == reply("q", value="b")
 
 
 @pytest.mark.parametrize(("word", "confirmed"), [("yes", True), (" Y ", True), ("no", False), ("cancel", False)])
 def test_a_confirmation_takes_yes_and_no(word: str, confirmed: bool) -> None:
     talk = running()
-    asked = told(talk.asks("q", "confirm", title="Sure?", message="really"))
+    asked = facts_of(talk.asks("q", "confirm", title="Sure?", message="really"))
     assert asked == [facts.InputAsked("q", "Sure?", "really", ("yes", "no"), "tool")]
     talk.want(Answer("q", word))
     assert talk.sent() == [reply("q", confirmed=confirmed)]
@@ -170,7 +172,7 @@ def test_a_confirmation_takes_nothing_else() -> None:
 @pytest.mark.parametrize(("method", "field"), [("input", "placeholder"), ("editor", "prefill")])
 def test_free_questions_take_any_words(method: str, field: str) -> None:
     talk = running()
-    asked = told(talk.asks("q", method, title="Name?", **{field: "like this"}))
+    asked = facts_of(talk.asks("q", method, title="Name?", **{field: "like this"}))
     assert asked == [facts.InputAsked("q", "Name?", "like this", source="tool")]
     talk.want(Answer("q", "any"))
     assert talk.sent() == [reply("q", value="any")]
@@ -179,26 +181,26 @@ def test_free_questions_take_any_words(method: str, field: str) -> None:
 def test_a_question_may_be_declined() -> None:
     talk = running()
     talk.asks("q", "input", title="Name?")
-    assert told(talk.want(Deny("q"))) == [facts.RequestSettled("q", granted=False)]
+    assert facts_of(talk.want(Deny("q"))) == [facts.RequestSettled("q", granted=False)]
     assert talk.sent() == [reply("q", cancelled=True)]
 
 
 @pytest.mark.parametrize("method", ["setStatus", "setWidget", "setTitle", "set_editor_text"])
 def test_what_is_about_a_screen_says_nothing(method: str) -> None:
-    assert told(running().asks("q", method)) == []
+    assert facts_of(running().asks("q", method)) == []
 
 
 def test_notices_are_notes() -> None:
     talk = running()
-    assert told(talk.asks("q", "notify", message="hello")) == [facts.Note("hello", "info")]
-    assert told(talk.asks("q", "notify", message="oh", notifyType="error")) == [facts.Note("oh", "warn")]
-    assert told(talk.asks("q", "open_url", url="https://x")) == [
+    assert facts_of(talk.asks("q", "notify", message="hello")) == [facts.Note("hello", "info")]
+    assert facts_of(talk.asks("q", "notify", message="oh", notifyType="error")) == [facts.Note("oh", "warn")]
+    assert facts_of(talk.asks("q", "open_url", url="https://x")) == [
         facts.Note("the agent wants this opened in a browser: https://x")
     ]
 
 
 def test_an_unknown_dialog_is_not_dropped() -> None:
-    [unknown] = told(running().asks("q", "hologram"))
+    [unknown] = facts_of(running().asks("q", "hologram"))
     assert isinstance(unknown, facts.Unknown)
 
 
@@ -206,9 +208,9 @@ def test_a_dialog_may_be_withdrawn() -> None:
     talk = running()
     talk.asks("q", "input", title="Name?")
     withdrawn = {"type": "extension_ui_request", "method": "cancel", "targetId": "q"}
-    [settled] = told(talk.says(withdrawn))
+    [settled] = facts_of(talk.says(withdrawn))
     assert settled == facts.RequestSettled("q", granted=False, reason="the agent no longer waits for it")
-    assert told(talk.says(withdrawn)) == []
+    assert facts_of(talk.says(withdrawn)) == []
 
 
 @pytest.mark.parametrize("answer_first", [True, False])
@@ -227,4 +229,4 @@ def test_the_answer_of_another_client_is_overheard(answer_first: bool, fields: d
     answered = (reply("r", **fields), Source.STDIN)
     both = [answered, asked] if answer_first else [asked, answered]
     steps = [step for line, source in both for step in receive(codec, line, source=source)]
-    assert told(steps, facts.RequestSettled) == [facts.RequestSettled("r", granted)]
+    assert facts_of(steps, facts.RequestSettled) == [facts.RequestSettled("r", granted)]

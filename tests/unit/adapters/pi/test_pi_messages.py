@@ -5,30 +5,22 @@ import time
 from typing import Any
 
 import pytest
-from tests.unit.adapters.pi_family import (
-    BEGINS,
-    Recordings,
-    answer,
-    as_line,
-    call_block,
-    codec_of,
-    receive,
-    told,
-    update,
-)
+from tests.unit.adapters.pi_family import BEGINS, answer, call_block, update
+from tests.unit.adapters.recordings import Recordings
+from tests.unit.adapters.talking import as_line, codec_of, facts_of, receive
 
 from agent_mux import facts
 from agent_mux.adapter import Source
 from agent_mux_adapters.pi import ADAPTER
 
-ALL = Recordings(ADAPTER)
+ALL = Recordings(ADAPTER, "json")
 SAID = (facts.Text, facts.TextDelta, facts.TextEnd, facts.Thinking, facts.ThinkingDelta, facts.ThinkingEnd)
 CALLS = (facts.ToolBegin, facts.ToolInput, facts.ToolReady)
 MESSAGE_STARTS = {"type": "message_start", "message": {"role": "assistant", "content": []}}
 
 
 def said(*lines: Any) -> list[Any]:
-    return told(receive(codec_of(ADAPTER, "json"), BEGINS, MESSAGE_STARTS, *lines), *SAID, *CALLS)
+    return facts_of(receive(codec_of(ADAPTER, "json"), BEGINS, MESSAGE_STARTS, *lines), *SAID, *CALLS)
 
 
 def test_fragments_are_told_and_what_repeats_them_is_not() -> None:
@@ -135,7 +127,7 @@ def test_a_fragment_without_text_is_silent() -> None:
 
 
 def test_an_unknown_kind_of_fragment_is_not_dropped() -> None:
-    [unknown] = told(receive(codec_of(ADAPTER, "json"), update("hologram_delta", delta="x")))
+    [unknown] = facts_of(receive(codec_of(ADAPTER, "json"), update("hologram_delta", delta="x")))
     assert isinstance(unknown, facts.Unknown)
 
 
@@ -165,6 +157,6 @@ def test_every_character_survives(name: str) -> None:
 def test_images_in_results_are_told() -> None:
     result = {"content": [{"type": "image", "data": "AA==", "mimeType": "image/gif"}, {"type": "text", "text": "a"}]}
     ended = {"type": "tool_execution_end", "toolCallId": "c", "toolName": "read", "result": result, "isError": False}
-    [done, image] = told(receive(codec_of(ADAPTER, "json"), ended), facts.ToolDone, facts.ImageProduced)
+    [done, image] = facts_of(receive(codec_of(ADAPTER, "json"), ended), facts.ToolDone, facts.ImageProduced)
     assert done.output == [{"type": "image", "mimeType": "image/gif"}, {"type": "text", "text": "a"}]
     assert image == facts.ImageProduced("image/gif", base64="AA==")

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.unit.adapters.pi_family import PLACE, codec_of, ends, goes_on, receive, result, starts, told
+from tests.unit.adapters.pi_family import ends, goes_on, result, starts
+from tests.unit.adapters.talking import PLACE, codec_of, facts_of, receive
 
 from agent_mux import facts
 from agent_mux_adapters._dialects.pi.numbered import from_numbered
@@ -14,7 +15,7 @@ def of_call(name: str, arguments: dict[str, Any], *came: dict[str, Any], is_erro
     """What is told about a call from its start to its end; the last result is the final one."""
     lines = [starts("c", name, **arguments), *(goes_on("c", name, part) for part in came[:-1])]
     steps = receive(codec_of(ADAPTER, "json"), *lines, ends("c", name, came[-1], is_error=is_error))
-    return told(steps, facts.ToolOutput, facts.ToolDone, facts.Note)
+    return facts_of(steps, facts.ToolOutput, facts.ToolDone, facts.Note)
 
 
 def files(name: str, arguments: dict[str, Any], came: dict[str, Any]) -> tuple[Any, ...]:

@@ -3,25 +3,16 @@
 from typing import Any
 
 import pytest
-from tests.unit.adapters.pi_family import (
-    BEGINS,
-    SETTLED,
-    Recordings,
-    Talk,
-    agent_end,
-    answer,
-    codec_of,
-    failed,
-    receive,
-    told,
-)
+from tests.unit.adapters.pi_family import BEGINS, SETTLED, Talk, agent_end, answer, failed
+from tests.unit.adapters.recordings import Recordings
+from tests.unit.adapters.talking import codec_of, facts_of, receive
 
 from agent_mux import facts
 from agent_mux.actions import Interrupt
 from agent_mux.adapter import Codec, Exit, Source
 from agent_mux_adapters.pi import ADAPTER
 
-ALL = Recordings(ADAPTER)
+ALL = Recordings(ADAPTER, "json")
 ENDS = (facts.TurnDone, facts.TurnFailed, facts.TurnStopped)
 TURNS = (facts.TurnBegin, *ENDS)
 
@@ -32,7 +23,7 @@ def codec() -> Codec:
 
 def turns(*lines: Any, ending: Exit | None = None) -> list[Any]:
     one = codec()
-    return told([*receive(one, *lines), *one.finish(ending or Exit(code=0))], *TURNS)
+    return facts_of([*receive(one, *lines), *one.finish(ending or Exit(code=0))], *TURNS)
 
 
 # -- the true end
@@ -40,8 +31,8 @@ def turns(*lines: Any, ending: Exit | None = None) -> list[Any]:
 
 def test_since_0_87_a_turn_is_over_when_the_agent_has_settled() -> None:
     one = codec()
-    assert told(receive(one, BEGINS, answer("hi"), agent_end(willRetry=False)), *ENDS) == []
-    assert told(receive(one, SETTLED), *ENDS) == [facts.TurnDone()]
+    assert facts_of(receive(one, BEGINS, answer("hi"), agent_end(willRetry=False)), *ENDS) == []
+    assert facts_of(receive(one, SETTLED), *ENDS) == [facts.TurnDone()]
 
 
 def test_an_attempt_that_is_repeated_is_no_turn_of_its_own() -> None:
@@ -52,7 +43,7 @@ def test_an_attempt_that_is_repeated_is_no_turn_of_its_own() -> None:
         facts.TurnBegin(),  # the assembler knows that one runs
         facts.TurnDone(),
     ]
-    assert told(receive(codec(), *lines), facts.Retrying) == [facts.Retrying(1, 3, "500 oops", 2000)]
+    assert facts_of(receive(codec(), *lines), facts.Retrying) == [facts.Retrying(1, 3, "500 oops", 2000)]
 
 
 def test_giving_up_on_repeating_fails_the_turn_with_the_last_error() -> None:
@@ -63,8 +54,8 @@ def test_giving_up_on_repeating_fails_the_turn_with_the_last_error() -> None:
 
 def test_until_0_73_nothing_tells_the_end_so_the_next_beginning_does() -> None:
     one = codec()
-    assert told(receive(one, BEGINS, answer("hi"), agent_end()), *ENDS) == []
-    assert told(receive(one, BEGINS), *TURNS) == [facts.TurnDone(), facts.TurnBegin()]
+    assert facts_of(receive(one, BEGINS, answer("hi"), agent_end()), *ENDS) == []
+    assert facts_of(receive(one, BEGINS), *TURNS) == [facts.TurnDone(), facts.TurnBegin()]
 
 
 def test_until_0_73_the_exit_is_the_end_of_the_last_turn() -> None:
@@ -79,7 +70,9 @@ def test_until_0_73_a_live_run_asks_whether_the_agent_is_idle() -> None:
     talk.sent()
     talk.says(answer("hi"), agent_end())
     assert talk.sent() == [{"id": "mux-3", "type": "get_state"}]
-    assert told(talk.answers("mux-3", "get_state", isStreaming=False, isCompacting=False), *ENDS) == [facts.TurnDone()]
+    assert facts_of(talk.answers("mux-3", "get_state", isStreaming=False, isCompacting=False), *ENDS) == [
+        facts.TurnDone()
+    ]
 
 
 @pytest.mark.parametrize("busy", [{"isStreaming": True}, {"isCompacting": True}])
@@ -87,7 +80,7 @@ def test_until_0_73_an_agent_that_goes_on_by_itself_has_not_ended_its_turn(busy:
     talk = Talk(ADAPTER, interactive=True)
     talk.answers("mux-1", "get_state", sessionId="s")
     talk.says(BEGINS, failed("500 oops"), agent_end())
-    assert told(talk.answers("mux-3", "get_state", **busy), *ENDS) == []
+    assert facts_of(talk.answers("mux-3", "get_state", **busy), *ENDS) == []
     talk.sent()
     talk.says({"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 1, "errorMessage": "500 oops"})
     talk.says(BEGINS, answer("hi"), agent_end())
@@ -99,25 +92,25 @@ def test_a_compaction_that_makes_room_for_the_same_prompt_is_in_the_turn() -> No
                   "result": {"summary": "all so far", "tokensBefore": 900, "estimatedTokensAfter": 100}}  # fmt: skip
     lines = [BEGINS, failed("prompt is too long"), agent_end(), {"type": "compaction_start"}, compaction]
     one = codec()
-    assert told(receive(one, *lines), *ENDS, facts.ContextCompacted) == [facts.ContextCompacted("all so far", 800)]
-    assert told(receive(one, BEGINS, answer("hi"), agent_end()), *TURNS) == [facts.TurnBegin()]
-    assert told(one.finish(Exit(code=0)), *ENDS) == [facts.TurnDone()]
+    assert facts_of(receive(one, *lines), *ENDS, facts.ContextCompacted) == [facts.ContextCompacted("all so far", 800)]
+    assert facts_of(receive(one, BEGINS, answer("hi"), agent_end()), *TURNS) == [facts.TurnBegin()]
+    assert facts_of(one.finish(Exit(code=0)), *ENDS) == [facts.TurnDone()]
 
 
 def test_a_compaction_between_two_turns_is_a_note() -> None:
     compaction = {"type": "compaction_end", "reason": "manual", "result": {"summary": "all so far", "tokensBefore": 9}}
-    facts_told = told(receive(codec(), {"type": "compaction_start"}, compaction))
+    facts_told = facts_of(receive(codec(), {"type": "compaction_start"}, compaction))
     assert facts_told == [facts.Note("the context was compacted: all so far")]
 
 
 def test_a_compaction_that_failed_is_a_warning() -> None:
     compaction = {"type": "compaction_end", "errorMessage": "Nothing to compact", "aborted": False}
-    assert told(receive(codec(), compaction)) == [facts.Note("Nothing to compact", "warn")]
+    assert facts_of(receive(codec(), compaction)) == [facts.Note("Nothing to compact", "warn")]
 
 
 def test_a_repeated_summary_is_a_retry() -> None:
     line = {"type": "summarization_retry_scheduled", "attempt": 1, "maxAttempts": 3, "delayMs": 5}
-    assert told(receive(codec(), line)) == [facts.Retrying(1, 3, "unknown", 5)]
+    assert facts_of(receive(codec(), line)) == [facts.Retrying(1, 3, "unknown", 5)]
 
 
 # -- how it ended
@@ -147,12 +140,14 @@ def test_any_error_after_we_asked_it_to_stop_is_the_interruption() -> None:
     talk.answers("mux-1", "get_state", sessionId="s")
     talk.says(BEGINS)
     talk.want(Interrupt())
-    assert told(talk.says(failed("terminated"), agent_end(willRetry=False), SETTLED), *ENDS) == [facts.TurnStopped()]
+    assert facts_of(talk.says(failed("terminated"), agent_end(willRetry=False), SETTLED), *ENDS) == [
+        facts.TurnStopped()
+    ]
 
 
 def test_an_answer_that_is_cut_at_the_token_limit_is_done_with_a_warning() -> None:
     lines = [BEGINS, answer("so fa", stopReason="length"), agent_end(willRetry=False), SETTLED]
-    assert told(receive(codec(), *lines), facts.Note, *ENDS) == [
+    assert facts_of(receive(codec(), *lines), facts.Note, *ENDS) == [
         facts.Note("the model reached its limit of output tokens: the answer is cut", "warn"),
         facts.TurnDone(),
     ]
@@ -178,14 +173,14 @@ def test_a_run_that_is_cut_off_in_a_turn_leaves_the_verdict_to_the_run() -> None
 def test_an_agent_that_does_not_begin_says_why_on_standard_error(complaint: str, code: str) -> None:
     one = codec()
     receive(one, complaint.encode(), source=Source.STDERR)
-    assert told(one.finish(Exit(code=1))) == [facts.TurnFailed(facts.Failure(code, complaint))]
+    assert facts_of(one.finish(Exit(code=1))) == [facts.TurnFailed(facts.Failure(code, complaint))]
 
 
 @pytest.mark.parametrize("complaint", ["Unknown option: --x", 'Model "x" not found. Set an API key to see more models'])
 def test_other_refusals_are_left_to_the_exit_code(complaint: str) -> None:
     one = codec()
     receive(one, complaint.encode(), source=Source.STDERR)
-    assert told(one.finish(Exit(code=1))) == []
+    assert facts_of(one.finish(Exit(code=1))) == []
 
 
 # -- costs
@@ -195,21 +190,21 @@ def test_the_cost_of_a_turn_is_the_sum_of_its_model_calls_and_native() -> None:
     usage = {"input": 10, "output": 5, "cacheRead": 3, "cacheWrite": 0, "cost": {"total": 0.25}}
     lines = [BEGINS, answer("a", usage=usage), answer("b", usage=usage), agent_end(willRetry=False), SETTLED]
     steps = receive(codec(), *lines)
-    assert told(steps, facts.Usage) == [facts.Usage(10, 5, None, 3, 0)] * 2
-    [done] = told(steps, facts.TurnDone)
+    assert facts_of(steps, facts.Usage) == [facts.Usage(10, 5, None, 3, 0)] * 2
+    [done] = facts_of(steps, facts.TurnDone)
     assert (done.cost.total_usd, done.cost.input_tokens, done.cost.source) == (0.5, 20, "native")
-    assert told(steps, facts.RunCost)[-1].cost == done.cost
+    assert facts_of(steps, facts.RunCost)[-1].cost == done.cost
 
 
 def test_a_model_without_a_price_costs_an_unknown_amount() -> None:
     usage = {"input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0, "cost": {"total": 0}}
-    [cost] = told(receive(codec(), BEGINS, answer("a", usage=usage)), facts.RunCost)
+    [cost] = facts_of(receive(codec(), BEGINS, answer("a", usage=usage)), facts.RunCost)
     assert (cost.cost.total_usd, cost.cost.source) == (0.0, "unknown")
 
 
 def test_a_failed_call_has_no_usage() -> None:
     usage = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "cost": {"total": 0}}
-    assert told(receive(codec(), BEGINS, failed("500 oops", usage=usage)), facts.Usage, facts.RunCost) == []
+    assert facts_of(receive(codec(), BEGINS, failed("500 oops", usage=usage)), facts.Usage, facts.RunCost) == []
 
 
 def test_reasoning_tokens_are_told_where_pi_counts_them() -> None:
@@ -223,24 +218,24 @@ def test_reasoning_tokens_are_told_where_pi_counts_them() -> None:
 
 def test_the_header_names_the_session_and_the_one_it_was_forked_from() -> None:
     header = {"type": "session", "version": 3, "id": "new", "cwd": "/", "parentSession": "/x/2026-11-22_old.jsonl"}
-    assert told(receive(codec(), header)) == [facts.SessionKnown("new", forked_from="old")]
+    assert facts_of(receive(codec(), header)) == [facts.SessionKnown("new", forked_from="old")]
 
 
 def test_what_we_asked_for_decides_whether_a_session_is_resumed_or_forked() -> None:
     header = {"type": "session", "version": 3, "id": "s", "cwd": "/"}
     resumed = codec_of(ADAPTER, "json", session_id="s")
-    assert told(receive(resumed, header)) == [facts.SessionKnown("s", resumed=True)]
+    assert facts_of(receive(resumed, header)) == [facts.SessionKnown("s", resumed=True)]
     forked = codec_of(ADAPTER, "json", fork_session_id="old")
-    assert told(receive(forked, header)) == [facts.SessionKnown("s", forked_from="old")]
+    assert facts_of(receive(forked, header)) == [facts.SessionKnown("s", forked_from="old")]
 
 
 def test_a_session_is_named_once() -> None:
     header = {"type": "session", "version": 3, "id": "s", "cwd": "/"}
-    assert len(told(receive(codec(), header, {**header, "id": "t"}))) == 1
+    assert len(facts_of(receive(codec(), header, {**header, "id": "t"}))) == 1
 
 
 def test_the_model_that_answers_is_the_model() -> None:
     header = {"type": "session", "version": 3, "id": "s", "cwd": "/"}
     named = answer("hi", provider="fake", model="fake-model")
-    known = told(receive(codec(), header, named, named), facts.SessionKnown)
+    known = facts_of(receive(codec(), header, named, named), facts.SessionKnown)
     assert known == [facts.SessionKnown("s"), facts.SessionKnown("s", model="fake/fake-model")]

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.adapters.pi_family import codec_of, receive, told
+from tests.unit.adapters.talking import codec_of, facts_of, receive
 
 from agent_mux import facts
 from agent_mux_adapters._dialects.pi.failures import code_of, failure_of
@@ -62,7 +62,7 @@ def test_how_much_too_long_a_prompt_was_is_told(message: str, used: int, most: i
 def test_how_long_to_wait_is_told(message: str, wait: int | None) -> None:
     assert failure_of(message).retry_after_ms == wait
     retry = {"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 1, "errorMessage": message}
-    assert told(receive(codec_of(ADAPTER, "json"), retry), facts.RateLimited) == [facts.RateLimited(wait)]
+    assert facts_of(receive(codec_of(ADAPTER, "json"), retry), facts.RateLimited) == [facts.RateLimited(wait)]
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_lines_that_are_of_rpc_mode(line: dict[str, Any]) -> None:
 
 def test_an_extension_that_fails_in_a_turn_is_told_as_such() -> None:
     line = {"type": "extension_error", "extensionPath": "/x/gate.ts", "error": "boom"}
-    assert told(receive(codec_of(ADAPTER, "json"), line)) == [facts.Note("extension /x/gate.ts: boom", "warn")]
-    in_turn = told(receive(codec_of(ADAPTER, "json"), {"type": "agent_start"}, line), facts.PluginFailed)
+    assert facts_of(receive(codec_of(ADAPTER, "json"), line)) == [facts.Note("extension /x/gate.ts: boom", "warn")]
+    in_turn = facts_of(receive(codec_of(ADAPTER, "json"), {"type": "agent_start"}, line), facts.PluginFailed)
     assert in_turn == [facts.PluginFailed("/x/gate.ts", "gate.ts", "boom")]
 
 
@@ -111,12 +111,12 @@ def test_an_extension_that_fails_in_a_turn_is_told_as_such() -> None:
     ],
 )
 def test_lines_that_say_nothing_of_the_run(line: dict[str, Any]) -> None:
-    assert told(receive(codec_of(ADAPTER, "json"), line)) == []
+    assert facts_of(receive(codec_of(ADAPTER, "json"), line)) == []
 
 
 @pytest.mark.parametrize("line", [{"type": "hologram"}, {}, {"type": "message_end", "message": {"role": "ghost"}}])
 def test_an_unknown_line_is_not_dropped(line: dict[str, Any]) -> None:
-    [unknown] = told(receive(codec_of(ADAPTER, "json"), line))
+    [unknown] = facts_of(receive(codec_of(ADAPTER, "json"), line))
     assert isinstance(unknown, facts.Unknown)
 
 

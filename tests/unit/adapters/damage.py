@@ -1,0 +1,82 @@
+"""Damaged lines, for the tests that look for what raises."""
+
+import copy
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from agent_mux.adapter import Step
+from agent_mux.effects import Effect
+from agent_mux.facts import Fact, Ignored, Unknown
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+WORDS = ("completed", "complete", "pending", "aborted")  # states that mean something, where nobody expects one
+ANYTHING = JSON | st.sampled_from(
+    [10**30, -1, float("nan"), "\ud800", "", *WORDS, {}, {"type": {}}, [], [[]], [["failed"]]]
+)
+
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""For damage that takes a while where other tests run at the same time."""
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where a value has parts; the first place is the whole of it."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, part in inner for place in places(part, (*path, key)))]
+
+
+def with_part(value: Any, path: tuple[Any, ...], part: Any) -> Any:
+    """The value with another part in this place."""
+    if not path:
+        return part
+    changed = copy.deepcopy(value)
+    _holder(changed, path)[path[-1]] = part
+    return changed
+
+
+def without_part(value: Any, path: tuple[Any, ...]) -> Any:
+    changed = copy.deepcopy(value)
+    del _holder(changed, path)[path[-1]]
+    return changed
+
+
+def _holder(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path[:-1]:
+        value = value[key]
+    return value
+
+
+@st.composite
+def strange(draw: st.DrawFn, native: Any) -> Any:
+    """The value with one part of it replaced by anything, or gone."""
+    path = draw(st.sampled_from(places(native)))
+    return without_part(native, path) if path and draw(st.booleans()) else with_part(native, path, draw(ANYTHING))
+
+
+@st.composite
+def damaged(draw: st.DrawFn, lines: Sequence[bytes]) -> bytes:
+    """A real line in which a few parts are strange; with or without blanks, as some codecs read one faster."""
+    native = json.loads(draw(st.sampled_from(lines)))
+    for _ in range(draw(st.integers(1, 3))):
+        native = draw(strange(native))
+    return json.dumps(native, separators=draw(st.sampled_from([(",", ":"), (", ", ": ")]))).encode()
+
+
+def bent(line: bytes, at: int, byte: int) -> bytes:
+    """One byte is another."""
+    return line[: at % len(line)] + bytes([byte]) + line[at % len(line) + 1 :]
+
+
+def check(steps: list[Step]) -> None:
+    """A line says something; or that it says nothing, or nothing that is known."""
+    assert all(isinstance(step, Fact | Effect) for step in steps)
+    told = [step for step in steps if isinstance(step, Fact)]
+    assert told
+    assert len(told) == 1 or not any(isinstance(fact, Ignored | Unknown) for fact in told)
