@@ -94,6 +94,7 @@ _GAPS = {
     "question_declined": _NEVER_ASKS,
     "rate_limited_then_recovers/two_way": _NO_RETRIES,
     "server_error_for_good/two_way": _NO_RETRIES,
+    "steer": Gap("never", "ACP has no message for a turn that runs"),
     "subagent": _NO_DELEGATION,
     "subagent_shown": _NO_DELEGATION,
     "thinking": Gap("not_yet", "the ACP mode strips the spaces around each piece of a thought"),

@@ -108,6 +108,7 @@ KIT = LiveKit(
         "approve_always": Gap("not_yet", "it offers to allow a command once"),
         "deny_reason_reaches_the_model": Gap("not_yet", "ACP has no place for the reason"),
         "fork": Gap("never", "its sessions cannot be forked over ACP"),
+        "interrupt_ends_a_one_prompt_run/one_shot": Gap("not_yet", "`agent exec` says nothing when it is interrupted"),
         "question_answered": Gap("not_yet", "ACP has no way for the answer that its `ask_user` waits for"),
         "resume": Gap("not_yet", "`agent exec` keeps no session; over ACP sessions are continued"),
         "steer": Gap("never", "ACP has no message for a turn that runs"),
