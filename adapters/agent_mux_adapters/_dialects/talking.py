@@ -1,10 +1,12 @@
 """What a consumer asks, handed to the one who does it: the same for every agent that one can talk to."""
 
 from collections.abc import Callable, Iterable
+from signal import SIGINT
 from typing import Protocol
 
 from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
 from agent_mux.adapter import Step
+from agent_mux.effects import Refuse, SignalGroup
 
 
 class Talking(Protocol):
@@ -45,3 +47,14 @@ def carry_out(action: AnyAction, conversation: Talking, reply: Reply) -> Iterabl
             return conversation.close()
         case Approve() | Deny() | Answer():
             return reply(action)
+
+
+def of_one_prompt(action: AnyAction, program: str) -> Iterable[Step]:
+    """Do what the consumer wants of a program that took its prompt and reads nothing more: it can be signalled."""
+    match action:
+        case Interrupt():
+            return (SignalGroup(int(SIGINT)),)
+        case Cancel() | Close():
+            return ()
+    why = f"{program} takes one prompt and no more: run with interactive=True, or continue its session in another run"
+    return (Refuse("STDIN_NOT_AVAILABLE", why),)

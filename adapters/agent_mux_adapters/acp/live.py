@@ -15,18 +15,16 @@ from agent_mux.testing.live import (
     Gap,
     LiveKit,
     Mcp,
-    Part,
     Pin,
     Place,
     Read,
-    Say,
     Shell,
-    Think,
     Todo,
+    ToolPart,
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server.script import Block, Text, Thinking, ToolUse
+from agent_mux.testing.model_server.script import Block, ToolUse
 
 _MODEL = "fake-model"
 _SETTINGS = {
@@ -71,13 +69,9 @@ def environment(place: Place) -> dict[str, str]:
     )
 
 
-def spell(part: Part, workspace: Path) -> Block:  # noqa: C901, PLR0911  # one line for each part
+def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
     """A part as a block: the model server turns it into chunks of a chat completion."""
     match part:
-        case Say(text):
-            return Text(text)
-        case Think(text):
-            return Thinking(text)
         case Shell(command):
             return ToolUse("run_shell_command", {"command": command, "is_background": False, "description": "run it"})
         case Write(name, content):

@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from agent_mux.actions import AnyAction, Cancel, Close, Interrupt, Send, Steer
+from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.facts import (
     Fact,
     Ignored,
@@ -32,6 +31,7 @@ from agent_mux.facts import (
     Unknown,
 )
 from agent_mux.native_json import load_object
+from agent_mux_adapters._dialects.talking import of_one_prompt
 from agent_mux_adapters.codex.calls import Call, WebSearch
 from agent_mux_adapters.codex.delegation import CollabCall, Delegation
 from agent_mux_adapters.codex.failures import code_of, failure_of, retrying
@@ -40,10 +40,7 @@ from agent_mux_adapters.codex.meter import Meter, cost_of, sum_of, usage_of
 from agent_mux_adapters.codex.outcome import parsed_answer
 from agent_mux_adapters.codex.wire import Tokens, read
 
-SIGINT = 2
 PLAN_TOOL = "update_plan"
-_ONE_SHOT = "codex exec takes one prompt and no more; run with interactive=True for a conversation"
-_NEVER_ASKS = "codex exec never asks: it refuses by itself what it may not do; use approval_mode='prompt' to be asked"
 
 
 class _Usage(msgspec.Struct, frozen=True, gc=False):
@@ -105,15 +102,8 @@ class ExecCodec:
         return facts
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """Only interrupting works; the signal ends the process without a closing message."""
-        match action:
-            case Send() | Steer():
-                return (Refuse("STDIN_NOT_AVAILABLE", _ONE_SHOT),)
-            case Interrupt():
-                return (SignalGroup(SIGINT),)
-            case Cancel() | Close():
-                return ()
-        return (Refuse("CAPABILITY_ERROR", _NEVER_ASKS),)
+        """It can be signalled, and that is all."""
+        return of_one_prompt(action, "codex exec")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """An error that no `turn.failed` repeated was the last word."""

@@ -16,18 +16,16 @@ from agent_mux.testing.live import (
     Gap,
     LiveKit,
     Mcp,
-    Part,
     Pin,
     Place,
     Read,
-    Say,
     Shell,
-    Think,
     Todo,
+    ToolPart,
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server import CustomToolCall, FunctionCall, Message, Reasoning, Step
+from agent_mux.testing.model_server import CustomToolCall, FunctionCall, Message, Step
 from agent_mux.testing.model_server.script import Item
 
 _CONFIG = """\
@@ -56,13 +54,9 @@ def environment(place: Place) -> dict[str, str]:
     return place.minimal(CODEX_HOME=str(config.parent), SCRIPTED_API_KEY=DUMMY_KEY)
 
 
-def spell(part: Part, workspace: Path) -> Item:  # noqa: ARG001, C901, PLR0911  # one line for each part; paths are relative
+def spell(part: ToolPart, workspace: Path) -> Item:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
     """A part as an output item of the Responses API."""
     match part:
-        case Say(text):
-            return Message(text)
-        case Think(text):
-            return Reasoning(text)
         case Shell(command, asks):
             escalated = {"sandbox_permissions": "require_escalated", "justification": "it has to"} if asks else {}
             return FunctionCall("exec_command", {"cmd": command, **escalated})

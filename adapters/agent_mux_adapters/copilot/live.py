@@ -15,18 +15,16 @@ from agent_mux.testing.live import (
     Gap,
     LiveKit,
     Mcp,
-    Part,
     Pin,
     Place,
     Read,
-    Say,
     Shell,
-    Think,
     Todo,
+    ToolPart,
     Write,
     cache_directory,
 )
-from agent_mux.testing.model_server import Text, Thinking, ToolUse
+from agent_mux.testing.model_server import Text, ToolUse
 from agent_mux.testing.model_server.script import Block
 
 UNPACKED = "copilot-unpacked"
@@ -46,13 +44,9 @@ def environment(place: Place) -> dict[str, str]:
     )
 
 
-def spell(part: Part, workspace: Path) -> Block:  # noqa: C901, PLR0911  # one line for each part
+def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
     """A part as a content block; the model server makes chunks of chat completions of it."""
     match part:
-        case Say(text):
-            return Text(text)
-        case Think(text):
-            return Thinking(text)
         case Shell(command):
             return ToolUse("bash", {"command": command, "description": "Run it", "mode": "sync", "initial_wait": 30})
         case Write(name, content):

@@ -4,16 +4,16 @@ Written from the documented format, and checked against a third party's recordin
 run without an account. What it does not tell: tool inputs as they stream, output of running commands, cost.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from agent_mux import facts
-from agent_mux.actions import AnyAction, Cancel, Close, Interrupt, Send, Steer
+from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.native_json import load_object
+from agent_mux_adapters._dialects.talking import of_one_prompt
 from agent_mux_adapters._dialects.tolerant import (
     WrongShapeError,
     kind_of,
@@ -37,8 +37,6 @@ REMEMBERED = 20  # lines of prose that may say why the CLI gave up
 AFTER_REPETITION = frozenset({"retry", "interaction_query", "connection", "tool_call"})
 """Types of lines before which the CLI repeats the text that was streamed."""
 
-_ONE_SHOT = "cursor-agent --print takes one prompt and no more; continue its session in another run"
-_NEVER_ASKS = "cursor-agent --print never asks: without --force it refuses by itself what it may not do"
 
 Facts = tuple[facts.Fact, ...]
 
@@ -94,16 +92,9 @@ class CursorCodec:
             return self._fragment(fragment) or self._read(line)
         return self._read(line)
 
-    def request(self, action: AnyAction) -> tuple[Step, ...]:
-        """Only interrupting works; the signal ends the process without a closing message."""
-        match action:
-            case Send() | Steer():
-                return (Refuse("STDIN_NOT_AVAILABLE", _ONE_SHOT),)
-            case Interrupt():
-                return (SignalGroup(SIGINT),)
-            case Cancel() | Close():
-                return ()
-        return (Refuse("CAPABILITY_ERROR", _NEVER_ASKS),)
+    def request(self, action: AnyAction) -> Iterable[Step]:
+        """It can be signalled, and that is all."""
+        return of_one_prompt(action, "cursor-agent --print")
 
     def finish(self, exit: Exit) -> tuple[Step, ...]:  # noqa: A002  # as in the contract
         """The process is gone. When it failed without a closing message, its prose may say why."""

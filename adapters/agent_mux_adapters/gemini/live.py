@@ -15,18 +15,16 @@ from agent_mux.testing.live import (
     Gap,
     LiveKit,
     Mcp,
-    Part,
     Pin,
     Place,
     Read,
-    Say,
     Shell,
-    Think,
     Todo,
+    ToolPart,
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server import Text, Thinking, ToolUse
+from agent_mux.testing.model_server import ToolUse
 from agent_mux.testing.model_server.script import Block
 from agent_mux_adapters.gemini.argv import ACP
 
@@ -46,13 +44,9 @@ def environment(place: Place) -> dict[str, str]:
     return place.minimal(GEMINI_API_KEY=DUMMY_KEY, GOOGLE_GEMINI_BASE_URL=place.url, GEMINI_CLI_TRUST_WORKSPACE="true")
 
 
-def spell(part: Part, workspace: Path) -> Block:  # noqa: ARG001, C901, PLR0911  # one line for each part; paths are relative
+def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
     """A part as a content block; the model server makes a part of the Gemini API of it."""
     match part:
-        case Say(text):
-            return Text(text)
-        case Think(text):
-            return Thinking(text)
         case Shell(command):
             return ToolUse("run_shell_command", {"command": command, "description": "Run it"})
         case Write(name, content):

@@ -5,15 +5,13 @@ It streams text and tells every tool call with its whole input. What it does not
 made of the inputs), whether a written file was there before. Tokens come once, at the end, for all models together.
 """
 
-import signal
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from agent_mux.actions import AnyAction, Cancel, Close, Interrupt, Send, Steer
+from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.facts import (
     Fact,
     Failure,
@@ -31,14 +29,13 @@ from agent_mux.facts import (
     Unknown,
 )
 from agent_mux.native_json import load_object
+from agent_mux_adapters._dialects.talking import of_one_prompt
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, kind_of, mapping, need_text, text
 from agent_mux_adapters.gemini.calls import Calls
 from agent_mux_adapters.gemini.failures import NO_ANSWER, failure_of_exit
 from agent_mux_adapters.gemini.outcome import ENDED_BY_NOTICE, closing_of, usage_of
 from agent_mux_adapters.gemini.stderr import StandardError
 
-_ONE_SHOT = "this run of gemini takes one prompt and no more; run with interactive=True for a conversation"
-_NEVER_ASKS = "this run of gemini never asks; use approval_mode='prompt' to be asked"
 _MESSAGE_START = b'{"type":"message",'
 
 
@@ -96,15 +93,8 @@ class StreamJsonCodec:
         return (Ignored("stdin", "our own prompt"),)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """Only interrupting works; the signal ends the process without a closing message."""
-        match action:
-            case Send() | Steer():
-                return (Refuse("STDIN_NOT_AVAILABLE", _ONE_SHOT),)
-            case Interrupt():
-                return (SignalGroup(int(signal.SIGINT)),)
-            case Cancel() | Close():
-                return ()
-        return (Refuse("CAPABILITY_ERROR", _NEVER_ASKS),)
+        """It can be signalled, and that is all."""
+        return of_one_prompt(action, "this run of gemini")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
         """Where nothing was printed, the exit code says what was wrong."""

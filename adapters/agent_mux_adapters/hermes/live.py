@@ -15,18 +15,16 @@ from agent_mux.testing.live import (
     Gap,
     LiveKit,
     Mcp,
-    Part,
     Pin,
     Place,
     Read,
-    Say,
     Shell,
-    Think,
     Todo,
+    ToolPart,
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server import Text, Thinking, ToolUse
+from agent_mux.testing.model_server import ToolUse
 from agent_mux.testing.model_server.script import Block
 from agent_mux_adapters.hermes.calls import DELEGATION, QUESTION, SHELL
 from agent_mux_adapters.hermes.servers import PREFIX
@@ -46,13 +44,9 @@ def environment(place: Place) -> dict[str, str]:
     return place.minimal()
 
 
-def spell(part: Part, workspace: Path) -> Block:  # noqa: ARG001, C901, PLR0911  # one line for each part; paths are relative
+def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
     """A part as a content block; the model server makes a part of a chat completion of it."""
     match part:
-        case Say(text):
-            return Text(text)
-        case Think(text):
-            return Thinking(text)
         case Shell(command, asks):
             return ToolUse(SHELL, {"command": f"{HARMFUL}; {command}" if asks else command})
         case Write(name, content):

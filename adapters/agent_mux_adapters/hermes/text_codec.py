@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from agent_mux.actions import AnyAction
 from agent_mux.adapter import CodecContext, Exit, Source, Step
-from agent_mux.effects import Refuse
 from agent_mux.facts import Ignored, LogLine, SessionKnown, Trouble
+from agent_mux_adapters._dialects.talking import of_one_prompt
 from agent_mux_adapters.hermes.failures import code_of
 
 TEXT = "text"
@@ -40,9 +40,9 @@ class TextCodec:
                 return (SessionKnown(named[1]) if named is not None else LogLine(said, "stderr"),)
         return (Ignored("stdin", "our own side"),)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:  # noqa: ARG002  # whatever it is
-        """Nobody listens."""
-        return (Refuse("STDIN_NOT_AVAILABLE", "a one-shot run of hermes takes no input"),)
+    def request(self, action: AnyAction) -> Iterable[Step]:
+        """It can be signalled, and that is all."""
+        return of_one_prompt(action, "hermes chat -q")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """Nothing was kept back."""

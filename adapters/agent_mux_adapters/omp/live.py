@@ -13,18 +13,16 @@ from agent_mux.testing.live import (
     Gap,
     LiveKit,
     Mcp,
-    Part,
     Pin,
     Place,
     Read,
-    Say,
     Shell,
-    Think,
     Todo,
+    ToolPart,
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server import Step, Text, Thinking, ToolUse
+from agent_mux.testing.model_server import Step, ToolUse
 from agent_mux.testing.model_server.script import Block
 from agent_mux_adapters._dialects.pi.scripted import MODEL, PER_CALL, PROVIDER, provider, subtask
 
@@ -50,13 +48,9 @@ def environment(place: Place) -> dict[str, str]:
     return place.minimal(PI_OFFLINE="1", PI_EDIT_VARIANT="replace")
 
 
-def spell(part: Part, workspace: Path) -> Block:  # noqa: ARG001, C901, PLR0911  # one line for each part; paths are relative
+def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
     """A part as a content block."""
     match part:
-        case Say(text):
-            return Text(text)
-        case Think(text):
-            return Thinking(text)
         case Shell(command):
             return ToolUse("bash", {"command": command})
         case Write(name, content):

@@ -1,13 +1,12 @@
 """`openclaw agent exec --json`: nothing until the end, then one JSON document over many lines."""
 
-import signal
 from collections.abc import Iterable
 
-from agent_mux.actions import AnyAction, Cancel, Close, Interrupt
+from agent_mux.actions import AnyAction
 from agent_mux.adapter import CodecContext, Exit, Source, Step
-from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.facts import Fact, Ignored, LogLine
 from agent_mux.native_json import load_object
+from agent_mux_adapters._dialects.talking import of_one_prompt
 from agent_mux_adapters.openclaw.document import facts_of, is_document
 from agent_mux_adapters.openclaw.gateway_log import retry_in
 
@@ -38,11 +37,7 @@ class ExecCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """It can be signalled, and that is all."""
-        if isinstance(action, Interrupt):
-            return (SignalGroup(int(signal.SIGINT)),)
-        if isinstance(action, Cancel | Close):
-            return ()
-        return (Refuse("STDIN_NOT_AVAILABLE", "`openclaw agent exec` takes no input while it runs"),)
+        return of_one_prompt(action, "openclaw agent exec")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """What was collected is no document: it is shown as it is."""

@@ -11,17 +11,15 @@ from agent_mux.testing.live import (
     Gap,
     LiveKit,
     Mcp,
-    Part,
     Pin,
     Place,
     Read,
-    Say,
     Shell,
-    Think,
+    ToolPart,
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server.script import Block, Text, Thinking, ToolUse
+from agent_mux.testing.model_server.script import Block, ToolUse
 from agent_mux_adapters.openclaw.tools import CATALOG_TOOL
 
 _CENTS = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
@@ -47,12 +45,8 @@ def _environment(place: Place) -> dict[str, str]:
     return place.minimal(OPENCLAW_NO_AUTO_UPDATE="1", NO_COLOR="1")
 
 
-def _spell(part: Part, workspace: Path) -> Block:  # noqa: PLR0911  # a table
+def _spell(part: ToolPart, workspace: Path) -> Block:  # a table
     match part:
-        case Say(text):
-            return Text(text)
-        case Think(text):
-            return Thinking(text)
         case Shell(command):
             return ToolUse("exec", {"command": command})
         case Write(name, content):

@@ -15,17 +15,15 @@ from agent_mux.testing.live import (
     Edit,
     LiveKit,
     Mcp,
-    Part,
     Pin,
     Place,
     Read,
-    Say,
     Shell,
-    Think,
     Todo,
+    ToolPart,
     Write,
 )
-from agent_mux.testing.model_server import Text, Thinking, ToolUse
+from agent_mux.testing.model_server import ToolUse
 from agent_mux.testing.model_server.script import Block
 
 _MODEL = {
@@ -66,13 +64,9 @@ def environment(place: Place) -> dict[str, str]:
     )
 
 
-def spell(part: Part, workspace: Path) -> Block:  # noqa: C901, PLR0911  # one line for each part
+def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
     """A part as the content of a chat completion."""
     match part:
-        case Say(text):
-            return Text(text)
-        case Think(text):
-            return Thinking(text)
         case Shell(command):
             return ToolUse("bash", {"command": command, "description": "Run it"})
         case Write(name, content):

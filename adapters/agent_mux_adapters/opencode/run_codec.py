@@ -9,7 +9,6 @@ from typing import Any
 
 from agent_mux.actions import AnyAction
 from agent_mux.adapter import CodecContext, Exit, Source, Step
-from agent_mux.effects import Refuse
 from agent_mux.facts import (
     ContextCompacted,
     Fact,
@@ -22,6 +21,7 @@ from agent_mux.facts import (
     TurnFailed,
 )
 from agent_mux.native_json import load_object
+from agent_mux_adapters._dialects.talking import of_one_prompt
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, need_mapping, text
 from agent_mux_adapters.opencode.failures import failure_of, is_overflow
 from agent_mux_adapters.opencode.names import Names
@@ -67,9 +67,9 @@ class RunCodec:
         """One line."""
         return self._sources[source](line)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:  # noqa: ARG002  # as in the contract
-        """Nobody can be asked for anything."""
-        return (Refuse("STDIN_NOT_AVAILABLE", "`opencode run` takes no input while it runs"),)
+    def request(self, action: AnyAction) -> Iterable[Step]:
+        """It can be signalled, and that is all."""
+        return of_one_prompt(action, "opencode run")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
         """The exit is the end of the turn: of a good one only after the model was done."""

@@ -10,17 +10,15 @@ from agent_mux.testing.live import (
     Edit,
     Gap,
     LiveKit,
-    Part,
     Pin,
     Place,
     Read,
-    Say,
     Shell,
-    Think,
+    ToolPart,
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server import Text, Thinking, ToolUse
+from agent_mux.testing.model_server import ToolUse
 from agent_mux.testing.model_server.script import Block
 from agent_mux_adapters._dialects.pi.scripted import MODEL, PER_CALL, PROVIDER, provider
 
@@ -38,13 +36,9 @@ def environment(place: Place) -> dict[str, str]:
     return place.minimal(PI_OFFLINE="1", PI_TELEMETRY="0")
 
 
-def spell(part: Part, workspace: Path) -> Block:  # noqa: ARG001  # paths are relative
+def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001  # paths are relative
     """A part as a content block."""
     match part:
-        case Say(text):
-            return Text(text)
-        case Think(text):
-            return Thinking(text)
         case Shell(command):
             return ToolUse("bash", {"command": command})
         case Write(name, content):

@@ -1,15 +1,15 @@
 """json mode, one-shot: the agent prints events and takes nothing."""
 
-import signal
+from collections.abc import Iterable
 
 from agent_mux import facts
-from agent_mux.actions import AnyAction, Cancel, Close, Interrupt
+from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.reader import Reader
 from agent_mux_adapters._dialects.pi.wire import UPDATE_START
+from agent_mux_adapters._dialects.talking import of_one_prompt
 
 Steps = tuple[Step, ...]
 BLANK = (facts.Ignored("blank", "an empty line"),)
@@ -44,15 +44,9 @@ class JsonCodec:
             return (facts.LogLine(line.decode("utf-8", "replace")),) if line.strip() else BLANK
         return self._reader.object(native, line)
 
-    def request(self, action: AnyAction) -> Steps:
-        """There is nothing to write to."""
-        match action:
-            case Interrupt():
-                return (SignalGroup(int(signal.SIGINT)),)
-            case Cancel() | Close():
-                return ()
-        what = f"this run of {self._flavor.agent} takes no input; start it interactive"
-        return (Refuse("STDIN_NOT_AVAILABLE", what),)
+    def request(self, action: AnyAction) -> Iterable[Step]:
+        """It can be signalled, and that is all."""
+        return of_one_prompt(action, f"this run of {self._flavor.agent}")
 
     def finish(self, exit: Exit) -> Steps:  # noqa: A002  # as in the contract
         """The process is gone."""

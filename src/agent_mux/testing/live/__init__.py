@@ -23,6 +23,7 @@ from agent_mux.testing.live.parts import (
     Shell,
     Think,
     Todo,
+    ToolPart,
     Write,
 )
 from agent_mux.testing.live.refusals import Refusal, refuse
@@ -49,6 +50,7 @@ __all__ = [
     "Shell",
     "Think",
     "Todo",
+    "ToolPart",
     "Unspeakable",
     "Way",
     "Write",

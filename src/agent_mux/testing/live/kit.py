@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.testing.live.parts import Part
+from agent_mux.testing.live.parts import ToolPart
 from agent_mux.testing.model_server.script import Block, Item, Step
 
 __all__ = ["DUMMY_KEY", "Gap", "LiveKit", "ModelApi", "Pin", "Place", "Unspeakable", "Way"]
@@ -103,8 +103,8 @@ class LiveKit:
     """What follows the program so that it speaks the protocol, where the adapter drives any program
     (`Adapter.takes_command`)."""
     api: ModelApi
-    spell: Callable[[Part, Path], Block | Item]
-    """A part as the agent's model says it, in this workspace. Raises `Unspeakable` when the agent cannot."""
+    spell: Callable[[ToolPart, Path], Block | Item]
+    """How the agent's model calls a tool for a part, in this workspace. Raises `Unspeakable` if it has none."""
     per_call: CostRecord
     """What one answer of the scripted model costs, as our events should count it; see `model_server`."""
     per_call_by_protocol: Mapping[str, CostRecord] = field(default_factory=dict)

@@ -7,7 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Answer", "Ask", "Delegate", "Edit", "Mcp", "Part", "Read", "Say", "Shell", "Think", "Todo", "Write"]
+__all__ = [
+    "Answer",
+    "Ask",
+    "Delegate",
+    "Edit",
+    "Mcp",
+    "Part",
+    "Read",
+    "Say",
+    "Shell",
+    "Think",
+    "Todo",
+    "ToolPart",
+    "Write",
+]
 
 SUBTASK = "SUBTASK"
 """Begins the prompts of sub-agents, so that a script can tell them from the main agent."""
@@ -99,4 +113,6 @@ class Answer:
     value: Mapping[str, Any]
 
 
-Part = Say | Think | Shell | Write | Edit | Read | Mcp | Ask | Todo | Delegate | Answer
+ToolPart = Shell | Write | Edit | Read | Mcp | Ask | Todo | Delegate | Answer
+"""What a model does by calling a tool: each agent has tools of its own."""
+Part = Say | Think | ToolPart

@@ -31,10 +31,9 @@ def shapes_of(lines: Iterable[bytes]) -> Shapes:
     All lines together may be one object, too: a document over many lines.
     """
     lines = list(lines)
-    document = b"\n".join(lines)
+    document = load_object(b"\n".join(lines))
     shapes: Shapes = {}
-    for line in [document] if load_object(document) is not None else lines:
-        native = load_object(line)
+    for native in [document] if document is not None else map(load_object, lines):
         if native is None:
             shapes.setdefault("(text)", set())
         else:

@@ -277,16 +277,10 @@ def test_a_running_exec_can_only_be_interrupted() -> None:
     assert list(codec.start()) == []
     assert list(codec.request(Interrupt())) == [SignalGroup(2)]
     assert [*codec.request(Cancel()), *codec.request(Close())] == []
-    for action, code in (
-        (Send("more"), "STDIN_NOT_AVAILABLE"),
-        (Steer("left"), "STDIN_NOT_AVAILABLE"),
-        (Approve("0"), "CAPABILITY_ERROR"),
-        (Deny("0"), "CAPABILITY_ERROR"),
-        (Answer("0", "yes"), "CAPABILITY_ERROR"),
-    ):
+    for action in (Send("more"), Steer("left"), Approve("0"), Deny("0"), Answer("0", "yes")):
         [refused] = codec.request(action)
         assert isinstance(refused, Refuse)
-        assert refused.code == code
+        assert refused.code == "STDIN_NOT_AVAILABLE"
 
 
 def test_the_prompt_on_stdin_is_ours() -> None:

@@ -9,7 +9,7 @@ from tests.unit.adapters.talking import PLACE, facts_of, receive
 from agent_mux import facts
 from agent_mux.actions import Close, Interrupt, Send
 from agent_mux.adapter import Exit, Source
-from agent_mux.effects import Refuse
+from agent_mux.effects import Refuse, SignalGroup
 from agent_mux_adapters.copilot.headless_codec import is_headless_line
 from agent_mux_adapters.copilot.json_codec import is_json_line
 
@@ -69,11 +69,13 @@ def test_what_no_turn_told_is_told_at_the_end() -> None:
     ]
 
 
-@pytest.mark.parametrize("action", [Send("x"), Interrupt(), Close()])
-def test_it_takes_no_input(action: Any) -> None:
-    [refused] = new_codec("json").request(action)
+def test_it_takes_no_input() -> None:
+    codec = new_codec("json")
+    [refused] = codec.request(Send("x"))
     assert isinstance(refused, Refuse)
     assert refused.code == "STDIN_NOT_AVAILABLE"
+    assert list(codec.request(Interrupt())) == [SignalGroup(2)]
+    assert list(codec.request(Close())) == []
 
 
 def test_it_is_started_with_its_prompt() -> None:
