@@ -157,7 +157,7 @@ def _wrong(path: Path, why: str) -> AgentMuxError:
 
 
 def _matches(patterns: Sequence[str], path: Path, cwd: Path) -> bool:
-    anywhere = tuple(os.path.expanduser(one) for one in patterns if one.startswith(("/", "~")))
+    anywhere = tuple(str(Path(one).expanduser()) for one in patterns if one.startswith(("/", "~")))
     below = tuple(one for one in patterns if not one.startswith(("/", "~")))
     if anywhere and _spec(anywhere).match_file(str(path).lstrip("/")):
         return True

@@ -20,8 +20,8 @@ from agent_mux.adapter import (
     SpawnEnvironment,
     Step,
 )
-from agent_mux.events import CostRecord
 from agent_mux.effects import CloseStdin, Refuse, WriteStdin
+from agent_mux.events import CostRecord
 from agent_mux.native_json import load_object
 from agent_mux.options import RunOptions
 from agent_mux.registry import AdapterRegistry

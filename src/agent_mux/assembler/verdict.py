@@ -78,7 +78,7 @@ def judge(ending: Ending, outcome: Outcome | None, *, turn_open: bool, agent: st
             return _INTERRUPTED
 
 
-def _imposed(ending: Ending, agent: str) -> Verdict | None:
+def _imposed(ending: Ending, agent: str) -> Verdict | None:  # noqa: PLR0911  # a table
     """What the mux did itself."""
     match ending.cause:
         case "abort":

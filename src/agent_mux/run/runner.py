@@ -32,6 +32,7 @@ from agent_mux.run.journal import JournalWriter
 from agent_mux.run.listeners import Listeners
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.outbox import Outbox
+from agent_mux.run.places import Ticket
 from agent_mux.run.plan import RunPlan, hide
 from agent_mux.run.records import Control, Exited, Kind, Record, encode
 from agent_mux.run.result import ResultBuilder, RunResult
@@ -46,7 +47,8 @@ QUIET_LOOK = 0.02  # seconds between two looks whether the agent is quiet
 class Runner:
     """One run, from start to result."""
 
-    def __init__(self, plan: RunPlan, reaper: Reaper) -> None:
+    def __init__(self, plan: RunPlan, reaper: Reaper, ticket: Ticket | None = None) -> None:
+        """`ticket`: a place among the runs of the client, or the wait for one."""
         options = plan.options
         self.plan = plan
         self.state = StateMachine()
@@ -60,6 +62,7 @@ class Runner:
         self.begun = anyio.Event()
         self.done = anyio.Event()
         self._reaper = reaper
+        self._ticket = ticket
         self._builder = ResultBuilder(collect=options.collect_events)
         self._journal: JournalWriter | None = None
         self._journal_path: Path | None = None
@@ -104,15 +107,34 @@ class Runner:
         with anyio.CancelScope(shield=True):
             try:
                 self._open_journal()
-                self._reaper.watch(self.plan.run_id)
-                await self._with_files()
+                if await self._is_admitted():
+                    self._reaper.watch(self.plan.run_id)
+                    await self._with_files()
+                else:
+                    self._finish(Exited())
             finally:
+                if self._ticket is not None:
+                    self._ticket.leave()
                 self._reaper.release(self.plan.run_id)
                 if self._journal is not None:
                     self._journal.close()
                 self.begun.set()
                 self.done.set()
                 self.window.close()
+
+    async def _is_admitted(self) -> bool:
+        """Wait for a place. False: the run is ended before it has one."""
+        if self._ticket is None:
+            return True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._cancel_when_stopping, tasks.cancel_scope)
+            await self._ticket.wait()
+            tasks.cancel_scope.cancel()
+        return self._ticket.is_held and not self._stopping.is_set()
+
+    async def _cancel_when_stopping(self, scope: anyio.CancelScope) -> None:
+        await self._stopping.wait()
+        scope.cancel()
 
     async def _with_files(self) -> None:
         spawn = self.plan.spawn
