@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agent_mux.run.handle import RunHandle
     from agent_mux.run.interaction import Approve, Choice, Deny, PendingInteraction, Text
     from agent_mux.run.result import RunError, RunResult, TokenUsage
+    from agent_mux.run.retry import RetryPolicy
 
 _HOMES = {
     "agent_mux.blocking": ("BlockingAgentMux", "BlockingRun"),
@@ -45,6 +46,7 @@ _HOMES = {
     "agent_mux.run.handle": ("RunHandle",),
     "agent_mux.run.interaction": ("Approve", "Choice", "Deny", "PendingInteraction", "Text"),
     "agent_mux.run.result": ("RunError", "RunResult", "TokenUsage"),
+    "agent_mux.run.retry": ("RetryPolicy",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -65,6 +67,7 @@ __all__ = [
     "FieldError",
     "McpServer",
     "PendingInteraction",
+    "RetryPolicy",
     "RunError",
     "RunHandle",
     "RunOptions",

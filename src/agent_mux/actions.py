@@ -14,6 +14,8 @@ class Send(Action, frozen=True):
     """A prompt: begins the next turn, or is merged into the running one where the agent does that."""
 
     text: str
+    own_turn: bool = False
+    """It must not be merged: it waits until the running turn is over."""
 
 
 class Steer(Action, frozen=True):

@@ -19,7 +19,7 @@ from agent_mux.client import AgentMux
 from agent_mux.effects import Delivery
 from agent_mux.events import AgentEvent
 from agent_mux.options import RunOptions
-from agent_mux.run.handle import RunHandle
+from agent_mux.run.handle import Boundary, RunHandle
 from agent_mux.run.interaction import PendingInteraction, Response
 from agent_mux.run.result import RunResult
 from agent_mux.run.state import RunState
@@ -83,6 +83,10 @@ class BlockingRun:
     def send(self, text: str) -> Delivery:
         """Send a prompt. As `RunHandle.send`."""
         return self._portal.call(self._run.send, text)
+
+    def queue(self, text: str, when: Boundary = "next-turn") -> Delivery:
+        """Send a prompt for later. As `RunHandle.queue`."""
+        return self._portal.call(self._run.queue, text, when)
 
     def steer(self, text: str) -> Delivery:
         """Send a message into the running turn. As `RunHandle.steer`."""

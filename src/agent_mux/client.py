@@ -14,6 +14,7 @@ from agent_mux.paths import config_dir
 from agent_mux.process.reaper import Reaper
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.places import Places
 from agent_mux.run.plan import plan_run
 from agent_mux.run.runner import Runner
 
@@ -42,6 +43,7 @@ class AgentMux:
         default_model: str | None = None,
         config_directory: str | Path | None = None,
         adapters: AdapterRegistry | None = None,
+        max_concurrent_runs: int | None = None,
         **defaults: Any,
     ) -> None:
         """Take the defaults for every run.
@@ -51,6 +53,8 @@ class AgentMux:
             default_model: The model of runs that name none.
             config_directory: Instead of `~/.agent-mux` (or `$AGENT_MUX_CONFIG_DIR`).
             adapters: Instead of those of the entry points.
+            max_concurrent_runs: How many agents work at a time; further runs wait, and begin in the order in which
+                they were started. None: all at once.
             **defaults: `approval_mode`, `timeout`, `inactivity_timeout` (seconds), `stream`, `debug`,
                 `event_buffer_size`, `journal`: as in `RunOptions`.
 
@@ -67,6 +71,7 @@ class AgentMux:
         self.adapters = adapters if adapters is not None else AdapterRegistry()
         self.detector = Detector(self.adapters)
         self._reaper = Reaper()
+        self._places = _places(max_concurrent_runs)
         self._tasks: anyio.abc.TaskGroup | None = None
         self._live: set[RunHandle] = set()
 
@@ -106,7 +111,7 @@ class AgentMux:
         if self._tasks is None:
             raise AgentMuxError("RUN_NOT_ACTIVE", "start runs inside of `async with AgentMux() as mux:`")
         plan = plan_run(self._options(options, fields), self.adapters.get, self._config_dir / "runs")
-        handle = RunHandle(Runner(plan, self._reaper))
+        handle = RunHandle(Runner(plan, self._reaper, self._places.enter() if self._places is not None else None))
         self._live.add(handle)
         self._tasks.start_soon(self._execute, handle, name=f"run {plan.run_id}")
         return handle
@@ -127,6 +132,14 @@ class AgentMux:
         elif fields:
             raise TypeError("give either RunOptions or keywords, not both")
         return options.with_defaults(self._defaults)
+
+
+def _places(most: int | None) -> Places | None:
+    if most is None:
+        return None
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise ValidationError([FieldError("max_concurrent_runs", most, "a whole number >= 1, or None")])
+    return Places(most)
 
 
 def _check_defaults(defaults: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from agent_mux.errors import FieldError, ValidationError
 
 if TYPE_CHECKING:
     from agent_mux.run.interaction import Responder
+    from agent_mux.run.retry import RetryPolicy
 
 ApprovalMode = Literal["yolo", "prompt", "deny"]
 StreamMode = Literal["auto", True, False]
@@ -98,6 +99,10 @@ class RunOptions:
     grace_period: float = 5.0
     """Seconds between asking the agent to leave and killing it."""
     max_turns: int | None = None
+    max_cost_usd: float | None = None
+    """The run is stopped when it is seen to cost more, in US dollars."""
+    max_tokens_total: int | None = None
+    """The run is stopped when it is seen to use more tokens: input, output and cached ones together."""
     approval_mode: ApprovalMode = "prompt"
     on_approval_request: "Responder | None" = None
     """`(PendingInteraction) -> Response | None`, or a coroutine function; None leaves the request pending."""
@@ -112,6 +117,8 @@ class RunOptions:
     """Keep all events in `RunResult.events`."""
     event_buffer_size: int = 1000
     """Events kept in memory for live readers; slower readers are served from the journal."""
+    retry_policy: "RetryPolicy | None" = None
+    """Try again when the agent fails: a new process, the same handle. None: never."""
     interactive: bool = False
     """True: the run stays open for `send` until `close()`. False: it ends when all prompts are done."""
     include_subagent_events: bool = False
@@ -216,8 +223,9 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
         between(name, 1, whole=True)
     between("thinking_budget_tokens", MIN_THINKING_BUDGET, whole=True)
     between("event_buffer_size", 1, whole=True)
-    for name in ("timeout", "inactivity_timeout", "grace_period"):
+    for name in ("timeout", "inactivity_timeout", "grace_period", "max_cost_usd"):
         between(name, 0)
+    between("max_tokens_total", 1, whole=True)
     one_of("approval_mode", ("yolo", "prompt", "deny"))
     one_of("stream", ("auto", True, False))
     one_of("system_prompt_mode", ("prepend", "append", "replace"))

@@ -21,6 +21,7 @@ from agent_mux.adapter import (
     Step,
 )
 from agent_mux.effects import CloseStdin, Refuse, WriteStdin
+from agent_mux.events import CostRecord
 from agent_mux.native_json import load_object
 from agent_mux.options import RunOptions
 from agent_mux.registry import AdapterRegistry
@@ -72,6 +73,10 @@ class ScriptedCodec:
                 return (facts.TurnStopped(),)
             case "call":
                 return (facts.StepBegin(),)
+            case "used":
+                return (facts.Usage(*value),)
+            case "cost":
+                return (facts.RunCost(CostRecord(value, 1, 1, source="native")),)
             case "over":
                 return (facts.TextEnd(), facts.StepDone())
             case "bug":

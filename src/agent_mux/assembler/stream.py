@@ -134,10 +134,24 @@ class StreamAssembler:
             self._control(lifecycle.ResumedEvent)
             self._paused = False
 
+    def begin_again(self, retry: facts.Retrying) -> None:
+        """The process is gone, and another one will answer the prompt, in a turn of its own."""
+        self._session.start()
+        self._main.abandon(f"abandoned: the run is tried again ({retry.reason})")
+        self._subagents.close()
+        self._close_turn(None)
+        self._say_unsaid()
+        self._tell_retry(retry)
+        self._working, self._outcome = False, None
+
+    def judge(self, ending: Ending) -> Verdict:
+        """How the run would end, if that were its end."""
+        agent = self._context.display_name or self._context.agent
+        return judge(ending, self._outcome, turn_open=self._working, agent=agent)
+
     def end(self, ending: Ending) -> Verdict:
         """The run is over: close what is open, emit the terminal event and `session_end`. Only logs may follow."""
-        agent = self._context.display_name or self._context.agent
-        verdict = judge(ending, self._outcome, turn_open=self._working, agent=agent)
+        verdict = self.judge(ending)
         if self._ended:
             return verdict
         self._session.start()
@@ -357,6 +371,9 @@ class StreamAssembler:
             return
         self._open_turn()
         self._main.abandon(f"abandoned: the model call is repeated ({fact.reason})")
+        self._tell_retry(fact)
+
+    def _tell_retry(self, fact: facts.Retrying) -> None:
         attempt, most, delay = max(fact.attempt, 1), possible(fact.max_attempts), possible(fact.delay_ms)
         self._emitter.emit(limits.RetryEvent, attempt, most, fact.reason, delay)
 

@@ -23,7 +23,7 @@ ExitReason = Literal[
     "crashed",
     "killed",
 ]
-Cause = Literal["abort", "timeout", "inactivity", "turn_limit", "interrupt", "close", "spawn_error"]
+Cause = Literal["abort", "timeout", "inactivity", "turn_limit", "budget", "interrupt", "close", "spawn_error"]
 """What the mux itself did to the run."""
 
 Outcome = facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit
@@ -44,7 +44,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     unanswered: bool = False
     """A prompt was sent after the last turn ended, and no turn took it up."""
     message: str = ""
-    """For a start that failed: what the operating system said."""
+    """Of the cause: what the operating system said to a start that failed, or what was spent."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ def judge(ending: Ending, outcome: Outcome | None, *, turn_open: bool, agent: st
             return _INTERRUPTED
 
 
-def _imposed(ending: Ending, agent: str) -> Verdict | None:
+def _imposed(ending: Ending, agent: str) -> Verdict | None:  # noqa: PLR0911  # a table
     """What the mux did itself."""
     match ending.cause:
         case "abort":
@@ -90,6 +90,8 @@ def _imposed(ending: Ending, agent: str) -> Verdict | None:
             return Verdict(exit_reason="inactivity", failure=why)
         case "turn_limit":
             return _TURN_LIMIT
+        case "budget":
+            return Verdict(exit_reason="budget", failure=facts.Failure("BUDGET_EXCEEDED", ending.message))
         case "spawn_error":
             return Verdict(exit_reason="crashed", failure=facts.Failure("SPAWN_ERROR", ending.message))
     return None

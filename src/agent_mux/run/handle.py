@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import AsyncIterator, Callable, Generator
-from typing import Any
+from typing import Any, Literal
 
 from agent_mux.actions import Approve as ApproveAction
 from agent_mux.actions import Close, Interrupt, Send, Steer
@@ -19,6 +19,9 @@ from agent_mux.run.state import RunState
 
 LARGEST_TERMINAL = 9999
 """Columns, and rows: what escape sequences can say."""
+
+
+Boundary = Literal["next-turn", "after-response", "after-tool"]
 
 
 class RunHandle:
@@ -117,6 +120,18 @@ class RunHandle:
         Raises `CapabilityError` when the agent takes none, else as `send`.
         """
         delivery = await self._runner.act(Steer(text))
+        self._goes_on()
+        return delivery
+
+    async def queue(self, text: str, when: Boundary = "next-turn") -> Delivery:
+        """Send a prompt for later: for a turn of its own behind all others, or for the next boundary of this one.
+
+        `after-response` and `after-tool` are as `steer`: agents take messages between two model calls, which is after
+        the response and after the tools that it called. Raises as `send` and `steer` do.
+        """
+        if when != "next-turn":
+            return await self.steer(text)
+        delivery = await self._runner.act(Send(text, own_turn=True))
         self._goes_on()
         return delivery
 

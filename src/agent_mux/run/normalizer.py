@@ -13,10 +13,10 @@ from agent_mux.adapter import STDOUT, Codec, Exit, Source, Step, WatchesTerminal
 from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler, Verdict
 from agent_mux.effects import Accept, CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.events import AgentEvent
-from agent_mux.facts import Ignored, Note, Unknown
+from agent_mux.facts import Ignored, Note, Retrying, Unknown
 from agent_mux.framing import Framer, LineFramer, new_framer
 from agent_mux.run.ledger import Ledger
-from agent_mux.run.records import Control, Header, Kind, Record, action_of, control_of, exited_of
+from agent_mux.run.records import Control, Exited, Header, Kind, Record, action_of, control_of, exited_of
 
 STDERR_TAIL_BYTES = 8192
 LONGEST_RAW_SHOWN = 2000
@@ -30,19 +30,22 @@ class Normalizer:
     `forgiving`: a codec that raises costs its line, which is shown as unknown, and not the run.
     """
 
-    def __init__(self, header: Header, codec: Codec, *, forgiving: bool = True) -> None:
+    def __init__(
+        self,
+        header: Header,
+        codec: Codec,
+        *,
+        forgiving: bool = True,
+        new_codec: Callable[[], Codec] | None = None,
+    ) -> None:
         self._forgiving = forgiving
+        self._new_codec = new_codec
+        self._framing = header.framing
         self._started_at = header.started_at
         self._debug = header.codec.debug
         self._observing = header.observing
-        self._codec = codec
         self._assembler = StreamAssembler(header.stream)
-        self._framers: dict[Source, Framer] = {
-            Source.STDOUT: new_framer(header.framing),
-            Source.STDERR: LineFramer(),
-            Source.STDIN: new_framer(header.framing),
-        }
-        self._stdout = self._framers[Source.STDOUT]
+        self._begin(codec)
         self._keeps_blanks = header.framing == "chunks"
         self._stderr: deque[bytes] = deque()
         self._stderr_size = 0
@@ -59,6 +62,19 @@ class Normalizer:
         self.ledger = Ledger()
         self.effects: list[Effect] = []
         self.verdict: Verdict | None = None
+        self.verdict_so_far: Verdict | None = None
+        """Of the last attempt, where another one may follow."""
+
+    def _begin(self, codec: Codec) -> None:
+        """A process begins to speak."""
+        self._codec = codec
+        self._framers: dict[Source, Framer] = {
+            Source.STDOUT: new_framer(self._framing),
+            Source.STDERR: LineFramer(),
+            Source.STDIN: new_framer(self._framing),
+        }
+        self._stdout = self._framers[Source.STDOUT]
+        self._is_finished = False
 
     @property
     def assembler(self) -> StreamAssembler:
@@ -171,8 +187,13 @@ class Normalizer:
         control = control_of(record)
         match control.what:
             case "start":
-                self._asked_at = 0
+                self._asked_at = self._assembler.turns_ended
                 self._apply(self._codec.start())
+            case "attempt_over":
+                self._finish_attempt(control.exited)
+                self.verdict_so_far = self._assembler.judge(self._ending(control.exited))
+            case "retry":
+                self._try_again(control)
             case "quiet" | "resize":
                 self._look_at_terminal(control)
             case "pause":
@@ -181,7 +202,7 @@ class Normalizer:
                 self._assembler.resume()
             case "note":
                 self._assembler.tell(Note(control.message, "warn"))
-            case "abort" | "timeout" | "inactivity" | "turn_limit" | "spawn_error":
+            case "abort" | "timeout" | "inactivity" | "turn_limit" | "budget" | "spawn_error":
                 self._cause, self._message = control.what, control.message
             case "interrupt" | "close":
                 self._cause = self._cause or control.what
@@ -192,9 +213,26 @@ class Normalizer:
 
     def _exit(self, record: Record) -> None:
         exited = exited_of(record)
-        self._finish_lines()
-        self._apply(self._codec.finish(Exit(exited.code, exited.signal)))
-        ending = Ending(
+        self._finish_attempt(exited)
+        self.verdict = self._assembler.end(self._ending(exited))
+
+    def _finish_attempt(self, exited: Exited) -> None:
+        """A process is gone: what it left unsaid. Once."""
+        if not self._is_finished:
+            self._is_finished = True
+            self._finish_lines()
+            self._apply(self._codec.finish(Exit(exited.code, exited.signal)))
+
+    def _try_again(self, control: Control) -> None:
+        retry = Retrying(control.attempt, control.max_attempts, control.message, control.delay_ms)
+        self._assembler.begin_again(retry)
+        self._stderr.clear()
+        self._stderr_size = 0
+        if self._new_codec is not None:
+            self._begin(self._new_codec())
+
+    def _ending(self, exited: Exited) -> Ending:
+        return Ending(
             code=exited.code,
             signal=exited.signal,
             stderr=self.stderr_tail,
@@ -202,7 +240,6 @@ class Normalizer:
             unanswered=self._asked_at == self._assembler.turns_ended,
             message=self._message,
         )
-        self.verdict = self._assembler.end(ending)
 
     def _keep_tail(self, chunk: bytes) -> None:
         self._stderr.append(chunk[-STDERR_TAIL_BYTES:])

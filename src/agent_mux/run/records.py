@@ -61,20 +61,27 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The options as given, redacted: for people."""
 
 
-class Control(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that the mux did to the run, or that befell it."""
-
-    what: Literal["start", "quiet", "resize", "pause", "resume", "note"] | Cause
-    message: str = ""
-    size: TerminalSize = TerminalSize()
-    """For `resize`."""
-
-
 class Exited(msgspec.Struct, frozen=True):
     """The process is gone and its output is complete. The last record of a run that ended in order."""
 
     code: int | None = None
     signal: int | None = None
+
+
+class Control(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that the mux did to the run, or that befell it."""
+
+    what: Literal["start", "quiet", "resize", "pause", "resume", "note", "attempt_over", "retry"] | Cause
+    message: str = ""
+    size: TerminalSize = TerminalSize()
+    """For `resize`."""
+    exited: Exited = Exited()
+    """For `attempt_over`: how the process ended that may not be the last."""
+    attempt: int = 0
+    """For `retry`: the number of the attempt that failed, from 1."""
+    max_attempts: int = 0
+    delay_ms: int = 0
+    """For `retry`: milliseconds until the next attempt."""
 
 
 _ACTION = msgspec.json.Decoder(AnyAction)

@@ -24,16 +24,19 @@ from agent_mux.process.child import Child, start_child
 from agent_mux.process.reaper import Reaper
 from agent_mux.process.terminal import TerminalChild, start_at_terminal
 from agent_mux.run.answers import Answers
+from agent_mux.run.budget import Budget
 from agent_mux.run.derive import JournalEvents, derive_events
-from agent_mux.run.ending import end_agent, kill_everything, settle, signal_everything
+from agent_mux.run.ending import end_agent, kill_everything, settle, signal_everything, within
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.journal import JournalWriter
 from agent_mux.run.listeners import Listeners
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.outbox import Outbox
+from agent_mux.run.places import Ticket
 from agent_mux.run.plan import RunPlan, hide
 from agent_mux.run.records import Control, Exited, Kind, Record, encode
 from agent_mux.run.result import ResultBuilder, RunResult
+from agent_mux.run.retry import Attempts, Retry
 from agent_mux.run.state import StateMachine
 from agent_mux.run.tempdir import private_files
 from agent_mux.run.window import EventWindow
@@ -44,7 +47,8 @@ QUIET_LOOK = 0.02  # seconds between two looks whether the agent is quiet
 class Runner:
     """One run, from start to result."""
 
-    def __init__(self, plan: RunPlan, reaper: Reaper) -> None:
+    def __init__(self, plan: RunPlan, reaper: Reaper, ticket: Ticket | None = None) -> None:
+        """`ticket`: a place among the runs of the client, or the wait for one."""
         options = plan.options
         self.plan = plan
         self.state = StateMachine()
@@ -52,26 +56,37 @@ class Runner:
         self.window = EventWindow(options.event_buffer_size, self._loss)
         self.interaction = InteractionChannel(plan.run_id, lambda: self.normalizer.pending, self.act)
         self._answers = Answers(plan.run_id, options, self.interaction, self.listeners)
-        self.normalizer = Normalizer(plan.header, plan.new_codec(plan.context))
+        self.normalizer = self._new_normalizer()
+        self._attempts = Attempts(options.retry_policy)
         self.result: RunResult | None = None
         self.begun = anyio.Event()
         self.done = anyio.Event()
         self._reaper = reaper
+        self._ticket = ticket
         self._builder = ResultBuilder(collect=options.collect_events)
         self._journal: JournalWriter | None = None
         self._journal_path: Path | None = None
         """Set when there is a file that this run began: never somebody else's."""
         self._started = time.monotonic_ns()
         self._child: Child | None = None
-        self._outbox = Outbox(lambda data: self._append(Record(Kind.STDIN, self._now(), hide(data, plan.secrets))))
+        self._outbox = self._new_outbox()
         self._stopping = anyio.Event()
         self._ended_streams = 0
         self._output_complete = anyio.Event()
         self._last_output = time.monotonic()
+        self._budget = Budget(options)
         self._model_calls_left = None if plan.spawn.counts_turns else options.max_turns
         self._refusal: Refuse | None = None
         self._delivery: Delivery = "applied"
         self._tasks: anyio.abc.TaskGroup | None = None
+
+    def _new_outbox(self) -> Outbox:
+        secrets = self.plan.secrets
+        return Outbox(lambda data: self._append(Record(Kind.STDIN, self._now(), hide(data, secrets))))
+
+    def _new_normalizer(self) -> Normalizer:
+        plan = self.plan
+        return Normalizer(plan.header, plan.new_codec(plan.context), new_codec=lambda: plan.new_codec(plan.context))
 
     # -- life
 
@@ -92,9 +107,14 @@ class Runner:
         with anyio.CancelScope(shield=True):
             try:
                 self._open_journal()
-                self._reaper.watch(self.plan.run_id)
-                await self._with_files()
+                if await self._is_admitted():
+                    self._reaper.watch(self.plan.run_id)
+                    await self._with_files()
+                else:
+                    self._finish(Exited())
             finally:
+                if self._ticket is not None:
+                    self._ticket.leave()
                 self._reaper.release(self.plan.run_id)
                 if self._journal is not None:
                     self._journal.close()
@@ -102,18 +122,63 @@ class Runner:
                 self.done.set()
                 self.window.close()
 
+    async def _is_admitted(self) -> bool:
+        """Wait for a place. False: the run is ended before it has one."""
+        if self._ticket is None:
+            return True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._cancel_when_stopping, tasks.cancel_scope)
+            await self._ticket.wait()
+            tasks.cancel_scope.cancel()
+        return self._ticket.is_held and not self._stopping.is_set()
+
+    async def _cancel_when_stopping(self, scope: anyio.CancelScope) -> None:
+        await self._stopping.wait()
+        scope.cancel()
+
     async def _with_files(self) -> None:
         spawn = self.plan.spawn
         try:
             with private_files(self.plan.temp_dir, spawn.files):
                 for note in spawn.notes:
                     self.record(Kind.CONTROL, encode(Control("note", note)))
-                self._child = self._start()
-                await self._drive(self._child)
+                await self._attempt_until_done()
         except (OSError, AgentMuxError) as error:
             if self._child is not None:
                 raise
             self._never_started(error)
+
+    async def _attempt_until_done(self) -> None:
+        while True:
+            self._child = self._start()
+            exited = await self._drive(self._child)
+            retry = self._retry_after(exited)
+            if retry is None or await self._is_stopped_within(retry):
+                self._finish(exited)
+                return
+            self._child = None
+            self._forget_attempt()
+
+    def _retry_after(self, exited: Exited) -> Retry | None:
+        if self.plan.options.retry_policy is None or self._stopping.is_set():
+            return None
+        self.control(Control("attempt_over", exited=exited))
+        verdict = self.normalizer.verdict_so_far
+        return None if verdict is None else self._attempts.after(verdict)
+
+    async def _is_stopped_within(self, retry: Retry) -> bool:
+        """Tell of the next attempt and wait for it. True: somebody ended the run meanwhile."""
+        delay = round(retry.delay * 1000)
+        self.control(
+            Control("retry", retry.reason, attempt=retry.attempt, max_attempts=retry.max_attempts, delay_ms=delay)
+        )
+        return await within(retry.delay, self._stopping.wait())
+
+    def _forget_attempt(self) -> None:
+        self._outbox = self._new_outbox()
+        self._ended_streams = 0
+        self._output_complete = anyio.Event()
+        self._last_output = time.monotonic()
 
     def _start(self) -> Child:
         plan, spawn = self.plan, self.plan.spawn
@@ -121,7 +186,7 @@ class Runner:
             return start_at_terminal(spawn.argv, env=plan.environ, cwd=plan.cwd, size=spawn.terminal)
         return start_child(spawn.argv, env=plan.environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
 
-    async def _drive(self, child: Child) -> None:
+    async def _drive(self, child: Child) -> Exited:
         try:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
@@ -130,7 +195,8 @@ class Runner:
                 tasks.start_soon(self._outbox.deliver, child)
                 tasks.start_soon(self._stop_when_told, child)
                 self._start_timers(tasks)
-                self.state.move("running")
+                if self.state.state == "spawned":
+                    self.state.move("running")
                 self._first_input()
                 await child.wait()
                 await settle(child, self.plan.run_id, self._output_complete)
@@ -139,7 +205,7 @@ class Runner:
             kill_everything(child, self.plan.run_id)
             code = await child.wait()
             child.close()
-        self._finish(Exited(code=code) if code >= 0 else Exited(signal=-code))
+        return Exited(code=code) if code >= 0 else Exited(signal=-code)
 
     def _first_input(self) -> None:
         text = self.plan.spawn.stdin_text
@@ -201,12 +267,22 @@ class Runner:
         self.listeners.call(events)
         if self._model_calls_left is not None:
             self._count_model_calls(self._model_calls_left, events)
+        if self._budget.is_set:
+            self._keep_budget(events)
 
     def _count_model_calls(self, left: int, events: list[AgentEvent]) -> None:
         left -= sum(isinstance(event, StepStartEvent) and event.subagent_id is None for event in events)
         self._model_calls_left = left
         if left < 0:
             self.stop("turn_limit")
+
+    def _keep_budget(self, events: list[AgentEvent]) -> None:
+        spent = self._budget.see(events)
+        if spent is not None:
+            self.stop("budget", spent)
+        unkept = self._budget.unkept()
+        if unkept is not None:
+            self._note(unkept)
 
     def _open_journal(self) -> None:
         path = self.plan.journal_path
@@ -325,11 +401,11 @@ class Runner:
 
     # -- time-outs and the end
 
-    def stop(self, cause: Cause) -> None:
+    def stop(self, cause: Cause, message: str = "") -> None:
         """End the run: told once, for the first reason."""
         if self._stopping.is_set() or self.state.is_over:
             return
-        self.control(Control(cause))
+        self.control(Control(cause, message))
         self._stopping.set()
 
     def kill(self) -> None:
@@ -348,7 +424,7 @@ class Runner:
             tasks.start_soon(self._stop_when_silent, options.inactivity_timeout)
 
     async def _stop_after(self, seconds: float) -> None:
-        await anyio.sleep(seconds)
+        await anyio.sleep(max(seconds - self._now() / 1_000_000, 0))  # all attempts together
         self.stop("timeout")
 
     async def _stop_when_silent(self, seconds: float) -> None:

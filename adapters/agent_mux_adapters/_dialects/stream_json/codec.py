@@ -1,6 +1,7 @@
 """The codec of a Claude-shaped agent: what its lines and the consumer's actions have in common with all the others."""
 
 import signal
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -69,6 +70,8 @@ class StreamJsonCodec:
         self._reader = reader
         self._fragment = reader.main.fragment
         self._controls = 0
+        self._waiting: deque[str] = deque()
+        """Prompts that must not be merged into the turn that runs."""
         self._control_readers: Mapping[str, Callable[[Mapping[str, Any]], Steps]] = {
             "control_request": requests.asked,
             "control_response": requests.answered,
@@ -103,6 +106,9 @@ class StreamJsonCodec:
     def request(self, action: AnyAction) -> Steps:
         """What the consumer wants."""
         match action:
+            case Send(said, own_turn=True) if self._may_write and self._conversation.is_owed:
+                self._waiting.append(said)
+                return (Accept("queued"),)
             case Send(said) | Steer(said):
                 return self._send(said)
             case Approve() | Deny() | Answer():
@@ -110,10 +116,11 @@ class StreamJsonCodec:
             case Interrupt():
                 return self._interrupt()
             case Cancel():
+                self._waiting.clear()
                 return self._interrupt() if self._may_write else ()
             case Close():
                 self._conversation.finish()
-                return self._close_if_done()
+                return self._go_on()
 
     def finish(self, exit: Exit) -> Steps:  # noqa: A002, ARG002  # the protocol's names; how it died says nothing here
         """The process is gone."""
@@ -134,7 +141,7 @@ class StreamJsonCodec:
             told = None
         if told is None:
             return _unknown(line, kind_of(native))
-        return (*told, *self._close_if_done())
+        return (*told, *self._go_on())
 
     def _read_ours(self, line: bytes) -> Steps:
         native = load_object(line)
@@ -170,7 +177,10 @@ class StreamJsonCodec:
         self._controls += 1
         return stdin.control(f"mux-{self._controls}", subtype, **fields)
 
-    def _close_if_done(self) -> Steps:
+    def _go_on(self) -> Steps:
+        """The next prompt that had to wait, or the end of our input, if it is time for one of them."""
+        if self._waiting and self._may_write and not self._conversation.is_owed:
+            return self._send(self._waiting.popleft())
         if not (self._live and self._conversation.may_close):
             return ()
         self._conversation.closed = True

@@ -1,0 +1,59 @@
+"""What a run may use: it is stopped when what was seen passes that. Source: run API, section 2.
+
+A limit can be passed by what was on its way when it was reached: most agents tell tokens when a model call is over, and
+some what they cost when a turn is.
+"""
+
+from collections.abc import Sequence
+
+from agent_mux.events import AgentEvent, CostEvent, TokenUsageEvent
+from agent_mux.options import RunOptions
+
+
+class Budget:
+    """Watches the events of a run."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._max_cost = options.max_cost_usd
+        self._max_tokens = options.max_tokens_total
+        self._tokens = 0
+        self._is_unpriced = False
+
+    @property
+    def is_set(self) -> bool:
+        """There is a limit."""
+        return self._max_cost is not None or self._max_tokens is not None
+
+    def see(self, events: Sequence[AgentEvent]) -> str | None:
+        """Take note of events. Returns what is spent, as a sentence, once that is too much."""
+        for event in events:
+            passed = None
+            if isinstance(event, CostEvent):
+                passed = self._cost(event)
+            elif isinstance(event, TokenUsageEvent):
+                passed = self._usage(event)
+            if passed is not None:
+                return passed
+        return None
+
+    def unkept(self) -> str | None:
+        """Once: why a limit cannot be kept, if it cannot."""
+        if not self._is_unpriced:
+            return None
+        self._is_unpriced, self._max_cost = False, None
+        return "max_cost_usd cannot be kept: the agent tells no cost, and nobody knows the prices of its model"
+
+    def _cost(self, event: CostEvent) -> str | None:
+        cost = event.cost
+        if self._max_cost is None:
+            return None
+        self._is_unpriced = cost.source == "unknown"
+        if cost.total_usd <= self._max_cost:
+            return None
+        return f"the run cost {cost.total_usd:.4f} USD, more than max_cost_usd={self._max_cost:g}"
+
+    def _usage(self, event: TokenUsageEvent) -> str | None:
+        self._tokens += event.input_tokens + event.output_tokens + (event.cached_tokens or 0)
+        if self._max_tokens is None or self._tokens <= self._max_tokens:
+            return None
+        return f"the run used {self._tokens} tokens, more than max_tokens_total={self._max_tokens}"

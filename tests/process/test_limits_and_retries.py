@@ -1,0 +1,124 @@
+"""What ends a run that uses too much, and what begins one again that failed. Each test bounds every wait."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from tests.process.scripted import MakeClient, ScriptedCodec
+
+from agent_mux import RetryPolicy, RunResult, encode_event, validate
+from agent_mux.run.derive import derive_events
+from agent_mux.run.handle import RunHandle
+
+pytestmark = pytest.mark.anyio
+
+SOON = RetryPolicy(base_delay=0.01, jitter=0)
+COUNTED = """
+from pathlib import Path
+tries = Path("tries"); number = len(tries.read_text()) if tries.exists() else 0; tries.write_text("x" * (number + 1))
+hear(); say(session=f"S{number}"); say(text=f"try {number}")
+"""
+
+
+async def run_to_end(make_client: MakeClient, body: str, **fields: Any) -> tuple[list[Any], RunResult]:
+    with anyio.fail_after(20):
+        async with make_client(body) as mux:
+            return await watch(mux.run(**{"prompt": "hi", **fields}))
+
+
+async def watch(run: RunHandle) -> tuple[list[Any], RunResult]:
+    events = [event async for event in run]
+    result = await run
+    assert validate(events) == []
+    assert result.journal is not None
+    derived = [encode_event(event) for event in derive_events(Path(result.journal), ScriptedCodec)]
+    assert derived == [encode_event(event) for event in events]
+    return events, result
+
+
+def types(events: list[Any], *wanted: str) -> list[str]:
+    return [event.type for event in events if event.type in wanted]
+
+
+@pytest.mark.parametrize("end", ["sys.exit(1)", "sys.exit(0)", "sys.exit(say(failed='RATE_LIMITED'))"])
+async def test_a_run_that_fails_is_tried_again(make_client: MakeClient, tmp_path: Path, end: str) -> None:
+    body = f"{COUNTED}\nif number < 2: {end}\nsay(done=True); rest()"
+    events, result = await run_to_end(make_client, body, retry_policy=SOON, cwd=tmp_path)
+    assert (result.exit_reason, result.text) == ("completed", "try 2")
+    retries = [event for event in events if event.type == "retry"]
+    assert [(event.attempt, event.max_attempts, event.delay_ms) for event in retries] == [(1, 3, 10), (2, 3, 20)]
+    assert types(events, "session_start", "session_end") == ["session_start", "session_end"]
+    assert types(events, "turn_start", "turn_end", "retry") == ["turn_start", "turn_end", "retry"] * 2 + [
+        "turn_start",
+        "turn_end",
+    ]
+    assert result.messages == ["try 0", "try 1", "try 2"]
+
+
+async def test_when_every_attempt_fails_the_last_one_counts(make_client: MakeClient, tmp_path: Path) -> None:
+    events, result = await run_to_end(make_client, f"{COUNTED}\nsys.exit(number + 4)", retry_policy=SOON, cwd=tmp_path)
+    assert (result.exit_reason, result.exit_code) == ("crashed", 6)
+    assert types(events, "retry", "crash") == ["retry", "retry", "crash"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"retry_policy": RetryPolicy(max_attempts=1)}, {"retry_policy": RetryPolicy(retry_on=frozenset({"TIMEOUT"}))}],
+)
+async def test_what_is_not_to_be_tried_again_is_not(
+    make_client: MakeClient, tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    events, result = await run_to_end(make_client, f"{COUNTED}\nsys.exit(4)", cwd=tmp_path, **fields)
+    assert result.exit_reason == "crashed"
+    assert types(events, "retry") == []
+
+
+async def test_a_run_can_be_aborted_between_two_attempts(make_client: MakeClient, tmp_path: Path) -> None:
+    with anyio.fail_after(20):
+        async with make_client(f"{COUNTED}\nsys.exit(4)") as mux:
+            run = mux.run(prompt="hi", retry_policy=RetryPolicy(base_delay=100, max_delay=100), cwd=tmp_path)
+            async for event in run:
+                if event.type == "retry":
+                    await run.abort()
+            events, result = await watch(run)
+    assert result.exit_reason == "aborted"
+    assert types(events, "retry", "aborted", "crash") == ["retry", "aborted"]
+
+
+async def test_the_time_of_a_run_is_that_of_all_attempts(make_client: MakeClient, tmp_path: Path) -> None:
+    policy = RetryPolicy(max_attempts=100, base_delay=0.05, max_delay=0.05)
+    _, result = await run_to_end(make_client, f"{COUNTED}\nsys.exit(4)", retry_policy=policy, timeout=1, cwd=tmp_path)
+    assert result.exit_reason == "timeout"
+
+
+# -- budgets
+
+
+async def test_a_run_that_uses_too_many_tokens_is_stopped(make_client: MakeClient) -> None:
+    body = "hear(); say(text='x')\nfor _ in range(3): say(used=[40, 10])\nrest()"
+    events, result = await run_to_end(make_client, body, max_tokens_total=120)
+    assert result.exit_reason == "budget"
+    assert result.error is not None
+    assert result.error.code == "BUDGET_EXCEEDED"
+    assert "150 tokens" in result.error.message
+    assert types(events, "error", "session_end") == ["error", "session_end"]
+
+
+async def test_a_run_that_costs_too_much_is_stopped(make_client: MakeClient) -> None:
+    body = "hear(); say(text='x'); say(cost=0.3); say(cost=0.6); rest()"
+    _, result = await run_to_end(make_client, body, max_cost_usd=0.5)
+    assert (result.exit_reason, result.error and result.error.code) == ("budget", "BUDGET_EXCEEDED")
+
+
+async def test_a_run_within_its_budget_completes(make_client: MakeClient) -> None:
+    body = "hear(); say(text='x'); say(used=[40, 10]); say(cost=0.3); say(done=True); rest()"
+    _, result = await run_to_end(make_client, body, max_cost_usd=0.5, max_tokens_total=50)
+    assert result.exit_reason == "completed"
+
+
+async def test_a_budget_that_nobody_can_keep_is_told(make_client: MakeClient) -> None:
+    body = "hear(); say(text='x'); say(used=[40, 10]); say(done=True); rest()"
+    events, result = await run_to_end(make_client, body, max_cost_usd=0.5)
+    assert result.exit_reason == "completed"
+    assert [event.level for event in events if event.type == "debug" and "max_cost_usd" in event.message] == ["warn"]
