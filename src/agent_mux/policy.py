@@ -89,7 +89,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         prefixes = [tuple(command.split()) for command in self.commands]
         if self.decision != "allow":
             return any(mentions(request.command, prefix) for prefix in prefixes)
-        commands = simple_commands(request.command)
+        commands = simple_commands(request.command) or []
         return bool(commands) and all(any(begins_with(one, prefix) for prefix in prefixes) for one in commands)
 
     def _fits_paths(self, request: Request) -> bool:

@@ -35,6 +35,24 @@ def rest():
 """
 
 
+_STEPS: dict[str, Callable[[Any], Iterable[Step]]] = {
+    "session": lambda value: (facts.SessionKnown(value),),
+    "text": lambda value: (facts.TextDelta(value),),
+    "shell": lambda value: (facts.ToolReady(value, "Shell", {}, facts.Shell(value)),),
+    "ask": lambda value: (facts.ApprovalAsked(value, "run", value, "medium", call_id=value),),
+    "question": lambda value: (facts.InputAsked(value, value, options=("red", "blue")),),
+    "failed": lambda value: (facts.TurnFailed(facts.Failure(value, "the agent said so")), CloseStdin()),
+    "stopped": lambda _: (facts.TurnStopped(),),
+    "call": lambda _: (facts.StepBegin(),),
+    "used": lambda value: (facts.Usage(*value),),
+    "cost": lambda value: (facts.RunCost(CostRecord(value, 1, 1, source="native")),),
+    "over": lambda _: (facts.TextEnd(), facts.StepDone()),
+    "bug": lambda value: (facts.Usage(value // 0, 0),),
+    "nothing": lambda _: (facts.Ignored("nothing", "it says nothing"),),
+}
+"""What the scripted agent's lines mean: one key each."""
+
+
 class ScriptedCodec:
     """Maps the keys of the scripted agent to facts."""
 
@@ -54,35 +72,10 @@ class ScriptedCodec:
         return self._steps(key, value, line)
 
     def _steps(self, key: str, value: Any, line: bytes) -> Iterable[Step]:
-        match key:
-            case "session":
-                return (facts.SessionKnown(value),)
-            case "text":
-                return (facts.TextDelta(value),)
-            case "shell":
-                return (facts.ToolReady(value, "Shell", {}, facts.Shell(value)),)
-            case "ask":
-                return (facts.ApprovalAsked(value, "run", value, "medium", call_id=value),)
-            case "question":
-                return (facts.InputAsked(value, value, options=("red", "blue")),)
-            case "done":
-                return (facts.TurnDone(),) if self._context.interactive else (facts.TurnDone(), CloseStdin())
-            case "failed":
-                return (facts.TurnFailed(facts.Failure(value, "the agent said so")), CloseStdin())
-            case "stopped":
-                return (facts.TurnStopped(),)
-            case "call":
-                return (facts.StepBegin(),)
-            case "used":
-                return (facts.Usage(*value),)
-            case "cost":
-                return (facts.RunCost(CostRecord(value, 1, 1, source="native")),)
-            case "over":
-                return (facts.TextEnd(), facts.StepDone())
-            case "bug":
-                return (facts.Usage(value // 0, 0),)
-            case "nothing":
-                return (facts.Ignored("nothing", "it says nothing"),)
+        if key == "done":
+            return (facts.TurnDone(),) if self._context.interactive else (facts.TurnDone(), CloseStdin())
+        if key in _STEPS:
+            return _STEPS[key](value)
         return (facts.Unknown(key, line.decode("utf-8", "replace")),)
 
     def request(self, action: actions.AnyAction) -> Iterable[Step]:

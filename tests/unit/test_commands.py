@@ -44,8 +44,8 @@ def test_a_prefix_is_whole_words() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "git push", "cd x && git push -f", "sudo git push", "bash -c 'git push'", "/usr/bin/git push", "echo $(git push)",
-        "env A=1 git  push", "(git push)", "git\tpush", "x; git push",
+        "git push", "cd x && git push -f", "sudo git push", "bash -c 'git push'", "/usr/bin/git push",
+        "echo $(git push)", "env A=1 git  push", "(git push)", "git\tpush", "x; git push",
     ],
 )  # fmt: skip
 def test_words_are_found_wherever_they_stand(line: str) -> None:

@@ -26,7 +26,7 @@ class RetryPolicy:
 
     def delay_after(self, attempt: int, chance: Callable[[], float] = random.random) -> float:
         """Seconds between the attempt with this number (from 1) and the next."""
-        return min(self.base_delay * 2 ** (attempt - 1), self.max_delay) * (1 + self.jitter * chance())
+        return min(self.base_delay * 2.0 ** (attempt - 1), self.max_delay) * (1 + self.jitter * chance())
 
 
 @dataclass(frozen=True, slots=True)
