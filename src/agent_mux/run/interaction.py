@@ -20,6 +20,10 @@ class ApprovalDetail:
     detail: str
     tool_name: str | None
     risk_level: Literal["low", "medium", "high"]
+    command: str | None = None
+    """The command line that would run, where one would."""
+    paths: tuple[str, ...] = ()
+    """The files it is about, as far as the agent says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def describe(open_: OpenInteraction, run_id: str) -> PendingInteraction:
     asked = open_.asked
     detail: ApprovalDetail | InputDetail
     if isinstance(asked, facts.ApprovalAsked):
-        detail = ApprovalDetail(asked.action, asked.detail, asked.tool_name, asked.risk)
+        detail = ApprovalDetail(asked.action, asked.detail, asked.tool_name, asked.risk, asked.command, asked.paths)
         description = f"{asked.action}: {asked.detail}" if asked.detail else asked.action
     else:
         detail = InputDetail(asked.question, asked.context, asked.options, asked.source)

@@ -37,6 +37,7 @@ from agent_mux.run.plan import RunPlan, hide
 from agent_mux.run.records import Control, Exited, Kind, Record, encode
 from agent_mux.run.result import ResultBuilder, RunResult
 from agent_mux.run.retry import Attempts, Retry
+from agent_mux.run.rulings import Unasked
 from agent_mux.run.state import StateMachine
 from agent_mux.run.tempdir import private_files
 from agent_mux.run.window import EventWindow
@@ -75,7 +76,10 @@ class Runner:
         self._output_complete = anyio.Event()
         self._last_output = time.monotonic()
         self._budget = Budget(options)
+        self._unasked = None if options.policy is None else Unasked(options.policy, plan.cwd)
         self._model_calls_left = None if plan.spawn.counts_turns else options.max_turns
+        self._limited: set[str] = set()
+        """The requests that have their deadline."""
         self._refusal: Refuse | None = None
         self._delivery: Delivery = "applied"
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -269,6 +273,9 @@ class Runner:
             self._count_model_calls(self._model_calls_left, events)
         if self._budget.is_set:
             self._keep_budget(events)
+        if self._unasked is not None:
+            for warning in self._unasked.see(events):
+                self._note(warning)
 
     def _count_model_calls(self, left: int, events: list[AgentEvent]) -> None:
         left -= sum(isinstance(event, StepStartEvent) and event.subagent_id is None for event in events)
@@ -393,6 +400,22 @@ class Runner:
                 self.record(Kind.ACTION, encode(decision))
             elif self._tasks is not None:
                 self._tasks.start_soon(self._ask, decision)
+        self._set_deadlines()
+
+    def _set_deadlines(self) -> None:
+        """No request waits for ever, where there is a limit."""
+        seconds = self.plan.options.answer_within
+        if not seconds or self._tasks is None:
+            return
+        for request in self.normalizer.pending:
+            if request.interaction_id not in self._limited:
+                self._limited.add(request.interaction_id)
+                self._tasks.start_soon(self._answer_late, request, seconds)
+
+    async def _answer_late(self, request: OpenInteraction, seconds: float) -> None:
+        await anyio.sleep(seconds)
+        if request in self.normalizer.pending:
+            self.record(Kind.ACTION, encode(self._answers.overdue(request)))
 
     async def _ask(self, request: OpenInteraction) -> None:
         action = await self._answers.ask(request)
