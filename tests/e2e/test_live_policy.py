@@ -62,7 +62,7 @@ async def test_policy_decides_about_changed_files(live: Live) -> None:
     done = await live.run(policy=Policy(rules=rules, default="deny"), approval_mode="prompt")
     assert done.result.exit_reason == "completed"
     assert live.file("src/allowed.txt").read_text() == "yes\n"
-    assert not live.file("denied.txt").exists() or warned(done, "denied.txt")
+    assert not live.file("denied.txt").exists()
 
 
 @EVERYONE
@@ -72,7 +72,17 @@ async def test_policy_decides_about_read_files(live: Live) -> None:
     rules = (Rule(decision="deny", paths=("secret.txt",)),)
     done = await live.run(policy=Policy(rules=rules, default="allow"), approval_mode="prompt")
     assert done.result.exit_reason == "completed"
+    assert not live.model.heard("the secret")
+
+
+@EVERYONE
+async def test_what_is_done_unasked_is_told(live: Live) -> None:
+    live.file("secret.txt").write_text("the secret\n")
+    live.script(live.answer(Read("secret.txt")), live.answer(Write("denied.txt", "no\n")), live.answer(Say("Done.")))
+    rules = (Rule(decision="deny", paths=("secret.txt", "denied.txt")),)
+    done = await live.run(policy=Policy(rules=rules, default="allow"), approval_mode="prompt")
     assert not live.model.heard("the secret") or warned(done, "secret.txt")
+    assert not live.file("denied.txt").exists() or warned(done, "denied.txt")
 
 
 async def test_nobody_answers_in_time(live: Live) -> None:
