@@ -12,26 +12,26 @@
 The end of our input ends the process at once, whatever it does: it must not come in mid turn.
 """
 
-from collections import deque
 from typing import Any, Literal
 
 from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import CloseStdin, Effect, Refuse, WriteStdin
+from agent_mux.effects import CloseStdin, Effect, WriteStdin
 from agent_mux.facts import Fact, Failure, Ignored, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
+from agent_mux_adapters._dialects.prompting import Prompting
 from agent_mux_adapters.codex.failures import code_of, session_code_of
 from agent_mux_adapters.codex.settings import initialize_params, thread_request, turn_params
 
 
-class Conversation:
+class Conversation(Prompting):
     """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
 
     def __init__(self, context: CodecContext, rpc: JsonRpcClient) -> None:
+        super().__init__("codex", interactive=context.interactive)
         self._context = context
         self._rpc = rpc
         self._silent = context.prompt is None
         self._thread_id: str | None = None
-        self._prompts: deque[str] = deque()
         self._turn: Literal["none", "asked", "running"] = "none"
         self._turn_id: str | None = None
         self._over: set[str] = set()
@@ -39,8 +39,6 @@ class Conversation:
         self._steering = 0
         self._interrupt_due = False
         self._stopping = False
-        self._closing = not context.interactive
-        self._closed = False
         self._inside: set[str] = set()
         self._first = True
 
@@ -52,13 +50,6 @@ class Conversation:
             return ()
         self._queue(self._context.prompt or "")
         return (self._ask("initialize", initialize_params()),)
-
-    def send(self, text: str) -> tuple[Step, ...]:
-        """A prompt for a turn of its own. Codex itself would merge it into the turn that runs."""
-        if self._closed:
-            return (Refuse("STDIN_NOT_AVAILABLE", "codex has finished and is leaving: start another run"),)
-        self._queue(text)
-        return self._next()
 
     def steer(self, text: str) -> tuple[Step, ...]:
         """A message for the turn that runs; without one it is a prompt."""
@@ -78,12 +69,7 @@ class Conversation:
         """The run is being aborted."""
         self._prompts.clear()
         self._closing = self._stopping = True
-        return self.interrupt() if self._turn != "none" else self._next()
-
-    def close(self) -> tuple[Step, ...]:
-        """No more prompts will come."""
-        self._closing = True
-        return self._next()
+        return self.interrupt() if self._turn != "none" else self.next()
 
     # -- what the app-server answers
 
@@ -96,7 +82,7 @@ class Conversation:
                 return Ignored(kind, "the handshake goes on"), self._hello(), self._ask(method, params)
             case "turn/steer":
                 self._steering -= 1
-                return Ignored(kind, "the message is in the turn"), *self._next()
+                return Ignored(kind, "the message is in the turn"), *self.next()
         return (Ignored(kind, "the notifications tell what comes of it"),)
 
     def refused(self, asked: Asked, error: RpcError) -> tuple[Step, ...]:
@@ -116,7 +102,7 @@ class Conversation:
     def opened(self, known: SessionKnown) -> tuple[Step, ...]:
         """The thread is there."""
         self._thread_id = known.session_id
-        return known, *self._next()
+        return known, *self.next()
 
     # -- what the app-server tells
 
@@ -136,7 +122,7 @@ class Conversation:
         self._turn, self._turn_id, self._interrupt_due = "none", None, False
         self._prompts.extendleft(reversed(self._to_steer))
         self._to_steer.clear()
-        return self._next()
+        return self.next()
 
     def inside(self, thread_id: str, *, busy: bool) -> tuple[Effect, ...]:
         """A sub-agent works, or is done: we do not hang up on it."""
@@ -144,13 +130,9 @@ class Conversation:
             self._inside.add(thread_id)
             return ()
         self._inside.discard(thread_id)
-        return self._next()
+        return self.next()
 
     # -- inside
-
-    def _queue(self, text: str) -> None:
-        if text.strip():
-            self._prompts.append(text)
 
     def _hello(self) -> WriteStdin:
         return WriteStdin(self._rpc.tell("initialized"))
@@ -158,7 +140,7 @@ class Conversation:
     def _ask(self, method: str, params: dict[str, Any]) -> WriteStdin:
         return WriteStdin(self._rpc.ask(method, params))
 
-    def _next(self) -> tuple[Effect, ...]:
+    def next(self) -> tuple[Effect, ...]:
         """The next prompt, or the end of our input, if it is time for one of them."""
         if self._silent or self._closed or self._thread_id is None or self._turn != "none":
             return ()
@@ -201,4 +183,4 @@ class Conversation:
         parts = asked.params.get("input") if isinstance(asked.params, dict) else None
         if not self._silent and isinstance(parts, list):
             self._prompts.appendleft(parts[0]["text"])
-        return *facts, *self._next()
+        return *facts, *self.next()

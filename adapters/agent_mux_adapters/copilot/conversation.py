@@ -14,14 +14,14 @@ The end of our input ends the process at once, whatever it does: it must not com
 commands and sub-agents in the background.
 """
 
-from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import CloseStdin, Effect, Refuse, WriteStdin
+from agent_mux.effects import CloseStdin, Effect, WriteStdin
 from agent_mux.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
+from agent_mux_adapters._dialects.prompting import Prompting
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.copilot.failures import code_of
 from agent_mux_adapters.copilot.requests import DECISION, Requests
@@ -38,16 +38,16 @@ OPENING = frozenset({"session.create", "session.resume"})
 _HANDSHAKE = OPENING | {"connect", "sessions.fork"}
 
 
-class Conversation:
+class Conversation(Prompting):
     """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
 
     def __init__(self, context: CodecContext, rpc: JsonRpcClient, requests: Requests) -> None:
+        super().__init__("copilot", interactive=context.interactive)
         self._context = with_images(extended(context))
         self._rpc = rpc
         self._requests = requests
         self._silent = context.prompt is None
         self._session_id: str | None = None
-        self._prompts: deque[str] = deque()
         self._first = True
         self._sent = 0
         """Prompts that have no answer yet."""
@@ -62,8 +62,6 @@ class Conversation:
         """Session -> the one it was forked from."""
         self._interrupt_due = False
         self._stopping = False
-        self._closing = not context.interactive
-        self._closed = False
 
     # -- what a consumer wants
 
@@ -73,13 +71,6 @@ class Conversation:
             return ()
         self._queue(self._context.prompt or "")
         return (self._ask("connect", {}),)
-
-    def send(self, said: str) -> tuple[Step, ...]:
-        """A prompt for a turn of its own."""
-        if self._closed:
-            return (Refuse("STDIN_NOT_AVAILABLE", "copilot has finished and is leaving: start another run"),)
-        self._queue(said)
-        return self._next()
 
     def steer(self, said: str) -> tuple[Step, ...]:
         """A message for the turn that runs. While the model only talks it is taken up after what it says."""
@@ -99,12 +90,7 @@ class Conversation:
         """The run is being aborted."""
         self._prompts.clear()
         self._closing = self._stopping = True
-        return self.interrupt() if self._is_busy else self._next()
-
-    def close(self) -> tuple[Step, ...]:
-        """No more prompts will come."""
-        self._closing = True
-        return self._next()
+        return self.interrupt() if self._is_busy else self.next()
 
     # -- what the runtime answers
 
@@ -127,7 +113,7 @@ class Conversation:
                 message = text(said.get("messageId"))
                 if message and message not in self._shown:
                     self._accepted.add(message)
-                return Ignored(kind, "the events tell what comes of it"), *self._next()
+                return Ignored(kind, "the events tell what comes of it"), *self.next()
             case "sessions.delete":
                 return Ignored(kind, "nothing of the session is left"), *self._end_input()
         return (Ignored(kind, "the events tell what comes of it"),)
@@ -139,11 +125,11 @@ class Conversation:
             return TurnFailed(Failure(code_of(message), message)), *self._end_input()
         if asked.method == "session.send":
             self._sent = max(self._sent - 1, 0)
-            return TurnFailed(Failure(code_of(message), message)), *self._next()
+            return TurnFailed(Failure(code_of(message), message)), *self.next()
         if asked.method == DECISION:
             return (Note(f"copilot did not take the decision: {message}", "warn"),)
         note = Note(f"copilot refused {asked.method}: {message}", "warn")
-        return (note, *self._end_input()) if asked.method == "sessions.delete" else (note, *self._next())
+        return (note, *self._end_input()) if asked.method == "sessions.delete" else (note, *self.next())
 
     # -- what the session tells
 
@@ -167,23 +153,19 @@ class Conversation:
     def handed_back(self) -> tuple[Step, ...]:
         """`assistant.idle`."""
         self._working, self._interrupt_due = False, False
-        return self._next()
+        return self.next()
 
     def rests(self) -> tuple[Step, ...]:
         """`session.idle`: whatever was accepted is done."""
         self._working, self._at_rest = False, True
         self._accepted.clear()
-        return self._next()
+        return self.next()
 
     # -- inside
 
     @property
     def _is_busy(self) -> bool:
         return self._working or bool(self._sent) or bool(self._accepted)
-
-    def _queue(self, said: str) -> None:
-        if said.strip():
-            self._prompts.append(said)
 
     def _ask(self, method: str, params: dict[str, Any]) -> WriteStdin:
         return WriteStdin(self._rpc.ask(method, params))
@@ -219,9 +201,9 @@ class Conversation:
         if self._silent:
             return (known,)
         self._session_id = self._requests.session_id = session_id
-        return known, self._ask(*permission_request(self._context, session_id)), *self._next()
+        return known, self._ask(*permission_request(self._context, session_id)), *self.next()
 
-    def _next(self) -> tuple[Effect, ...]:
+    def next(self) -> tuple[Effect, ...]:
         """The next prompt, or the end of our input, if it is time for one of them."""
         if self._silent or self._closed or self._session_id is None or self._is_busy:
             return ()

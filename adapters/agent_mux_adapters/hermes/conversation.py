@@ -4,14 +4,14 @@ What is sent while a turn runs is kept for the next one. The gateway has a queue
 interrupts the turn that runs; and it takes a prompt for queued until it has said that it is idle again.
 """
 
-from collections import deque
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import CloseStdin, Effect, Refuse, WriteStdin
+from agent_mux.effects import CloseStdin, Effect, WriteStdin
 from agent_mux.facts import Fact, Ignored, ImageTaken, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
+from agent_mux_adapters._dialects.prompting import Prompting
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.failures import failure_of, session_failure
 from agent_mux_adapters.hermes.reports import Reports
@@ -21,10 +21,11 @@ from agent_mux_adapters.hermes.steering import Steering
 OPENING = frozenset({"session.create", "session.resume", "session.branch"})
 
 
-class Conversation:
+class Conversation(Prompting):
     """Our side of one run; in a transcript of another client, only what is known of it."""
 
     def __init__(self, context: CodecContext, rpc: JsonRpcClient) -> None:
+        super().__init__("hermes", interactive=context.interactive)
         self._context = context
         self._rpc = rpc
         self._silent = context.prompt is None
@@ -34,14 +35,11 @@ class Conversation:
         self._known: SessionKnown | None = None
         self._is_forking = False
         """Another client opened a session only to fork it."""
-        self._prompts: deque[str] = deque()
         self._turn: Literal["none", "asked", "running", "settling"] = "none"
         self._steering = Steering()
         self.reports = Reports()
         self._interrupt_due = False
         self._stopping = False
-        self._closing = not context.interactive
-        self._closed = False
 
     # -- what a consumer wants
 
@@ -51,13 +49,6 @@ class Conversation:
             return ()
         self._queue(self._context.prompt or "")
         return (self._ask(*opening_request(self._context)),)
-
-    def send(self, said: str) -> tuple[Step, ...]:
-        """A prompt for a turn of its own."""
-        if self._closed:
-            return (Refuse("STDIN_NOT_AVAILABLE", "hermes has finished and is leaving: start another run"),)
-        self._queue(said)
-        return self._next()
 
     def steer(self, said: str) -> tuple[Step, ...]:
         """A message for the turn that runs; without one it is a prompt."""
@@ -77,12 +68,7 @@ class Conversation:
         """The run is being aborted."""
         self._prompts.clear()
         self._closing = self._stopping = True
-        return self.interrupt() if self._turn in ("asked", "running") else self._next()
-
-    def close(self) -> tuple[Step, ...]:
-        """No more prompts will come."""
-        self._closing = True
-        return self._next()
+        return self.interrupt() if self._turn in ("asked", "running") else self.next()
 
     # -- what the gateway answers
 
@@ -126,7 +112,7 @@ class Conversation:
         facts = self._name(known)
         if self._turn == "settling" and payload.get("running") is False:
             return *facts, *self.idle()
-        return *facts, *self._next()
+        return *facts, *self.next()
 
     def turn_started(self) -> tuple[Step, ...]:
         """A turn begins: ours, or one that reports what was done in the background."""
@@ -151,7 +137,7 @@ class Conversation:
     def idle(self) -> tuple[Effect, ...]:
         """Hermes takes prompts again."""
         self._turn = "none"
-        return self._next()
+        return self.next()
 
     def tool_ended(self) -> None:
         """Messages for the turn are put behind the results of tools."""
@@ -176,7 +162,7 @@ class Conversation:
         if self._silent and asked.method == "session.resume":
             return (Ignored(_response(asked), "the session is told when it is used"),)  # it may be for a fork
         self._is_forking = False
-        steps: tuple[Step, ...] = (*self._name(known), *self._setup_steps(), *self._next())
+        steps: tuple[Step, ...] = (*self._name(known), *self._setup_steps(), *self.next())
         return steps or (Ignored(_response(asked), "opened before"),)
 
     def _name(self, known: SessionKnown) -> tuple[Fact, ...]:
@@ -200,20 +186,16 @@ class Conversation:
 
     def _go_on(self, asked: Asked) -> tuple[Step, ...]:
         self._setup.done(asked.method)
-        return self._next()
+        return self.next()
 
     def _steer_failed(self) -> tuple[Step, ...]:
         said = self._steering.refused()
         return self.send(said) if said and not self._silent and not self._closed else ()
 
-    def _queue(self, said: str) -> None:
-        if said.strip():
-            self._prompts.append(said)
-
     def _ask(self, method: str, params: dict[str, Any]) -> WriteStdin:
         return WriteStdin(self._rpc.ask(method, params))
 
-    def _next(self) -> tuple[Effect, ...]:
+    def next(self) -> tuple[Effect, ...]:
         """What makes the session ready, the next prompt, or the end, if it is time for one of them."""
         if self._silent or self._closed or self.session is None or self._turn != "none":
             return ()

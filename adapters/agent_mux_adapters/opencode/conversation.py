@@ -11,14 +11,14 @@
 A prompt is answered before the server takes it up. What is to happen in its turn has to wait until it is busy.
 """
 
-from collections import deque
 from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
 from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import CloseStdin, Effect, Refuse, WriteStdin
+from agent_mux.effects import CloseStdin, Effect, WriteStdin
 from agent_mux.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
+from agent_mux_adapters._dialects.prompting import Prompting
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
 from agent_mux_adapters.opencode.client import Asked, Client, session_in
 from agent_mux_adapters.opencode.failures import code_of
@@ -31,10 +31,11 @@ _SESSION_IDS = "ses"
 """Begins the ids of sessions; any other makes the server stumble."""
 
 
-class Conversation:
+class Conversation(Prompting):
     """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
 
     def __init__(self, context: CodecContext, client: Client, names: Names) -> None:
+        super().__init__("opencode", interactive=context.interactive)
         self._context = context
         self._client = client
         self._names = names
@@ -42,7 +43,6 @@ class Conversation:
         self.sees_requests = not self.is_silent
         """What the client asked is known: our own requests, or those of a transcript with both sides."""
         self.session_id: str | None = None
-        self._prompts: deque[str] = deque()
         self._turn: Literal["none", "asked", "running"] = "none"
         self._on_the_way = 0
         """Messages that were sent for the turn that runs, and that the session does not show yet."""
@@ -50,8 +50,6 @@ class Conversation:
         self._interrupt_due = False
         self.was_stopped = False
         """The turn was to be stopped."""
-        self._closing = not context.interactive
-        self._closed = False
         self._first = True
 
     @property
@@ -66,13 +64,6 @@ class Conversation:
         if not self.is_silent:
             self._queue(self._context.prompt or "")
         return ()
-
-    def send(self, text: str) -> tuple[Step, ...]:
-        """A prompt for a turn of its own. OpenCode itself would merge it into the turn that runs."""
-        if self._closed:
-            return (Refuse("STDIN_NOT_AVAILABLE", "opencode has finished and is leaving: start another run"),)
-        self._queue(text)
-        return self._next()
 
     def steer(self, text: str) -> tuple[Step, ...]:
         """A message for the turn that runs; without one it is a prompt."""
@@ -94,11 +85,6 @@ class Conversation:
         self._closing = True
         abort = self.interrupt() if self._turn != "none" else ()
         return *abort, *self._forget()
-
-    def close(self) -> tuple[Step, ...]:
-        """No more prompts will come."""
-        self._closing = True
-        return self._next()
 
     # -- what the server tells
 
@@ -125,7 +111,7 @@ class Conversation:
         self._prompts.extendleft(reversed(self._to_steer))
         self._to_steer.clear()
         self._interrupt_due = self.was_stopped = False
-        return self._next()
+        return self.next()
 
     def give_up(self) -> tuple[Effect, ...]:
         """Stop a turn that leads nowhere."""
@@ -186,13 +172,9 @@ class Conversation:
             resumed=asked.topic == "open",
             forked_from=session_in(asked.path) if asked.topic == "fork" else None,
         )
-        return known, *self._next()
+        return known, *self.next()
 
     # -- inside
-
-    def _queue(self, text: str) -> None:
-        if text.strip():
-            self._prompts.append(text)
 
     def _ask_for_session(self) -> WriteStdin:
         context = self._context
@@ -202,7 +184,7 @@ class Conversation:
             return self._client.ask("fork", "POST", f"/session/{quote(context.fork_session_id, safe='')}/fork", {})
         return self._client.ask("create", "POST", "/session", create_body(context))
 
-    def _next(self) -> tuple[Effect, ...]:
+    def next(self) -> tuple[Effect, ...]:
         """The next prompt, or the end of our input, if it is time for one of them."""
         if self.is_silent or self._closed or self.session_id is None or self._turn != "none":
             return ()

@@ -14,7 +14,6 @@
 Some agents cancel a prompt when another one comes, so the next one waits for the answer.
 """
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,25 +23,24 @@ from agent_mux.facts import Failure, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.acp.attachments import blocks_of, servers_it_takes
 from agent_mux_adapters._dialects.acp.session import Session
 from agent_mux_adapters._dialects.acp.settings import Opened, Request, initialize_params, prompt_params, session_params
+from agent_mux_adapters._dialects.prompting import Prompting
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 
-class Conversation:
+class Conversation(Prompting):
     """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
 
     def __init__(self, session: Session) -> None:
+        super().__init__(session.quirks.agent, interactive=session.context.interactive)
         self._context = session.context
         self._rpc = session.rpc
         self._session = session
         self._quirks = session.quirks
         self._silent = session.is_observed
-        self._prompts: deque[str] = deque()
         self._settings = 0
         """Settings that were asked for and not answered."""
         self._is_first = True
         self._has_servers = False
-        self._closing = not session.context.interactive
-        self._closed = False
         self._interrupt_due = False
 
     # -- what a consumer wants
@@ -55,14 +53,6 @@ class Conversation:
         self._queue(self._context.prompt or "")
         asks = self._quirks.asks_questions and self._context.approval_mode == "prompt"
         return (self._ask("initialize", initialize_params(self._quirks.client_capabilities, asks_questions=asks)),)
-
-    def send(self, prompt: str) -> tuple[Step, ...]:
-        """A prompt for a turn of its own."""
-        if self._closed:
-            why = f"{self._quirks.agent} has finished and is leaving: start another run"
-            return (Refuse("STDIN_NOT_AVAILABLE", why),)
-        self._queue(prompt)
-        return self.next()
 
     def steer(self, prompt: str) -> tuple[Step, ...]:
         """A message for the turn that runs: the protocol has none. Without a turn it is a prompt."""
@@ -85,11 +75,6 @@ class Conversation:
         self._prompts.clear()
         self._closing = True
         return self._cancel_turn() if self._session.prompts else self.next()
-
-    def close(self) -> tuple[Step, ...]:
-        """No more prompts will come."""
-        self._closing = True
-        return self.next()
 
     # -- what the agent answers
 
@@ -157,10 +142,6 @@ class Conversation:
         return (CloseStdin(),) if signal is None else (CloseStdin(), SignalGroup(signal))
 
     # -- inside
-
-    def _queue(self, prompt: str) -> None:
-        if prompt.strip():
-            self._prompts.append(prompt)
 
     def _ask(self, method: str, params: Mapping[str, Any]) -> WriteStdin:
         return WriteStdin(self._rpc.ask(method, dict(params)))

@@ -12,7 +12,6 @@ that runs is a `prompt` with `streamingBehavior`: if the turn is over when it ar
 """
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
@@ -20,10 +19,11 @@ import msgspec
 
 from agent_mux import facts
 from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import CloseStdin, Refuse, WriteStdin
+from agent_mux.effects import CloseStdin, WriteStdin
 from agent_mux_adapters._dialects.pi.dialogs import Dialogs
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.reader import Reader, model_name
+from agent_mux_adapters._dialects.prompting import Prompting
 from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 
 Steps = tuple[Step, ...]
@@ -42,10 +42,11 @@ class _Asked(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class Conversation:
+class Conversation(Prompting):
     """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
 
     def __init__(self, context: CodecContext, flavor: Flavor, reader: Reader, dialogs: Dialogs) -> None:
+        super().__init__(flavor.agent, interactive=context.interactive)
         self._context = context
         self._flavor = flavor
         self._reader = reader
@@ -53,7 +54,6 @@ class Conversation:
         self._dialogs = dialogs
         self._silent = context.prompt is None
         self._continues = context.session_id is not None or context.fork_session_id is not None
-        self._prompts: deque[str] = deque()
         self._images = [image for image in map(_image_of, context.images) if image is not None]
         self._waiting: dict[str, _Asked] = {}
         self._count = 0
@@ -61,8 +61,6 @@ class Conversation:
         self._ready = False
         self._prior_turns = 0
         self._interrupt_due = False
-        self._closing = not context.interactive
-        self._closed = False
         self._answers: Mapping[str, Callable[[_Asked, Mapping[str, Any]], Steps]] = {
             "abort": lambda *_: self._aborted(),
             _STATS: self._counted,
@@ -85,14 +83,6 @@ class Conversation:
             first.append(self._ask(_STATS))
         return *first, self._ask(opening, kind="opening")
 
-    def send(self, said: str) -> Steps:
-        """A prompt for a turn of its own."""
-        if self._closed or self._silent:
-            what = f"{self._flavor.agent} has finished and is leaving: start another run"
-            return (Refuse("STDIN_NOT_AVAILABLE", what),)
-        self._queue(said)
-        return self._next()
-
     def steer(self, said: str) -> Steps:
         """A message for the turn that runs; without one it is a prompt."""
         if self._turn != "running" or self._closed:
@@ -111,13 +101,8 @@ class Conversation:
         self._prompts.clear()
         self._closing = True
         if self._turn == "none":
-            return self._next()
+            return self.next()
         return *self._dialogs.cancel_all(), *self._abort()
-
-    def close(self) -> Steps:
-        """No more prompts will come."""
-        self._closing = True
-        return self._next()
 
     # -- what the agent says
 
@@ -162,7 +147,7 @@ class Conversation:
         self._ready = True
         self._count_turns(data)
         silent = facts.Ignored(f"response/{self._flavor.opening}", "the session")
-        return *self._state({"data": data}), silent, *self._next()
+        return *self._state({"data": data}), silent, *self.next()
 
     def _counted(self, _: _Asked, data: Mapping[str, Any]) -> Steps:
         self._count_turns(data)
@@ -211,12 +196,12 @@ class Conversation:
         kind = asked.kind if asked is not None else ""
         if kind == "opening":
             self._ready = True
-            return facts.Note(f"{self._flavor.agent} does not tell its session: {error}", "warn"), *self._next()
+            return facts.Note(f"{self._flavor.agent} does not tell its session: {error}", "warn"), *self.next()
         if kind.startswith("prompt") and not self._turns.is_running:
             return *self._turns.refused(error), *self._turn_over()
         if kind == "steer" and asked is not None:
             self._prompts.appendleft(asked.message)
-            return facts.Note(f"the message was not taken into the turn: {error}", "warn"), *self._next()
+            return facts.Note(f"the message was not taken into the turn: {error}", "warn"), *self.next()
         return (facts.Note(f"{self._flavor.agent} refused {command or 'a line'}: {error}", "warn"),)
 
     # -- inside
@@ -225,11 +210,7 @@ class Conversation:
     def _is_probing(self) -> bool:
         return any(asked.kind == "probe" for asked in self._waiting.values())
 
-    def _queue(self, said: str) -> None:
-        if said.strip():
-            self._prompts.append(said)
-
-    def _next(self) -> Steps:
+    def next(self) -> Steps:
         """The next prompt, or the end of our input, if it is time for one of them."""
         if self._silent or self._closed or not self._ready or self._turn != "none":
             return ()
@@ -257,7 +238,7 @@ class Conversation:
     def _turn_over(self) -> Steps:
         self._turn, self._interrupt_due = "none", False
         self._dialogs.turn_over()
-        return self._next()
+        return self.next()
 
     def _ask(self, command: str, *, kind: str | None = None, **fields: Any) -> WriteStdin:
         self._count += 1
