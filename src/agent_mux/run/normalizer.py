@@ -44,6 +44,8 @@ class Normalizer:
         self._started_at = header.started_at
         self._debug = header.codec.debug
         self._observing = header.observing
+        prompt = header.codec.prompt
+        self._has_first_prompt = prompt is None or bool(prompt.strip())  # None: it did not come this way
         self._assembler = StreamAssembler(header.stream)
         self._begin(codec)
         self._keeps_blanks = header.framing == "chunks"
@@ -187,8 +189,7 @@ class Normalizer:
         control = control_of(record)
         match control.what:
             case "start":
-                self._asked_at = self._assembler.turns_ended
-                self._apply(self._codec.start())
+                self._start()
             case "attempt_over":
                 self._finish_attempt(control.exited)
                 self.verdict_so_far = self._assembler.judge(self._ending(control.exited))
@@ -206,6 +207,11 @@ class Normalizer:
                 self._cause, self._message = control.what, control.message
             case "interrupt" | "close":
                 self._cause = self._cause or control.what
+
+    def _start(self) -> None:
+        if self._has_first_prompt:
+            self._asked_at = self._assembler.turns_ended
+        self._apply(self._codec.start())
 
     def _look_at_terminal(self, control: Control) -> None:
         if isinstance(self._codec, WatchesTerminal):
