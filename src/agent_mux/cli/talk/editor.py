@@ -12,6 +12,7 @@ import termios
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from prompt_toolkit.application import Application
@@ -25,6 +26,7 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from agent_mux.cli.output import write_all
+from agent_mux.cli.talk.guard import Guard
 from agent_mux.cli.terminal import sanitize
 
 PATIENCE = 5.0  # seconds for the editor to come and to leave; a terminal that reads nothing holds it up
@@ -63,6 +65,7 @@ class Editor:
         self._begun = {"out": "", "err": ""}
         """Lines that have no end yet."""
         self._attributes: list[Any] = []
+        self._guard: Guard | None = None
         self._lock = threading.Lock()
         self._is_open = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -74,6 +77,7 @@ class Editor:
     def start(self) -> None:
         """Take the terminal."""
         self._attributes = termios.tcgetattr(sys.stdin.fileno())
+        self._guard = Guard(sys.stderr.fileno(), self._attributes)
         self._thread.start()
         self._came_or_left.wait(PATIENCE)
 
@@ -81,7 +85,10 @@ class Editor:
         """Give the terminal back as it was."""
         self._do(self._leave)
         self._thread.join(PATIENCE)
-        termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._attributes)
+        with suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._attributes)
+        if self._guard is not None:
+            self._guard.dismiss()
 
     def write(self, stream: Literal["out", "err"], text: str) -> None:
         """Show a text above the line that is typed, and wait until the terminal has it. Raises `OSError`."""
@@ -130,8 +137,10 @@ class Editor:
     async def _edit(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._input = Vt100Input(sys.stdin)
-        self._draft = Buffer(accept_handler=self._entered, on_text_changed=lambda _: self._turn_to_question())
-        self._answer = Buffer(accept_handler=self._answered)
+        self._draft = Buffer(
+            multiline=False, accept_handler=self._entered, on_text_changed=lambda _: self._turn_to_question()
+        )
+        self._answer = Buffer(multiline=False, accept_handler=self._answered)
         self._app: Application[None] = Application(
             layout=self._layout(),
             key_bindings=self._keys(),
@@ -194,6 +203,7 @@ class Editor:
 
     def _entered(self, buffer: Buffer) -> bool:
         self._hear(Line(buffer.text))
+        asyncio.get_running_loop().call_soon(self._turn_to_question)  # when the line is empty again, which nobody tells
         return False
 
     def _answered(self, buffer: Buffer) -> bool:
@@ -217,6 +227,7 @@ class Editor:
         if self._question is not None and not self._is_answering and not self._draft.text:
             self._is_answering = True
             self._app.layout.focus(self._answer_window)
+            self._draw()
 
     def _forget_question(self) -> None:
         self._question, self._is_answering = None, False
@@ -225,6 +236,7 @@ class Editor:
 
     def _clear(self) -> None:
         self._app.current_buffer.reset()
+        self._turn_to_question()
         self._draw()
 
     def _draw(self) -> None:
@@ -242,8 +254,7 @@ class Editor:
             self._begun[stream] = begun
             if end:
                 self._app.renderer.erase()
-                shown = (whole + end).replace("\n", "\r\n")
-                write_all(sys.stderr.fileno(), shown.encode(sys.stderr.encoding, "replace"))
+                write_all(sys.stderr.fileno(), (whole + end).encode(sys.stderr.encoding, "replace"))
             self._draw()
         except OSError as error:
             done.set_exception(error)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 SLASH = "/"
 COMMANDS: Mapping[str, str] = {
-    "exit": "no more prompts: let the agent finish what it was asked, and leave; twice: do not wait for it",
+    "exit": "leave when the agent has done what it was asked; twice: at once",
     "quit": "the same as /exit",
     "abort": "end the run now",
     "interrupt": "stop the turn that runs (Ctrl-C)",
@@ -18,6 +18,12 @@ COMMANDS: Mapping[str, str] = {
     "steer": "TEXT  a message for the turn that runs",
     "help": "this",
 }
+_KEYS = (
+    "  //...       a prompt that begins with a slash",
+    "  Ctrl-C      stop the turn that runs; twice within a second: end the run",
+    "  Ctrl-D      on an empty line: /exit",
+    "  Alt-Enter   a new line in the prompt; Up: what was typed before",
+)
 WITH_TEXT = frozenset({"queue", "steer"})
 
 
@@ -61,11 +67,4 @@ def problem(command: Command) -> str | None:
 def help_text() -> str:
     """All commands, one on a line."""
     lines = [f"  /{name:<10} {what}" for name, what in COMMANDS.items()]
-    return "\n".join(
-        (
-            *lines,
-            "  //...       a prompt that begins with a slash",
-            "  Alt-Enter begins a new line, Up brings back what was typed. Ctrl-C stops the turn that runs; twice",
-            "  within a second, it ends the run. Ctrl-D on an empty line is /exit.",
-        )
-    )
+    return "\n".join((*lines, *_KEYS))
