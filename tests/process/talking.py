@@ -1,13 +1,20 @@
 """An agent to talk to, and a person who does."""
 
 import fcntl
+import json
 import os
+import select
 import struct
+import subprocess
 import termios
-from typing import Any
+from typing import Any, Self
 
 import pyte
-from tests.process.installed import Installed, Terminal
+from tests.process.installed import PATIENCE, Installed, Terminal
+
+from agent_mux import validate
+from agent_mux.cli.talk.wire import ANSWERS
+from agent_mux.process.marker import processes_of
 
 TALKER = """
 def hear_of(what):
@@ -124,3 +131,77 @@ def let_go(installed: Installed) -> str:
     path = installed.home / "go"
     os.mkfifo(path)
     return str(path)
+
+
+class Program:
+    """A program that talks to `amux run -i --json`: one line in, lines out."""
+
+    def __init__(self, installed: Installed, *arguments: object, body: str = TALKER, **extra: str) -> None:
+        self.process = subprocess.Popen(
+            installed.command(["run", "-i", "scripted", "--json", "--compact", *arguments]),
+            env=installed.environment(body, extra),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=installed.home,
+            bufsize=0,
+        )
+        self.lines: list[dict[str, Any]] = []
+        self._seen = 0
+        self._begun = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def say(self, line: str | None = None, **command: Any) -> None:
+        """A line, or a command."""
+        assert self.process.stdin is not None
+        self.process.stdin.write((line if line is not None else json.dumps(command)).encode() + b"\n")
+
+    def hear(self, type_: str, **fields: Any) -> dict[str, Any]:
+        """Wait for a line of this type with these fields, after what was heard before."""
+        while True:
+            while self._seen < len(self.lines):
+                line = self.lines[self._seen]
+                self._seen += 1
+                if line["type"] == type_ and fields.items() <= line.items():
+                    return line
+            assert self._read(), f"{type_} {fields} never came: {self.lines}"
+
+    def leave(self) -> None:
+        """The end of what we say."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    def left(self, code: int) -> dict[str, Any]:
+        """It ended with this exit code. Returns its last line, the result; the events before it are lawful."""
+        while self._read():
+            pass
+        assert self.process.wait(PATIENCE) == code, self.lines
+        *lines, result = self.lines
+        assert result["type"] == "run_result"
+        assert validate([line for line in lines if line["type"] not in ANSWERS]) == []
+        assert processes_of(result["runId"]) == []
+        return result
+
+    @property
+    def warnings(self) -> str:
+        """Standard error, when it is over."""
+        assert self.process.stderr is not None
+        return self.process.stderr.read().decode()
+
+    def _read(self) -> bool:
+        assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        assert ready, f"nothing came any more: {self.lines}"
+        data = os.read(self.process.stdout.fileno(), 1 << 16)
+        *whole, self._begun = (self._begun + data).split(b"\n")
+        self.lines += [json.loads(line) for line in whole]
+        return bool(data)

@@ -12,7 +12,6 @@ from ulid import ULID
 
 from agent_mux.process.marker import processes_of
 
-pytest.importorskip("pyte")
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 ASKED = "[y]es / [n]o / [a]lways?"
 IDLE, BUSY = ">", "(working) >"

@@ -179,11 +179,13 @@ class Normalizer:
     # -- what the consumer and the mux did, and the end
 
     def _act(self, action: AnyAction) -> None:
-        if isinstance(action, Send) or (isinstance(action, Steer) and not self.is_busy):
+        steps = tuple(self._codec.request(action))
+        is_refused = any(isinstance(step, Refuse) for step in steps)
+        if not is_refused and (isinstance(action, Send) or (isinstance(action, Steer) and not self.is_busy)):
             self._asked_at = self._assembler.turns_ended
             if self._cause == "interrupt":
                 self._cause = None  # the run went on after the interruption
-        self._apply(self._codec.request(action))
+        self._apply(steps)
 
     def _control(self, record: Record) -> None:
         control = control_of(record)

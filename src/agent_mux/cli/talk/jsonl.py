@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -65,9 +66,10 @@ class JsonTalk(Company):
     async def keep(self, run: RunHandle) -> None:
         """Carry out what comes, line by line, and close the run behind the last one."""
         async with anyio.create_task_group() as self._tasks:
-            async for line in lines_from(sys.stdin.fileno()):
-                await self._deal(run, line)
-                await self.output.room()
+            async with aclosing(lines_from(sys.stdin.fileno())) as lines:
+                async for line in lines:
+                    await self._deal(run, line)
+                    await self.output.room()
             await self._leave(run)
 
     async def _leave(self, run: RunHandle) -> None:

@@ -1,7 +1,7 @@
 """Lines of standard input, whatever that is, without keeping the event loop or the end of the process waiting."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import anyio
 from anyio import lowlevel
@@ -10,7 +10,7 @@ LONGEST_LINE = 1 << 24  # bytes; whoever sends more without a line break sends n
 _READ_SIZE = 1 << 16
 
 
-async def lines_from(descriptor: int) -> AsyncIterator[bytes | None]:
+async def lines_from(descriptor: int) -> AsyncGenerator[bytes | None, None]:
     """Every line; None in place of one that is too long, of which nothing is kept."""
     begun, is_too_long = bytearray(), False
     while chunk := await _read(descriptor):

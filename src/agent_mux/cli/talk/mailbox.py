@@ -2,7 +2,6 @@
 
 import os
 from collections import deque
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from types import TracebackType
 from typing import Generic, Self, TypeVar
@@ -23,7 +22,6 @@ class Mailbox(Generic[Item]):
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
-        self._wake()  # for what came before
         return self
 
     def __exit__(
@@ -42,10 +40,9 @@ class Mailbox(Generic[Item]):
         with suppress(OSError):  # full: then it is known that there is something; not open: nobody listens
             os.write(self._writer, b"\0")
 
-    async def items(self) -> AsyncIterator[Item]:
-        """What comes, until cancelled."""
-        while True:
+    async def receive(self) -> Item:
+        """The next one."""
+        while not self._items:
             await anyio.wait_readable(self._reader)
             os.read(self._reader, 4096)
-            while self._items:
-                yield self._items.popleft()
+        return self._items.popleft()

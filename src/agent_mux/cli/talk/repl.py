@@ -91,8 +91,8 @@ class Repl(Company):
         """Listen until cancelled."""
         with self._mailbox:
             async with anyio.create_task_group() as self._tasks:
-                async for heard in self._mailbox.items():
-                    await self._deal(run, heard)
+                while True:
+                    await self._deal(run, await self._mailbox.receive())
                     self._show_state(run)
 
     async def see(self, run: RunHandle, event: BaseEvent) -> None:
