@@ -43,6 +43,9 @@ def answer(said):
         say(text='it was ' + hear_of('answer'))
     elif word == 'cost':
         say(used=[1200, 34]); say(cost=0.5); say(text='spent')
+    elif word == 'flood':
+        for number in range(5000): say(text='line %d of a flood\\n' % number)
+        open(rest, 'w').close()
     elif word == 'die':
         sys.exit(7)
     else:

@@ -95,6 +95,21 @@ def test_what_the_agent_prints_does_not_garble_what_is_typed(installed: Installe
         person.left(0)
 
 
+def test_a_terminal_that_stops_reading_does_not_stop_the_agent(installed: Installed) -> None:
+    flooded = installed.home / "flooded"
+    with talk(installed) as person:
+        person.ready()
+        person.enter(f"flood {flooded}")
+        deadline = time.monotonic() + PATIENCE
+        while not flooded.exists():  # nobody looks at the screen
+            assert time.monotonic() < deadline, "the agent was stopped"
+            time.sleep(0.02)
+        person.see_line("line 4999 of a flood")
+        person.enter("/exit")
+        person.left(0)
+        assert all(f"line {number} of a flood" in person.screen for number in range(5000))
+
+
 def test_nothing_of_the_agent_controls_the_terminal(installed: Installed) -> None:
     body = TALKER.replace("'you said '", "'a\\x1b[2J\\x1b]0;x\\x07b\\rc '")
     with talk(installed, body=body) as person:
