@@ -7,6 +7,8 @@ import select
 import struct
 import subprocess
 import termios
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Self
 
 import pyte
@@ -136,17 +138,23 @@ def let_go(installed: Installed) -> str:
     return str(path)
 
 
+def program(installed: Installed, *arguments: object, body: str = TALKER, **extra: str) -> "Program":
+    """`amux run -i scripted --json` between pipes."""
+    command = installed.command(["run", "-i", "scripted", "--json", "--compact", *arguments])
+    return Program(command, installed.environment(body, extra), installed.home)
+
+
 class Program:
     """A program that talks to `amux run -i --json`: one line in, lines out."""
 
-    def __init__(self, installed: Installed, *arguments: object, body: str = TALKER, **extra: str) -> None:
+    def __init__(self, command: list[str], environment: Mapping[str, str], cwd: Path) -> None:
         self.process = subprocess.Popen(
-            installed.command(["run", "-i", "scripted", "--json", "--compact", *arguments]),
-            env=installed.environment(body, extra),
+            command,
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=installed.home,
+            cwd=cwd,
             bufsize=0,
         )
         self.lines: list[dict[str, Any]] = []

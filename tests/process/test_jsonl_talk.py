@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.process.installed import PATIENCE, Installed
-from tests.process.talking import TALKER, Program
+from tests.process.talking import TALKER
+from tests.process.talking import program as talk
 from ulid import ULID
 
 from agent_mux import validate
@@ -26,7 +27,7 @@ def installed(tmp_path: Path) -> Installed:
 
 
 def test_lines_are_prompts_and_the_end_of_the_input_closes_in_order(installed: Installed) -> None:
-    with Program(installed) as program:
+    with talk(installed) as program:
         program.say("hello")
         assert program.hear("ack", command="prompt") == {"type": "ack", "command": "prompt", "delivery": "applied"}
         program.hear("message_stop", text="you said hello")
@@ -71,7 +72,7 @@ def test_the_first_prompt_may_be_an_argument(installed: Installed) -> None:
 
 
 def test_deliveries_interruption_and_status(installed: Installed) -> None:
-    with Program(installed, "--model", "m1") as program:
+    with talk(installed, "--model", "m1") as program:
         program.say(type="prompt", text="work", id=1)
         assert program.hear("ack", id=1)["delivery"] == "applied"
         program.hear("text_delta", delta="working")
@@ -99,7 +100,7 @@ def test_deliveries_interruption_and_status(installed: Installed) -> None:
 
 
 def test_approvals_wait_for_the_program(installed: Installed) -> None:
-    with Program(installed) as program:
+    with talk(installed) as program:
         for command, answer in ((("approve", {"always": True}), "yes"), (("deny", {"reason": "no"}), "no")):
             program.say("ask rm -rf /")
             asked = program.hear("approval_request", detail="rm -rf /")
@@ -120,7 +121,7 @@ def test_approvals_wait_for_the_program(installed: Installed) -> None:
 
 @pytest.mark.parametrize(("fields", "answer"), [({"text": "mauve"}, "mauve"), ({"option": 1}, "blue")])
 def test_questions_wait_for_the_program(installed: Installed, fields: dict[str, object], answer: str) -> None:
-    with Program(installed, "--yolo") as program:
+    with talk(installed, "--yolo") as program:
         program.say("question which?")
         asked = program.hear("input_required", question="which?")
         program.say(type="approve", interactionId=asked["interactionId"])
@@ -132,7 +133,7 @@ def test_questions_wait_for_the_program(installed: Installed, fields: dict[str, 
 
 
 def test_nobody_can_answer_after_the_end_of_the_input(installed: Installed) -> None:
-    with Program(installed, body=TALKER.replace("hear_of('answer')", "str(hear_of('answer'))")) as program:
+    with talk(installed, body=TALKER.replace("hear_of('answer')", "str(hear_of('answer'))")) as program:
         program.say("ask first")
         program.hear("approval_request")
         program.say("ask second")
@@ -143,7 +144,7 @@ def test_nobody_can_answer_after_the_end_of_the_input(installed: Installed) -> N
 
 
 def test_nobody_need_be_asked(installed: Installed) -> None:
-    with Program(installed, "--non-interactive") as program:
+    with talk(installed, "--non-interactive") as program:
         program.say("ask first")
         program.hear("message_stop", text="it was no")
         program.leave()
@@ -163,7 +164,7 @@ def test_nobody_need_be_asked(installed: Installed) -> None:
     ],
 )
 def test_bad_lines_are_told_and_the_run_goes_on(installed: Installed, line: str, told: dict[str, object]) -> None:
-    with Program(installed) as program:
+    with talk(installed) as program:
         program.say(line)
         wrong = program.hear("command_error")
         assert {name: wrong[name] for name in wrong if name not in {"type", "error"}} == told
@@ -175,7 +176,7 @@ def test_bad_lines_are_told_and_the_run_goes_on(installed: Installed, line: str,
 
 
 def test_what_the_agent_refuses_is_told(installed: Installed) -> None:
-    with Program(installed) as program:
+    with talk(installed) as program:
         program.say(type="steer", text="never mind", id=1)
         assert program.hear("command_error", id=1)["error"]["code"] == "CAPABILITY_ERROR"
         program.say(type="resume", id=2)
@@ -185,7 +186,7 @@ def test_what_the_agent_refuses_is_told(installed: Installed) -> None:
 
 
 def test_pause_resume_and_close_while_paused(installed: Installed) -> None:
-    with Program(installed) as program:
+    with talk(installed) as program:
         program.hear("session_start")
         program.say(type="pause")
         program.hear("paused")
@@ -200,7 +201,7 @@ def test_pause_resume_and_close_while_paused(installed: Installed) -> None:
 
 
 def test_abort_is_answered_and_ends_the_run(installed: Installed) -> None:
-    with Program(installed, "--grace-period", "1") as program:
+    with talk(installed, "--grace-period", "1") as program:
         program.say("work")
         program.hear("text_delta")
         program.say(type="abort", id=1)
@@ -210,13 +211,13 @@ def test_abort_is_answered_and_ends_the_run(installed: Installed) -> None:
 
 
 def test_an_agent_that_dies_ends_it_while_the_input_is_open(installed: Installed) -> None:
-    with Program(installed) as program:
+    with talk(installed) as program:
         program.say("die")
         assert program.left(12)["exitReason"] == "crashed"
 
 
 def test_a_limit_ends_it_while_the_input_is_open(installed: Installed) -> None:
-    with Program(installed, "--max-cost", "0.1") as program:
+    with talk(installed, "--max-cost", "0.1") as program:
         program.say("cost")
         result = program.left(16)
         assert (result["exitReason"], result["error"]["code"]) == ("budget", "BUDGET_EXCEEDED")
@@ -224,7 +225,7 @@ def test_a_limit_ends_it_while_the_input_is_open(installed: Installed) -> None:
 
 def test_a_reader_that_goes_away_ends_it(installed: Installed) -> None:
     run_id = str(ULID())
-    with Program(installed, "--run-id", run_id, "--grace-period", "1") as program:
+    with talk(installed, "--run-id", run_id, "--grace-period", "1") as program:
         program.say("work")
         program.hear("text_delta")
         assert program.process.stdout is not None
@@ -235,7 +236,7 @@ def test_a_reader_that_goes_away_ends_it(installed: Installed) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it(installed: Installed, number: signal.Signals) -> None:
-    with Program(installed, "--grace-period", "1") as program:
+    with talk(installed, "--grace-period", "1") as program:
         program.say("work")
         program.hear("text_delta")
         program.process.send_signal(number)
@@ -245,7 +246,7 @@ def test_a_signal_ends_it(installed: Installed, number: signal.Signals) -> None:
 
 def test_kill_9_leaves_no_process(installed: Installed) -> None:
     run_id = str(ULID())
-    with Program(installed, "--run-id", run_id) as program:
+    with talk(installed, "--run-id", run_id) as program:
         program.say("work")
         program.hear("text_delta")
         program.process.kill()
