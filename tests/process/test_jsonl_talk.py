@@ -181,6 +181,8 @@ def test_what_the_agent_refuses_is_told(installed: Installed) -> None:
         assert program.hear("command_error", id=1)["error"]["code"] == "CAPABILITY_ERROR"
         program.say(type="resume", id=2)
         assert program.hear("command_error", id=2)["error"]["code"] == "INVALID_STATE_TRANSITION"
+        program.say(type="interrupt", id=3)
+        assert program.hear("command_error", id=3)["error"]["code"] == "INVALID_STATE_TRANSITION"
         program.leave()
         program.left(0)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.process.installed import PATIENCE, Installed
-from tests.process.talking import TALKER, let_go, talk
+from tests.process.talking import TALKER, Talk, let_go, talk
 from ulid import ULID
 
 from agent_mux.process.marker import processes_of
@@ -108,6 +108,21 @@ def test_a_terminal_that_stops_reading_does_not_stop_the_agent(installed: Instal
         person.enter("/exit")
         person.left(0)
         assert all(f"line {number} of a flood" in person.screen for number in range(5000))
+
+
+def test_the_answer_can_go_elsewhere(installed: Installed) -> None:
+    command = ["/bin/sh", "-c", 'exec "$@" > answer', "sh", *installed.command(["run", "-i", "scripted", "--no-color"])]
+    with Talk(command, installed.environment(TALKER), installed.home) as person:
+        person.ready()
+        person.enter("hello")
+        person.see("sent", IDLE)
+        person.enter("ask me")
+        person.see("turn 2", "permission needed (medium risk): run", "    me", ASKED)
+        person.enter("y")
+        person.see("+ allowed", IDLE)
+        person.enter("/exit")
+        assert "it was yes" not in person.left(0)
+    assert (installed.home / "answer").read_text() == "you said hello\n\nit was yes\n"
 
 
 def test_nothing_of_the_agent_controls_the_terminal(installed: Installed) -> None:
@@ -341,9 +356,13 @@ def test_kill_9_leaves_no_process_and_gives_the_terminal_back(installed: Install
 def test_the_window_may_change(installed: Installed) -> None:
     with talk(installed) as person:
         person.ready()
+        person.enter("ask " + "x" * 50)
+        person.see_line(ASKED)
         person.resize(40, 20)
-        person.enter("hello")
-        person.see_line("you said hello")
+        person.process.send_signal(signal.SIGWINCH)  # which only a terminal that controls its processes sends
+        person.enter("n " + "because of this " * 4)
+        assert person.see_line("x denied because").endswith("…")
+        person.see("it was no", IDLE)
         person.enter("/exit")
         person.left(0)
 

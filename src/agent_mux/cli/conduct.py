@@ -12,7 +12,7 @@ import anyio
 from agent_mux.cli import exit_codes
 from agent_mux.cli.company import Company
 from agent_mux.cli.output import Output
-from agent_mux.cli.terminal import Palette
+from agent_mux.cli.terminal import Palette, width_of
 from agent_mux.cli.views import View
 from agent_mux.client import AgentMux
 from agent_mux.options import RunOptions
@@ -38,14 +38,14 @@ class Conduct:
         """Carry it out. Raises `BrokenPipeError` when the reader went away; the run is aborted then."""
         output = Output(self.encoding)
         company = self.company(output, self.palette)
-        with anyio.open_signal_receiver(*_heeded()) as signals:
+        with anyio.open_signal_receiver(*_heeded(), signal.SIGWINCH) as signals:
             async with AgentMux(config_directory=self.config_directory) as mux, anyio.create_task_group() as tasks:
                 run = mux.run(company.answers(options))
                 with company:
                     tasks.start_soon(output.run)
                     tasks.start_soon(output.watch, sys.stdout.fileno())
                     tasks.start_soon(_abort_without_reader, run, output)
-                    tasks.start_soon(_obey, signals, run, company)
+                    tasks.start_soon(_obey, signals, run, company, self.view)
                     tasks.start_soon(company.keep, run)
                     result = await self._show(run, company)
                 tasks.cancel_scope.cancel()
@@ -65,10 +65,13 @@ class Conduct:
         return result
 
 
-async def _obey(signals: AsyncIterator[signal.Signals], run: RunHandle, company: Company) -> None:
+async def _obey(signals: AsyncIterator[signal.Signals], run: RunHandle, company: Company, view: View) -> None:
     async with anyio.create_task_group() as tasks:
         told = 0
         async for number in signals:
+            if number is signal.SIGWINCH:
+                view.fit(width_of(sys.stderr))
+                continue
             if told == 0 and await company.heed(run, number):
                 continue
             told += 1

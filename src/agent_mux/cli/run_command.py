@@ -28,6 +28,9 @@ def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
 
     The answer goes to standard output, everything else to standard error. Approvals are asked on the terminal; where
     nobody can be asked they are denied, with a warning. Ctrl-C aborts the run, a second one kills it.
+
+    With --interactive it is a conversation: each line is a prompt, Ctrl-C stops the turn that runs, /help shows the
+    commands. With --json, prompts and commands are lines of standard input.
     """
     from agent_mux.cli.request import options_for
 

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from agent_mux.cli.company import NOBODY, SETTLED, Company, Unattended
+from agent_mux.cli.company import SETTLED, Company, Unattended, respond
 from agent_mux.cli.output import Output
 from agent_mux.cli.paper import Piece
 from agent_mux.cli.talk import wire
@@ -76,7 +76,8 @@ class JsonTalk(Company):
         """Nobody will say or answer anything any more."""
         self._is_attended = False
         try:
-            await run.interaction.deny_all(NOBODY)
+            for pending in run.interaction.pending:
+                await respond(run, pending, self._refusal.refuse(pending))
             if not self._is_closed:
                 await self._close(run, wire.Close())
         except AgentMuxError as error:
@@ -120,6 +121,8 @@ class JsonTalk(Company):
         return {"delivery": await run.queue(command.text)}
 
     async def _interrupt(self, run: RunHandle, _: wire.Interrupt) -> Mapping[str, Any]:
+        if not run.is_busy:
+            raise AgentMuxError("INVALID_STATE_TRANSITION", "there is nothing to interrupt: no turn runs")
         await run.interrupt()
         return {}
 

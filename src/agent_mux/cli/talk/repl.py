@@ -218,6 +218,9 @@ class Repl(Company):
         if not run.is_busy:
             self._note("there is nothing to interrupt")
             return
+        if run.state == "interrupted":
+            self._note("the agent was told to stop, and has not yet; Ctrl-C twice within a second ends the run")
+            return
         if run.state == "paused":
             await self._resume(run)
         await run.interrupt()

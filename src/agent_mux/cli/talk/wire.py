@@ -123,6 +123,11 @@ def read_command(line: bytes | None) -> AnyCommand | None:
     return command
 
 
+def command_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of a command."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(AnyCommand)}
+
+
 def name_of(command: Command) -> str:
     """Its `type`."""
     return str(command.__struct_config__.tag)
