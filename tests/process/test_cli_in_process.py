@@ -202,19 +202,19 @@ def test_a_conversation(amux: Amux, terminal: tuple[int, int], monkeypatch: pyte
         ("session S", "hello\r"),
         ("sent", "/status\r"),
         ("turns: ", "/steer now\r"),
-        ("sent", "/queue later\r/cost\r/session\r/help\r/nope\r/pause\r"),
+        ("turn 2", "/queue later\r/cost\r/session\r/help\r/nope\r/pause\r"),
         ("paused", "/resume\r"),
         ("resumed", "ask rm\r"),
         ("lways?", "perhaps\r"),
         ("no answer", "/status\r"),
         ("1 question", "y\r"),
         ("allowed", "work\r"),
-        ("sent", "\x03"),
+        ("turn 5", "\x03"),
         ("ABORTED", "bye\r"),
-        ("sent", "\x04"),
+        ("turn 6", "\x04"),
     )
     with seated(slave, monkeypatch):
-        code, out, _ = amux("run", "-i", "scripted", "--no-color", "--timeout", "20", body=TALKER)
+        code, out, _ = amux("run", "-i", "scripted", "--no-color", "--timeout", PATIENCE, body=TALKER)
     assert termios.tcgetattr(slave) == before
     assert code == 0
     assert [line for line in out.splitlines() if line] == [

@@ -254,7 +254,7 @@ def test_ctrl_c_stops_the_turn_and_leaves_what_is_typed(installed: Installed) ->
 def test_ctrl_c_with_nothing_to_stop_clears_the_line(installed: Installed) -> None:
     with talk(installed) as person:
         person.ready()
-        person.type("half a promp")
+        person.type("half a \x1apromp")
         person.see_line("> half a promp")
         person.type("\x03")
         told = person.see_line("nothing runs; ")

@@ -191,6 +191,10 @@ class Editor:
         def end(_: KeyPressEvent) -> None:
             self._hear(Key("end", self._asked))
 
+        @keys.add("c-z")
+        def stay(_: KeyPressEvent) -> None:
+            """No job control: a client that is stopped does not read what its agent prints."""
+
         @keys.add("escape", "enter")
         def new_line(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
