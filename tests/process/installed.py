@@ -58,7 +58,7 @@ class Installed:
     ) -> subprocess.CompletedProcess[str]:
         """To its end. Standard input is a pipe when there is something in it."""
         return subprocess.run(
-            self._command(arguments),
+            self.command(arguments),
             env=self.environment(body, extra),
             input=stdin.decode() if stdin is not None else None,
             stdin=None if stdin is not None else subprocess.DEVNULL,
@@ -72,7 +72,7 @@ class Installed:
     def start(self, *arguments: object, body: str = "", **extra: str) -> "subprocess.Popen[bytes]":
         """While it runs, its streams are ours."""
         return subprocess.Popen(
-            self._command(arguments),
+            self.command(arguments),
             env=self.environment(body, extra),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -83,10 +83,10 @@ class Installed:
 
     def terminal(self, *arguments: object, body: str = "", **extra: str) -> "Terminal":
         """At a terminal."""
-        return Terminal(self._command(arguments), self.environment(body, extra), self.home)
+        return Terminal(self.command(arguments), self.environment(body, extra), self.home)
 
     @staticmethod
-    def _command(arguments: Sequence[object]) -> list[str]:
+    def command(arguments: Sequence[object]) -> list[str]:
         return [str(AMUX), *map(str, arguments)]
 
 
@@ -95,6 +95,7 @@ class Terminal:
 
     def __init__(self, command: list[str], environment: Mapping[str, str], cwd: Path) -> None:
         self._master, slave = pty.openpty()
+        self.prepare(slave)
         self.screen = ""
         self._seen = 0
         self.process = subprocess.Popen(
@@ -110,6 +111,9 @@ class Terminal:
             self.process.kill()
         self.process.wait()
         os.close(self._master)
+
+    def prepare(self, terminal: int) -> None:
+        """Before the command has it."""
 
     def expect(self, text: str) -> str:
         """Wait until this is on the screen, after what was expected before, and return all between."""
@@ -131,6 +135,14 @@ class Terminal:
             pass
         return self.process.wait(timeout=PATIENCE)
 
+    def show(self, data: bytes) -> None:
+        """This came."""
+        self.screen += data.decode("utf-8", "replace")
+
+    def read(self) -> bool:
+        """Wait for what comes next. False: nobody has the other end any more."""
+        return self._read(time.monotonic() + PATIENCE)
+
     def _read(self, deadline: float) -> bool:
         ready, _, _ = select.select([self._master], [], [], max(deadline - time.monotonic(), 0))
         if not ready:
@@ -139,5 +151,5 @@ class Terminal:
             data = os.read(self._master, 65536)
         except OSError:  # Linux: nobody has the other end any more
             return False
-        self.screen += data.decode("utf-8", "replace")
+        self.show(data)
         return bool(data)

@@ -61,7 +61,7 @@ class ScriptedCodec:
         self._context = context
 
     def start(self) -> Iterable[Step]:
-        return (WriteStdin(b'{"prompt": true}\n'),) if self._context.prompt is not None else ()
+        return (WriteStdin(b'{"prompt": true}\n'),) if self._context.prompt else ()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         if source is Source.STDERR:

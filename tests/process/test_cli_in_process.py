@@ -6,6 +6,7 @@ import os
 import pty
 import signal
 import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from pathlib import Path
 import anyio
 import pytest
 from tests.process.installed import PATIENCE, make_site
+from tests.process.talking import TALKER
 
 from agent_mux.cli import output
 from agent_mux.cli.main import main
@@ -167,6 +169,77 @@ def test_a_person_who_is_too_slow(amux: Amux, terminal: tuple[int, int], monkeyp
     with seated(slave, monkeypatch):
         assert amux("run", "scripted", "hi", "-q", "--timeout", "0.3", "--grace-period", "0.1", body=ASK)[0] == 11
     assert "(no longer needed)" in os.read(master, 65536).decode()
+
+
+# -- conversations
+
+
+def typist(master: int, *moves: tuple[str, str]) -> threading.Thread:
+    """Somebody who types each of these when they have seen what is before it, one after the other."""
+
+    def live() -> None:
+        shown = ""
+        with suppress(OSError):  # they left
+            for seen, typed in moves:
+                while seen not in shown:
+                    shown += os.read(master, 4096).decode()
+                shown = shown.partition(seen)[2]
+                os.write(master, typed.encode())
+            while os.read(master, 4096):
+                pass
+
+    thread = threading.Thread(target=live, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_conversation(amux: Amux, terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    master, slave = terminal
+    before = termios.tcgetattr(slave)
+    typist(
+        master,
+        ("session S", "hello\r"),
+        ("sent", "/status\r"),
+        ("turns: ", "/steer now\r"),
+        ("turn 2", "/queue later\r/cost\r/session\r/help\r/nope\r/pause\r"),
+        ("paused", "/resume\r"),
+        ("resumed", "ask rm\r"),
+        ("lways?", "perhaps\r"),
+        ("no answer", "/status\r"),
+        ("1 question", "y\r"),
+        ("allowed", "work\r"),
+        ("turn 5", "\x03"),
+        ("ABORTED", "bye\r"),
+        ("turn 6", "\x04"),
+    )
+    with seated(slave, monkeypatch):
+        code, out, _ = amux("run", "-i", "scripted", "--no-color", "--timeout", PATIENCE, body=TALKER)
+    assert termios.tcgetattr(slave) == before
+    assert code == 0
+    assert [line for line in out.splitlines() if line] == [
+        "you said hello", "you said now", "you said later", "it was yes", "working", "you said bye",
+    ]  # fmt: skip
+
+
+def test_a_conversation_of_a_program(amux: Amux, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    lines = tmp_path / "lines"
+    lines.write_text(
+        'hello\n{\n\n{"type":"steer","text":"never mind"}\n{"type":"queue","text":"later"}\n{"type":"status"}\n'
+        '{"type":"pause"}\n{"type":"resume"}\n{"type":"deny","interactionId":"x"}\n'
+        '{"type":"answer","interactionId":"x","option":1}\n{"type":"approve","interactionId":"x"}\n'
+    )
+    with lines.open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        code, out, err = amux("run", "-i", "scripted", "--json", "--compact", body=TALKER)
+    told = [json.loads(line) for line in out.splitlines()]
+    assert (code, err, told[-1]["text"]) == (0, "", "you said later")
+    assert [line.get("command") for line in told if line["type"] == "command_error"] == [
+        None, "steer", "deny", "answer", "approve",
+    ]  # fmt: skip
+    assert [line["command"] for line in told if line["type"] == "ack"] == [
+        "prompt", "queue", "status", "pause", "resume",
+    ]  # fmt: skip
 
 
 # -- writing

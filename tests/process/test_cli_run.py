@@ -335,7 +335,7 @@ def test_a_second_signal_kills_the_run(installed: Installed) -> None:
 
 def test_ignored_signals_stay_ignored(installed: Installed) -> None:
     body = "hear(); say(text='started'); os.kill(os.getppid(), signal.SIGHUP); say(done=True); rest()"
-    command = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *installed._command(["run", "scripted", "hi"])]
+    command = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *installed.command(["run", "scripted", "hi"])]
     done = subprocess.run(
         command,
         env=installed.environment(body),
@@ -379,7 +379,7 @@ def test_head_ends_any_command_quietly(installed: Installed, tmp_path: Path, com
         installed.run("run", "scripted", "hi", "-q", "--journal", journal, body=body)
     line = f'"$0" {command.format(journal=journal)} | head -1 >/dev/null; echo "${{PIPESTATUS[0]}}"'
     done = subprocess.run(
-        ["/bin/bash", "-c", line, *installed._command([])], env=installed.environment(body), stdin=subprocess.DEVNULL,
+        ["/bin/bash", "-c", line, *installed.command([])], env=installed.environment(body), stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert int(done.stdout) in ({0, 141} if command in {"--help", "--version", "schema"} else {141})
@@ -392,7 +392,7 @@ def test_head_ends_any_command_quietly(installed: Installed, tmp_path: Path, com
 def test_a_full_disk_is_told(installed: Installed, command: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            installed._command(command.split()), env=installed.environment(HELLO), stdin=subprocess.DEVNULL,
+            installed.command(command.split()), env=installed.environment(HELLO), stdin=subprocess.DEVNULL,
             stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
     assert done.returncode == 1
@@ -486,7 +486,7 @@ def test_a_recorded_real_session_goes_through_the_whole_command(installed: Insta
     ("closed", "code", "out"), [("<&-", 0, "hello world\n"), (">&-", 0, ""), ("2>&-", 0, "hello world\n")]
 )
 def test_a_closed_stream_is_an_empty_one(installed: Installed, closed: str, code: int, out: str) -> None:
-    command = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *installed._command(["run", "scripted", "hi", "-q"])]
+    command = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *installed.command(["run", "scripted", "hi", "-q"])]
     done = subprocess.run(
         command, env=installed.environment(HELLO), capture_output=True, text=True, timeout=PATIENCE, check=False
     )

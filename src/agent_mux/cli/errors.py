@@ -8,7 +8,7 @@ from typing import Any
 
 from agent_mux.cli import exit_codes
 from agent_mux.cli.options import Invocation
-from agent_mux.cli.terminal import one_line, palette_for
+from agent_mux.cli.terminal import Palette, one_line, palette_for
 from agent_mux.errors import AgentMuxError, ErrorCode
 
 LONGEST_MESSAGE = 2000
@@ -60,10 +60,15 @@ def show(complaint: Complaint, invocation: Invocation) -> None:
         sys.stdout.write(to_json({"ok": False, "error": error}) + "\n")
         return
     palette = palette_for(sys.stderr, no_color=invocation.no_color)
-    message = one_line(complaint.message, LONGEST_MESSAGE)
-    sys.stderr.write(f"{palette.bad('error:')} {message} {palette.dim(f'[{complaint.code}]')}\n")
+    sys.stderr.write(sentence(complaint, palette) + "\n")
     if complaint.hint:
         sys.stderr.write(f"{palette.dim('hint:')} {one_line(complaint.hint, LONGEST_MESSAGE)}\n")
+
+
+def sentence(complaint: Complaint, palette: Palette) -> str:
+    """What happened, on one line."""
+    message = one_line(complaint.message, LONGEST_MESSAGE)
+    return f"{palette.bad('error:')} {message} {palette.dim(f'[{complaint.code}]')}"
 
 
 def complaint_about(error: BaseException) -> Complaint:

@@ -1,15 +1,18 @@
 """Values from the command line and the files it names. What cannot be used is a VALIDATION_ERROR that says where."""
 
 import json
+import math
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from agent_mux.cli.terminal import is_terminal
 from agent_mux.errors import AgentMuxError
 from agent_mux.options import Attachment, McpServer
+from agent_mux.run.retry import RetryPolicy
 
 STDIN = "-"
 _URL = ("http://", "https://")
@@ -75,6 +78,22 @@ def environment(assignments: Iterable[str]) -> dict[str, str]:
         if not name or not equals:
             raise bad_input("--env wants NAME=VALUE")
     return {name: value for name, _, value in pairs}
+
+
+def retry_policy(attempts: int | None, delay: float | None) -> RetryPolicy | None:
+    """How often and how soon a run that fails is tried again; None: never."""
+    if attempts is None:
+        if delay is not None:
+            raise bad_input("--retry-delay says how soon; say how often with --retry")
+        return None
+    if attempts < 1:
+        raise bad_input(f"--retry wants the number of attempts, at least 1; got {attempts}")
+    policy = RetryPolicy(max_attempts=attempts)
+    if delay is None:
+        return policy
+    if not 0 <= delay < math.inf:
+        raise bad_input(f"--retry-delay wants seconds, at least 0; got {delay:g}")
+    return replace(policy, base_delay=delay, max_delay=max(delay, policy.max_delay))
 
 
 def attachments(named: Iterable[str]) -> tuple[Attachment, ...]:

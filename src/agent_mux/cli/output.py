@@ -7,13 +7,15 @@ thread, and what comes meanwhile is one batch. Events wait in the run's own wind
 import os
 import select
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import groupby
+from typing import Literal
 
 import anyio
 from anyio import to_thread
 
 from agent_mux.cli.paper import Piece
+from agent_mux.cli.terminal import is_terminal
 
 MOST_WAITING = 1 << 18  # characters; more is left where it comes from until these are written
 
@@ -30,8 +32,13 @@ class Output:
         self._news = anyio.Event()
         self._progress = anyio.Event()
         self._has_errors = True
+        self._show: Callable[[Literal["out", "err"], str], None] | None = None
         self.broken = anyio.Event()
         self.error: OSError | None = None
+
+    def show_with(self, show: Callable[[Literal["out", "err"], str], None]) -> None:
+        """What goes to a terminal is given to this, in a thread: it shares the terminal with what is typed there."""
+        self._show = show
 
     def add(self, pieces: Iterable[Piece]) -> None:
         """Write these soon."""
@@ -82,7 +89,9 @@ class Output:
     def _write(self, batch: list[Piece]) -> None:
         for stream, pieces in groupby(batch, key=lambda piece: piece.stream):
             text = "".join(piece.text for piece in pieces)
-            if stream == "out" and self.error is None:
+            if self._show is not None and (stream == "err" or is_terminal(sys.stdout)):
+                self._show(stream, text)
+            elif stream == "out" and self.error is None:
                 write_all(sys.stdout.fileno(), text.encode(self._encoding or sys.stdout.encoding, "replace"))
             elif stream == "err" and self._has_errors:
                 self._write_error(text)

@@ -60,6 +60,11 @@ class Renderer:
             self._say(line_of(event))
         return self._paper.take()
 
+    def fit(self, width: int) -> None:
+        """The screen has so many columns from now on."""
+        self._screen = self._screen._replace(width=width)
+        self._shell.width = width
+
     def finish(self, lines: Iterable[Line] = ()) -> list[Piece]:
         """The stream is over: no line stays open, and these are the last ones."""
         self._paper.close_out()

@@ -3,16 +3,20 @@
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
 from agent_mux.cli import inputs
+from agent_mux.cli.company import Company, Unattended
 from agent_mux.cli.inputs import bad_input
+from agent_mux.cli.output import Output
 from agent_mux.cli.paper import Screen
+from agent_mux.cli.person import Person
 from agent_mux.cli.run_flags import RunFlags
-from agent_mux.cli.terminal import is_terminal, palette_for, width_of
+from agent_mux.cli.terminal import Palette, is_terminal, palette_for, width_of
 from agent_mux.cli.views import HumanView, JsonView, QuietView, View
 from agent_mux.options import RunOptions
 from agent_mux.policy import read_policy
@@ -48,7 +52,26 @@ def view_for(flags: RunFlags, *, as_json: bool, asks: bool = False) -> View:
     if as_json:
         return JsonView(compact=flags.compact)
     screen = screen_for(no_color=flags.no_color, verbose=flags.debug)._replace(asks=asks)
+    if flags.interactive:
+        screen = screen._replace(shared=False)  # the editor keeps the lines of the two streams apart
     return QuietView(screen) if flags.quiet else HumanView(screen)
+
+
+def company_for(flags: RunFlags, around: Surroundings, *, as_json: bool) -> Callable[[Output, Palette], Company]:
+    """Who is with the run."""
+    if not flags.interactive:
+        return Person if around.asks and not flags.non_interactive else Unattended
+    if flags.quiet:
+        raise bad_input("--interactive and --quiet exclude each other")
+    if as_json:
+        from agent_mux.cli.talk.jsonl import JsonTalk
+
+        return partial(JsonTalk, is_attended=not flags.non_interactive)
+    if not around.asks or os.environ.get("TERM", "dumb") == "dumb":
+        raise bad_input("--interactive needs a terminal that can move its cursor; for programs there is --json")
+    from agent_mux.cli.talk.repl import Repl
+
+    return partial(Repl, is_attended=not flags.non_interactive)
 
 
 def screen_for(*, no_color: bool, verbose: bool = False) -> Screen:
@@ -89,6 +112,10 @@ def options_for(words: list[str], flags: RunFlags) -> RunOptions:
         "inactivity_timeout": flags.inactivity_timeout,
         "grace_period": flags.grace_period,
         "max_turns": flags.max_turns,
+        "max_cost_usd": flags.max_cost,
+        "max_tokens_total": flags.max_tokens_total,
+        "retry_policy": inputs.retry_policy(flags.retry, flags.retry_delay),
+        "interactive": flags.interactive,
         "approval_mode": "yolo" if flags.yolo else "deny" if flags.deny else "prompt",
         "policy": None if flags.policy is None else read_policy(flags.policy),
         "approval_timeout": flags.approval_timeout,
@@ -126,6 +153,10 @@ def _agent_and_prompt(words: list[str], flags: RunFlags) -> tuple[str, str | lis
         raise bad_input("give the prompt as an argument or with --prompt, not both")
     if flags.prompt:
         return agent, flags.prompt
+    if flags.interactive:
+        if rest == [inputs.STDIN]:
+            raise bad_input("with --interactive, standard input is read line by line; leave the - out")
+        return agent, rest[0] if rest else ""
     return agent, rest[0] if rest and rest != [inputs.STDIN] else inputs.pipe_prompt()
 
 

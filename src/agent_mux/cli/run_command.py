@@ -28,6 +28,9 @@ def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
 
     The answer goes to standard output, everything else to standard error. Approvals are asked on the terminal; where
     nobody can be asked they are denied, with a warning. Ctrl-C aborts the run, a second one kills it.
+
+    With --interactive it is a conversation: each line is a prompt, Ctrl-C stops the turn that runs, /help shows the
+    commands. With --json, prompts and commands are lines of standard input.
     """
     from agent_mux.cli.request import options_for
 
@@ -49,14 +52,14 @@ def carry_out(options: "RunOptions", flags: RunFlags, invocation: Invocation) ->
     import anyio
 
     from agent_mux.cli.conduct import Conduct
-    from agent_mux.cli.request import look_around, view_for
+    from agent_mux.cli.request import company_for, look_around, view_for
     from agent_mux.cli.terminal import palette_for
 
-    asks = look_around().asks and not flags.non_interactive
+    around = look_around()
     conduct = Conduct(
-        view=view_for(flags, as_json=invocation.json, asks=asks),
+        view=view_for(flags, as_json=invocation.json, asks=around.asks and not flags.non_interactive),
         palette=palette_for(sys.stderr, no_color=flags.no_color),
-        asks=asks,
+        company=company_for(flags, around, as_json=invocation.json),
         encoding="utf-8" if invocation.json else None,
         config_directory=flags.config_dir,
     )

@@ -45,6 +45,15 @@ class RunFlags:
             help="The program, for agents that stand for any (acp, terminal); quoted as in a shell, run without one.",
         ),
     ] = None
+    interactive: Annotated[
+        bool,
+        _flag(
+            "--interactive",
+            "-i",
+            panel=_TASK,
+            help="Talk to the agent: each line is a prompt, or a command such as /help. With --json: for programs.",
+        ),
+    ] = False
     cwd: Annotated[Path | None, _flag("--cwd", panel=_TASK, help="Where the agent works.")] = None
     env: Annotated[
         list[str] | None, _flag("--env", panel=_TASK, metavar="NAME=VALUE", help="Add to the agent's environment.")
@@ -78,6 +87,15 @@ class RunFlags:
     no_session: Annotated[bool, _flag("--no-session", panel=_SESSION, help="Leave no session behind.")] = False
 
     max_turns: Annotated[int | None, _flag("--max-turns", panel=_LIMITS, help="Model calls at most.")] = None
+    max_cost: Annotated[
+        float | None, _flag("--max-cost", panel=_LIMITS, metavar="USD", help="Stop when it is seen to cost more.")
+    ] = None
+    max_tokens_total: Annotated[
+        int | None,
+        _flag(
+            "--max-tokens-total", panel=_LIMITS, metavar="TOKENS", help="Stop when it is seen to use more, all in all."
+        ),
+    ] = None
     timeout: Annotated[
         float | None, _flag("--timeout", panel=_LIMITS, metavar="SECONDS", help="For the whole run.")
     ] = None
@@ -87,6 +105,16 @@ class RunFlags:
     grace_period: Annotated[
         float | None,
         _flag("--grace-period", panel=_LIMITS, metavar="SECONDS", help="Between asking to leave and killing; 5."),
+    ] = None
+    retry: Annotated[
+        int | None,
+        _flag(
+            "--retry", panel=_LIMITS, metavar="ATTEMPTS", help="Attempts in all when the agent crashes or is limited."
+        ),
+    ] = None
+    retry_delay: Annotated[
+        float | None,
+        _flag("--retry-delay", panel=_LIMITS, metavar="SECONDS", help="Before the second attempt, then doubled; 1."),
     ] = None
 
     yolo: Annotated[bool, _flag("--yolo", panel=_TOOLS, help="Allow everything.")] = False

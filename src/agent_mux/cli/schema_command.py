@@ -1,4 +1,4 @@
-"""`amux schema`: the JSON Schema of what `amux` prints."""
+"""`amux schema`: the JSON Schema of what `amux` prints and reads."""
 
 import sys
 from enum import StrEnum
@@ -14,20 +14,29 @@ class Kind(StrEnum):
 
     EVENT = "event"
     RESULT = "result"
+    COMMAND = "command"
 
 
 @with_common_flags
 def schema(
     context: typer.Context,  # noqa: ARG001  # it is JSON anyway
-    kind: Annotated[Kind, typer.Argument(help="One event line, or the last line of `amux run --json`.")] = Kind.EVENT,
+    kind: Annotated[
+        Kind,
+        typer.Argument(help="An event line, the last line of `amux run --json`, or a command of `amux run -i --json`."),
+    ] = Kind.EVENT,
     compact: Compact = False,
 ) -> int:
     """Print a JSON Schema (2020-12)."""
     import json as plain
 
+    from agent_mux.cli.talk.wire import command_schema
     from agent_mux.events import json_schema
     from agent_mux.run.result_schema import result_schema
 
-    described = json_schema(accumulated=not compact) if kind is Kind.EVENT else result_schema()
-    sys.stdout.write(plain.dumps(described, indent=2) + "\n")
+    describe = {
+        Kind.EVENT: lambda: json_schema(accumulated=not compact),
+        Kind.RESULT: result_schema,
+        Kind.COMMAND: command_schema,
+    }
+    sys.stdout.write(plain.dumps(describe[kind](), indent=2) + "\n")
     return 0

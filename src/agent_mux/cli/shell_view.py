@@ -11,7 +11,7 @@ class ShellView:
 
     def __init__(self, palette: Palette, width: int) -> None:
         self._palette = palette
-        self._width = width
+        self.width = width
         self._begun = ""
         self._shown = 0
         self._hidden = 0
@@ -36,4 +36,4 @@ class ShellView:
             self._hidden += 1
             return []
         self._shown += 1
-        return [self._palette.dim(f"  | {one_line(line, self._width - 4)}")]
+        return [self._palette.dim(f"  | {one_line(line, self.width - 4)}")]

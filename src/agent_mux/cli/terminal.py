@@ -6,7 +6,6 @@ to be approved; so can carriage returns, backspaces and bidirectional overrides.
 
 import os
 import re
-import shutil
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -37,11 +36,15 @@ def one_line(text: str, width: int) -> str:
 
 def width_of(stream: TextIO) -> int:
     """Columns of the terminal, or a width for logs."""
-    return (
-        shutil.get_terminal_size((WIDTH_WITHOUT_TERMINAL, 24)).columns
-        if is_terminal(stream)
-        else WIDTH_WITHOUT_TERMINAL
-    )
+    if not is_terminal(stream):
+        return WIDTH_WITHOUT_TERMINAL
+    told = os.environ.get("COLUMNS", "")
+    if told.isdigit() and int(told):
+        return int(told)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or WIDTH_WITHOUT_TERMINAL
+    except OSError:
+        return WIDTH_WITHOUT_TERMINAL
 
 
 def is_terminal(stream: TextIO | None) -> bool:

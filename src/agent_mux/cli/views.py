@@ -22,6 +22,10 @@ class View(Protocol):
         """When it is over."""
         ...
 
+    def fit(self, width: int) -> None:
+        """The window has so many columns from now on."""
+        ...
+
 
 class HumanView:
     """The answer on standard output, everything else on standard error."""
@@ -37,6 +41,10 @@ class HumanView:
         """A summary."""
         return self._renderer.finish(ending(result))
 
+    def fit(self, width: int) -> None:
+        """Lines are cut there."""
+        self._renderer.fit(width)
+
 
 class JsonView:
     """One event per line, then the result."""
@@ -51,6 +59,9 @@ class JsonView:
     def end(self, result: RunResult) -> list[Piece]:
         """The result, of type `run_result`."""
         return [Piece("out", to_json(result.to_dict()) + "\n")]
+
+    def fit(self, width: int) -> None:
+        """Nothing is cut."""
 
 
 class QuietView:
@@ -69,3 +80,7 @@ class QuietView:
         text = sanitize(result.text) if screen.out_is_terminal else result.text
         said = [Piece("out", text.removesuffix("\n") + "\n")] if text else []
         return said + Renderer(screen).finish(trouble(result))
+
+    def fit(self, width: int) -> None:
+        """The error is cut there."""
+        self._screen = self._screen._replace(width=width)

@@ -59,6 +59,11 @@ class RunHandle:
         return self._runner.state.state
 
     @property
+    def is_busy(self) -> bool:
+        """The agent has a prompt that it has not dealt with."""
+        return not self._runner.state.is_over and self._runner.normalizer.is_busy
+
+    @property
     def journal(self) -> str | None:
         """Path of the run's recording; None when there is none."""
         path = self._runner.plan.journal_path

@@ -44,6 +44,8 @@ class Normalizer:
         self._started_at = header.started_at
         self._debug = header.codec.debug
         self._observing = header.observing
+        prompt = header.codec.prompt
+        self._has_first_prompt = prompt is None or bool(prompt.strip())  # None: it did not come this way
         self._assembler = StreamAssembler(header.stream)
         self._begin(codec)
         self._keeps_blanks = header.framing == "chunks"
@@ -177,18 +179,19 @@ class Normalizer:
     # -- what the consumer and the mux did, and the end
 
     def _act(self, action: AnyAction) -> None:
-        if isinstance(action, Send) or (isinstance(action, Steer) and not self.is_busy):
+        steps = tuple(self._codec.request(action))
+        is_refused = any(isinstance(step, Refuse) for step in steps)
+        if not is_refused and (isinstance(action, Send) or (isinstance(action, Steer) and not self.is_busy)):
             self._asked_at = self._assembler.turns_ended
             if self._cause == "interrupt":
                 self._cause = None  # the run went on after the interruption
-        self._apply(self._codec.request(action))
+        self._apply(steps)
 
     def _control(self, record: Record) -> None:
         control = control_of(record)
         match control.what:
             case "start":
-                self._asked_at = self._assembler.turns_ended
-                self._apply(self._codec.start())
+                self._start()
             case "attempt_over":
                 self._finish_attempt(control.exited)
                 self.verdict_so_far = self._assembler.judge(self._ending(control.exited))
@@ -206,6 +209,11 @@ class Normalizer:
                 self._cause, self._message = control.what, control.message
             case "interrupt" | "close":
                 self._cause = self._cause or control.what
+
+    def _start(self) -> None:
+        if self._has_first_prompt:
+            self._asked_at = self._assembler.turns_ended
+        self._apply(self._codec.start())
 
     def _look_at_terminal(self, control: Control) -> None:
         if isinstance(self._codec, WatchesTerminal):

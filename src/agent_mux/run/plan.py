@@ -193,8 +193,8 @@ def redacted(options: RunOptions) -> dict[str, Any]:
 
     return {
         name: plain(name, value)
-        for name, value in asdict(options).items()
-        if not name.startswith("on_") and value not in (None, "", (), [], {}, False)
+        for name, value in asdict(replace(options, on_approval_request=None, on_input_required=None)).items()
+        if value not in (None, "", (), [], {}, False)
     }
 
 

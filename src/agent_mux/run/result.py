@@ -41,6 +41,25 @@ class TokenUsage:
     thinking_tokens: int | None = None
     cached_tokens: int | None = None
 
+    def plus(self, call: TokenUsageEvent) -> "TokenUsage":
+        """With those of one more call."""
+        return TokenUsage(
+            self.input_tokens + call.input_tokens,
+            self.output_tokens + call.output_tokens,
+            add_optional(self.thinking_tokens, call.thinking_tokens),
+            add_optional(self.cached_tokens, call.cached_tokens),
+        )
+
+    def to_dict(self) -> dict[str, int]:
+        """As on the wire: camelCase, absent fields left out."""
+        plain = {
+            "inputTokens": self.input_tokens,
+            "outputTokens": self.output_tokens,
+            "thinkingTokens": self.thinking_tokens,
+            "cachedTokens": self.cached_tokens,
+        }
+        return {name: value for name, value in plain.items() if value is not None}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
@@ -103,7 +122,7 @@ class RunResult:
             "durationMs": self.duration_ms,
             "turnCount": self.turn_count,
             "cost": msgspec.to_builtins(self.cost),
-            "tokenUsage": _camel_usage(self.token_usage),
+            "tokenUsage": None if self.token_usage is None else self.token_usage.to_dict(),
             "error": _camel_error(self.error),
             "structuredOutput": self.structured_output,
             "tags": list(self.tags) or None,
@@ -163,13 +182,7 @@ class ResultBuilder:
             self._turns[-1].append(event.text)
 
     def _count(self, event: TokenUsageEvent) -> None:
-        so_far = self._usage or TokenUsage()
-        self._usage = TokenUsage(
-            so_far.input_tokens + event.input_tokens,
-            so_far.output_tokens + event.output_tokens,
-            add_optional(so_far.thinking_tokens, event.thinking_tokens),
-            add_optional(so_far.cached_tokens, event.cached_tokens),
-        )
+        self._usage = (self._usage or TokenUsage()).plus(event)
 
     def build(
         self, verdict: Verdict, *, stderr: str, derive: "Callable[[], Sequence[AgentEvent]] | None", **known: Any
@@ -199,18 +212,6 @@ def _texts_of(events: Sequence[AgentEvent]) -> list[list[str]]:
         elif isinstance(event, MessageStopEvent) and event.subagent_id is None:
             turns[-1].append(event.text)
     return turns
-
-
-def _camel_usage(usage: TokenUsage | None) -> dict[str, int] | None:
-    if usage is None:
-        return None
-    plain = {
-        "inputTokens": usage.input_tokens,
-        "outputTokens": usage.output_tokens,
-        "thinkingTokens": usage.thinking_tokens,
-        "cachedTokens": usage.cached_tokens,
-    }
-    return {name: value for name, value in plain.items() if value is not None}
 
 
 def _camel_error(error: RunError | None) -> dict[str, Any] | None:

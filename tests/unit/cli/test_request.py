@@ -10,11 +10,18 @@ from typing import Any
 import pytest
 
 from agent_mux.cli import inputs
-from agent_mux.cli.request import Surroundings, look_around, options_for, view_for, wants_json
+from agent_mux.cli.company import Company, Unattended
+from agent_mux.cli.output import Output
+from agent_mux.cli.person import Person
+from agent_mux.cli.request import Surroundings, company_for, look_around, options_for, view_for, wants_json
 from agent_mux.cli.run_flags import RunFlags
+from agent_mux.cli.talk.jsonl import JsonTalk
+from agent_mux.cli.talk.repl import Repl
+from agent_mux.cli.terminal import Palette
 from agent_mux.cli.views import HumanView, JsonView, QuietView
 from agent_mux.errors import AgentMuxError
 from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.run.retry import RetryPolicy
 
 IN_A_PIPELINE = Surroundings(asks=False, in_pipeline=True)
 AT_A_TERMINAL = Surroundings(asks=True, in_pipeline=False)
@@ -37,6 +44,7 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
         cwd=tmp_path / "." / "sub" / "..", env=["A=1", "B=x=y", "C="], system="be brief", system_mode="replace",
         output_schema=schema, thinking_effort="high", thinking_budget=2048, temperature=0.5, top_p=0.9, top_k=5,
         max_tokens=100, stream=False, session="S", max_turns=3, timeout=60.0, inactivity_timeout=5.0, grace_period=1.0,
+        max_cost=0.5, max_tokens_total=1000, retry=5, retry_delay=0.5, interactive=True,
         yolo=True, tag=["t", "u"],
         mcp_server=["files=npx -y 'the server'"], run_id="0" * 26, project_id="p", include_subagent_events=True,
         journal=tmp_path / "j", debug=True,
@@ -47,14 +55,15 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
         cwd=tmp_path, env={"A": "1", "B": "x=y", "C": ""}, system_prompt="be brief", system_prompt_mode="replace",
         output_schema={"type": "object"}, thinking_effort="high", thinking_budget_tokens=2048, temperature=0.5,
         top_p=0.9, top_k=5, max_tokens=100, stream=False, session_id="S", max_turns=3, timeout=60.0,
-        inactivity_timeout=5.0, grace_period=1.0, approval_mode="yolo", tags=("t", "u"),
+        inactivity_timeout=5.0, grace_period=1.0, max_cost_usd=0.5, max_tokens_total=1000, interactive=True,
+        retry_policy=RetryPolicy(max_attempts=5, base_delay=0.5), approval_mode="yolo", tags=("t", "u"),
         mcp_servers=(McpServer("files", command="npx", args=("-y", "the server")),), run_id="0" * 26, project_id="p",
         include_subagent_events=True, journal=tmp_path / "j", debug=True,
     )  # fmt: skip
 
 
 def test_no_option_is_out_of_reach() -> None:
-    elsewhere = {"on_approval_request", "on_input_required", "collect_events", "interactive", "event_buffer_size"}
+    elsewhere = {"on_approval_request", "on_input_required", "collect_events", "event_buffer_size"}
     unreachable = {"max_output_tokens", "inherit_env"}  # max_tokens and env -i say the same
     named = {name for name in Path(options_for.__code__.co_filename).read_text().split('"') if name.isidentifier()}
     missing = {spec.name for spec in fields(RunOptions)} - named - elsewhere - unreachable - {"agent", "prompt"}
@@ -77,6 +86,8 @@ def test_the_other_flags() -> None:
         ([], {"agent": "claude", "prompt": ["hi"]}, "claude", ["hi"]),
         (["claude"], {}, "claude", "from a pipe"),
         (["claude", "-"], {}, "claude", "from a pipe"),
+        (["claude"], {"interactive": True}, "claude", ""),
+        (["claude", "hi"], {"interactive": True}, "claude", "hi"),
         ([], {"agent": "claude"}, "claude", "from a pipe"),
     ],
 )
@@ -86,6 +97,58 @@ def test_where_the_prompt_comes_from(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe")))
     given = options(*words, **flags)
     assert (given.agent, given.prompt) == (agent, prompt)
+
+
+def test_a_conversation_reads_standard_input_by_itself() -> None:
+    with pytest.raises(AgentMuxError, match="line by line; leave the - out"):
+        options("claude", "-", interactive=True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "policy"),
+    [
+        ({}, None),
+        ({"retry": 1}, RetryPolicy(max_attempts=1)),
+        ({"retry": 2, "retry_delay": 0.0}, RetryPolicy(max_attempts=2, base_delay=0)),
+        ({"retry": 2, "retry_delay": 60.0}, RetryPolicy(max_attempts=2, base_delay=60, max_delay=60)),
+    ],
+)
+def test_retries(flags: dict[str, Any], policy: RetryPolicy | None) -> None:
+    assert options("claude", "hi", **flags).retry_policy == policy
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ({"retry": 0}, "--retry wants the number of attempts"),
+        ({"retry_delay": 1.0}, "say how often with --retry"),
+        ({"retry": 2, "retry_delay": -1.0}, "--retry-delay wants seconds"),
+        ({"retry": 2, "retry_delay": float("nan")}, "--retry-delay wants seconds"),
+        ({"retry": 2, "retry_delay": float("inf")}, "--retry-delay wants seconds"),
+    ],
+)
+def test_retries_that_cannot_be(flags: dict[str, Any], told: str) -> None:
+    with pytest.raises(AgentMuxError, match=told):
+        options("claude", "hi", **flags)
+
+
+def test_who_is_with_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def company(around: Surroundings, *, as_json: bool = False, **flags: Any) -> type[Company]:
+        made = company_for(RunFlags(**flags), around, as_json=as_json)
+        return type(made(Output(), Palette(enabled=False)))
+
+    monkeypatch.setenv("TERM", "xterm")
+    assert company(AT_A_TERMINAL) is Person
+    assert company(AT_A_TERMINAL, non_interactive=True) is Unattended
+    assert company(IN_A_PIPELINE) is Unattended
+    assert company(AT_A_TERMINAL, interactive=True) is Repl
+    assert company(IN_A_PIPELINE, interactive=True, as_json=True) is JsonTalk
+    for wrong in ({"quiet": True}, {"around": IN_A_PIPELINE}):
+        with pytest.raises(AgentMuxError, match="--interactive "):
+            company(**{"around": AT_A_TERMINAL, "interactive": True, **wrong})
+    monkeypatch.setenv("TERM", "dumb")
+    with pytest.raises(AgentMuxError, match="--interactive needs a terminal that can move its cursor"):
+        company(AT_A_TERMINAL, interactive=True)
 
 
 def test_a_prompt_that_was_given_leaves_standard_input_alone(monkeypatch: pytest.MonkeyPatch) -> None:

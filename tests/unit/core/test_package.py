@@ -13,8 +13,9 @@ AGENTS = {"claude", "codex", "gemini", "copilot", "cursor", "opencode", "pi", "o
 PUBLIC = {
     "AgentEvent", "AgentMux", "AgentMuxError", "Approve", "Attachment", "AuthError", "BlockingAgentMux", "BlockingRun",
     "Breach", "CapabilityError", "Choice", "Deny", "ErrorCode", "FieldError", "McpServer", "PendingInteraction",
+    "Policy", "RetryPolicy", "Rule",
     "RunError", "RunHandle", "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "__version__",
-    "decode_event", "encode_event", "parse_transcript", "validate",
+    "decode_event", "encode_event", "parse_transcript", "read_policy", "validate",
 }  # fmt: skip
 
 

@@ -21,7 +21,9 @@ def header(**stream: Any) -> Header:
     return Header(
         package_version="0",
         started_at=STARTED_AT,
-        codec=CodecContext(agent="scripted", protocol="lines", prompt="hi", debug=stream.pop("debug", False)),
+        codec=CodecContext(
+            agent="scripted", protocol="lines", prompt=stream.pop("prompt", "hi"), debug=stream.pop("debug", False)
+        ),
         stream=StreamContext(run_id=RUN_ID, agent="scripted", **stream),
     )
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.process.scripted import ScriptedCodec
 from tests.unit.run.scripted_run import DONE, STARTED_AT, control, feed, header, line, normalizer, printed, types
 
-from agent_mux.actions import Approve, Interrupt, Send
+from agent_mux.actions import Approve, Interrupt, Send, Steer
 from agent_mux.contract import validate
 from agent_mux.effects import CloseStdin, Refuse, WriteStdin
 from agent_mux.events import DebugEvent, encode_event
@@ -176,3 +176,21 @@ def test_the_agent_is_busy_from_prompt_to_closing_message() -> None:
     assert not one.is_busy
     feed(one, [Record(Kind.ACTION, 0, encode(Send("more")))])
     assert one.is_busy
+
+
+@pytest.mark.parametrize(("prompt", "is_busy"), [("hi", True), ("", False), (" ", False)])
+def test_an_agent_without_a_first_prompt_has_nothing_to_do(prompt: str, is_busy: bool) -> None:
+    one = normalizer(prompt=prompt, interactive=True)
+    feed(one, [control("start")])
+    assert one.is_busy is is_busy
+    feed(one, [control("close"), DONE])
+    assert one.verdict is not None
+    assert one.verdict.exit_reason == ("truncated" if is_busy else "completed")
+
+
+@pytest.mark.parametrize("action", [Send("never mind"), Steer("never mind")])
+def test_a_message_that_is_refused_is_nothing_to_do(action: Send | Steer) -> None:
+    one = normalizer(prompt="", interactive=True)
+    feed(one, [control("start"), Record(Kind.ACTION, 0, encode(action))])
+    assert isinstance(one.take_effects()[-1], Refuse)
+    assert not one.is_busy

@@ -1,13 +1,14 @@
 """What a plan keeps out of the journal."""
 
 import json
+import threading
 
 import msgspec
 import pytest
 
-from agent_mux import McpServer
+from agent_mux import McpServer, RunOptions
 from agent_mux.adapter import CodecContext
-from agent_mux.run.plan import hide, secrets_of, without_secrets
+from agent_mux.run.plan import hide, redacted, secrets_of, without_secrets
 
 SERVERS = (
     McpServer("tools", command="run", env={"TOKEN": 'a "secret"', "EMPTY": ""}),
@@ -32,3 +33,18 @@ def test_what_is_written_is_journaled_without_secrets(is_ascii: bool) -> None:
     sent = json.dumps([{**server.env, **server.headers} for server in SERVERS], ensure_ascii=is_ascii).encode()
     hidden = json.loads(hide(sent, secrets))
     assert hidden == [{"TOKEN": "[hidden]", "EMPTY": ""}, {"Authorization": "[hidden]"}, {}]
+
+
+def test_callbacks_are_not_looked_into() -> None:
+    class Holder:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()  # cannot be copied
+
+        def answer(self, _: object) -> None: ...
+
+    holder = Holder()
+    options = RunOptions(
+        agent="claude", prompt="hi", on_approval_request=holder.answer, on_input_required=holder.answer, tags=("t",)
+    )
+    assert set(redacted(options)) >= {"agent", "prompt", "tags"}
+    assert not any(name.startswith("on_") for name in redacted(options))

@@ -48,10 +48,15 @@ _EMPTY = "(empty)"
 
 def shell_of(name: str, arguments: Mapping[str, Any]) -> facts.Shell | None:
     """The command, where the call runs one in the foreground."""
-    command = text(arguments.get("command"))
-    if name != SHELL or not command or arguments.get("is_background") is True:
+    command = command_of(name, arguments)
+    if command is None or arguments.get("is_background") is True:
         return None
     return facts.Shell(command, text(arguments.get("directory")) or None)
+
+
+def command_of(name: str, arguments: Mapping[str, Any]) -> str | None:
+    """The command line that a call runs."""
+    return (text(arguments.get("command")) or None) if name == SHELL else None
 
 
 def done(call: Call | None, result: Result) -> tuple[facts.Fact, ...]:
@@ -123,5 +128,7 @@ TOOLS = Tools(
     action_of=action_of,
     detail_of=detail_of,
     risk_of=lambda name, _: RISKS.get(name, "medium"),
+    command_of=command_of,
+    path_fields=("file_path", "path"),
     answer_key=lambda number, _: str(number),
 )

@@ -1,0 +1,297 @@
+"""A person who talks to the agent: lines are prompts, commands or answers. Run API, section 8."""
+
+import signal
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+
+import anyio
+import anyio.abc
+
+from agent_mux.cli.company import Company, Unattended, respond
+from agent_mux.cli.errors import complaint_about, sentence
+from agent_mux.cli.output import Output
+from agent_mux.cli.paper import Piece
+from agent_mux.cli.phrases import count
+from agent_mux.cli.questions import ASKS, DECLINED, prompt_of, read_answer, told
+from agent_mux.cli.talk.editor import Editor, Heard, Key, Line
+from agent_mux.cli.talk.mailbox import Mailbox
+from agent_mux.cli.talk.slash import Command, Prompt, help_text, parse, problem
+from agent_mux.cli.talk.tally import Tally
+from agent_mux.cli.terminal import Palette, one_line, sanitize
+from agent_mux.effects import Delivery
+from agent_mux.errors import AgentMuxError, ErrorCode
+from agent_mux.events import BaseEvent
+from agent_mux.options import RunOptions
+from agent_mux.run.handle import RunHandle
+from agent_mux.run.interaction import PendingInteraction, Response
+
+TWICE = 1.0  # seconds within which a second Ctrl-C ends the run
+_DELIVERIES: Mapping[Delivery, str] = {
+    "applied": "sent",
+    "queued": "queued: it begins a turn when those before it are over",
+    "merged": "given to the agent for the turn that runs",
+}
+_HINTS: Mapping[ErrorCode, str] = {
+    "CAPABILITY_ERROR": "/queue gives it the text afterwards",
+    "INVALID_STATE_TRANSITION": "/status shows the state",
+    "STDIN_NOT_AVAILABLE": "/exit leaves",
+}
+_IDLE, _BUSY = "> ", "(working) > "
+
+
+class Repl(Company):
+    """One conversation at a terminal."""
+
+    def __init__(self, output: Output, palette: Palette, *, is_attended: bool = True) -> None:
+        """`is_attended`: the person answers what is asked; else it is denied."""
+        super().__init__(output, palette)
+        self._refusal = None if is_attended else Unattended(output, palette)
+        self._mailbox: Mailbox[Heard] = Mailbox()
+        self._editor = Editor(self._mailbox.put)
+        self._tally = Tally()
+        self._waiting: list[str] = []
+        """The interactions that were shown to be asked, in order; the first one is being asked."""
+        self._asked: PendingInteraction | None = None
+        self._is_closing = False
+        self._is_aborting = False
+        self._interrupted_at = -TWICE
+        self._tasks: anyio.abc.TaskGroup | None = None
+        output.show_with(self._editor.write)
+        self._commands: Mapping[str, Callable[[RunHandle, str], Awaitable[None]]] = {
+            "exit": self._exit,
+            "quit": self._exit,
+            "abort": self._abort,
+            "interrupt": self._interrupt,
+            "pause": lambda run, _: self._pause(run),
+            "resume": lambda run, _: self._resume(run),
+            "status": self._status,
+            "cost": self._cost,
+            "session": self._session,
+            "queue": self._queue,
+            "steer": self._steer,
+            "help": self._help,
+        }
+
+    # -- as company
+
+    def answers(self, options: RunOptions) -> RunOptions:
+        """What is asked stays pending for the person."""
+        if self._refusal is not None:
+            return self._refusal.answers(options)
+        return replace(options, on_input_required=lambda _: None)
+
+    def __enter__(self) -> None:
+        self._editor.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._editor.stop()
+
+    async def keep(self, run: RunHandle) -> None:
+        """Listen until cancelled."""
+        with self._mailbox:
+            async with anyio.create_task_group() as self._tasks:
+                while True:
+                    await self._deal(run, await self._mailbox.receive())
+                    self._show_state(run)
+
+    async def see(self, run: RunHandle, event: BaseEvent) -> None:
+        """Count, and ask what is to be asked."""
+        self._tally.see(event)
+        self._show_state(run)
+        if event.type in ASKS:
+            self._waiting.append(getattr(event, "interaction_id", ""))
+        await self._go_on_asking(run)
+
+    async def heed(self, run: RunHandle, number: signal.Signals) -> bool:  # noqa: ARG002  # as company does
+        """SIGINT is what Ctrl-C is elsewhere."""
+        if number is not signal.SIGINT:
+            return False
+        self._mailbox.put(Key("interrupt"))
+        return True
+
+    # -- what is typed
+
+    async def _deal(self, run: RunHandle, heard: Heard) -> None:
+        try:
+            match heard:
+                case Key("interrupt"):
+                    await self._ctrl_c(run)
+                case Key("end", None):
+                    await self._exit(run)
+                case Key("end", str() as question):
+                    await self._answer(run, question, None)
+                case Key("gone"):
+                    await self._abort(run)
+                case Line(text, question):
+                    await self._line(run, text, question)
+        except AgentMuxError as error:
+            hint = _HINTS.get(error.code, "")
+            self._say(sentence(complaint_about(error), self.palette) + (self.palette.dim(f" {hint}") if hint else ""))
+
+    async def _line(self, run: RunHandle, text: str, question: str | None) -> None:
+        said = parse(text)
+        is_answer = question is not None and not isinstance(said, Command)
+        before = prompt_of(self._asked) if is_answer and self._asked is not None else _IDLE
+        if text.strip():
+            self._say(self.palette.bold(before + sanitize(text)))
+        match said:
+            case Command():
+                await self._command(run, said)
+            case _ if question is not None:
+                await self._answer(run, question, said.text if isinstance(said, Prompt) else "")
+            case Prompt(prompt):
+                await self._send(run, prompt)
+
+    async def _command(self, run: RunHandle, command: Command) -> None:
+        wrong = problem(command)
+        if wrong is not None:
+            self._note(wrong)
+        else:
+            await self._commands[command.name](run, command.text)
+
+    # -- prompts
+
+    async def _send(self, run: RunHandle, text: str) -> None:
+        self._tell(await run.send(text))
+
+    async def _queue(self, run: RunHandle, text: str) -> None:
+        self._tell(await run.queue(text))
+
+    async def _steer(self, run: RunHandle, text: str) -> None:
+        self._tell(await run.steer(text))
+
+    def _tell(self, delivery: Delivery) -> None:
+        self._note(_DELIVERIES[delivery])
+
+    # -- questions
+
+    async def _go_on_asking(self, run: RunHandle) -> None:
+        """Ask the next question, unless one is being asked that still waits for its answer."""
+        pending = {one.id: one for one in run.interaction.pending}
+        if self._asked is not None:
+            if self._asked.id in pending:
+                return
+            self._forget_question()
+            self._note("(no longer needed)")
+        while self._waiting:
+            self._asked = pending.get(self._waiting.pop(0))
+            if self._asked is not None:
+                self._say(told(self._asked, self.palette).removesuffix("\n"))
+                await self.output.drain()
+                self._editor.ask(self._asked.id, prompt_of(self._asked))
+                return
+
+    async def _answer(self, run: RunHandle, question: str, text: str | None) -> None:
+        """The person answered, or declined to."""
+        asked = self._asked
+        if asked is None or asked.id != question:
+            self._note("(no longer needed)")
+            return
+        response: Response | None = DECLINED if text is None else read_answer(asked, text)
+        if response is None:
+            if asked.type == "approval":
+                self._note("that is no answer; y allows it, n denies it (n REASON says why), a allows the like, too")
+            return
+        self._forget_question()
+        await respond(run, asked, response)
+        await self._go_on_asking(run)
+
+    def _forget_question(self) -> None:
+        self._asked = None
+        self._editor.forget_question()
+
+    # -- control
+
+    async def _ctrl_c(self, run: RunHandle) -> None:
+        now = time.monotonic()
+        is_second, self._interrupted_at = now - self._interrupted_at < TWICE, now
+        if is_second or self._is_aborting:
+            await self._abort(run)
+        elif run.is_busy:
+            await self._interrupt(run)
+        else:
+            self._editor.clear()
+            self._note("nothing runs; Ctrl-D or /exit leaves, Ctrl-C twice within a second ends the run at once")
+
+    async def _interrupt(self, run: RunHandle, _: str = "") -> None:
+        if not run.is_busy:
+            self._note("there is nothing to interrupt")
+            return
+        if run.state == "interrupted":
+            self._note("the agent was told to stop, and has not yet; Ctrl-C twice within a second ends the run")
+            return
+        if run.state == "paused":
+            await self._resume(run)
+        await run.interrupt()
+        self._note("interrupted; Ctrl-C once more ends the run")
+
+    async def _pause(self, run: RunHandle) -> None:
+        await run.pause()
+
+    async def _resume(self, run: RunHandle) -> None:
+        await run.resume()
+
+    async def _exit(self, run: RunHandle, _: str = "") -> None:
+        if self._is_closing:
+            self._note("not waiting any longer")
+            run.kill()
+            return
+        self._is_closing = True
+        if run.state == "paused":
+            await self._resume(run)
+        await run.close()
+        waiting = "the agent finishes what it was asked; /exit or Ctrl-D once more does not wait for it"
+        self._note(waiting if run.is_busy else "the agent leaves")
+
+    async def _abort(self, run: RunHandle, _: str = "") -> None:
+        if self._is_aborting:
+            run.kill()
+            return
+        self._is_aborting = True
+        self._note("the run is being aborted; Ctrl-C once more kills it")
+        assert self._tasks is not None  # noqa: S101  # commands come while we listen
+        self._tasks.start_soon(run.abort)
+
+    # -- what there is to know
+
+    async def _status(self, run: RunHandle, _: str) -> None:
+        pending = run.interaction.pending
+        lines = [
+            f"{run.agent}: {run.state}{', working' if run.is_busy else ''}{', leaving' if self._is_closing else ''}",
+            f"model: {run.model or 'not known'}",
+            f"session: {run.session_id or 'not known yet'}",
+            f"turns: {self._tally.turns}",
+            f"waits for you: {count(len(pending), 'question')}" if pending else "waits for no answer",
+            *(f"  {one_line(one.description, 200)}" for one in pending),
+        ]
+        self._list(lines)
+
+    async def _cost(self, run: RunHandle, _: str) -> None:  # noqa: ARG002  # every command is told the run
+        self._list([self._tally.spent()])
+
+    async def _session(self, run: RunHandle, _: str) -> None:
+        session = run.session_id
+        lines = [f"session: {session or 'not known yet'}", f"run: {run.run_id}"]
+        if run.journal is not None:
+            lines.append(f"journal: {run.journal}")
+        if session is not None:
+            lines.append(f"continue it later: amux run -i {run.agent} --session {session}")
+        self._list(lines)
+
+    async def _help(self, run: RunHandle, _: str) -> None:  # noqa: ARG002  # every command is told the run
+        self._say(help_text())
+
+    # -- on the screen
+
+    def _show_state(self, run: RunHandle) -> None:
+        self._editor.set_prompt(_BUSY if run.is_busy else _IDLE)
+
+    def _list(self, lines: list[str]) -> None:
+        self._say("\n".join(f"  {one_line(line, 1000)}" for line in lines))
+
+    def _note(self, text: str) -> None:
+        self._say(self.palette.dim(one_line(text, 1000)))
+
+    def _say(self, text: str) -> None:
+        self.output.add([Piece("err", text + "\n")])

@@ -1,0 +1,164 @@
+"""The lines that a program writes to `amux run --interactive --json`, and the lines it gets for them.
+
+A line that begins with `{` is a command, any other is a prompt. Each command is answered by one line, `ack` or
+`command_error`, which has the command's `id` if it had one; neither is the type of an event. Documented in
+docs/how-to/talk-to-an-agent.md.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from agent_mux.cli.json_output import to_json
+from agent_mux.cli.talk.lines import LONGEST_LINE
+from agent_mux.errors import AgentMuxError
+
+LONGEST_SHOWN = 200  # characters of a line that is complained about
+
+
+class Command(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """Base of all commands."""
+
+    id: str | int | None = None
+    """Whatever the program knows it by: it comes back with the answer."""
+
+
+class Prompt(Command, frozen=True, tag="prompt"):
+    """Begins the next turn, or is merged into the one that runs."""
+
+    text: str
+
+
+class Steer(Command, frozen=True, tag="steer"):
+    """A message for the turn that runs."""
+
+    text: str
+
+
+class Queue(Command, frozen=True, tag="queue"):
+    """A prompt behind all others, for a turn of its own."""
+
+    text: str
+
+
+class Interrupt(Command, frozen=True, tag="interrupt"):
+    """Stop the turn that runs."""
+
+
+class Pause(Command, frozen=True, tag="pause"):
+    """Stop all processes of the agent."""
+
+
+class Resume(Command, frozen=True, tag="resume"):
+    """Let them go on."""
+
+
+class Approve(Command, frozen=True, tag="approve"):
+    """Allow what an `approval_request` asks for."""
+
+    interaction_id: str
+    always: bool = False
+
+
+class Deny(Command, frozen=True, tag="deny"):
+    """Refuse it, or decline to answer a question."""
+
+    interaction_id: str
+    reason: str | None = None
+
+
+class Answer(Command, frozen=True, tag="answer"):
+    """Answer an `input_required`: with a text, or with one of its options, by position from 0."""
+
+    interaction_id: str
+    text: str | None = None
+    option: int | None = None
+
+
+class Status(Command, frozen=True, tag="status"):
+    """What the run is doing."""
+
+
+class Close(Command, frozen=True, tag="close"):
+    """No more prompts: the agent finishes what it was asked, and leaves. So does the end of the input."""
+
+
+class Abort(Command, frozen=True, tag="abort"):
+    """End the run now."""
+
+
+AnyCommand = Prompt | Steer | Queue | Interrupt | Pause | Resume | Approve | Deny | Answer | Status | Close | Abort
+ANSWERS: tuple[Literal["ack"], Literal["command_error"]] = ("ack", "command_error")
+_decoder: msgspec.json.Decoder[AnyCommand] = msgspec.json.Decoder(AnyCommand)
+
+
+class NoCommand(Exception):  # noqa: N818  # it is no error of ours
+    """A line that cannot be carried out. What is known of it goes into the answer."""
+
+    def __init__(self, message: str, command: str | None = None, id_: str | int | None = None) -> None:
+        super().__init__(message)
+        self.command, self.id = command, id_
+
+
+def read_command(line: bytes | None) -> AnyCommand | None:
+    """What the line says; None for a blank one. Raises `NoCommand`, also for a line that is None: it was too long."""
+    if line is None:
+        raise NoCommand(f"the line is longer than {LONGEST_LINE} bytes")
+    text = line.strip()
+    if not text:
+        return None
+    try:
+        if not text.startswith(b"{"):
+            return Prompt(text.decode())
+        command = _decoder.decode(text)
+    except UnicodeDecodeError as error:
+        raise NoCommand(f"the line is not UTF-8: {error.reason} at byte {error.start}") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise NoCommand(f"{error}: {_shown(text)}", *_known(text)) from error
+    if isinstance(command, Answer) and (command.text is None) == (command.option is None):
+        raise NoCommand("answer wants either text or option", "answer", command.id)
+    if isinstance(command, Prompt | Steer | Queue) and not command.text.strip():
+        raise NoCommand("text is empty", name_of(command), command.id)
+    return command
+
+
+def command_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of a command."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(AnyCommand)}
+
+
+def name_of(command: Command) -> str:
+    """Its `type`."""
+    return str(command.__struct_config__.tag)
+
+
+def ack(command: Command, **data: Any) -> str:
+    """It was carried out."""
+    return to_json({"type": "ack", "command": name_of(command), **_id(command.id), **data})
+
+
+def command_error(error: AgentMuxError, command: str | None, id_: str | int | None) -> str:
+    """It was not."""
+    why = {"code": error.code, "message": error.message, "recoverable": error.recoverable}
+    return to_json({"type": "command_error", **({"command": command} if command else {}), **_id(id_), "error": why})
+
+
+def _id(given: str | int | None) -> Mapping[str, str | int]:
+    return {} if given is None else {"id": given}
+
+
+def _known(text: bytes) -> tuple[str | None, str | int | None]:
+    """Type and id of an object that is no command, as far as they are what they should be."""
+    try:
+        told = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None, None
+    name, id_ = told.get("type"), told.get("id")
+    is_id = isinstance(id_, str | int) and not isinstance(id_, bool)
+    return name if isinstance(name, str) else None, id_ if is_id else None
+
+
+def _shown(text: bytes) -> str:
+    shown = text.decode("utf-8", "replace")
+    return shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + "..."
