@@ -10,6 +10,7 @@ import typer
 
 from agent_mux.cli.options import Invocation, with_common_flags
 from agent_mux.errors import AgentMuxError
+from agent_mux.redaction import redact_text
 
 if TYPE_CHECKING:
     from agent_mux.testing.live.drift import DriftReport
@@ -128,6 +129,7 @@ def _installations(agents: list[str]) -> dict[str, Any]:
 
 
 def _print(rows: list[dict[str, Any]], invocation: Invocation) -> None:
+    rows = [row | {"said": redact_text(str(row["said"]))} for row in rows]
     if invocation.json:
         from agent_mux.cli.json_output import envelope
 

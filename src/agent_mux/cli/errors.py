@@ -10,6 +10,7 @@ from agent_mux.cli import exit_codes
 from agent_mux.cli.options import Invocation
 from agent_mux.cli.terminal import one_line, palette_for
 from agent_mux.errors import AgentMuxError, ErrorCode
+from agent_mux.redaction import redact_text
 
 LONGEST_MESSAGE = 2000
 _HINTS: dict[ErrorCode, str] = {
@@ -40,7 +41,7 @@ def report(error: BaseException, invocation: Invocation | None = None) -> int:
     complaint = complaint_about(cause)
     try:
         if invocation.debug and not isinstance(cause, KeyboardInterrupt):
-            sys.stderr.write("".join(traceback.format_exception(error)))
+            sys.stderr.write(redact_text("".join(traceback.format_exception(error))))
         show(complaint, invocation)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -52,7 +53,8 @@ def report(error: BaseException, invocation: Invocation | None = None) -> int:
 
 
 def show(complaint: Complaint, invocation: Invocation) -> None:
-    """Say it: as JSON on standard output where that was asked for, else on standard error."""
+    """Say it: as JSON on standard output where that was asked for, else on standard error. Never a secret."""
+    complaint = replace(complaint, message=redact_text(complaint.message))
     if invocation.json:
         from agent_mux.cli.json_output import to_json
 

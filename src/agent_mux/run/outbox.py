@@ -12,8 +12,10 @@ from agent_mux.process.child import Child
 class Outbox:
     """A queue without a limit: an agent that does not read must not stop the one who sends."""
 
-    def __init__(self, on_written: Callable[[bytes], None]) -> None:
+    def __init__(self, on_written: Callable[[bytes], None], unmask: Callable[[bytes], bytes]) -> None:
+        """`unmask` makes what the codec wrote into what the agent gets: with its secrets."""
         self._on_written = on_written
+        self._unmask = unmask
         self._waiting: deque[WriteStdin | CloseStdin] = deque()
         self._news = anyio.Event()
 
@@ -38,7 +40,7 @@ class Outbox:
         if not child.stdin_open:
             return
         try:
-            await child.write(data)
+            await child.write(self._unmask(data))
         except OSError:
             # The agent reads no more. What that means shows in how it ends; the journal has what it did read.
             child.close_stdin()

@@ -23,6 +23,7 @@ from agent_mux.events.mending import mended
 from agent_mux.process.child import Child, start_child
 from agent_mux.process.reaper import Reaper
 from agent_mux.process.terminal import TerminalChild, start_at_terminal
+from agent_mux.redaction import RedactedStream
 from agent_mux.run.answers import Answers
 from agent_mux.run.budget import Budget
 from agent_mux.run.derive import JournalEvents, derive_events
@@ -33,7 +34,7 @@ from agent_mux.run.listeners import Listeners
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.outbox import Outbox
 from agent_mux.run.places import Ticket
-from agent_mux.run.plan import RunPlan, hide
+from agent_mux.run.plan import RunPlan
 from agent_mux.run.records import Control, Exited, Kind, Record, encode
 from agent_mux.run.result import ResultBuilder, RunResult
 from agent_mux.run.retry import Attempts, Retry
@@ -42,6 +43,7 @@ from agent_mux.run.tempdir import private_files
 from agent_mux.run.window import EventWindow
 
 QUIET_LOOK = 0.02  # seconds between two looks whether the agent is quiet
+LONGEST_HOLD = 0.05  # seconds that the possible beginning of a secret waits for its rest, where there are no lines
 
 
 class Runner:
@@ -70,6 +72,8 @@ class Runner:
         self._started = time.monotonic_ns()
         self._child: Child | None = None
         self._outbox = self._new_outbox()
+        self._streams = self._new_streams()
+        self._held = anyio.Event()
         self._stopping = anyio.Event()
         self._ended_streams = 0
         self._output_complete = anyio.Event()
@@ -81,8 +85,14 @@ class Runner:
         self._tasks: anyio.abc.TaskGroup | None = None
 
     def _new_outbox(self) -> Outbox:
-        secrets = self.plan.secrets
-        return Outbox(lambda data: self._append(Record(Kind.STDIN, self._now(), hide(data, secrets))))
+        redactor, is_json = self.plan.redactor, self.plan.protocol.framing != "chunks"
+        return Outbox(
+            on_written=lambda data: self._append(Record(Kind.STDIN, self._now(), redactor.mask_sent(data))),
+            unmask=lambda data: redactor.restore(data, is_json=is_json),
+        )
+
+    def _new_streams(self) -> dict[Kind, RedactedStream]:
+        return {kind: RedactedStream(self.plan.redactor) for kind in (Kind.STDOUT, Kind.STDERR)}
 
     def _new_normalizer(self) -> Normalizer:
         plan = self.plan
@@ -176,6 +186,7 @@ class Runner:
 
     def _forget_attempt(self) -> None:
         self._outbox = self._new_outbox()
+        self._streams = self._new_streams()
         self._ended_streams = 0
         self._output_complete = anyio.Event()
         self._last_output = time.monotonic()
@@ -205,6 +216,7 @@ class Runner:
             kill_everything(child, self.plan.run_id)
             code = await child.wait()
             child.close()
+        self._release()
         return Exited(code=code) if code >= 0 else Exited(signal=-code)
 
     def _first_input(self) -> None:
@@ -240,7 +252,7 @@ class Runner:
             duration_ms=self._now() // 1000,
             ledger=self.normalizer.ledger,
             structured_output=self.normalizer.assembler.structured_output,
-            tags=tuple(plan.options.tags),
+            tags=plan.header.tags,
             journal=str(path) if path is not None else None,
         )
 
@@ -251,6 +263,8 @@ class Runner:
 
     def record(self, kind: Kind, payload: bytes) -> None:
         """Something happened: journal it, make events of it, perform what the codec asks for, see what waits."""
+        if kind is Kind.CONTROL or kind is Kind.ACTION:
+            payload = self.plan.redactor.mask(payload)
         record = Record(kind, self._now(), payload)
         self._append(record)
         events = self.normalizer.feed(record)
@@ -323,19 +337,42 @@ class Runner:
 
     def _warning(self, message: str) -> DebugEvent:
         stream = self.plan.header.stream
-        return DebugEvent(stream.run_id, stream.agent, self.normalizer.assembler.now, "warn", message)
+        clean = self.plan.redactor.mask_text(message)
+        return DebugEvent(stream.run_id, stream.agent, self.normalizer.assembler.now, "warn", clean)
 
     # -- the agent's pipes
 
     async def _read(self, stream: Callable[[Callable[[bytes], None]], Awaitable[None]], kind: Kind) -> None:
+        redacted = self._streams[kind]
+
         def take(chunk: bytes) -> None:
             self._last_output = time.monotonic()
-            self.record(kind, chunk)
+            clean = redacted.feed(chunk)
+            if clean:
+                self.record(kind, clean)
+            if redacted.is_holding:
+                self._held.set()
 
         await stream(take)
+        self._release(kind)
         self._ended_streams += 1
         if self._ended_streams == 2:  # stdout and stderr
             self._output_complete.set()
+
+    def _release(self, *kinds: Kind) -> None:
+        """What was held back because it could begin a secret goes on its way: of these streams, or of all."""
+        for kind in kinds or tuple(self._streams):
+            rest = self._streams[kind].flush()
+            if rest:
+                self.record(kind, rest)
+
+    async def _release_soon(self) -> None:
+        """For protocols without lines: an agent may wait for an answer to what is held back."""
+        while True:
+            await self._held.wait()
+            self._held = anyio.Event()
+            await anyio.sleep(LONGEST_HOLD)
+            self._release(Kind.STDOUT)
 
     def _perform(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
@@ -416,6 +453,8 @@ class Runner:
 
     def _start_timers(self, tasks: anyio.abc.TaskGroup) -> None:
         options = self.plan.options
+        if self.plan.protocol.framing != "lines":
+            tasks.start_soon(self._release_soon)
         if options.timeout:
             tasks.start_soon(self._stop_after, options.timeout)
         if self.plan.protocol.quiet_after is not None:
@@ -445,6 +484,7 @@ class Runner:
             silent = time.monotonic() - last
             if silent >= seconds and last > told:
                 told = last
+                self._release()
                 self.control(Control("quiet"))
             await anyio.sleep(max(seconds - silent, QUIET_LOOK) if last > told else QUIET_LOOK)
 
