@@ -23,11 +23,13 @@ class RedactedStream:
     Nothing is held behind the end of a line, nor behind the end of a JSON value.
     """
 
-    __slots__ = ("_held", "_inside_key", "_inside_run", "_longest", "_odd", "_redactor")
+    __slots__ = ("_held", "_inside_key", "_inside_run", "_is_between", "_longest", "_odd", "_redactor")
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._held = b""
+        self._is_between = True
+        """Nothing is left over from the chunks before."""
         self._inside_key = False
         self._inside_run = False
         """The held bytes go on with a secret of which the beginning is out already."""
@@ -41,6 +43,8 @@ class RedactedStream:
 
     def feed(self, chunk: bytes) -> bytes:
         """What can be handed on, now that this came."""
+        if self._is_between and chunk.endswith(b"\n") and not self._redactor.may_have(chunk):  # nearly always
+            return chunk
         return self._take(chunk, is_end=False)
 
     def flush(self) -> bytes:
@@ -62,6 +66,7 @@ class RedactedStream:
         elif self._inside_key or inside_key:  # look again with the rest
             self._inside_key = self._redactor.find(data[:cut], inside_key=self._inside_key)[1]
         self._held = data[cut:]
+        self._is_between = not (self._held or self._inside_key or self._inside_run)
         if not spans:
             return data if cut == len(data) else data[:cut]
         return self._redactor.hide(data[:cut], spans)

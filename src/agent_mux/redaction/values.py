@@ -2,18 +2,41 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from agent_mux.options import McpServer
 from agent_mux.redaction.names import is_secret_name
 
 SHORTEST = 8  # bytes; what is shorter is a word of its own somewhere in any output
 _PLAIN_WORD = re.compile(r"[a-z]{1,11}|[A-Z]{1,11}|[\d.:+-]+|(.)\1*", re.DOTALL)
 """`postgres`, `changeme`, a number, a row of dots: to hide it everywhere would tell more than it keeps."""
 _RANDOM = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S{12,}")
+
+
+class Server(Protocol):
+    """What an MCP server is given: `McpServer` is one."""
+
+    @property
+    def args(self) -> Sequence[str]:
+        """Of its command."""
+        ...
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """Of its process."""
+        ...
+
+    @property
+    def url(self) -> str | None:
+        """Where it is."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Of requests to it."""
+        ...
 
 
 def is_worth_hiding(value: str) -> bool:
@@ -32,12 +55,12 @@ def secret_values(environ: Mapping[str, str]) -> frozenset[str]:
     return frozenset(filter(is_worth_hiding, found))
 
 
-def secrets_of_servers(servers: Iterable[McpServer]) -> frozenset[str]:
+def secrets_of_servers(servers: Iterable[Server]) -> frozenset[str]:
     """The secrets that MCP servers are given: named as such, or looking like one."""
     return frozenset(value for server in servers for value in _of_server(server) if is_worth_hiding(value))
 
 
-def _of_server(server: McpServer) -> Iterator[str]:
+def _of_server(server: Server) -> Iterator[str]:
     for name, value in (*server.env.items(), *server.headers.items()):
         if is_secret_name(name) or _RANDOM.fullmatch(value.rpartition(" ")[2]):
             yield from _parts(value)

@@ -4,6 +4,7 @@ The only place that performs effects. Every wait is bounded; the run itself is s
 takes as an order to abort: the process is never left behind.
 """
 
+import logging
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable
@@ -41,6 +42,7 @@ from agent_mux.run.retry import Attempts, Retry
 from agent_mux.run.state import StateMachine
 from agent_mux.run.tempdir import private_files
 from agent_mux.run.window import EventWindow
+from agent_mux.telemetry.logs import RunLog
 
 QUIET_LOOK = 0.02  # seconds between two looks whether the agent is quiet
 LONGEST_HOLD = 0.05  # seconds that the possible beginning of a secret waits for its rest, where there are no lines
@@ -59,6 +61,7 @@ class Runner:
         self.interaction = InteractionChannel(plan.run_id, lambda: self.normalizer.pending, self.act)
         self._answers = Answers(plan.run_id, options, self.interaction, self.listeners)
         self.normalizer = self._new_normalizer()
+        self._log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self._note)
         self._attempts = Attempts(options.retry_policy)
         self.result: RunResult | None = None
         self.begun = anyio.Event()
@@ -117,6 +120,7 @@ class Runner:
         with anyio.CancelScope(shield=True):
             try:
                 self._open_journal()
+                self._tell_of_start()
                 if await self._is_admitted():
                     self._reaper.watch(self.plan.run_id)
                     await self._with_files()
@@ -131,6 +135,13 @@ class Runner:
                 self.begun.set()
                 self.done.set()
                 self.window.close()
+
+    def _tell_of_start(self) -> None:
+        plan, path = self.plan, self._journal_path
+        journal = None if path is None else str(path)
+        self._log.tell(
+            "run_started", protocol=plan.protocol.name, model=plan.options.model, cwd=plan.cwd, journal=journal
+        )
 
     async def _is_admitted(self) -> bool:
         """Wait for a place. False: the run is ended before it has one."""
@@ -161,6 +172,7 @@ class Runner:
     async def _attempt_until_done(self) -> None:
         while True:
             self._child = self._start()
+            self._log.tell("spawned", program=self.plan.spawn.argv[0], pid=self._child.pid)
             exited = await self._drive(self._child)
             retry = self._retry_after(exited)
             if retry is None or await self._is_stopped_within(retry):
@@ -230,6 +242,7 @@ class Runner:
         program = self.plan.spawn.argv[0]
         reason = f"{error.strerror or error} (errno {error.errno})" if isinstance(error, OSError) else str(error)
         message = f"{program} could not be started in {self.plan.cwd}: {reason}"
+        self._log.tell("not_started", level=logging.ERROR, reason=message)
         self.record(Kind.CONTROL, encode(Control("spawn_error", message)))
         self._finish(Exited())
 
@@ -255,6 +268,7 @@ class Runner:
             tags=plan.header.tags,
             journal=str(path) if path is not None else None,
         )
+        self._log.ended(self.result)
 
     # -- records
 
@@ -277,6 +291,7 @@ class Runner:
 
     def _publish(self, events: list[AgentEvent]) -> None:
         self._builder.see(events)
+        self._log.see(events)
         self.window.append(events)
         self.listeners.call(events)
         if self._model_calls_left is not None:
@@ -307,6 +322,7 @@ class Runner:
             self._journal_path = path
             self._builder.bounded = True
         except OSError as error:
+            self._log.tell("no_journal", level=logging.WARNING, reason=str(error))
             self._note(f"this run has no journal: {path}: {error.strerror or error}; slow readers may lose events")
 
     def _append(self, record: Record) -> None:
@@ -318,6 +334,7 @@ class Runner:
             # A run is never taken down by its journal.
             self._journal.close()
             self._journal = None
+            self._log.tell("journal_ended", level=logging.WARNING, reason=str(error))
             self._note(f"the journal ends here: {error.strerror or error}; slow readers may lose events")
 
     def open_journal(self) -> JournalEvents | None:
@@ -442,6 +459,7 @@ class Runner:
         """End the run: told once, for the first reason."""
         if self._stopping.is_set() or self.state.is_over:
             return
+        self._log.tell("stopping", cause=cause, reason=message or None)
         self.control(Control(cause, message))
         self._stopping.set()
 
