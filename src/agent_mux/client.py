@@ -1,5 +1,6 @@
 """The client: where runs are started and where they end. Source: run API, section 1."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +18,9 @@ from agent_mux.run.handle import RunHandle
 from agent_mux.run.places import Places
 from agent_mux.run.plan import plan_run
 from agent_mux.run.runner import Runner
+
+Observer = Callable[[RunHandle], Callable[[], None]]
+"""Is told of a run, and returns what is to be called at its end."""
 
 _DEFAULTS = (
     "approval_mode",
@@ -74,6 +78,7 @@ class AgentMux:
         self._places = _places(max_concurrent_runs)
         self._tasks: anyio.abc.TaskGroup | None = None
         self._live: set[RunHandle] = set()
+        self._observers: list[Observer] = []
 
     async def __aenter__(self) -> Self:
         self._tasks = anyio.create_task_group()
@@ -113,14 +118,30 @@ class AgentMux:
         plan = plan_run(self._options(options, fields), self.adapters.get, self._config_dir / "runs")
         handle = RunHandle(Runner(plan, self._reaper, self._places.enter() if self._places is not None else None))
         self._live.add(handle)
-        self._tasks.start_soon(self._execute, handle, name=f"run {plan.run_id}")
+        endings = [observe(handle) for observe in self._observers]
+        self._tasks.start_soon(self._execute, handle, endings, name=f"run {plan.run_id}")
         return handle
 
-    async def _execute(self, handle: RunHandle) -> None:
+    def on_run(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` with each run that is started from now on, before anything happens in it.
+
+        What it returns is called when the run is over, however it ends. Returns the function that stops it.
+        """
+        self._observers.append(observer)
+
+        def stop() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+
+        return stop
+
+    async def _execute(self, handle: RunHandle, endings: Sequence[Callable[[], None]]) -> None:
         try:
             await handle._runner.execute()  # noqa: SLF001  # the handle is this module's own kind
         finally:
             self._live.discard(handle)
+            for end in endings:
+                end()
 
     def _options(self, options: RunOptions | None, fields: dict[str, Any]) -> RunOptions:
         if options is None:

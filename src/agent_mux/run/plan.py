@@ -38,6 +38,7 @@ from agent_mux.redaction import (
     without_secret_values,
 )
 from agent_mux.run.records import Header
+from agent_mux.telemetry.propagation import trace_environment
 from agent_mux.version import __version__
 
 MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
@@ -249,7 +250,7 @@ def _is_secret(url: str | None) -> bool:
 def _environment(options: RunOptions) -> dict[str, str]:
     names = os.environ if options.inherit_env else [name for name in MINIMAL_ENVIRONMENT if name in os.environ]
     inherited = {name: os.environ[name] for name in names}
-    return {**inherited, **options.env}
+    return {**inherited, **trace_environment(), **options.env}
 
 
 def _final_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: str) -> dict[str, str]:

@@ -64,6 +64,8 @@ class Runner:
         self._log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self._note)
         self._attempts = Attempts(options.retry_policy)
         self.result: RunResult | None = None
+        self.added_environment: dict[str, str] = {}
+        """For the agent, on top of what was planned."""
         self.begun = anyio.Event()
         self.done = anyio.Event()
         self._reaper = reaper
@@ -205,9 +207,10 @@ class Runner:
 
     def _start(self) -> Child:
         plan, spawn = self.plan, self.plan.spawn
+        environ = {**plan.environ, **self.added_environment}
         if spawn.terminal is not None:
-            return start_at_terminal(spawn.argv, env=plan.environ, cwd=plan.cwd, size=spawn.terminal)
-        return start_child(spawn.argv, env=plan.environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
+            return start_at_terminal(spawn.argv, env=environ, cwd=plan.cwd, size=spawn.terminal)
+        return start_child(spawn.argv, env=environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
 
     async def _drive(self, child: Child) -> Exited:
         try:
