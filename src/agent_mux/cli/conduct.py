@@ -42,6 +42,7 @@ class Conduct:
         output = Output(self.encoding)
         with anyio.open_signal_receiver(*_heeded()) as signals:
             async with AgentMux(config_directory=self.config_directory) as mux, anyio.create_task_group() as tasks:
+                observe_if_traced(mux)
                 run = mux.run(self._with_answers(options, output))
                 tasks.start_soon(output.run)
                 tasks.start_soon(output.watch, sys.stdout.fileno())
@@ -107,6 +108,14 @@ class _Refusal:
             told = f"{_NOBODY}, so this and the like is denied: {asked} (--yolo allows everything)"
             self._output.add([self._conduct.warning(told)])
         return Deny(_NOBODY)
+
+
+def observe_if_traced(mux: AgentMux) -> None:
+    """Whoever starts the command with OpenTelemetry set up (`opentelemetry-instrument amux ...`) gets its traces."""
+    if "opentelemetry.sdk" in sys.modules:
+        from agent_mux.telemetry.otel import instrument
+
+        instrument(mux)
 
 
 async def _abort_without_reader(run: RunHandle, output: Output) -> None:

@@ -59,9 +59,7 @@ class Recorder:
             found: list[str] = []
             for span in sorted(children, key=lambda span: (span.start_time or 0, span.end_time or 0)):
                 begin, end = ((at or 0) - first for at in (span.start_time, span.end_time))
-                failed = (
-                    f" {attributes(span)['error.type']}" if not span.status.is_ok and span.status.description else ""
-                )
+                failed = "" if span.status.is_unset else f" {attributes(span)['error.type']}"
                 found.append(f"{'  ' * depth}{span.name} [{begin // 10**6}-{end // 10**6}]{failed}")
                 found += lines(span.context.span_id, depth + 1)
             return found

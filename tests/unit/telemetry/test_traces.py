@@ -166,7 +166,7 @@ def test_what_an_error_says_is_content() -> None:
 @pytest.mark.parametrize("folder", find_fixtures(FIXTURES), ids=lambda folder: "/".join(folder.parts[-3:]))
 def test_every_span_is_ended_wherever_the_events_break_off(folder: Path) -> None:
     events = events_of(folder)
-    for count in {len(events), *range(1, len(events), max(len(events) // 12, 1))}:
+    for count in {len(events), *range(1, len(events), max(len(events) // 6, 1))}:
         recorder = observed(events[:count])  # `spans` checks that all have ended
         (root,) = [span for span in recorder.spans if span.parent is None]
         reason = attributes(root)["agent_mux.exit_reason"]

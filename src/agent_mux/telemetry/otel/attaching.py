@@ -9,6 +9,7 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import Tracer, TracerProvider, get_tracer, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from agent_mux.blocking import BlockingAgentMux
 from agent_mux.client import AgentMux
 from agent_mux.events import AgentEvent
 from agent_mux.models import ModelCapabilities
@@ -21,7 +22,7 @@ from agent_mux.version import __version__
 
 
 def instrument(
-    target: AgentMux | RunHandle,
+    target: AgentMux | BlockingAgentMux | RunHandle,
     tracer_provider: TracerProvider | None = None,
     meter_provider: MeterProvider | None = None,
     *,
