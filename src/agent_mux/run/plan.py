@@ -24,7 +24,7 @@ from agent_mux.adapter import (
 )
 from agent_mux.assembler import StreamContext
 from agent_mux.capabilities import check_capabilities
-from agent_mux.errors import AgentMuxError
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events.mending import mended, without_surrogates
 from agent_mux.models import prices_of
 from agent_mux.options import McpServer, RunOptions, validate_options
@@ -96,6 +96,7 @@ def plan_run(
             is_root=hasattr(os, "geteuid") and os.geteuid() == 0,
         ),
     )
+    _check_argv(options, spawn)
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
     cwd = options.working_directory()
     codec = (adapter.context or partial(default_context, adapter.agent))(options, spawn)
@@ -138,6 +139,22 @@ def masked(plain: _Plain, redactor: Redactor) -> _Plain:
         encoded = msgspec.json.encode(mended(plain))
     clean = redactor.mask(encoded)
     return plain if clean is encoded else msgspec.json.decode(clean, type=type(plain))
+
+
+def _check_argv(options: RunOptions, spawn: SpawnArgs) -> None:
+    """Some agents take servers on their command line, which everybody on the machine can read: without secrets only.
+
+    What a server is given as `args` stands on a command line anyway.
+    """
+    told = "\0".join(spawn.argv)
+    allowed = f"without secrets: {options.agent} gets it on its command line; headers and env are safe"
+    shown = [
+        FieldError(f"mcp_servers[{index}]", HIDDEN, allowed)
+        for index, server in enumerate(options.mcp_servers)
+        if any(secret in told for secret in secrets_of_servers([replace(server, args=())]))
+    ]
+    if shown:
+        raise ValidationError(shown)
 
 
 def redactor_of(options: RunOptions, environ: Mapping[str, str]) -> Redactor:
