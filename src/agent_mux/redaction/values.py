@@ -44,6 +44,10 @@ def is_worth_hiding(value: str) -> bool:
     return len(value.encode("utf-8", "surrogateescape")) >= SHORTEST and _PLAIN_WORD.fullmatch(value) is None
 
 
+def _looks_random(value: str) -> bool:
+    return _RANDOM.fullmatch(value) is not None and "://" not in value and not value.startswith(("/", "~", "."))
+
+
 def secret_values(environ: Mapping[str, str]) -> frozenset[str]:
     """The secrets in an environment: by the names of the variables, and passwords in URLs."""
     found: set[str] = set()
@@ -62,7 +66,7 @@ def secrets_of_servers(servers: Iterable[Server]) -> frozenset[str]:
 
 def _of_server(server: Server) -> Iterator[str]:
     for name, value in (*server.env.items(), *server.headers.items()):
-        if is_secret_name(name) or _RANDOM.fullmatch(value.rpartition(" ")[2]):
+        if is_secret_name(name) or _looks_random(value.rpartition(" ")[2]):
             yield from _parts(value)
             yield value.rpartition(" ")[2]  # what follows `Bearer`
     if server.url is not None:
@@ -84,11 +88,11 @@ def _of_url(url: str) -> Iterator[str]:
         yield parts.password
         yield unquote(parts.password)
     for name, value in parse_qsl(parts.query):
-        if is_secret_name(name) or _RANDOM.fullmatch(value):
+        if is_secret_name(name) or _looks_random(value):
             yield value
             yield url
     if parts.query or parts.password:
-        yield from (piece for piece in parts.path.split("/") if _RANDOM.fullmatch(piece))
+        yield from (piece for piece in parts.path.split("/") if _looks_random(piece))
 
 
 def _parts(value: str) -> Iterator[str]:
@@ -118,7 +122,7 @@ def _leaves(value: Any) -> Iterator[str]:
         part = waiting.pop()
         if isinstance(part, dict):
             for name, item in part.items():
-                if isinstance(item, str) and (is_secret_name(str(name)) or _RANDOM.fullmatch(item)):
+                if isinstance(item, str) and (is_secret_name(str(name)) or _looks_random(item)):
                     yield from (line for line in item.splitlines() if not line.startswith("-----"))
                 elif isinstance(item, dict | list):
                     waiting.append(item)

@@ -1,8 +1,8 @@
 """No adapter puts a secret where every user of the machine can read it, nor into the head of a recording."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,26 +19,33 @@ SERVERS = (
 )
 
 
-@pytest.mark.parametrize("agent", sorted(set(REGISTRY.names()) - {"replay"}))
-@pytest.mark.parametrize("interactive", [False, True])
-def test_secrets_are_neither_in_argv_nor_in_the_header(agent: str, interactive: bool, tmp_path: Path) -> None:
+def options_for(agent: str, **given: Any) -> RunOptions:
     adapter = REGISTRY.get(agent)
-    if interactive and not adapter.capabilities.interactive_mode:
-        pytest.skip("has no interactive mode")
-    options = RunOptions(
+    return RunOptions(
         agent=agent,
         prompt="hi",
         command=(sys.executable,) if adapter.takes_command else (),
         env={"SOME_API_KEY": SECRETS[0], adapter.executable_variable: sys.executable},
-        mcp_servers=SERVERS if adapter.capabilities.mcp else (),
-        interactive=interactive,
         approval_mode="prompt" if "prompt" in adapter.capabilities.approval_modes else "yolo",
+        **given,
     )
-    try:
-        plan = plan_run(options, REGISTRY.get, tmp_path)
-    except ValidationError as error:
-        assert [field.path for field in error.fields] == ["mcp_servers[1]"]  # the URL: it says so, and what to do
-        assert not [secret for secret in SECRETS if secret in str(error)]
-        plan = plan_run(replace(options, mcp_servers=SERVERS[:1]), REGISTRY.get, tmp_path)
+
+
+@pytest.mark.parametrize("agent", sorted(set(REGISTRY.names()) - {"replay"}))
+@pytest.mark.parametrize("interactive", [False, True])
+def test_secrets_are_neither_in_argv_nor_in_the_header(agent: str, interactive: bool, tmp_path: Path) -> None:
+    capabilities = REGISTRY.get(agent).capabilities
+    servers = [server for server in SERVERS if capabilities.mcp and (agent != "codex" or server.url is None)]
+    options = options_for(agent, mcp_servers=servers, interactive=interactive and capabilities.interactive_mode)
+    plan = plan_run(options, REGISTRY.get, tmp_path)
     told = " ".join(plan.spawn.argv) + msgspec.json.encode(plan.header).decode()
     assert not [secret for secret in SECRETS if secret in told]
+
+
+def test_a_url_with_a_secret_is_refused_where_it_would_stand_in_argv(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="headers and env are safe") as raised:
+        plan_run(options_for("codex", mcp_servers=SERVERS), REGISTRY.get, tmp_path)
+    assert [field.path for field in raised.value.fields] == ["mcp_servers[1]"]
+    assert not [secret for secret in SECRETS if secret in str(raised.value)]
+    harmless = McpServer("web", "streamable-http", url="https://h/x?version=2", headers={"Authorization": SECRETS[2]})
+    assert plan_run(options_for("codex", mcp_servers=[harmless]), REGISTRY.get, tmp_path).spawn.argv

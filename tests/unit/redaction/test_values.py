@@ -38,7 +38,7 @@ def test_the_secrets_of_servers() -> None:
             "a",
             command="x",
             args=("--token=arg-s3cret", "--key", "arg-s3cret-2"),
-            env={"DSN": "s0me-random-9", "MODE": "production"},
+            env={"DSN": "s0me-random-9", "MODE": "production", "ROOT": "/home/me2/project"},
         ),
         McpServer(
             "b", "sse", url=f"https://h/mcp/abcdefg12345?key={HUSH}", headers={"Authorization": "Bearer tok-s3cret"}
