@@ -2,17 +2,21 @@
 
 import base64
 import json
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
 import pytest
 from tests.process.installed import Installed
-from tests.process.scripted import MakeClient, ScriptedCodec
+from tests.process.scripted import MakeClient, ScriptedCodec, scripted_adapter
 from tests.unit.redaction.key_samples import KEY_LINES, PRIVATE_KEY, SAMPLES, UP
 
-from agent_mux import Approve, McpServer, encode_event
+from agent_mux import AgentMux, Approve, McpServer, actions, encode_event, facts
+from agent_mux.adapter import Source, Step
+from agent_mux.effects import CloseStdin, WriteStdin
 from agent_mux.process.marker import processes_of
+from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import derive_events
 from agent_mux.run.journal import JournalReader
 
@@ -195,3 +199,43 @@ def test_the_command_line_shows_no_secret(tmp_path: Path) -> None:
         secrets.look_into(journal)
     assert any(place.endswith(".journal") for place in secrets.shown)
     secrets.check()
+
+
+class Typed(ScriptedCodec):
+    """What comes is text, as it comes; what is sent is typed."""
+
+    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+        done = (facts.TextEnd(), facts.TurnDone(), CloseStdin()) if b"bye" in line else ()
+        return (facts.TextDelta(line.decode("utf-8", "replace")), *done)
+
+    def request(self, action: actions.AnyAction) -> Iterable[Step]:
+        return (WriteStdin(action.text.encode() + b"\n"),) if isinstance(action, actions.Send) else ()
+
+
+async def test_without_lines_the_end_of_a_piece_waits_for_a_moment_only(tmp_path: Path) -> None:
+    """An agent may wait for an answer to what looks like the beginning of a key. A quoted value is typed as it is."""
+    body = """
+sys.stdin.readline()
+os.write(1, b"name it: ghp_abc")
+heard = sys.stdin.readline()
+os.write(1, b" heard " + str(heard.strip() == os.environ["OWN_SECRET"]).encode() + b" bye ")
+rest()
+"""
+    adapter = scripted_adapter(body)
+    protocol = replace(adapter.protocols["lines"], codec=Typed, framing="chunks")
+    registry = AdapterRegistry()
+    registry.register(replace(adapter, protocols={"lines": protocol}))
+    own = OWN["QUOTED_PASSWORD"]
+    with anyio.fail_after(20):
+        async with AgentMux(adapters=registry, default_agent="scripted", config_directory=tmp_path) as mux:
+            run = mux.run(prompt="hi", env={"OWN_SECRET": own})
+            run.on("text_delta", lambda event: asked.set() if event.accumulated.endswith("ghp_abc") else None)
+            asked = anyio.Event()
+            await asked.wait()
+            await run.send(own)
+            result = await run
+    assert result.text == "name it: ghp_abc heard True bye "
+    found = Planted([own])
+    assert run.journal is not None
+    found.look_into(Path(run.journal))
+    found.check()

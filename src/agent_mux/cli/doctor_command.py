@@ -10,7 +10,6 @@ import typer
 
 from agent_mux.cli.options import Invocation, with_common_flags
 from agent_mux.errors import AgentMuxError
-from agent_mux.redaction import redact_text
 
 if TYPE_CHECKING:
     from agent_mux.testing.live.drift import DriftReport
@@ -129,6 +128,8 @@ def _installations(agents: list[str]) -> dict[str, Any]:
 
 
 def _print(rows: list[dict[str, Any]], invocation: Invocation) -> None:
+    from agent_mux.redaction import redact_text
+
     rows = [row | {"said": redact_text(str(row["said"]))} for row in rows]
     if invocation.json:
         from agent_mux.cli.json_output import envelope

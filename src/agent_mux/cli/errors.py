@@ -10,7 +10,6 @@ from agent_mux.cli import exit_codes
 from agent_mux.cli.options import Invocation
 from agent_mux.cli.terminal import one_line, palette_for
 from agent_mux.errors import AgentMuxError, ErrorCode
-from agent_mux.redaction import redact_text
 
 LONGEST_MESSAGE = 2000
 _HINTS: dict[ErrorCode, str] = {
@@ -41,7 +40,7 @@ def report(error: BaseException, invocation: Invocation | None = None) -> int:
     complaint = complaint_about(cause)
     try:
         if invocation.debug and not isinstance(cause, KeyboardInterrupt):
-            sys.stderr.write(redact_text("".join(traceback.format_exception(error))))
+            sys.stderr.write(_clean("".join(traceback.format_exception(error))))
         show(complaint, invocation)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -54,7 +53,7 @@ def report(error: BaseException, invocation: Invocation | None = None) -> int:
 
 def show(complaint: Complaint, invocation: Invocation) -> None:
     """Say it: as JSON on standard output where that was asked for, else on standard error. Never a secret."""
-    complaint = replace(complaint, message=redact_text(complaint.message))
+    complaint = replace(complaint, message=_clean(complaint.message))
     if invocation.json:
         from agent_mux.cli.json_output import to_json
 
@@ -66,6 +65,12 @@ def show(complaint: Complaint, invocation: Invocation) -> None:
     sys.stderr.write(f"{palette.bad('error:')} {message} {palette.dim(f'[{complaint.code}]')}\n")
     if complaint.hint:
         sys.stderr.write(f"{palette.dim('hint:')} {one_line(complaint.hint, LONGEST_MESSAGE)}\n")
+
+
+def _clean(text: str) -> str:
+    from agent_mux.redaction import redact_text
+
+    return redact_text(text)
 
 
 def complaint_about(error: BaseException) -> Complaint:
