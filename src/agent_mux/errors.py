@@ -116,4 +116,6 @@ def _clean_value(path: str, value: Any) -> Any:
         return HIDDEN if value and is_secret_name(path.rpartition(".")[2]) else _clean(value)
     if isinstance(value, list | tuple):
         return type(value)(_clean_value("", item) for item in value)
+    if isinstance(value, dict):
+        return {name: _clean_value(str(name), item) for name, item in value.items()}
     return value

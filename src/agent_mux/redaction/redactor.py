@@ -8,7 +8,7 @@ back: an approved command must run as the agent wrote it.
 import json
 import re
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 
 from agent_mux.redaction.shapes import PRIVATE_KEY, SHAPES
 
@@ -81,35 +81,13 @@ class Redactor:
                 return True
         return False
 
-    @cached_property
-    def _searches(self) -> tuple[Find, ...]:
-        """Very fast, and may miss what overlaps with something that is found.
-
-        The library looks at many bytes at once when it has few patterns, and they begin with different letters: so
-        there are several searches where there are many values, each with some of the literals.
-        """
-        from ahocorasick_rs import BytesAhoCorasick, MatchKind  # noqa: PLC0415  # when there is something to look at
-
-        fixed = self._patterns[len(self.values) :]
-        groups = [[*fixed, *self.values]]
-        if len(groups[0]) > MOST_AT_ONCE:
-            room = MOST_AT_ONCE - BALLAST
-            slices = (self.values[at : at + room] for at in range(0, len(self.values), room))
-            groups = [fixed, *([*fixed[:BALLAST], *values] for values in slices)]
-        return tuple(
-            BytesAhoCorasick(group, matchkind=MatchKind.LeftmostFirst).find_matches_as_indexes for group in groups
-        )
-
-    @cached_property
-    def _everything(self) -> Find:
-        from ahocorasick_rs import BytesAhoCorasick  # noqa: PLC0415
-
-        search = BytesAhoCorasick(self._patterns).find_matches_as_indexes
-        return lambda data: search(data, overlapping=True)
-
     @property
-    def _patterns(self) -> list[bytes]:
-        return [*self.values, *(literal for literal, _ in _LITERALS), PRIVATE_KEY]
+    def _searches(self) -> tuple[Find, ...]:
+        return self._compiled[0]
+
+    @cached_property
+    def _compiled(self) -> tuple[tuple[Find, ...], Find]:
+        return _searches_for(self.values)
 
     def find(self, data: bytes, *, inside_key: bool = False) -> tuple[list[Span], bool]:
         """Where the secrets are, in order, without overlaps; and whether a private key is still open at the end.
@@ -122,7 +100,7 @@ class Redactor:
         if inside_key:
             spans, inside_key = _key_lines(data, 0, is_first=False)
         known = len(self.values)
-        for number, start, end in self._everything(data):
+        for number, start, end in self._compiled[1](data):
             if number < known:
                 spans += [] if _is_escape(data, start) else [(start, end)]
             elif number < known + len(_LITERALS):
@@ -158,6 +136,28 @@ class Redactor:
             self._numbers[secret] = number
             self._secrets[number] = secret
         return _token(number, len(secret))
+
+
+@lru_cache(maxsize=64)  # runs with the same environment share them
+def _searches_for(values: tuple[bytes, ...]) -> tuple[tuple[Find, ...], Find]:
+    """Those that tell whether there is anything, and the one that finds everything.
+
+    The first are very fast, and may miss what overlaps with something that is found. The library looks at many bytes at
+    once when it has few patterns, and they begin with different letters: so there are several where there are many
+    values, each with some of the literals.
+    """
+    from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind  # noqa: PLC0415  # when there is work
+
+    small = Implementation.ContiguousNFA  # there may be hundreds of runs
+    fixed = [*(literal for literal, _ in _LITERALS), PRIVATE_KEY]
+    groups = [[*fixed, *values]]
+    if len(groups[0]) > MOST_AT_ONCE:
+        room = MOST_AT_ONCE - BALLAST
+        slices = (values[at : at + room] for at in range(0, len(values), room))
+        groups = [fixed, *([*fixed[:BALLAST], *some] for some in slices)]
+    quick = [BytesAhoCorasick(group, matchkind=MatchKind.LeftmostFirst, implementation=small) for group in groups]
+    everything = BytesAhoCorasick([*values, *fixed], implementation=small).find_matches_as_indexes
+    return tuple(one.find_matches_as_indexes for one in quick), partial(everything, overlapping=True)
 
 
 def _token(number: int, length: int) -> bytes:
