@@ -10,7 +10,7 @@ _RUN = bytes(byte for byte in range(0x21, 0x100) if byte not in b"\"'{}[]<>(),;\
 """What secrets are made of. A chunk that ends in something else ends in no secret, but for the odd values."""
 _RUN_AT_START = re.compile(rb"[%b]+" % re.escape(_RUN))
 _LEADER = re.compile(
-    rb"(?:[Bb]earer|[Bb]asic|BEGIN[A-Z ]{0,30}|uthorization[\\\"']*\s*[:=][\\\"' ]*(?:[A-Za-z]+)?)[ ]+\Z"
+    rb"(?:[Bb]earer|[Bb]asic|(?:BEGIN|END)[A-Z ]{0,30}|uthorization[\\\"']*\s*[:=][\\\"' ]*(?:[A-Za-z]+)?)[ ]+\Z"
     rb"|(?i:uthorization|ecret_?access_?key)[\\\"' ]*(?:[:=][\\\"' ]*)?\Z"
 )
 """Words with a space or a quote behind them that say: what comes next is a secret."""
@@ -83,6 +83,8 @@ class RedactedStream:
         for start, end in spans:
             if start < cut < end < size:
                 cut = end
+            elif start < cut < end and size - start <= self._longest:
+                cut = start
             elif start < cut < end:  # too long to hold
                 self._inside_run = True
         return cut, [(start, min(end, cut)) for start, end in spans if start < cut]

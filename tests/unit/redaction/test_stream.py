@@ -88,3 +88,24 @@ def test_a_private_key_in_lines_is_hidden_to_its_end() -> None:
     out = through(text, text.splitlines(keepends=True))
     assert not [line for line in KEY_LINES if line.encode() in out]
     assert out.endswith(b"PRIVATE KEY-----\nhello hello\n")
+
+
+@given(
+    st.lists(st.sampled_from([*SECRETS.values(), *HARMLESS, "\n", " ", '"', "\\", "x" * 50]), min_size=1),
+    st.booleans(),
+    st.booleans(),
+    st.data(),
+)
+def test_json_stays_json_and_can_be_put_back_however_it_is_torn(
+    parts: list[str], is_ascii: bool, nested: bool, data: st.DataObject
+) -> None:
+    line = json.dumps({"a": [" ".join(parts)]}, ensure_ascii=is_ascii)
+    text = f"{json.dumps({'b': line}) if nested else line}\n".encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)))))
+    redactor = Redactor(VALUES)
+    stream = RedactedStream(redactor)
+    pieces = (text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True))
+    out = b"".join([*map(stream.feed, pieces), stream.flush()])
+    assert json.loads(out)
+    assert redactor.restore(out) == text
+    assert not [line for line in KEY_LINES if line.encode() in out]
