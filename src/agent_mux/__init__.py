@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agent_mux.events import AgentEvent, decode_event, encode_event
     from agent_mux.options import Attachment, McpServer, RunOptions
     from agent_mux.parsing import parse_transcript
+    from agent_mux.policy import Policy, Rule, read_policy
     from agent_mux.run.handle import RunHandle
     from agent_mux.run.interaction import Approve, Choice, Deny, PendingInteraction, Text
     from agent_mux.run.result import RunError, RunResult, TokenUsage
@@ -43,6 +44,7 @@ _HOMES = {
     "agent_mux.events": ("AgentEvent", "decode_event", "encode_event"),
     "agent_mux.options": ("Attachment", "McpServer", "RunOptions"),
     "agent_mux.parsing": ("parse_transcript",),
+    "agent_mux.policy": ("Policy", "Rule", "read_policy"),
     "agent_mux.run.handle": ("RunHandle",),
     "agent_mux.run.interaction": ("Approve", "Choice", "Deny", "PendingInteraction", "Text"),
     "agent_mux.run.result": ("RunError", "RunResult", "TokenUsage"),
@@ -67,7 +69,9 @@ __all__ = [
     "FieldError",
     "McpServer",
     "PendingInteraction",
+    "Policy",
     "RetryPolicy",
+    "Rule",
     "RunError",
     "RunHandle",
     "RunOptions",
@@ -79,6 +83,7 @@ __all__ = [
     "decode_event",
     "encode_event",
     "parse_transcript",
+    "read_policy",
     "validate",
 ]
 

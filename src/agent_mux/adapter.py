@@ -78,6 +78,8 @@ class CodecContext(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     thinking_effort: str | None = None
     approval_mode: ApprovalMode = "prompt"
+    asks_everything: bool = False
+    """Rules decide what the agent may do: it has to ask for as much as it can be made to."""
     interactive: bool = False
     """Stay open for more prompts after the first."""
     session_id: str | None = None
@@ -257,6 +259,7 @@ def default_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecC
         model=options.model,
         thinking_effort=options.thinking_effort,
         approval_mode=options.approval_mode,
+        asks_everything=options.policy is not None,
         interactive=options.interactive,
         session_id=options.session_id,
         fork_session_id=options.fork_session_id,

@@ -71,14 +71,32 @@ class BlockingRun:
         """Wait for the end."""
         return self._portal.call(self._run.result)
 
+    def once(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
+        """As `on`, for the next event only."""
+        self._portal.call(lambda: (self._run.once(event_type, handler),))
+        return self
+
+    def off(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
+        """Call it no more."""
+        self._portal.call(lambda: (self._run.off(event_type, handler),))
+        return self
+
     @property
     def pending(self) -> list[PendingInteraction]:
         """What the agent waits for now."""
         return self._portal.call(lambda: self._run.interaction.pending)
 
-    def respond(self, interaction_id: str, response: Response) -> None:
-        """Answer a request, once."""
-        self._portal.call(self._run.interaction.respond, interaction_id, response)
+    def respond(self, interaction_id: str, response: Response) -> Delivery:
+        """Answer a request, once. As `InteractionChannel.respond`."""
+        return self._portal.call(self._run.interaction.respond, interaction_id, response)
+
+    def approve(self, *, always: bool = False) -> Delivery:
+        """Allow the oldest pending approval. As `RunHandle.approve`."""
+        return self._portal.call(lambda: self._run.approve(always=always))
+
+    def deny(self, reason: str | None = None) -> Delivery:
+        """Refuse the oldest pending approval. As `RunHandle.deny`."""
+        return self._portal.call(self._run.deny, reason)
 
     def send(self, text: str) -> Delivery:
         """Send a prompt. As `RunHandle.send`."""
@@ -93,20 +111,28 @@ class BlockingRun:
         return self._portal.call(self._run.steer, text)
 
     def continue_(self, prompt: str) -> Delivery:
-        """Send a prompt once the running turn is over."""
+        """Send a prompt once the running turn is over. As `RunHandle.continue_`."""
         return self._portal.call(self._run.continue_, prompt)
 
-    def interrupt(self) -> None:
-        """Stop the agent's current operation."""
-        self._portal.call(self._run.interrupt)
+    def interrupt(self) -> Delivery:
+        """Stop the agent's current operation. As `RunHandle.interrupt`."""
+        return self._portal.call(self._run.interrupt)
 
-    def abort(self) -> None:
-        """End the run. Returns when it is over."""
-        self._portal.call(self._run.abort)
+    def pause(self) -> Delivery:
+        """Stop all processes of the run. As `RunHandle.pause`."""
+        return self._portal.call(self._run.pause)
 
-    def close(self) -> None:
-        """No more prompts will come."""
-        self._portal.call(self._run.close)
+    def resume(self) -> Delivery:
+        """Let them go on. As `RunHandle.resume`."""
+        return self._portal.call(self._run.resume)
+
+    def abort(self) -> Delivery:
+        """End the run. Returns when it is over. As `RunHandle.abort`."""
+        return self._portal.call(self._run.abort)
+
+    def close(self) -> Delivery:
+        """No more prompts will come. As `RunHandle.close`."""
+        return self._portal.call(self._run.close)
 
 
 class BlockingAgentMux:

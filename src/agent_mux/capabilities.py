@@ -64,6 +64,7 @@ def check_capabilities(options: RunOptions, capabilities: AgentCapabilities) -> 
             capabilities.thinking,
             "setting the thinking effort",
         ),
+        (options.policy is not None, "prompt" in capabilities.approval_modes, "asking first, which a policy needs"),
         (
             options.approval_mode not in capabilities.approval_modes,
             False,

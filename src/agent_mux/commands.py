@@ -11,6 +11,8 @@ _HARMLESS = re.compile(r"(?:(?<=\s)|^)(?:&>|[12]?>)\s*/dev/null(?=[\s;|&]|$)|(?<
 """Redirections that write no file."""
 _UNKNOWABLE = frozenset("$`")
 """What a shell puts other text in the place of."""
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
+_SCRIPT_FLAGS = frozenset({"-c", "-lc"})
 _SEPARATORS = frozenset({";", "|", "||", "&", "&&", "|&"})
 _PUNCTUATION = ";|&()<>\n"
 _WORDS = str.maketrans(dict.fromkeys(";|&()`\"'$<>{}\n\t\r", " "))
@@ -19,7 +21,8 @@ _WORDS = str.maketrans(dict.fromkeys(";|&()`\"'$<>{}\n\t\r", " "))
 def simple_commands(line: str) -> list[tuple[str, ...]] | None:
     """The simple commands of a line, each as its words; None where a shell could run anything else.
 
-    That is the case with substitutions, redirections into files, groups, and quotes that do not end.
+    That is the case with substitutions, redirections into files, groups, and quotes that do not end. A shell that is
+    given a script (`bash -lc '...'`, as some agents say every command) counts as what the script runs.
     """
     if not _UNKNOWABLE.isdisjoint(line):
         return None
@@ -30,7 +33,23 @@ def simple_commands(line: str) -> list[tuple[str, ...]] | None:
         tokens = list(words)
     except ValueError:
         return None
-    return _split(tokens)
+    return _unwrapped(_split(tokens))
+
+
+def _unwrapped(commands: list[tuple[str, ...]] | None) -> list[tuple[str, ...]] | None:
+    if commands is None:
+        return None
+    known: list[tuple[str, ...]] = []
+    for words in commands:
+        inner = simple_commands(words[2]) if _is_script(words) else [words]
+        if inner is None:
+            return None
+        known += inner
+    return known
+
+
+def _is_script(words: tuple[str, ...]) -> bool:
+    return len(words) == 3 and words[0].rsplit("/", 1)[-1] in _SHELLS and words[1] in _SCRIPT_FLAGS
 
 
 def _split(tokens: list[str]) -> list[tuple[str, ...]] | None:
@@ -50,6 +69,11 @@ def _split(tokens: list[str]) -> list[tuple[str, ...]] | None:
 def begins_with(command: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
     """The first words of a simple command are these, exactly."""
     return command[: len(prefix)] == prefix
+
+
+def named_words(line: str) -> list[str]:
+    """Everything in a line that may be the name of a file; also what follows a `=`."""
+    return line.translate(_WORDS).replace("=", " ").split()
 
 
 def mentions(line: str, prefix: tuple[str, ...]) -> bool:

@@ -6,9 +6,14 @@ import msgspec
 
 from agent_mux.errors import ErrorCode
 
-Delivery = Literal["applied", "queued", "merged"]
-"""What became of a message: it begins a turn now, or when those before it are over; or it was given to the agent for
-the turn that runs, which takes it in at its next step. A turn that has no next step leaves it to a turn of its own."""
+Delivery = Literal["applied", "queued", "merged", "unneeded"]
+"""What became of what was asked for.
+
+applied: it is done; a prompt begins its turn. queued: a prompt waits until those before it are over, or a paused run
+goes on. merged: the agent was given a message for the turn that runs, and takes it in at its next step; a turn that has
+no next step leaves it to a turn of its own. unneeded: there was nothing to do, as with an interruption while nothing
+runs.
+"""
 
 
 class Effect(msgspec.Struct, frozen=True, gc=False):

@@ -363,6 +363,10 @@ class ApprovalAsked(Fact, frozen=True):
     tool_name: str | None = None
     call_id: str | None = None
     """The tool call that waits, if one does."""
+    command: str | None = None
+    """The command line that would run, where one would. With `paths`, what the rules of a policy look at."""
+    paths: tuple[str, ...] = ()
+    """The files it is about, as far as the agent says: absolute, or relative to the working directory."""
 
 
 class InputAsked(Fact, frozen=True):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agent_mux.errors import FieldError, ValidationError
 
 if TYPE_CHECKING:
+    from agent_mux.policy import Policy
     from agent_mux.run.interaction import Responder
     from agent_mux.run.retry import RetryPolicy
 
@@ -104,6 +105,10 @@ class RunOptions:
     max_tokens_total: int | None = None
     """The run is stopped when it is seen to use more tokens: input, output and cached ones together."""
     approval_mode: ApprovalMode = "prompt"
+    policy: "Policy | None" = None
+    """Rules that are asked before the approval mode and the callbacks; what they leave open is for those."""
+    approval_timeout: float | None = None
+    """Seconds that the agent waits for an answer, which is no then; 0: for ever. None: as the policy says, else 0."""
     on_approval_request: "Responder | None" = None
     """`(PendingInteraction) -> Response | None`, or a coroutine function; None leaves the request pending."""
     on_input_required: "Responder | None" = None
@@ -132,6 +137,13 @@ class RunOptions:
     def prompt_text(self) -> str:
         """The prompt as one text."""
         return self.prompt if isinstance(self.prompt, str) else "\n\n".join(self.prompt)
+
+    @property
+    def answer_within(self) -> float:
+        """Seconds that the agent waits for an answer; 0: for ever."""
+        if self.approval_timeout is not None:
+            return self.approval_timeout
+        return 0.0 if self.policy is None else self.policy.timeout
 
     @property
     def output_limit(self) -> int | None:
@@ -223,7 +235,7 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
         between(name, 1, whole=True)
     between("thinking_budget_tokens", MIN_THINKING_BUDGET, whole=True)
     between("event_buffer_size", 1, whole=True)
-    for name in ("timeout", "inactivity_timeout", "grace_period", "max_cost_usd"):
+    for name in ("timeout", "inactivity_timeout", "grace_period", "max_cost_usd", "approval_timeout"):
         between(name, 0)
     between("max_tokens_total", 1, whole=True)
     one_of("approval_mode", ("yolo", "prompt", "deny"))

@@ -30,7 +30,7 @@ from typing import Literal
 import msgspec
 from pathspec import GitIgnoreSpec
 
-from agent_mux.commands import begins_with, mentions, simple_commands
+from agent_mux.commands import begins_with, mentions, named_words, simple_commands
 from agent_mux.errors import AgentMuxError
 from agent_mux.facts import Risk
 
@@ -50,7 +50,8 @@ class Request:
     """The command line that would run, where one would."""
     paths: tuple[str, ...] = ()
     """Files and folders it is about: absolute, or relative to `cwd`."""
-    risk: Risk = "medium"
+    risk: Risk | None = None
+    """None: nobody judged it; then no rule about risk fits."""
     cwd: str = "/"
     """Where the agent works: absolute."""
 
@@ -62,7 +63,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     tools: tuple[str, ...] = ()
     """Names of tools, with `*`, `?` and `[...]`."""
     paths: tuple[str, ...] = ()
-    """Globs as in `.gitignore`, below the working directory; with a `/` or `~` in front, of the whole machine."""
+    """Globs as in `.gitignore`, below the working directory; with a `/` or `~` in front, of the whole machine. A rule
+    that denies or asks fits commands, too, that name such a file."""
     commands: tuple[str, ...] = ()
     """First words of commands: `git log` fits `git log -3`, and not `git logs`. A rule that allows wants every command
     of a line to begin so; one that denies or asks fits wherever the words stand."""
@@ -93,10 +95,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return bool(commands) and all(any(begins_with(one, prefix) for prefix in prefixes) for one in commands)
 
     def _fits_paths(self, request: Request) -> bool:
-        if not request.paths:
-            return False
-        quantifier = all if self.decision == "allow" else any
-        return quantifier(self._fits_path(Path(request.cwd, path), Path(request.cwd)) for path in request.paths)
+        """Of a command nobody knows what files it touches; a rule that does not allow fits those that it names."""
+        cwd = Path(request.cwd)
+        if self.decision == "allow":
+            return bool(request.paths) and all(self._fits_path(cwd / path, cwd) for path in request.paths)
+        named = [] if request.command is None else named_words(request.command)
+        return any(self._fits_path(cwd / path, cwd) for path in (*request.paths, *named))
 
     def _fits_path(self, path: Path, cwd: Path) -> bool:
         """A link counts as what it leads to; for a rule that does not allow, as itself, too."""
@@ -125,12 +129,16 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def rule_on(self, request: Request) -> Ruling:
         """Decide. `ask`: it is for the approval mode of the run, and whoever answers."""
+        return self.ruled(request) or Ruling(self.default)
+
+    def ruled(self, request: Request) -> Ruling | None:
+        """As `rule_on`; None where no rule fits."""
         fitting = [rule for rule in self.rules if rule.fits(request)]
         for decision in _STRICTEST_FIRST:
             for rule in fitting:
                 if rule.decision == decision:
                     return Ruling(decision, rule.reason)
-        return Ruling(self.default)
+        return None
 
 
 def read_policy(path: Path) -> Policy:

@@ -4,6 +4,7 @@ Whatever a scenario asserts, `finish` asserts for every run: the event stream is
 journal tells the same events again, byte for byte, no process and no file of the run is left, and no key was recorded.
 """
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -171,6 +172,11 @@ class Live:
         """A file in the workspace."""
         return self.workspace / name
 
+    def processes(self) -> list[str]:
+        """Command lines of everything that lives in the agent's home or workspace, however it was started."""
+        places = [os.fsencode(self.home), os.fsencode(self.workspace)]
+        return [shown for entry in Path("/proc").glob("[0-9]*") if (shown := _shown(entry, places)) is not None]
+
     async def appears(self, name: str) -> None:
         """Wait until a file is in the workspace: the agent's tools tell nobody that they have begun."""
         while not self.file(name).exists():  # noqa: ASYNC110
@@ -206,6 +212,21 @@ class Live:
         protocol = JournalReader(Path(finished.result.journal)).header.codec.protocol
         of_version = pin_of(self.agent, self.provisioned.version).per_call
         return self.kit.per_call_by_protocol.get(protocol) or of_version or self.kit.per_call
+
+
+def _shown(entry: Path, places: list[bytes]) -> str | None:
+    """The command line of a living process that is about one of these places."""
+    try:
+        told = [
+            (entry / "environ").read_bytes(),
+            (entry / "cmdline").read_bytes(),
+            os.fsencode((entry / "cwd").readlink()),
+        ]
+        is_dead = (entry / "stat").read_bytes().rpartition(b")")[2].split()[0] in {b"Z", b"X"}
+    except OSError:
+        return None  # gone meanwhile
+    is_there = not is_dead and any(place in text for place in places for text in told)
+    return told[1].replace(b"\0", b" ").decode("utf-8", "replace") if is_there else None
 
 
 async def finish(run: RunHandle) -> Finished:

@@ -9,7 +9,6 @@ from tests.e2e.ways import EVERYONE
 from ulid import ULID
 
 from agent_mux import Approve, BlockingAgentMux, validate
-from agent_mux.process.marker import processes_of
 from agent_mux.testing.live import Edit, Say, Shell, Write
 
 BUSY = "touch started; sleep 300"
@@ -104,15 +103,17 @@ def test_cli_interrupted(live: Live) -> None:
     assert out.startswith("Working.")
 
 
+@EVERYONE
 def test_cli_killed(live: Live) -> None:
     """Nobody is left who could clean up; it is done all the same."""
+    assert live.processes() == []
     live.script(live.answer(Shell(BUSY)))
     run_id = str(ULID())
     with amux_working(live, "run", *live.named, PROMPT, "--yolo", "--run-id", run_id, until="started") as process:
-        assert processes_of(run_id)
+        assert len(live.processes()) > 2  # ourselves, the agent, and its tool
         process.kill()
         process.wait(BOUND)
-        eventually(lambda: not processes_of(run_id))
+        eventually(lambda: not live.processes())
     journal = live.config_directory / "runs" / f"{run_id}.journal"
     events = derived(journal, live.agent)
     assert validate(events) == []

@@ -24,6 +24,7 @@ async def test_abort_in_a_tool(live: Live, way: str) -> None:
         assert len(processes_of(run.run_id)) > 1  # the agent and its shell
         await run.abort()
         nothing_left(run.run_id)
+        assert live.processes() == []
     done = await finish(run)
     assert done.result.exit_reason == "aborted"
     assert done.types("tool_result", "tool_error", "turn_end", "aborted", "session_end") == [

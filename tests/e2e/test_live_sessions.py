@@ -51,6 +51,31 @@ async def test_send_in_the_middle_of_a_turn(live: Live) -> None:
 
 
 @EVERYONE
+async def test_queue(live: Live) -> None:
+    """A prompt for a turn of its own, also with an agent that merges what it is told."""
+    live.script(
+        live.answer(Shell("touch started; while [ ! -e go ]; do sleep 0.05; done")),
+        live.answer(Say("First answer.")),
+        live.answer(Say("Second answer.")),
+        live.answer(Say("Third answer.")),
+    )
+    async with live.running("first question", **WORK) as run:
+        await live.appears("started")
+        assert await run.queue("second question") == "queued"
+        assert await run.queue("third question") == "queued"
+        live.file("go").touch()
+        await seen(run, "turn_end", 3)
+        await run.close()
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert done.result.turn_count == 3
+    assert [message for message in done.result.messages if message] == [
+        "First answer.", "Second answer.", "Third answer.",
+    ]  # fmt: skip
+    assert live.model.heard("third question")
+
+
+@EVERYONE
 async def test_steer(live: Live) -> None:
     """A message for the turn that runs: the model gets it with the result of the tool, or in another call after it."""
     live.script(

@@ -23,7 +23,7 @@ from agent_mux.adapter import (
 from agent_mux.effects import CloseStdin, Refuse, WriteStdin
 from agent_mux.events import CostRecord
 from agent_mux.native_json import load_object
-from agent_mux.options import RunOptions
+from agent_mux.options import ApprovalMode, RunOptions
 from agent_mux.registry import AdapterRegistry
 
 PRELUDE = """
@@ -39,7 +39,8 @@ _STEPS: dict[str, Callable[[Any], Iterable[Step]]] = {
     "session": lambda value: (facts.SessionKnown(value),),
     "text": lambda value: (facts.TextDelta(value),),
     "shell": lambda value: (facts.ToolReady(value, "Shell", {}, facts.Shell(value)),),
-    "ask": lambda value: (facts.ApprovalAsked(value, "run", value, "medium", call_id=value),),
+    "ran": lambda value: (facts.ToolReady(value, "Shell", {}, facts.Shell(value)), facts.ToolDone(value, stdout="!")),
+    "ask": lambda value: (facts.ApprovalAsked(value, "run", value, "medium", "Shell", value, command=value),),
     "question": lambda value: (facts.InputAsked(value, value, options=("red", "blue")),),
     "failed": lambda value: (facts.TurnFailed(facts.Failure(value, "the agent said so")), CloseStdin()),
     "stopped": lambda _: (facts.TurnStopped(),),
@@ -105,6 +106,7 @@ def scripted_adapter(
     argv: tuple[str, ...] | None = None,
     notes: tuple[str, ...] = (),
     counts_turns: bool = True,
+    approval_modes: tuple[ApprovalMode, ...] = ("yolo", "prompt", "deny"),
 ) -> Adapter:
     """An adapter whose agent runs `body`."""
 
@@ -133,7 +135,7 @@ def scripted_adapter(
         tested_version="3.11",
         capabilities=AgentCapabilities(
             agent="scripted",
-            approval_modes=("yolo", "prompt", "deny"),
+            approval_modes=approval_modes,
             text_streaming=True,
             interactive_mode=True,
             mcp=True,
@@ -153,9 +155,8 @@ class ScriptedMux:
 
     def client(self, body: str, **arguments: Any) -> AgentMux:
         registry = AdapterRegistry()
-        adapter_arguments = {
-            k: arguments.pop(k) for k in ("two_way", "argv", "notes", "counts_turns") if k in arguments
-        }
+        own = ("two_way", "argv", "notes", "counts_turns", "approval_modes")
+        adapter_arguments = {name: arguments.pop(name) for name in own if name in arguments}
         registry.register(scripted_adapter(body, **adapter_arguments))
         return AgentMux(adapters=registry, default_agent="scripted", config_directory=self.directory, **arguments)
 

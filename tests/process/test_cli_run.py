@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.process.installed import PATIENCE, REPOSITORY, Installed
+from ulid import ULID
 
 from agent_mux import validate
 from agent_mux.process.marker import processes_of
@@ -299,7 +300,7 @@ def test_a_terminal_gets_colours_and_no_control_characters_of_the_agent(installe
 
 def started(installed: Installed, *arguments: str, body: str) -> "tuple[subprocess.Popen[bytes], str]":
     """A run whose agent has said something; and its id."""
-    run_id = "01HZZZZZZZZZZZZZZZZZZZZZZZ"
+    run_id = str(ULID())
     process = installed.start("run", "scripted", "hi", "--run-id", run_id, *arguments, body=body)
     assert process.stdout is not None
     assert process.stdout.read(7)  # of "started", or of the first event

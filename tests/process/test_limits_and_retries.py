@@ -5,11 +5,10 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.process.scripted import MakeClient, ScriptedCodec
+from tests.process.scripted import MakeClient
+from tests.process.watching import run_to_end, types, watch
 
-from agent_mux import RetryPolicy, RunResult, encode_event, validate
-from agent_mux.run.derive import derive_events
-from agent_mux.run.handle import RunHandle
+from agent_mux import RetryPolicy
 
 pytestmark = pytest.mark.anyio
 
@@ -19,26 +18,6 @@ from pathlib import Path
 tries = Path("tries"); number = len(tries.read_text()) if tries.exists() else 0; tries.write_text("x" * (number + 1))
 hear(); say(session=f"S{number}"); say(text=f"try {number}")
 """
-
-
-async def run_to_end(make_client: MakeClient, body: str, **fields: Any) -> tuple[list[Any], RunResult]:
-    with anyio.fail_after(20):
-        async with make_client(body) as mux:
-            return await watch(mux.run(**{"prompt": "hi", **fields}))
-
-
-async def watch(run: RunHandle) -> tuple[list[Any], RunResult]:
-    events = [event async for event in run]
-    result = await run
-    assert validate(events) == []
-    assert result.journal is not None
-    derived = [encode_event(event) for event in derive_events(Path(result.journal), ScriptedCodec)]
-    assert derived == [encode_event(event) for event in events]
-    return events, result
-
-
-def types(events: list[Any], *wanted: str) -> list[str]:
-    return [event.type for event in events if event.type in wanted]
 
 
 @pytest.mark.parametrize("end", ["sys.exit(1)", "sys.exit(0)", "sys.exit(say(failed='RATE_LIMITED'))"])

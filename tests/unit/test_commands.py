@@ -1,8 +1,10 @@
 """What a command line would run."""
 
+from typing import Any
+
 import pytest
 
-from agent_mux.commands import begins_with, mentions, simple_commands
+from agent_mux.commands import begins_with, mentions, named_words, simple_commands
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,22 @@ def test_words_are_found_wherever_they_stand(line: str) -> None:
 @pytest.mark.parametrize("line", ["git pull", "git pushed", "push git", "gitpush", ""])
 def test_other_words_are_not_found(line: str) -> None:
     assert not mentions(line, ("git", "push"))
+
+
+@pytest.mark.parametrize(
+    ("line", "commands"),
+    [
+        ("/bin/bash -lc 'git log; make'", [("git", "log"), ("make",)]),
+        ("sh -c make && ls", [("make",), ("ls",)]),
+        ("bash -c 'echo $(make)'", None),
+        ("bash -c 'bash -c \"git log\"'", [("git", "log")]),
+        ("bash script.sh", [("bash", "script.sh")]),
+        ("bash -c make more", [("bash", "-c", "make", "more")]),
+    ],
+)
+def test_a_shell_that_is_given_a_script_counts_as_the_script(line: str, commands: Any) -> None:
+    assert simple_commands(line) == commands
+
+
+def test_everything_may_be_the_name_of_a_file() -> None:
+    assert named_words("cat --file=a.txt 'b c' < d") == ["cat", "--file", "a.txt", "b", "c", "d"]

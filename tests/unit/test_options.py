@@ -203,7 +203,7 @@ def test_environments_are_merged_and_the_call_wins() -> None:
 
 
 def test_names_that_are_no_options_are_ignored() -> None:
-    assert GOOD.with_defaults({"retry_policy": "later"}) == GOOD
+    assert GOOD.with_defaults({"retries": "later"}) == GOOD
 
 
 # -- what follows from options

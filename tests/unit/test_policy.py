@@ -33,7 +33,8 @@ def test_the_strictest_rule_wins_wherever_it_stands() -> None:
 
 def test_a_rule_fits_when_everything_it_names_does() -> None:
     rule = Rule(decision="allow", tools=("Bash",), commands=("make",), risk=("low", "medium"))
-    assert ruled(rule, tool="Bash", command="make test") == "allow"
+    assert ruled(rule, tool="Bash", command="make test", risk="medium") == "allow"
+    assert ruled(rule, tool="Bash", command="make test") == "ask"  # nobody judged the risk
     assert ruled(rule, tool="Other", command="make test") == "ask"
     assert ruled(rule, tool="Bash", command="make test", risk="high") == "ask"
     assert ruled(rule, tool="Bash") == "ask"
@@ -161,3 +162,15 @@ def test_what_is_wrong_in_a_file_is_said(tmp_path: Path, text: str, said: str) -
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(AgentMuxError, match="No such file"):
         read_policy(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("command", "decision"),
+    [("cat secret.txt", "deny"), ("cat --file=./secret.txt", "deny"), ("cat other.txt", "ask"), ("cat ../x", "ask")],
+)
+def test_a_path_that_is_denied_is_denied_in_a_command_too(command: str, decision: str) -> None:
+    assert ruled(Rule(decision="deny", paths=("secret.txt",)), command=command) == decision
+
+
+def test_a_path_that_is_allowed_allows_no_command() -> None:
+    assert ruled(Rule(decision="allow", paths=("secret.txt",)), command="cat secret.txt") == "ask"

@@ -26,6 +26,21 @@ STATE_EVENTS = {"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1"}
 NOT_INHERITED = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT")
 """Set for programs that run inside a Claude Code session: this one is a session of its own."""
 
+ASKING_TOOLS = (
+    "Bash",
+    "Edit",
+    "Glob",
+    "Grep",
+    "NotebookEdit",
+    "Read",
+    "Skill",
+    "Task",
+    "WebFetch",
+    "WebSearch",
+    "Write",
+)
+"""What asks where rules decide; unasked, the CLI would read whatever is in the project."""
+
 NO_KNOB = ("temperature", "top_p", "top_k")
 
 
@@ -95,6 +110,8 @@ def _model_flags(options: RunOptions) -> Iterator[str]:
         yield f"--max-turns={options.max_turns}"
     if options.output_schema is not None:
         yield f"--json-schema={as_json(options.output_schema)}"
+    if options.policy is not None:
+        yield f"--settings={as_json({'permissions': {'ask': ASKING_TOOLS}})}"
     if options.include_subagent_events:
         yield "--forward-subagent-text"
 

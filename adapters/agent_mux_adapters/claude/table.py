@@ -13,4 +13,6 @@ TOOLS = Tools(
     action_of=tools.action_of,
     detail_of=tools.detail_of,
     risk_of=assess,
+    command_of=tools.command_of,
+    path_fields=("file_path", "notebook_path", "path"),
 )

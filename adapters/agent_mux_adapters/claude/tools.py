@@ -55,10 +55,13 @@ DETAILS: Mapping[str, str] = {
 
 def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
     """The command of a foreground shell call. A background command's exit is not the call's: it has no projection."""
-    command = text(arguments.get("command"))
-    if name not in SHELL_TOOLS or not command or arguments.get("run_in_background") is True:
-        return None
-    return Shell(command)
+    command = command_of(name, arguments)
+    return None if command is None or arguments.get("run_in_background") is True else Shell(command)
+
+
+def command_of(name: str, arguments: Mapping[str, Any]) -> str | None:
+    """The command line that a call runs."""
+    return (text(arguments.get("command")) or None) if name in SHELL_TOOLS else None
 
 
 def action_of(name: str) -> str:

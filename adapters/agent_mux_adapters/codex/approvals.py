@@ -34,11 +34,12 @@ def command_question(key: str, params: Any, thread: Thread) -> Question | None:
     if asked is None:
         return None
     call = thread.calls.get(asked.item_id)
-    detail = asked.command or (call.command if isinstance(call, Command) else "")
+    command = asked.command or (call.command if isinstance(call, Command) else None)
+    detail = command or ""
     if asked.network_approval_context is not None:
         detail = f"{detail}\nnetwork access: {as_text(asked.network_approval_context)}".strip()
     risk = _risk_of(asked, detail)
-    shown = ApprovalAsked(key, _because("Run a command", asked.reason), detail, risk, SHELL_TOOL)
+    shown = ApprovalAsked(key, _because("Run a command", asked.reason), detail, risk, SHELL_TOOL, command=command)
     return _decision(shown, asked.item_id, thread)
 
 
@@ -48,8 +49,8 @@ def patch_question(key: str, params: Any, thread: Thread) -> Question | None:
     if asked is None:
         return None
     call = thread.calls.get(asked.item_id)
-    diff = call.diff(thread.cwd) if isinstance(call, FileChanges) else ""
-    shown = ApprovalAsked(key, _because("Change files", asked.reason), diff, "medium", PATCH_TOOL)
+    diff, paths = (call.diff(thread.cwd), call.paths) if isinstance(call, FileChanges) else ("", ())
+    shown = ApprovalAsked(key, _because("Change files", asked.reason), diff, "medium", PATCH_TOOL, paths=paths)
     return _decision(shown, asked.item_id, thread)
 
 

@@ -122,6 +122,12 @@ class FileChanges(Call, frozen=True, kw_only=True, gc=False):
         files = tuple(file for change in self.changes for file in effects_of(change, cwd, written))
         return tuple(msgspec.structs.replace(fact, files=files) for fact in self.ended())
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every file it changes, and where it moves one to."""
+        moved = (change.kind.move_path for change in self.changes)
+        return (*(change.path for change in self.changes), *(path for path in moved if path is not None))
+
     def diff(self, cwd: str) -> str:
         """All of it as one unified diff, for whoever has to approve it."""
         return "".join(unified(change, cwd) for change in self.changes)

@@ -7,10 +7,12 @@ from agent_mux.adapter import CodecContext
 # approval mode -> (approvalPolicy, sandbox)
 #   yolo    nothing is asked and nothing is confined.
 #   prompt  Codex's own default: it works freely inside the project and asks before it leaves the sandbox.
+#   rules   Codex asks before every command and every change, and what is granted may write inside the project.
 #   deny    Codex asks before every command and every change, and every request is denied.
 PERMISSIONS = {
     "yolo": ("never", "danger-full-access"),
     "prompt": ("on-request", "workspace-write"),
+    "rules": ("untrusted", "workspace-write"),
     "deny": ("untrusted", "read-only"),
 }
 _HIGHEST = "xhigh"  # every model has it; "max" only the newer ones
@@ -32,7 +34,7 @@ def initialize_params() -> dict[str, Any]:
 
 def thread_request(context: CodecContext) -> tuple[str, dict[str, Any]]:
     """`thread/start`, `thread/resume` or `thread/fork`. A resumed thread has to be told its permissions again."""
-    policy, sandbox = PERMISSIONS[context.approval_mode]
+    policy, sandbox = PERMISSIONS["rules" if context.asks_everything else context.approval_mode]
     params: dict[str, Any] = {"cwd": context.cwd, "approvalPolicy": policy, "sandbox": sandbox}
     if context.model is not None:
         params["model"] = context.model

@@ -100,6 +100,7 @@ KIT = LiveKit(
     once=("-p",),
     baseline=Path(__file__).with_name("baseline.json"),
     gaps={
+        "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
         "file_overwritten": Gap("never", "Copilot's tool for new files refuses one that is there"),
     },
 )

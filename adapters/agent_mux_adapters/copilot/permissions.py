@@ -49,8 +49,17 @@ def permission_of(request_id: str, data: Mapping[str, Any], tool: str, *, is_ins
     # A call inside a sub-agent is not a call of the main stream: nothing there waits for it.
     call_id = None if is_inside else text(wanted.get("toolCallId")) or None
     name = tool or text(wanted.get("toolName")) or kind or None
-    asked = ApprovalAsked(request_id, action, detail, _risk_of(kind, wanted), name, call_id)
+    command = text(wanted.get("fullCommandText")) or None
+    risk, paths = _risk_of(kind, wanted), _paths_of(wanted, shown)
+    asked = ApprovalAsked(request_id, action, detail, risk, name, call_id, command, paths)
     return Permission(asked=asked, always={"kind": "approve-for-session", **approval})
+
+
+def _paths_of(wanted: Mapping[str, Any], shown: Mapping[str, Any]) -> tuple[str, ...]:
+    named = [wanted.get("fileName"), wanted.get("path")]
+    for lists in (shown.get("paths"), wanted.get("possiblePaths")):
+        named += lists if isinstance(lists, list) else []
+    return tuple(dict.fromkeys(path for path in named if isinstance(path, str) and path))
 
 
 _Described = tuple[str, str, dict[str, Any]]

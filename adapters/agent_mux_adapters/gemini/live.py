@@ -75,6 +75,7 @@ _DROPPED = Gap("not_yet", "a model call whose stream breaks off is not tried aga
 _NO_RETRIES = Gap("not_yet", "the ACP mode tells of retries at its end only, on standard error")
 _NO_DELEGATION = Gap("not_yet", "the ACP mode refuses sub-agents: denied by policy")
 _GAPS = {
+    "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
     "approve_file_change": Gap("never", "files of git are out of reach of the tools"),
     "deny_reason_reaches_the_model": Gap("not_yet", "a refused permission has no field for a reason"),
     "dropped_stream_then_recovers/one_shot": _DROPPED,

@@ -52,7 +52,7 @@ class HermesAcpCodec(AcpCodec):
             return (done,)
         key = f"rule:{done.call_id}"
         return (
-            ApprovalAsked(key, action, command, "medium", done.name, done.call_id),
+            ApprovalAsked(key, action, command, "medium", done.name, done.call_id, command),
             RequestSettled(key, granted=False, reason=DENIED_BY_RULE),
             replace(done, stdout=None, exit_code=None),  # it never ran
         )

@@ -64,7 +64,7 @@ class Asks:
         what = text(payload.get("description"))
         name = call.name if call is not None else SHELL
         action = "Run a script" if name == SCRIPT else f"Run a command: {what}" if what else "Run a command"
-        return (ApprovalAsked(approval.key, action, command, "high", name, approval.call_id),)
+        return (ApprovalAsked(approval.key, action, command, "high", name, approval.call_id, command),)
 
     def question(self, payload: Mapping[str, Any]) -> tuple[Fact, ...] | None:
         """`clarify.request`; None when it could not be answered."""
@@ -156,9 +156,11 @@ class Asks:
             return ()
         self._asked += 1
         key, arguments = f"approval-{self._asked}", mapping(payload.get("args"))
-        detail = text(arguments.get("command")) or text(arguments.get("path"))
+        command, path = text(arguments.get("command")), text(arguments.get("path"))
+        name, call_id = text(payload.get("name")), text(payload.get("tool_id"))
+        paths = (path,) if path else ()
         return (
-            ApprovalAsked(key, action, detail, "medium", text(payload.get("name")), text(payload.get("tool_id"))),
+            ApprovalAsked(key, action, command or path, "medium", name, call_id, command or None, paths),
             RequestSettled(key, granted=False, reason=DENIED_BY_RULE),
         )
 

@@ -86,6 +86,10 @@ KIT = LiveKit(
     once=("-z",),
     baseline=Path(__file__).with_name("baseline.json"),
     gaps={
+        "policy_decides_about_changed_files": Gap(
+            "not_yet", "it changes files without asking; that is told, not prevented"
+        ),
+        "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
         "dropped_stream_then_recovers/one_shot": Gap(
             "not_yet", "Hermes has the model go on where it was cut off, and does not tell that it was"
         ),

@@ -25,6 +25,8 @@ _ACTIONS: Mapping[str, str] = {
     "task": "Start a sub-agent",
     "write": "Write a file",
 }
+_PATH_LABELS = frozenset({"File", "Path"})
+_UNKNOWN = frozenset({"(missing)", "(unknown)"})
 _HIGH = frozenset({"browser", "computer", "ssh"})
 
 
@@ -35,13 +37,28 @@ def approval_of(key: str, line: Mapping[str, Any]) -> Dialog | None:
         return None
     first, _, details = title.partition("\n")
     tool = first.removeprefix(TITLE)
-    detail = details.removeprefix(_COMMAND) if tool == SHELL else details
+    command = details.removeprefix(_COMMAND) if tool == SHELL else None
+    detail = details if command is None else command
+    shown = ApprovalAsked(
+        key, _action_of(tool), detail or tool, _risk_of(tool, detail), tool, None, command, _paths(details)
+    )
     return Dialog(
-        asked=ApprovalAsked(key, _action_of(tool), detail or tool, _risk_of(tool, detail), tool),
+        asked=shown,
         accept={"value": APPROVE},
         decline=lambda _: {"value": DENY},
         grants=lambda said: said.get("value") == APPROVE,
     )
+
+
+def _paths(details: str) -> tuple[str, ...]:
+    """What is named on lines of its own; the content of a file that is written comes after them."""
+    named: list[str] = []
+    for line in details.split("\n"):
+        label, separator, path = line.partition(": ")
+        if not separator or label not in _PATH_LABELS:
+            break
+        named.append(path)
+    return () if _UNKNOWN.intersection(named) else tuple(named)
 
 
 def _action_of(tool: str) -> str:

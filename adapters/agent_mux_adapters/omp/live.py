@@ -99,6 +99,7 @@ KIT = LiveKit(
     # It prints a message that begins or goes on as far as it is when it comes to printing.
     unsteady=r"message_(start|update)\S* (message|assistantMessageEvent\.partial)\.content\[\].*",
     gaps={
+        "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
         "deny_reason_reaches_the_model": Gap("not_yet", DENIED),
         "subagent": Gap("never", "a sub-agent of omp hands in its report with a call of the model of its own"),
         "output_schema": Gap("never", "omp has no output schema for its own answer"),

@@ -87,6 +87,10 @@ KIT = LiveKit(
     help=(("agent", "exec", "--help"), ("acp", "--help"), ("gateway", "run", "--help")),
     baseline=Path(__file__).with_name("baseline.json"),
     gaps={
+        "policy_decides_about_changed_files": Gap(
+            "not_yet", "it changes files without asking; that is told, not prevented"
+        ),
+        "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
         **dict.fromkeys(
             (
                 "abort_in_a_tool/one_shot",

@@ -16,8 +16,8 @@ _ASK: dict[str, Any] = {"*": "ask"}
 _PROMPT = {"bash": _ASK, "edit": _ASK, "webfetch": "ask", "websearch": "ask", "*_*": "ask"}
 _TOOLS = ("bash", "edit", "read", "glob", "grep", "list", "task", "external_directory", "todowrite", "webfetch",
           "websearch", "lsp", "doom_loop", "skill")  # fmt: skip
-_DENY = {**dict.fromkeys(_TOOLS, "ask"), "*": "ask"}
-_PERMISSIONS: dict[ApprovalMode, dict[str, Any]] = {"yolo": {}, "prompt": _PROMPT, "deny": _DENY}
+_EVERYTHING = {**dict.fromkeys(_TOOLS, "ask"), "*": "ask"}
+_PERMISSIONS: dict[ApprovalMode, dict[str, Any]] = {"yolo": {}, "prompt": _PROMPT, "deny": _EVERYTHING}
 
 
 def config_of(options: RunOptions, inherited: Mapping[str, str], instructions: Sequence[str]) -> str | None:
@@ -38,7 +38,7 @@ def config_of(options: RunOptions, inherited: Mapping[str, str], instructions: S
 
 def permission_of(options: RunOptions) -> dict[str, Any]:
     """What needs permission. In `yolo` everything that asks is granted; what the user forbids stays forbidden."""
-    rules = dict(_PERMISSIONS[options.approval_mode])
+    rules = dict(_EVERYTHING if options.policy is not None else _PERMISSIONS[options.approval_mode])
     if not may_be_asked(options):
         rules["question"] = "deny"
     return rules

@@ -30,6 +30,8 @@ _ACTIONS = {
     "webfetch": "Fetch a web page",
     "websearch": "Search the web",
 }
+_ABOUT_FILES = frozenset({"edit", "external_directory", "list", "read"})
+"""Permissions whose patterns are paths."""
 _GRANTED = {"once": True, "always": True, "reject": False}
 
 
@@ -62,13 +64,14 @@ class Requests:
         command, diff = text(metadata.get("command")), text(metadata.get("diff"))
         mcp = None if permission in _ACTIONS else self._names.mcp(permission)
         action = f"Call a tool of the MCP server {mcp[0]}" if mcp else _ACTIONS.get(permission, f"Use {permission}")
-        patterns = asked.get("patterns")
-        named = ", ".join(item for item in patterns if isinstance(item, str)) if isinstance(patterns, list) else ""
-        detail = command or (shown_diff(diff, self._cwd) if diff else named or as_json(metadata))
+        patterns = _texts(asked.get("patterns"))
+        detail = command or (shown_diff(diff, self._cwd) if diff else ", ".join(patterns) or as_json(metadata))
         self._open[key] = _Open([], [])
         shown = (mcp[1] if mcp else permission) if tool is None else tool
         risk = risk_of(permission, command)
-        return (ApprovalAsked(key, action, detail, risk, SHELL_TOOL if command else shown, call_id),)
+        paths = _paths(text(metadata.get("filepath")), patterns) if permission in _ABOUT_FILES else ()
+        name = SHELL_TOOL if command else shown
+        return (ApprovalAsked(key, action, detail, risk, name, call_id, command or None, paths),)
 
     def question(self, asked: Mapping[str, Any]) -> tuple[Fact, ...]:
         """`question.asked`: one or more, each with options to choose from or a free answer."""
@@ -158,6 +161,16 @@ def _shown(key: str, part: Mapping[str, Any]) -> InputAsked:
     context = "\n".join(filter(None, (text(part.get("header")), *described)))
     labels = tuple(text(option.get("label")) for option in options)
     return InputAsked(key, text(part.get("question")), context or None, labels)
+
+
+def _paths(path: str, patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """The file itself, where it is told; else what the patterns name: a folder stands there with everything in it."""
+    named = tuple(pattern.removesuffix("/*") for pattern in patterns)
+    return (path,) if path else tuple(name for name in named if name and "*" not in name)
+
+
+def _texts(items: Any) -> tuple[str, ...]:
+    return tuple(item for item in items if isinstance(item, str)) if isinstance(items, list) else ()
 
 
 def _answers(said: str, *, many: bool) -> list[str]:

@@ -13,7 +13,7 @@ _FILE = "application/octet-stream"
 
 def create_body(context: CodecContext) -> dict[str, Any]:
     """`POST /session`. What a session itself says of permissions comes after all configuration."""
-    return {"permission": EVERYTHING_ASKS} if context.approval_mode == "deny" else {}
+    return {"permission": EVERYTHING_ASKS} if context.approval_mode == "deny" or context.asks_everything else {}
 
 
 def prompt_body(context: CodecContext, text: str, *, with_files: bool) -> dict[str, Any]:

@@ -26,6 +26,7 @@ def approval_of(key: str, line: Mapping[str, Any]) -> Dialog | None:
         return None
     call = load_object(text(line.get("placeholder")).encode("utf-8", "replace")) or {}
     name, arguments = text(call.get("name")), mapping(call.get("input"))
+    path = text(arguments.get("path"))
     asked = ApprovalAsked(
         key,
         _ACTIONS.get(name, f"Use {name or 'a tool'}"),
@@ -33,6 +34,8 @@ def approval_of(key: str, line: Mapping[str, Any]) -> Dialog | None:
         _risk_of(name, arguments),
         name or None,
         text(call.get("id")) or None,
+        command=(text(arguments.get("command")) or None) if name in SHELLS else None,
+        paths=(path,) if path else (),
     )
     return Dialog(
         asked=asked,

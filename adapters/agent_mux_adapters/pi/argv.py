@@ -34,7 +34,11 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
     flags = ["--mode", RPC] if two_way else ["--print", "--mode", JSON]
     flags += _flags(options, temp_dir)
     images = image_files(options) if two_way else {}
-    files = {extension.FILE: extension.extension(asks=asks_first(options), images=images)}
+    files = {
+        extension.FILE: extension.extension(
+            asks=asks_first(options), asks_everything=options.policy is not None, images=images
+        )
+    }
     flags += ["--extension", f"{temp_dir}/{extension.FILE}"]
     if options.system_prompt is not None:
         files[SYSTEM_PROMPT_FILE] = options.system_prompt

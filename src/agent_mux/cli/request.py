@@ -15,6 +15,7 @@ from agent_mux.cli.run_flags import RunFlags
 from agent_mux.cli.terminal import is_terminal, palette_for, width_of
 from agent_mux.cli.views import HumanView, JsonView, QuietView, View
 from agent_mux.options import RunOptions
+from agent_mux.policy import read_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ def options_for(words: list[str], flags: RunFlags) -> RunOptions:
         "grace_period": flags.grace_period,
         "max_turns": flags.max_turns,
         "approval_mode": "yolo" if flags.yolo else "deny" if flags.deny else "prompt",
+        "policy": None if flags.policy is None else read_policy(flags.policy),
+        "approval_timeout": flags.approval_timeout,
         "mcp_servers": inputs.mcp_servers(flags.mcp_server or ()),
         "run_id": flags.run_id,
         "tags": tuple(flags.tag or ()),

@@ -91,6 +91,14 @@ class RunFlags:
 
     yolo: Annotated[bool, _flag("--yolo", panel=_TOOLS, help="Allow everything.")] = False
     deny: Annotated[bool, _flag("--deny", panel=_TOOLS, help="Allow nothing that needs permission.")] = False
+    policy: Annotated[
+        Path | None,
+        _flag("--policy", panel=_TOOLS, metavar="FILE", help="Rules about what is allowed, denied or asked (TOML)."),
+    ] = None
+    approval_timeout: Annotated[
+        float | None,
+        _flag("--approval-timeout", panel=_TOOLS, metavar="SECONDS", help="No answer in time is no; 0: for ever."),
+    ] = None
     non_interactive: Annotated[
         bool, _flag("--non-interactive", panel=_TOOLS, help="Ask nobody: what would be asked is denied.")
     ] = False

@@ -1,4 +1,4 @@
-"""Who answers what an agent waits for: the approval mode, a callback, or nobody yet. Run API, section 2."""
+"""Who answers what an agent waits for: the policy, the approval mode, a callback, or nobody yet. Run API, section 2."""
 
 from collections.abc import Callable
 from inspect import isawaitable
@@ -9,6 +9,7 @@ from agent_mux.assembler import OpenInteraction
 from agent_mux.options import RunOptions
 from agent_mux.run.interaction import InteractionChannel, PendingInteraction, describe, to_action
 from agent_mux.run.listeners import Listeners
+from agent_mux.run.rulings import overdue, ruled
 
 
 class Answers:
@@ -39,8 +40,11 @@ class Answers:
             self._listeners.guard(listener, interaction)
 
     def _decide(self, request: OpenInteraction) -> "AnyAction | OpenInteraction | None":
-        mode = self._options.approval_mode
+        mode, policy = self._options.approval_mode, self._options.policy
         is_approval = request.kind == "approval"
+        ruling = None if policy is None else ruled(policy, self._options.working_directory(), request)
+        if ruling is not None:
+            return ruling
         if is_approval and mode == "deny":
             return Deny(request.request_id, "denied: this run has approval mode deny")
         if self._responder(request) is not None:
@@ -52,6 +56,10 @@ class Answers:
     def _responder(self, request: OpenInteraction) -> Callable[[PendingInteraction], Any] | None:
         options = self._options
         return options.on_approval_request if request.kind == "approval" else options.on_input_required
+
+    def overdue(self, request: OpenInteraction) -> AnyAction:
+        """What becomes of a request that nobody answered in time."""
+        return overdue(self._options.policy, request, self._options.answer_within)
 
     async def ask(self, request: OpenInteraction) -> AnyAction | None:
         """What the callback says. One that raises denies: the agent must not wait for ever."""

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from typing import Any, Literal
 
 from agent_mux.actions import Approve as ApproveAction
-from agent_mux.actions import Close, Interrupt, Send, Steer
 from agent_mux.actions import Deny as DenyAction
+from agent_mux.actions import Send, Steer
 from agent_mux.adapter import Adapter, TerminalSize
 from agent_mux.effects import Delivery
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
@@ -126,18 +126,14 @@ class RunHandle:
 
         Raises STDIN_NOT_AVAILABLE when the agent listens no more, RUN_NOT_ACTIVE after the end.
         """
-        delivery = await self._runner.act(Send(text))
-        self._goes_on()
-        return delivery
+        return await self._runner.act(Send(text))
 
     async def steer(self, text: str) -> Delivery:
         """Send a message into the running turn: the agent takes it in at its next step. Without a turn it is a prompt.
 
         Raises `CapabilityError` when the agent takes none, else as `send`.
         """
-        delivery = await self._runner.act(Steer(text))
-        self._goes_on()
-        return delivery
+        return await self._runner.act(Steer(text))
 
     async def queue(self, text: str, when: Boundary = "next-turn") -> Delivery:
         """Send a prompt for later: for a turn of its own behind all others, or for the next boundary of this one.
@@ -147,13 +143,7 @@ class RunHandle:
         """
         if when != "next-turn":
             return await self.steer(text)
-        delivery = await self._runner.act(Send(text, own_turn=True))
-        self._goes_on()
-        return delivery
-
-    def _goes_on(self) -> None:
-        if self.state == "interrupted":
-            self._runner.state.move("running")
+        return await self._runner.act(Send(text, own_turn=True))
 
     async def continue_(self, prompt: str) -> Delivery:
         """Send a prompt once the running turn is over. As `send`, and never merged."""
@@ -172,13 +162,13 @@ class RunHandle:
         self._runner.require_active()
         return position
 
-    async def approve(self, *, always: bool = False) -> None:
+    async def approve(self, *, always: bool = False) -> Delivery:
         """Allow the oldest pending approval. Raises NO_PENDING_INTERACTION when nothing waits."""
-        await self._runner.act(ApproveAction(self._oldest_approval(), always))
+        return await self._runner.act(ApproveAction(self._oldest_approval(), always))
 
-    async def deny(self, reason: str | None = None) -> None:
+    async def deny(self, reason: str | None = None) -> Delivery:
         """Refuse the oldest pending approval. Raises NO_PENDING_INTERACTION when nothing waits."""
-        await self._runner.act(DenyAction(self._oldest_approval(), reason))
+        return await self._runner.act(DenyAction(self._oldest_approval(), reason))
 
     def _oldest_approval(self) -> str:
         self._runner.require_active()
@@ -189,13 +179,13 @@ class RunHandle:
 
     # -- controlling
 
-    async def interrupt(self) -> None:
-        """Stop the agent's current operation. It may live on: see `RunOptions.interactive`."""
-        await self._runner.begun.wait()
-        self._runner.require_active()
-        self._runner.state.move("interrupted")
-        self._runner.control(Control("interrupt"))
-        await self._runner.act(Interrupt())
+    async def interrupt(self) -> Delivery:
+        """Stop the agent's current operation; it may live on: see `RunOptions.interactive`. `unneeded`: there is none.
+
+        Raises INVALID_STATE_TRANSITION while the run is paused, `CapabilityError` when the agent cannot be interrupted,
+        RUN_NOT_ACTIVE after the end.
+        """
+        return await self._runner.interrupt()
 
     async def resize(self, columns: int, rows: int) -> None:
         """Give the agent's terminal another size, in characters.
@@ -207,32 +197,43 @@ class RunHandle:
         await self._runner.begun.wait()
         self._runner.resize(TerminalSize(columns, rows))
 
-    async def abort(self) -> None:
-        """End the run, whatever it does: by its protocol, then SIGTERM, then SIGKILL. Returns when it is over."""
-        self._runner.stop("abort")
+    async def abort(self) -> Delivery:
+        """End the run, whatever it does: by its protocol, then SIGTERM, then SIGKILL. Returns when it is over.
+
+        `unneeded`: it was over, or about to be.
+        """
+        is_news = self._runner.stop("abort")
         await self._runner.done.wait()
+        return "applied" if is_news else "unneeded"
 
     def kill(self) -> None:
         """End the run at once: SIGKILL to all its processes. `abort` lets the agent leave in order."""
         self._runner.kill()
 
-    async def close(self) -> None:
-        """No more prompts will come: the agent finishes what it was asked and leaves."""
-        await self._runner.begun.wait()
-        self._runner.require_active()
-        self._runner.control(Control("close"))
-        await self._runner.act(Close())
+    async def close(self) -> Delivery:
+        """No more prompts will come: the agent finishes what it was asked and leaves. `unneeded`: it knows.
 
-    async def pause(self) -> None:
-        """Stop all processes of the run until `resume`."""
+        Raises RUN_NOT_ACTIVE after the end.
+        """
+        return await self._runner.close()
+
+    async def pause(self) -> Delivery:
+        """Stop all processes of the run until `resume`.
+
+        Raises INVALID_STATE_TRANSITION when it is paused already, RUN_NOT_ACTIVE after the end.
+        """
         await self._runner.begun.wait()
         self._runner.require_active()
         self._runner.state.move("paused")
         self._runner.signal_processes(signal.SIGSTOP)
         self._runner.control(Control("pause"))
+        return "applied"
 
-    async def resume(self) -> None:
-        """Let them go on."""
+    async def resume(self) -> Delivery:
+        """Let them go on.
+
+        Raises INVALID_STATE_TRANSITION when the run is not paused, RUN_NOT_ACTIVE after the end.
+        """
         await self._runner.begun.wait()
         self._runner.require_active()
         if self.state != "paused":
@@ -240,3 +241,4 @@ class RunHandle:
         self._runner.state.move("running")
         self._runner.signal_processes(signal.SIGCONT)
         self._runner.control(Control("resume"))
+        return "applied"

@@ -9,6 +9,7 @@ from agent_mux.actions import Answer, AnyAction
 from agent_mux.actions import Approve as ApproveAction
 from agent_mux.actions import Deny as DenyAction
 from agent_mux.assembler import OpenInteraction
+from agent_mux.effects import Delivery
 from agent_mux.errors import AgentMuxError
 
 
@@ -20,6 +21,10 @@ class ApprovalDetail:
     detail: str
     tool_name: str | None
     risk_level: Literal["low", "medium", "high"]
+    command: str | None = None
+    """The command line that would run, where one would."""
+    paths: tuple[str, ...] = ()
+    """The files it is about, as far as the agent says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ def describe(open_: OpenInteraction, run_id: str) -> PendingInteraction:
     asked = open_.asked
     detail: ApprovalDetail | InputDetail
     if isinstance(asked, facts.ApprovalAsked):
-        detail = ApprovalDetail(asked.action, asked.detail, asked.tool_name, asked.risk)
+        detail = ApprovalDetail(asked.action, asked.detail, asked.tool_name, asked.risk, asked.command, asked.paths)
         description = f"{asked.action}: {asked.detail}" if asked.detail else asked.action
     else:
         detail = InputDetail(asked.question, asked.context, asked.options, asked.source)
@@ -124,8 +129,16 @@ def _label(open_: OpenInteraction, option: str | int) -> str:
 class InteractionChannel:
     """`run.interaction`: what the agent waits for, and a way to answer."""
 
-    def __init__(self, run_id: str, pending: Callable[[], tuple[OpenInteraction, ...]], act: "Act") -> None:
+    def __init__(
+        self,
+        run_id: str,
+        pending: Callable[[], tuple[OpenInteraction, ...]],
+        act: "Act",
+        require_active: Callable[[], None],
+    ) -> None:
+        """`require_active` raises when the run is over."""
         self._run_id = run_id
+        self._require_active = require_active
         self._open = pending
         self._act = act
         self._listeners: list[Callable[[PendingInteraction], Any]] = []
@@ -149,12 +162,15 @@ class InteractionChannel:
         """Who wants to know."""
         return tuple(self._listeners)
 
-    async def respond(self, interaction_id: str, response: Response) -> None:
-        """Answer a request. Raises INTERACTION_NOT_FOUND when it is unknown or was answered already."""
+    async def respond(self, interaction_id: str, response: Response) -> Delivery:
+        """Answer a request.
+
+        Raises INTERACTION_NOT_FOUND when it is unknown or was answered already, RUN_NOT_ACTIVE after the end.
+        """
         for open_ in self._open():
             if open_.interaction_id == interaction_id:
-                await self._act(to_action(open_, response))
-                return
+                return await self._act(to_action(open_, response))
+        self._require_active()
         raise AgentMuxError(
             "INTERACTION_NOT_FOUND",
             f"no interaction {interaction_id!r} is pending in run {self._run_id}; it may have been answered already",
@@ -174,4 +190,4 @@ class InteractionChannel:
         return len(requests)
 
 
-Act = Callable[[AnyAction], Awaitable[Any]]
+Act = Callable[[AnyAction], Awaitable[Delivery]]

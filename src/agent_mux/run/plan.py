@@ -81,13 +81,14 @@ def plan_run(
     validate_options(options)
     options = _sound(options)
     adapter = find_adapter(options.agent)
-    check_capabilities(options, adapter.capabilities)
+    native = _native(options)
+    check_capabilities(native, adapter.capabilities)
     started_at = now_ms if now_ms is not None else time.time_ns() // 1_000_000
     run_id = options.run_id or str(ULID())
     environ = _environment(options)
     temp_dir = temp_dir_of(run_id)
     spawn = adapter.spawn(
-        options,
+        native,
         SpawnEnvironment(
             executable=find_executable(adapter, environ, options.command),
             arguments=tuple(options.command[1:]),
@@ -99,7 +100,7 @@ def plan_run(
     _check_argv(options, spawn)
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
     cwd = options.working_directory()
-    codec = (adapter.context or partial(default_context, adapter.agent))(options, spawn)
+    codec = (adapter.context or partial(default_context, adapter.agent))(native, spawn)
     final = _final_environment(environ, spawn, run_id)
     redactor = redactor_of(options, final)
     context = masked(codec, redactor)
@@ -165,6 +166,11 @@ def redactor_of(options: RunOptions, environ: Mapping[str, str]) -> Redactor:
         secret_values(environ) | secrets_of_servers(servers),
         strings=(value for value in told if len(value) >= SHORTEST_STRING),
     )
+
+
+def _native(options: RunOptions) -> RunOptions:
+    """The options as the agent gets them: where rules decide, it has to ask, whatever the rules leave to the mode."""
+    return options if options.policy is None else replace(options, approval_mode="prompt")
 
 
 def _sound(options: RunOptions) -> RunOptions:
@@ -278,8 +284,8 @@ def _final_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: str
 def _stream_context(
     options: RunOptions, adapter: Adapter, protocol: NativeProtocol, run_id: str, cwd: str
 ) -> StreamContext:
-    mode = options.approval_mode
-    asks = mode != "yolo" or options.on_approval_request is not None
+    mode, has_rules = options.approval_mode, options.policy is not None
+    asks = mode != "yolo" or options.on_approval_request is not None or has_rules
     return StreamContext(
         run_id=run_id,
         agent=adapter.agent,
@@ -288,7 +294,7 @@ def _stream_context(
         streams=protocol.streams,
         buffered=options.stream is False,
         show_approvals=asks,
-        show_requests=mode != "deny",
+        show_requests=mode != "deny" or has_rules,
         permission_pending=asks,
         interactive=options.interactive,
         include_subagent_events=options.include_subagent_events,

@@ -14,12 +14,12 @@ import anyio
 import anyio.abc
 from anyio import lowlevel
 
-from agent_mux.actions import AnyAction, Cancel, Steer
+from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
 from agent_mux.adapter import TerminalSize
 from agent_mux.assembler import Cause, OpenInteraction
 from agent_mux.effects import Accept, CloseStdin, Delivery, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.errors import AgentMuxError, CapabilityError
-from agent_mux.events import AgentEvent, DebugEvent, StepStartEvent
+from agent_mux.events import AgentEvent, DebugEvent, StepStartEvent, TurnStartEvent
 from agent_mux.events.mending import mended
 from agent_mux.process.child import Child, start_child
 from agent_mux.process.reaper import Reaper
@@ -39,11 +39,14 @@ from agent_mux.run.plan import RunPlan
 from agent_mux.run.records import Control, Exited, Kind, Record, encode
 from agent_mux.run.result import ResultBuilder, RunResult
 from agent_mux.run.retry import Attempts, Retry
+from agent_mux.run.rulings import Unasked
 from agent_mux.run.state import StateMachine
 from agent_mux.run.tempdir import private_files
 from agent_mux.run.window import EventWindow
 from agent_mux.telemetry.logs import RunLog
 
+_SPOKEN = (Send, Steer, Approve, Deny, Answer)
+"""What has to be said to the agent."""
 QUIET_LOOK = 0.02  # seconds between two looks whether the agent is quiet
 LONGEST_HOLD = 0.05  # seconds that the possible beginning of a secret waits for its rest, where there are no lines
 
@@ -58,7 +61,9 @@ class Runner:
         self.state = StateMachine()
         self.listeners = Listeners(self._note)
         self.window = EventWindow(options.event_buffer_size, self._loss)
-        self.interaction = InteractionChannel(plan.run_id, lambda: self.normalizer.pending, self.act)
+        self.interaction = InteractionChannel(
+            plan.run_id, lambda: self.normalizer.pending, self.act, self.require_active
+        )
         self._answers = Answers(plan.run_id, options, self.interaction, self.listeners)
         self.normalizer = self._new_normalizer()
         self._log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self._note)
@@ -84,20 +89,32 @@ class Runner:
         self._output_complete = anyio.Event()
         self._last_output = time.monotonic()
         self._budget = Budget(options)
+        self._unasked = None if options.policy is None else Unasked(options.policy, plan.cwd)
         self._model_calls_left = None if plan.spawn.counts_turns else options.max_turns
+        self._limited: set[str] = set()
+        """The requests that have their deadline."""
+        self._told_of_loss = False
         self._refusal: Refuse | None = None
         self._delivery: Delivery = "applied"
+        self._is_closing = False
         self._tasks: anyio.abc.TaskGroup | None = None
 
     def _new_outbox(self) -> Outbox:
         redactor, is_json = self.plan.redactor, self.plan.protocol.framing != "chunks"
         return Outbox(
             on_written=lambda data: self._append(Record(Kind.STDIN, self._now(), redactor.mask_sent(data))),
+            on_lost=self._lost,
             unmask=lambda data: redactor.restore(data, is_json=is_json),
         )
 
     def _new_streams(self) -> dict[Kind, RedactedStream]:
         return {kind: RedactedStream(self.plan.redactor) for kind in (Kind.STDOUT, Kind.STDERR)}
+
+    def _lost(self, data: bytes) -> None:
+        """Somebody was told that this is on its way."""
+        if not self._stopping.is_set() and not self._told_of_loss:
+            self._told_of_loss = True
+            self._note(f"{self.plan.adapter.agent} reads no more: what was sent last is lost ({len(data)} bytes)")
 
     def _new_normalizer(self) -> Normalizer:
         plan = self.plan
@@ -293,6 +310,8 @@ class Runner:
             self._answer_by_policy()
 
     def _publish(self, events: list[AgentEvent]) -> None:
+        if self.state.state == "interrupted" and any(isinstance(event, TurnStartEvent) for event in events):
+            self.state.move("running")  # with a prompt that was queued
         self._builder.see(events)
         self._log.see(events)
         self.window.append(events)
@@ -301,6 +320,9 @@ class Runner:
             self._count_model_calls(self._model_calls_left, events)
         if self._budget.is_set:
             self._keep_budget(events)
+        if self._unasked is not None:
+            for warning in self._unasked.see(events):
+                self._note(warning)
 
     def _count_model_calls(self, left: int, events: list[AgentEvent]) -> None:
         left -= sum(isinstance(event, StepStartEvent) and event.subagent_id is None for event in events)
@@ -415,15 +437,51 @@ class Runner:
         """Ask the agent for something. Raises RUN_NOT_ACTIVE after the end, and what the codec refuses."""
         await self.begun.wait()
         self.require_active()
+        delivery = self._act(action)
+        await lowlevel.checkpoint()
+        return delivery
+
+    def _act(self, action: AnyAction) -> Delivery:
+        # Nothing may happen between the steps of this: it does not wait.
+        if isinstance(action, _SPOKEN) and self._outbox.is_closed and self.plan.protocol.two_way:
+            over = f"{self.plan.adapter.agent} listens no more: this run was closed, or the agent is leaving"
+            raise AgentMuxError("STDIN_NOT_AVAILABLE", over)
         self._refusal = None
-        self._delivery = _usual_delivery(action, is_busy=self.normalizer.is_busy)
+        self._delivery = _usual_delivery(
+            action, is_busy=self.normalizer.is_busy, is_paused=self.state.state == "paused"
+        )
         self.record(Kind.ACTION, encode(mended(action)))
         refusal, self._refusal = self._refusal, None
         if refusal is not None:
             raise self._refused(action, refusal)
-        delivery = self._delivery
+        if self.state.state == "interrupted" and isinstance(action, Send | Steer):
+            self.state.move("running")
+        return self._delivery
+
+    async def interrupt(self) -> Delivery:
+        """Stop the turn that runs. Nothing is done, and nothing recorded, where none does, or the agent cannot."""
+        await self.begun.wait()
+        self.require_active()
+        self.state.require("interrupted")
+        if not self.normalizer.is_busy:
+            return "unneeded"
+        self._act(Interrupt())
+        self.state.move("interrupted")
+        self.control(Control("interrupt"))
         await lowlevel.checkpoint()
-        return delivery
+        return "applied"
+
+    async def close(self) -> Delivery:
+        """No more prompts will come."""
+        await self.begun.wait()
+        self.require_active()
+        if self._is_closing:
+            return "unneeded"
+        self._act(Close())
+        self._is_closing = True
+        self.control(Control("close"))
+        await lowlevel.checkpoint()
+        return "applied"
 
     def _refused(self, action: AnyAction, refusal: Refuse) -> AgentMuxError:
         if refusal.code != "CAPABILITY_ERROR":
@@ -450,6 +508,22 @@ class Runner:
                 self.record(Kind.ACTION, encode(decision))
             elif self._tasks is not None:
                 self._tasks.start_soon(self._ask, decision)
+        self._set_deadlines()
+
+    def _set_deadlines(self) -> None:
+        """No request waits for ever, where there is a limit."""
+        seconds = self.plan.options.answer_within
+        if not seconds or self._tasks is None:
+            return
+        for request in self.normalizer.pending:
+            if request.interaction_id not in self._limited:
+                self._limited.add(request.interaction_id)
+                self._tasks.start_soon(self._answer_late, request, seconds)
+
+    async def _answer_late(self, request: OpenInteraction, seconds: float) -> None:
+        await anyio.sleep(seconds)
+        if request in self.normalizer.pending:
+            self.record(Kind.ACTION, encode(self._answers.overdue(request)))
 
     async def _ask(self, request: OpenInteraction) -> None:
         action = await self._answers.ask(request)
@@ -458,13 +532,14 @@ class Runner:
 
     # -- time-outs and the end
 
-    def stop(self, cause: Cause, message: str = "") -> None:
-        """End the run: told once, for the first reason."""
+    def stop(self, cause: Cause, message: str = "") -> bool:
+        """End the run: told once, for the first reason. False: it is over, or being ended already."""
         if self._stopping.is_set() or self.state.is_over:
-            return
+            return False
         self._log.tell("stopping", cause=cause, reason=message or None)
         self.control(Control(cause, message))
         self._stopping.set()
+        return True
 
     def kill(self) -> None:
         """End the run without asking anybody."""
@@ -532,7 +607,8 @@ class Runner:
             signal_everything(self._child, self.plan.run_id, number)
 
 
-def _usual_delivery(action: AnyAction, *, is_busy: bool) -> Delivery:
-    if not is_busy:
-        return "applied"
-    return "merged" if isinstance(action, Steer) else "queued"
+def _usual_delivery(action: AnyAction, *, is_busy: bool, is_paused: bool) -> Delivery:
+    if isinstance(action, Steer) and is_busy:
+        return "merged"
+    is_waiting = is_paused or (is_busy and isinstance(action, Send))
+    return "queued" if is_waiting else "applied"

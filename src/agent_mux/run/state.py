@@ -43,10 +43,14 @@ class StateMachine:
         """The move is legal."""
         return target in _MOVES[self.state]
 
-    def move(self, target: RunState) -> None:
-        """Go to another state. Raises INVALID_STATE_TRANSITION for an illegal move."""
+    def require(self, target: RunState) -> None:
+        """Raises INVALID_STATE_TRANSITION when the move would be illegal."""
         if not self.allows(target):
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"a run that is {self.state} cannot become {target}")
+
+    def move(self, target: RunState) -> None:
+        """Go to another state. Raises INVALID_STATE_TRANSITION for an illegal move."""
+        self.require(target)
         self.state = target
 
     def finish(self, reason: ExitReason) -> None:

@@ -48,7 +48,7 @@ class Agent:
     def __init__(self, *waiting: OpenInteraction) -> None:
         self.waiting = list(waiting)
         self.answers: list[actions.AnyAction] = []
-        self.channel = InteractionChannel(RUN_ID, lambda: tuple(self.waiting), self.act)
+        self.channel = InteractionChannel(RUN_ID, lambda: tuple(self.waiting), self.act, lambda: None)
 
     async def act(self, action: Any) -> None:
         self.answers.append(action)

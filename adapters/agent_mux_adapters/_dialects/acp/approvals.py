@@ -23,6 +23,7 @@ _ACTIONS: dict[str, tuple[str, Risk]] = {
     "fetch": ("Fetch from the network", "high"),
     "switch_mode": ("Switch the mode", "medium"),
 }
+_PATHS = ("path", "file_path", "filePath", "filepath", "absolute_path", "dir_path", "notebook_path")
 _YES = ("allow_once", "allow_always")
 _ALWAYS = ("allow_always", "allow_once")
 _NO = ("reject_once", "reject_always")
@@ -33,10 +34,26 @@ Options = Sequence[Mapping[str, Any]]
 def approval_asked(key: str, call: Call, tools: ToolReader, *, call_id: str | None) -> ApprovalAsked:
     """The permission as a person sees it. `call_id`: of the call that waits, if it was told."""
     action, risk = _ACTIONS.get(call.kind, (call.title or "Use a tool", "medium"))
+    command = _command(call, tools)
+    if command is not None:
+        risk = risk_of_command(command)
+    name = call.name or tools.name(call)
+    return ApprovalAsked(key, action, _detail(call, tools), risk, name, call_id, command, _paths(call, tools))
+
+
+def _command(call: Call, tools: ToolReader) -> str | None:
+    """What it runs, in the background too."""
     shell = tools.shell(call)
     if shell is not None:
-        risk = risk_of_command(shell.command)
-    return ApprovalAsked(key, action, _detail(call, tools), risk, call.name or tools.name(call), call_id)
+        return shell.command
+    return (text(mapping(call.raw_input).get("command")) or None) if call.kind == "execute" else None
+
+
+def _paths(call: Call, tools: ToolReader) -> tuple[str, ...]:
+    """The files that it is about: its locations, and what it shows changes of; of a tool that names one, that too."""
+    named = mapping(call.raw_input)
+    said = [text(named.get(key)) for key in _PATHS] if _command(call, tools) is None else []
+    return tuple(dict.fromkeys(path for path in (*call.paths, *(diff.path for diff in call.diffs), *said) if path))
 
 
 def _detail(call: Call, tools: ToolReader) -> str:

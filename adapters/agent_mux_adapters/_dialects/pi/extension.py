@@ -78,12 +78,12 @@ export default function (pi) {
 """
 
 
-def extension(*, asks: bool, images: Mapping[str, str] | None = None) -> str:
-    """The code. `images`: absolute path -> MIME type."""
+def extension(*, asks: bool, asks_everything: bool = False, images: Mapping[str, str] | None = None) -> str:
+    """The code. `asks_everything`: tools that only read wait, too; `images`: absolute path -> MIME type."""
     return _CODE % {
         "asks": json.dumps(asks),
         "title": json.dumps(TITLE),
-        "unasked": json.dumps(UNASKED),
+        "unasked": json.dumps(() if asks_everything else UNASKED),
         "denied": json.dumps(DENIED),
         "images": json.dumps([{"path": path, "mimeType": kind} for path, kind in (images or {}).items()]),
     }

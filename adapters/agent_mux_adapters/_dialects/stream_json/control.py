@@ -141,8 +141,9 @@ class Requests:
     def _approval(self, ask: Ask, call_id: str | None) -> facts.Fact:
         tool, arguments = ask.tool, mapping(ask.input)
         action, detail = self._tools.action_of(tool), self._tools.detail_of(tool, arguments)
-        risk = self._tools.risk_of(tool, arguments)
-        return facts.ApprovalAsked(ask.request_id, action, detail, risk, tool, call_id)
+        risk, command = self._tools.risk_of(tool, arguments), self._tools.command_of(tool, arguments)
+        paths = self._tools.paths_of(arguments)
+        return facts.ApprovalAsked(ask.request_id, action, detail, risk, tool, call_id, command, paths)
 
     def _answer(self, ask: Ask, key: str, said: str) -> Steps:
         if key not in ask.open:

@@ -41,10 +41,18 @@ class Tools:
     """The one thing to look at before approving."""
     risk_of: Callable[[str, Mapping[str, Any]], Risk]
     """How risky the call is."""
+    command_of: Callable[[str, Mapping[str, Any]], str | None]
+    """The command line that it runs, in the background too."""
+    path_fields: tuple[str, ...]
+    """The fields of an input that name a file or a folder."""
     server_and_tool: Callable[[str], tuple[str, str] | None] = split_mcp_name
     """The MCP server and its tool; None for a native one."""
     answer_key: Callable[[int, Mapping[str, Any]], str] = _by_question
     """Under what the answer to a question is expected: its number from 0, and the question itself."""
+
+    def paths_of(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """The files and folders that a call is about."""
+        return tuple(path for name in self.path_fields if (path := text(arguments.get(name))))
 
     def is_told_whole(self, name: str) -> bool:
         """The call is told when its input is complete, not while it streams: MCP tools and sub-agents."""

@@ -13,7 +13,7 @@ from agent_mux.effects import Refuse
 from agent_mux_adapters._dialects.acp import AcpQuirks, Call, Question, ToolReader, choice
 
 SHELL = {"title": "rm x", "kind": "execute", "status": "pending", "rawInput": {"command": "rm x"}}
-ASKED = facts.ApprovalAsked("0", "Run a command", "rm x", "high", "execute", "call-1")
+ASKED = facts.ApprovalAsked("0", "Run a command", "rm x", "high", "execute", "call-1", "rm x")
 END = {"stopReason": "end_turn"}
 
 

@@ -305,7 +305,7 @@ def test_what_a_sub_agent_does_is_told_as_its_own() -> None:
         facts.InSubagent("t", TextDelta("I look.")),
         facts.InSubagent("t", facts.TextEnd()),
         facts.InSubagent("t", ToolReady("u", "bash", {"command": "ls"}, Shell("ls"))),
-        facts.ApprovalAsked("0", "Run a command", "ls", "low", "bash"),
+        facts.ApprovalAsked("0", "Run a command", "ls", "low", "bash", command="ls"),
         facts.RequestSettled("0", granted=False, reason="no"),
         facts.InSubagent("t", ToolDone("u", error="no", name="bash")),
         facts.InSubagent("t", TextDelta("Fine.")),

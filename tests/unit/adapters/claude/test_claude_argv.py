@@ -7,6 +7,7 @@ import pytest
 
 from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.policy import Policy
 from agent_mux_adapters.claude.argv import build_context, build_spawn_args
 
 ONE_SHOT, TWO_WAY = "stream-json", "stream-json-two-way"
@@ -45,6 +46,15 @@ def test_whatever_may_be_asked_needs_the_two_way_protocol(options: dict[str, Any
     args = spawn(**options)
     assert (args.protocol, args.stdin_text, args.stdin) == (TWO_WAY, None, "pipe")
     assert {"--input-format=stream-json", "--permission-prompt-tool=stdio", f"--permission-mode={mode}"} <= {*args.argv}
+
+
+def test_where_rules_decide_tools_that_only_read_ask_too() -> None:
+    [settings] = [
+        word for word in spawn(approval_mode="prompt", policy=Policy()).argv if word.startswith("--settings=")
+    ]
+    asking = json.loads(settings.partition("=")[2])["permissions"]["ask"]
+    assert {"Read", "Grep", "Bash", "Write"} <= set(asking)
+    assert not any(word.startswith("--settings") for word in spawn(approval_mode="prompt").argv)
 
 
 def test_root_in_a_sandbox_may_bypass_permissions() -> None:

@@ -77,7 +77,7 @@ def test_a_prompt_stays_one_line_whatever_is_in_it() -> None:
 def test_a_tool_asks_for_permission_and_gets_it() -> None:
     codec = started()
     (asked,) = receive(codec, ask(input={"command": "rm -rf /"}))
-    assert asked == facts.ApprovalAsked("r1", "Run a shell command", "rm -rf /", "high", "Bash", "t1")
+    assert asked == facts.ApprovalAsked("r1", "Run a shell command", "rm -rf /", "high", "Bash", "t1", "rm -rf /")
     steps = codec.request(Approve("r1"))
     (answer,) = sent(steps)
     assert answer["response"]["request_id"] == "r1"

@@ -100,6 +100,13 @@ def test_the_approval_mode_decides_what_is_asked_and_confined(mode: str, policy:
     assert (params["approvalPolicy"], params["sandbox"]) == (policy, sandbox)
 
 
+def test_where_rules_decide_codex_asks_before_everything_and_may_write() -> None:
+    talk = Talk(asks_everything=True)
+    talk.answers(1, {})
+    params = talk.sent()[-1]["params"]
+    assert (params["approvalPolicy"], params["sandbox"]) == ("untrusted", "workspace-write")
+
+
 def test_a_resumed_or_forked_thread_is_told_its_permissions_again_and_not_read_back() -> None:
     for context, method in (({"session_id": "s"}, "thread/resume"), ({"fork_session_id": "s"}, "thread/fork")):
         talk = Talk(**context)

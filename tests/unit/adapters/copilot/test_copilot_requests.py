@@ -40,7 +40,9 @@ def decision(number: int, **result: Any) -> dict[str, Any]:
 
 def test_a_call_waits_for_permission() -> None:
     talk = asking()
-    assert talk.facts()[-1] == facts.ApprovalAsked("r", "Run a shell command", "rm made", "high", "bash", "c")
+    assert talk.facts()[-1] == facts.ApprovalAsked(
+        "r", "Run a shell command", "rm made", "high", "bash", "c", "rm made"
+    )
     assert talk.want(Approve("r"))[-1] == facts.RequestSettled("r", granted=True)
     assert talk.sent() == [decision(5, kind="approve-once")]
     talk.answers(5, {"success": True})

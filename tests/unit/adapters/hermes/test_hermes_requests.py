@@ -26,7 +26,7 @@ def permission(talk: Talk, command: str, **payload: object) -> ApprovalAsked:
 def test_a_command_that_may_do_harm_is_asked_about() -> None:
     asked = asks(talk_in_turn(), "rm -rf victim")
     assert asked == ApprovalAsked(
-        "approval-1", "Run a command: recursive delete", "rm -rf victim", "high", "terminal", "c1"
+        "approval-1", "Run a command: recursive delete", "rm -rf victim", "high", "terminal", "c1", "rm -rf victim"
     )
 
 

@@ -271,6 +271,20 @@ def test_a_dialog_of_omp_that_asks_for_permission(title: dict[str, Any], action:
     assert (asked.action, asked.detail, asked.risk) == (action, detail, risk)
 
 
+@pytest.mark.parametrize(
+    ("title", "command", "paths"),
+    [
+        (gate("bash", "Command: rm -rf x"), "rm -rf x", ()),
+        (gate("write", "Path: a.txt", "Content:\nPath: b.txt"), None, ("a.txt",)),
+        (gate("edit", "File: a.txt", "File: b: c.txt"), None, ("a.txt", "b: c.txt")),
+        (gate("edit", "File: (unknown)"), None, ()),
+    ],
+)
+def test_a_dialog_shows_what_it_is_about(title: dict[str, Any], command: str | None, paths: tuple[str, ...]) -> None:
+    [asked] = facts_of(running().asks("r", "select", **title))
+    assert (asked.command, asked.paths) == (command, paths)
+
+
 def test_a_permission_is_about_the_first_call_of_that_tool_that_waits() -> None:
     talk = running()
     talk.says(answer(call_block("a", "bash", command="x"), call_block("b", "bash", command="y")))

@@ -9,6 +9,7 @@ import pytest
 
 from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.policy import Policy
 from agent_mux_adapters.opencode import ADAPTER
 from agent_mux_adapters.opencode.argv import BRIDGE
 
@@ -81,6 +82,12 @@ def test_in_mode_deny_everything_has_to_be_permitted() -> None:
     assert permission.pop("question") == "deny"
     assert set(permission.values()) == {"ask"}
     assert {"*", "bash", "edit", "read", "task"} <= set(permission)
+
+
+def test_where_rules_decide_everything_has_to_be_permitted() -> None:
+    permission = config(spawn(approval_mode="prompt", policy=Policy()))["permission"]
+    assert permission["read"] == permission["*"] == "ask"
+    assert "question" not in permission
 
 
 def test_what_the_environment_configures_already_is_kept() -> None:

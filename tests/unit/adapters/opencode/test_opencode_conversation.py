@@ -1,6 +1,7 @@
 """Our side of the conversation with `opencode serve`, read like a transcript."""
 
 import json
+from typing import Any
 
 import pytest
 from opencode_transcript import (
@@ -85,8 +86,9 @@ def test_files_go_with_the_first_prompt_only() -> None:
     assert talk.sent() == [prompt("more")]
 
 
-def test_in_mode_deny_the_session_itself_asks_for_everything() -> None:
-    talk = Talk(approval_mode="deny")
+@pytest.mark.parametrize("context", [{"approval_mode": "deny"}, {"asks_everything": True}])
+def test_where_it_matters_the_session_itself_asks_for_everything(context: dict[str, Any]) -> None:
+    talk = Talk(**context)
     talk.connects()
     assert talk.sent()[-1] == ("POST /session", {"permission": [{"permission": "*", "pattern": "*", "action": "ask"}]})
 

@@ -37,7 +37,7 @@ COLOUR = {"question": "Which?", "header": "Colour", "options": [{"label": "Red",
 
 def test_a_command_is_asked_about_with_all_of_it(talk: Talk) -> None:
     [asked] = facts_of(talk.says(permission(metadata={"command": "sudo make"})))
-    assert asked == facts.ApprovalAsked("per_1", "Run a command", "sudo make", "high", "bash", "c1")
+    assert asked == facts.ApprovalAsked("per_1", "Run a command", "sudo make", "high", "bash", "c1", "sudo make")
 
 
 def test_a_change_is_asked_about_with_its_diff_and_its_tool(talk: Talk) -> None:

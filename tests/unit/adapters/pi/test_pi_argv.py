@@ -6,6 +6,7 @@ import pytest
 
 from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.options import Attachment, RunOptions
+from agent_mux.policy import Policy
 from agent_mux_adapters._dialects.pi.extension import FILE
 from agent_mux_adapters.pi import ADAPTER
 
@@ -107,6 +108,11 @@ def test_in_rpc_mode_images_go_through_the_extension_and_other_files_are_mention
 )
 def test_the_extension_asks_for_permission_unless_everything_is_allowed(options: dict[str, Any], asks: str) -> None:
     assert f"const ASKS = {asks};" in spawn(**options).files[FILE]
+
+
+def test_where_rules_decide_tools_that_only_read_ask_too() -> None:
+    assert 'new Set(["find", "grep", "ls", "read"])' in spawn(approval_mode="prompt").files[FILE]
+    assert "new Set([])" in spawn(approval_mode="prompt", policy=Policy()).files[FILE]
 
 
 def test_the_codec_says_the_prompt_only_in_rpc_mode() -> None:

@@ -46,7 +46,7 @@ def decided(line: dict[str, Any]) -> Any:
 
 def test_our_extension_asks_with_the_call_itself() -> None:
     assert facts_of(running().asks("r", **gate())) == [
-        facts.ApprovalAsked("r", "Run a shell command", "rm -rf build", "high", "bash", "c")
+        facts.ApprovalAsked("r", "Run a shell command", "rm -rf build", "high", "bash", "c", "rm -rf build")
     ]
 
 

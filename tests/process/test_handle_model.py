@@ -1,0 +1,320 @@
+"""The handle of a run against a model of it: whatever is asked in whatever order, both say the same.
+
+The agent is a script that does one thing at a time: a `quick` prompt is answered at once, a `hold` goes on until it is
+steered or interrupted, an `ask` waits for permission. The model is told what was asked and says what has to come of it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from tests.process.scripted import scripted_adapter
+
+from agent_mux import AgentMuxError, BlockingAgentMux, validate
+from agent_mux.blocking import BlockingRun
+from agent_mux.process.marker import processes_of, temp_dir_of
+from agent_mux.registry import AdapterRegistry
+
+PATIENCE = 20.0  # seconds
+Prompt = Literal["quick", "hold", "ask"]
+BODY = """
+waiting = [hear()]
+def take():
+    if waiting: return waiting.pop(0)
+    return hear()
+say(session='S')
+asked = 0
+while True:
+    said = take()
+    if said is None: break
+    prompt = said.get('send', 'quick')
+    if 'interrupt' in said or 'answer' in said: continue
+    say(text=prompt)
+    if prompt == 'hold':
+        while True:
+            said = hear()
+            if said is None or said.get('send') == 'go': say(done=True); break
+            if 'interrupt' in said: say(stopped=True); break
+            waiting.append(said)
+    elif prompt == 'ask':
+        asked += 1
+        say(ask=f'r{asked}')
+        while True:
+            said = hear()
+            if said is None or 'answer' in said: say(done=True); break
+            if 'interrupt' in said: say(stopped=True); break
+            waiting.append(said)
+    else: say(done=True)
+"""
+
+
+@dataclass
+class Model:
+    """What has to be true of the run."""
+
+    turn: Prompt | None = None
+    """What the agent is at."""
+    waiting: list[Prompt] = field(default_factory=list)
+    ended: int = 0
+    """Turns that are over."""
+    paused: bool = False
+    unread: list[str] = field(default_factory=list)
+    """What was said while paused, in order: prompts, `go`, `answer`."""
+    settled: bool = False
+    """The approval was answered, which the agent does not know yet."""
+    interrupted: bool = False
+    closed: bool = False
+    over: str | None = None
+
+    @property
+    def state(self) -> str:
+        if self.over is not None:
+            return self.over
+        return "paused" if self.paused else "running"
+
+    @property
+    def is_pending(self) -> bool:
+        return self.turn == "ask" and not self.settled
+
+    def hear(self, said: str) -> None:
+        """The agent reads it, or will when it is resumed."""
+        if self.paused:
+            self.unread.append(said)
+            return
+        match said:
+            case "go" if self.turn == "hold":
+                self._end()
+            case "answer" if self.turn == "ask":
+                self.settled = False
+                self._end()
+            case "interrupt" if self.turn is not None:
+                self._end()
+            case "quick" | "hold" | "ask":
+                self.waiting.append(said)
+                self._begin()
+            case "go":
+                self.waiting.append("quick")  # a message without a turn is a prompt
+                self._begin()
+
+    def close(self) -> None:
+        """The agent finishes everything and leaves, once it can."""
+        self.closed = True
+        if not self.paused:
+            self.over = self.over or "completed"
+
+    def resume(self) -> None:
+        self.paused = False
+        if self.closed:
+            self.over = "completed"
+        unread, self.unread = self.unread, []
+        for said in unread:
+            self.hear(said)
+
+    def _end(self) -> None:
+        self.turn = None
+        self.ended += 1
+        self._begin()
+
+    def _begin(self) -> None:
+        while self.turn is None and self.waiting:
+            prompt = self.waiting.pop(0)
+            if prompt == "quick":
+                self.ended += 1
+            else:
+                self.turn = prompt
+
+
+class HandleMachine(RuleBasedStateMachine):
+    """Asks for things in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = TemporaryDirectory()
+        registry = AdapterRegistry()
+        registry.register(scripted_adapter(BODY))
+        self.mux = BlockingAgentMux(
+            adapters=registry, default_agent="scripted", config_directory=Path(self.folder.name) / "config"
+        )
+        self.mux.__enter__()
+        self.model = Model()
+        self.run: BlockingRun
+
+    @initialize()
+    def start(self) -> None:
+        self.run = self.mux.run(prompt="quick", interactive=True, grace_period=0.5)
+        self.model.hear("quick")
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the agent has done what the model says, and look at all of it."""
+
+        async def wait() -> None:
+            with anyio.fail_after(PATIENCE):
+                while not self.agrees():  # noqa: ASYNC110  # two processes have to come to rest
+                    await anyio.sleep(0.002)
+
+        self.portal.call(wait)
+
+    @property
+    def portal(self) -> Any:
+        return self.mux._portal  # the loop that the run lives in
+
+    def agrees(self) -> bool:
+        handle = self.run._run  # looked at from inside of its loop
+        runner = handle._runner
+        ended = runner.normalizer.assembler.turns_ended
+        pending = len(handle.interaction.pending)
+        busy = runner.normalizer.assembler.in_turn
+        model = self.model
+        if model.over is not None:
+            return handle.state == model.over and runner.done.is_set()
+        return (
+            ended == model.ended
+            and pending == model.is_pending
+            and busy == (model.turn is not None)
+            and (model.paused or handle.state in {"running", "interrupted"})
+        )
+
+    @contextmanager
+    def expecting(self, code: str | None) -> Iterator[None]:
+        if code is None:
+            yield
+            return
+        with pytest.raises(AgentMuxError) as caught:
+            yield
+        assert caught.value.code == code
+
+    def spoken_code(self) -> str | None:
+        if self.model.over is not None:
+            return "RUN_NOT_ACTIVE"
+        return "STDIN_NOT_AVAILABLE" if self.model.closed else None
+
+    # -- what is asked
+
+    @rule(prompt=st.sampled_from(["quick", "hold", "ask"]), queued=st.booleans())
+    def prompt(self, prompt: Prompt, queued: bool) -> None:
+        code = self.spoken_code()
+        with self.expecting(code):
+            given = self.run.queue(prompt) if queued else self.run.send(prompt)
+            waits = self.model.turn is not None or self.model.paused
+            assert given == ("queued" if waits else "applied")
+        if code is None:
+            self.model.hear(prompt)
+            self.settle()
+
+    @precondition(lambda self: self.model.turn != "ask" and not self.model.unread)
+    @rule()
+    def steer(self) -> None:
+        code = self.spoken_code()
+        is_busy, is_paused = self.model.turn is not None, self.model.paused
+        with self.expecting(code):
+            assert self.run.steer("go") == ("merged" if is_busy else "queued" if is_paused else "applied")
+        if code is None:
+            self.model.hear("go")
+            self.settle()
+
+    @rule(allow=st.booleans())
+    def decide(self, allow: bool) -> None:
+        code = self.spoken_code()
+        if code != "RUN_NOT_ACTIVE" and not self.model.is_pending:
+            code = "NO_PENDING_INTERACTION"
+        with self.expecting(code):
+            assert (self.run.approve() if allow else self.run.deny("no")) == (
+                "queued" if self.model.paused else "applied"
+            )
+        if code is None:
+            self.model.settled = True
+            self.model.hear("answer")
+            self.settle()
+
+    @precondition(lambda self: not self.model.closed)
+    @rule()
+    def interrupt(self) -> None:
+        model = self.model
+        code = "RUN_NOT_ACTIVE" if model.over else "INVALID_STATE_TRANSITION" if model.paused else None
+        with self.expecting(code):
+            assert self.run.interrupt() == ("applied" if model.turn is not None else "unneeded")
+        if code is None:
+            model.hear("interrupt")
+            self.settle()
+            if model.turn is None and self.run.state == "interrupted":
+                with self.expecting("INVALID_STATE_TRANSITION"):
+                    self.run.interrupt()
+                self.run.send("quick")  # so that it runs again
+                model.hear("quick")
+                self.settle()
+
+    @rule()
+    def pause(self) -> None:
+        model = self.model
+        code = "RUN_NOT_ACTIVE" if model.over else "INVALID_STATE_TRANSITION" if model.paused else None
+        with self.expecting(code):
+            assert self.run.pause() == "applied"
+        if code is None:
+            model.paused = True
+
+    @rule()
+    def resume(self) -> None:
+        model = self.model
+        code = "RUN_NOT_ACTIVE" if model.over else None if model.paused else "INVALID_STATE_TRANSITION"
+        with self.expecting(code):
+            assert self.run.resume() == "applied"
+        if code is None:
+            model.resume()
+            self.settle()
+
+    @precondition(lambda self: self.model.ended > 1)
+    @rule()
+    def close(self) -> None:
+        with self.expecting("RUN_NOT_ACTIVE" if self.model.over else None):
+            assert self.run.close() == ("unneeded" if self.model.closed else "applied")
+        self.model.close()
+        self.settle()
+
+    @precondition(lambda self: self.model.ended > 2)
+    @rule()
+    def abort(self) -> None:
+        assert self.run.abort() == ("unneeded" if self.model.over else "applied")
+        self.model.over = self.model.over or "aborted"
+        self.settle()
+
+    # -- what is always true
+
+    @invariant()
+    def the_state_is_that_of_the_model(self) -> None:
+        if hasattr(self, "run"):
+            assert self.run.state == self.model.state
+
+    def teardown(self) -> None:
+        if hasattr(self, "run"):
+            self.run.abort()
+            assert validate(list(self.run)) == []
+            assert self.run.result().ledger.unknown == {}
+            assert processes_of(self.run.run_id) == []
+            assert not temp_dir_of(self.run.run_id).exists()
+        self.mux.__exit__(None, None, None)
+        self.folder.cleanup()
+
+
+def test_the_handle_does_what_the_model_says() -> None:
+    run_state_machine_as_test(
+        HandleMachine,
+        settings=settings(
+            max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )

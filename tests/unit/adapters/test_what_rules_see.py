@@ -1,0 +1,40 @@
+"""The rules of a policy see what is asked for in every recording: the command, or the files."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.unit.adapters.recordings import Recordings
+from tests.unit.adapters.talking import facts_of
+
+from agent_mux.adapter import Source
+from agent_mux.facts import ApprovalAsked
+from agent_mux.registry import AdapterRegistry
+
+REGISTRY = AdapterRegistry()
+AGENTS = ("acp", "claude", "codex", "copilot", "gemini", "hermes", "omp", "openclaw", "opencode", "pi")
+SHELLS = frozenset({"Bash", "Shell", "bash", "execute", "powershell", "run_shell_command", "shell", "terminal", "exec"})
+FILES = frozenset({"Edit", "Read", "Write", "apply_patch", "create", "edit", "replace", "view", "write", "write_file"})
+
+
+def asked_in(recordings: Recordings) -> Iterator[ApprovalAsked]:
+    for name in recordings.spoken:
+        codec = recordings.codec(name)
+        codec.start()
+        for line in recordings.get(name).stdout_lines:
+            told = facts_of(codec.receive(line, Source.STDOUT))
+            yield from (fact for fact in told if isinstance(fact, ApprovalAsked))
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_every_request_of_a_recording_shows_what_it_is_about(agent: str) -> None:
+    adapter = REGISTRY.get(agent)
+    requests = list(asked_in(Recordings(adapter, next(iter(adapter.protocols)))))
+    shown = [request for request in requests if not request.request_id.startswith("denied:")]
+    assert shown
+    for request in shown:
+        if request.tool_name in SHELLS:
+            assert request.command, request
+            assert request.command in request.detail
+        elif request.tool_name in FILES:
+            assert request.paths, request
+    assert any(request.command or request.paths for request in shown)
