@@ -90,7 +90,8 @@ class CodecContext(msgspec.Struct, frozen=True, kw_only=True):
     images: tuple[str, ...] = ()
     """Absolute paths of images to send with the prompt."""
     mcp_servers: tuple[McpServer, ...] = ()
-    """To be announced, where the protocol takes them. Their secrets are real in a live run only."""
+    """To be announced, where the protocol takes them. Secrets that can be recognised are stand-ins, here and in
+    `prompt`; the agent is sent the real ones."""
     settings: dict[str, Any] = {}
     """Whatever the adapter's own `context` wants its codec to know. Plain data."""
     debug: bool = False

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from agent_mux.client import AgentMux
+from agent_mux.client import AgentMux, Observer
 from agent_mux.effects import Delivery
 from agent_mux.events import AgentEvent
 from agent_mux.options import RunOptions
@@ -160,6 +160,10 @@ class BlockingAgentMux:
         for manager in managers:
             manager.__exit__(kind, error, trace)
         self._portal = None
+
+    def on_run(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` with each run that is started from now on. As `AgentMux.on_run`."""
+        return self._mux.on_run(observer)
 
     def run(self, options: RunOptions | None = None, /, **fields: Any) -> BlockingRun:
         """Start a run and return at once. As `AgentMux.run`."""

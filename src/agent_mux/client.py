@@ -1,5 +1,7 @@
 """The client: where runs are started and where they end. Source: run API, section 1."""
 
+import logging
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +19,10 @@ from agent_mux.run.handle import RunHandle
 from agent_mux.run.places import Places
 from agent_mux.run.plan import plan_run
 from agent_mux.run.runner import Runner
+from agent_mux.telemetry.logs import LOGGER
+
+Observer = Callable[[RunHandle], Callable[[], None]]
+"""Is told of a run, and returns what is to be called at its end."""
 
 _DEFAULTS = (
     "approval_mode",
@@ -74,6 +80,7 @@ class AgentMux:
         self._places = _places(max_concurrent_runs)
         self._tasks: anyio.abc.TaskGroup | None = None
         self._live: set[RunHandle] = set()
+        self._observers: list[Observer] = []
 
     async def __aenter__(self) -> Self:
         self._tasks = anyio.create_task_group()
@@ -113,14 +120,43 @@ class AgentMux:
         plan = plan_run(self._options(options, fields), self.adapters.get, self._config_dir / "runs")
         handle = RunHandle(Runner(plan, self._reaper, self._places.enter() if self._places is not None else None))
         self._live.add(handle)
-        self._tasks.start_soon(self._execute, handle, name=f"run {plan.run_id}")
+        endings = self._tell_observers(handle)
+        self._tasks.start_soon(self._execute, handle, endings, name=f"run {plan.run_id}")
         return handle
 
-    async def _execute(self, handle: RunHandle) -> None:
+    def on_run(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` with each run that is started from now on, before anything happens in it.
+
+        What it returns is called when the run is over, however it ends. Returns the function that stops it. One that
+        raises harms no run.
+        """
+        self._observers.append(observer)
+
+        def stop() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+
+        return stop
+
+    def _tell_observers(self, handle: RunHandle) -> list[Callable[[], None]]:
+        endings = []
+        for observe in self._observers:
+            try:
+                endings.append(observe(handle))
+            except Exception as error:  # noqa: BLE001  # an observer of the consumer's may raise anything
+                handle._runner.listeners.warn(f"an observer raised {error!r}; the run goes on")  # noqa: SLF001
+        return endings
+
+    async def _execute(self, handle: RunHandle, endings: Sequence[Callable[[], None]]) -> None:
         try:
             await handle._runner.execute()  # noqa: SLF001  # the handle is this module's own kind
         finally:
             self._live.discard(handle)
+            for end in endings:
+                try:
+                    end()
+                except Exception:  # an observer of the consumer's may raise anything; other runs go on
+                    logging.getLogger(LOGGER).exception("an observer raised at the end of run %s", handle.run_id)
 
     def _options(self, options: RunOptions | None, fields: dict[str, Any]) -> RunOptions:
         if options is None:

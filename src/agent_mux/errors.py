@@ -6,7 +6,7 @@ AgentMuxError(code, message, recoverable)
  +-- AuthError(agent, status, guidance)        no usable credentials, known without asking the network
 
 Subclasses exist only where a caller would branch; everything else is told apart by `code`.
-Errors store data; `str()` composes the sentence. Source: run API, section 4.
+Errors store data; `str()` composes the sentence. What they say has no secrets in it. Source: run API, section 4.
 """
 
 from collections.abc import Sequence
@@ -52,6 +52,7 @@ class AgentMuxError(Exception):
     """What went wrong, by `code`; `message` says what happened, to what, and what to do next."""
 
     def __init__(self, code: ErrorCode, message: str, *, recoverable: bool | None = None) -> None:
+        message = _clean(message)
         super().__init__(code, message)
         self.code: ErrorCode = code
         self.message = message
@@ -63,11 +64,14 @@ class AgentMuxError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One bad field: where, what was received, what is allowed."""
+    """One bad field: where, what was received (without its secrets), what is allowed."""
 
     path: str
     received: Any
     allowed: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "received", _clean_value(self.path, self.received))
 
     def __str__(self) -> str:
         shown = repr(self.received)
@@ -97,3 +101,21 @@ class AuthError(AgentMuxError):
     def __init__(self, agent: str, status: str, guidance: str) -> None:
         self.agent, self.status, self.guidance = agent, status, guidance
         super().__init__("AUTH_ERROR", f"{agent} is not authenticated ({status}); {guidance}")
+
+
+def _clean(text: str) -> str:
+    from agent_mux.redaction import redact_text  # noqa: PLC0415  # errors are rare, and this module is everywhere
+
+    return redact_text(text)
+
+
+def _clean_value(path: str, value: Any) -> Any:
+    from agent_mux.redaction import HIDDEN, is_secret_name  # noqa: PLC0415
+
+    if isinstance(value, str):
+        return HIDDEN if value and is_secret_name(path.rpartition(".")[2]) else _clean(value)
+    if isinstance(value, list | tuple):
+        return type(value)(_clean_value("", item) for item in value)
+    if isinstance(value, dict):
+        return {name: _clean_value(str(name), item) for name, item in value.items()}
+    return value

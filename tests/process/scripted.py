@@ -134,7 +134,11 @@ def scripted_adapter(
         min_version="3.11",
         tested_version="3.11",
         capabilities=AgentCapabilities(
-            agent="scripted", approval_modes=approval_modes, text_streaming=True, interactive_mode=True
+            agent="scripted",
+            approval_modes=approval_modes,
+            text_streaming=True,
+            interactive_mode=True,
+            mcp=True,
         ),
         protocols={"lines": protocol},
         spawn=spawn,

@@ -12,6 +12,9 @@ from agent_mux.errors import (
     ValidationError,
 )
 
+OWN = "own-k3y-of-this-process"
+KEY = "npm" + "_" + "aB3dE5gH7jK9" * 3
+
 
 def test_the_codes_are_those_of_the_run_api() -> None:
     told = """CAPABILITY_ERROR VALIDATION_ERROR AUTH_ERROR AGENT_NOT_FOUND AGENT_NOT_INSTALLED
@@ -62,3 +65,19 @@ def test_an_auth_error_says_what_to_do() -> None:
 def test_every_error_is_caught_as_one_kind() -> None:
     for error in (ValidationError([]), CapabilityError("a", "b"), AuthError("a", "b", "c")):
         assert isinstance(error, AgentMuxError)
+
+
+def test_errors_say_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", OWN)
+    errors = [
+        AgentMuxError("INTERNAL", f"cannot use {OWN} nor {KEY}"),
+        AuthError("a", "refused", f"log in without {KEY}"),
+        CapabilityError("a", f"model {OWN}"),
+        ValidationError([FieldError("prompt", [OWN, KEY], "another"), FieldError("x.api_key", "any", "another")]),
+        ValidationError([FieldError("model", OWN, "another"), FieldError("cwd", {"k": KEY}, "another")]),
+    ]
+    for error in errors:
+        for said in (str(error), repr(error), error.message, str(error.args), str(getattr(error, "fields", ""))):
+            assert not [secret for secret in (OWN, KEY, "'any'") if secret in said]
+    assert FieldError("top_p", 2, "").received == 2
+    assert FieldError("api_key", None, "").received is None

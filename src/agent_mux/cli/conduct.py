@@ -40,6 +40,7 @@ class Conduct:
         company = self.company(output, self.palette)
         with anyio.open_signal_receiver(*_heeded(), signal.SIGWINCH) as signals:
             async with AgentMux(config_directory=self.config_directory) as mux, anyio.create_task_group() as tasks:
+                observe_if_traced(mux)
                 run = mux.run(company.answers(options))
                 with company:
                     tasks.start_soon(output.run)
@@ -82,6 +83,14 @@ async def _obey(signals: AsyncIterator[signal.Signals], run: RunHandle, company:
                 run.kill()
             else:
                 os._exit(exit_codes.ABORTED)  # the run is over, but nobody reads what is left to be written
+
+
+def observe_if_traced(mux: AgentMux) -> None:
+    """Whoever starts the command with OpenTelemetry set up (`opentelemetry-instrument amux ...`) gets its traces."""
+    if "opentelemetry.sdk" in sys.modules:
+        from agent_mux.telemetry.otel import instrument
+
+        instrument(mux)
 
 
 async def _abort_without_reader(run: RunHandle, output: Output) -> None:

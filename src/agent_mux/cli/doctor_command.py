@@ -128,6 +128,9 @@ def _installations(agents: list[str]) -> dict[str, Any]:
 
 
 def _print(rows: list[dict[str, Any]], invocation: Invocation) -> None:
+    from agent_mux.redaction import redact_text
+
+    rows = [row | {"said": redact_text(str(row["said"]))} for row in rows]
     if invocation.json:
         from agent_mux.cli.json_output import envelope
 

@@ -40,7 +40,7 @@ def report(error: BaseException, invocation: Invocation | None = None) -> int:
     complaint = complaint_about(cause)
     try:
         if invocation.debug and not isinstance(cause, KeyboardInterrupt):
-            sys.stderr.write("".join(traceback.format_exception(error)))
+            sys.stderr.write(_clean("".join(traceback.format_exception(error))))
         show(complaint, invocation)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -71,8 +71,19 @@ def sentence(complaint: Complaint, palette: Palette) -> str:
     return f"{palette.bad('error:')} {message} {palette.dim(f'[{complaint.code}]')}"
 
 
+def _clean(text: str) -> str:
+    from agent_mux.redaction import redact_text
+
+    return redact_text(text)
+
+
 def complaint_about(error: BaseException) -> Complaint:
-    """What to say about an exception."""
+    """What to say about an exception. Never a secret."""
+    complaint = _complaint_about(error)
+    return replace(complaint, message=_clean(complaint.message))
+
+
+def _complaint_about(error: BaseException) -> Complaint:
     match error:
         case AgentMuxError(code=code, message=message, recoverable=recoverable):
             return Complaint(code, message, recoverable, _HINTS.get(code, ""), exit_codes.of_error(code))

@@ -24,7 +24,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs; er
 Compact = Annotated[
     bool, typer.Option("--compact", help="Leave the text so far off the delta events.", show_default=False)
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Say more; show where errors happened.", show_default=False)]
+Debug = Annotated[bool, typer.Option("--debug", help="Say more: logs, and where errors happened.", show_default=False)]
 NoColor = Annotated[bool, typer.Option("--no-color", help="No colours; so does NO_COLOR.", show_default=False)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only what was asked for.", show_default=False)]
 ConfigDir = Annotated[

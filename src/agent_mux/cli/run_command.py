@@ -52,6 +52,7 @@ def carry_out(options: "RunOptions", flags: RunFlags, invocation: Invocation) ->
     import anyio
 
     from agent_mux.cli.conduct import Conduct
+    from agent_mux.cli.logs import logs_for
     from agent_mux.cli.request import company_for, look_around, view_for
     from agent_mux.cli.terminal import palette_for
 
@@ -63,7 +64,8 @@ def carry_out(options: "RunOptions", flags: RunFlags, invocation: Invocation) ->
         encoding="utf-8" if invocation.json else None,
         config_directory=flags.config_dir,
     )
-    return anyio.run(conduct.run, options)
+    with logs_for(debug=flags.debug):
+        return anyio.run(conduct.run, options)
 
 
 def exit_code_of(result: "RunResult") -> int:

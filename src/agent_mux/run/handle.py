@@ -1,18 +1,18 @@
 """The consumer's end of a run: watch it, talk to it, control it, await it. Source: run API, section 3."""
 
 import signal
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from typing import Any, Literal
 
 from agent_mux.actions import Approve as ApproveAction
 from agent_mux.actions import Deny as DenyAction
 from agent_mux.actions import Send, Steer
-from agent_mux.adapter import TerminalSize
+from agent_mux.adapter import Adapter, TerminalSize
 from agent_mux.effects import Delivery
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import AgentEvent, TurnEndEvent
 from agent_mux.run.interaction import InteractionChannel
-from agent_mux.run.records import Control
+from agent_mux.run.records import Control, Header
 from agent_mux.run.result import RunResult
 from agent_mux.run.runner import Runner
 from agent_mux.run.state import RunState
@@ -54,6 +54,16 @@ class RunHandle:
         return self._runner.normalizer.assembler.session_id
 
     @property
+    def header(self) -> Header:
+        """The plan of the run as its recording has it: without secrets."""
+        return self._runner.plan.header
+
+    @property
+    def adapter(self) -> Adapter:
+        """What is known of the agent."""
+        return self._runner.plan.adapter
+
+    @property
     def state(self) -> RunState:
         """Where the run is."""
         return self._runner.state.state
@@ -68,6 +78,12 @@ class RunHandle:
         """Path of the run's recording; None when there is none."""
         path = self._runner.plan.journal_path
         return None if path is None else str(path)
+
+    def add_environment(self, variables: Mapping[str, str]) -> None:
+        """Variables for the agent that the options say nothing of; before it is started, that is, at once."""
+        self._runner.added_environment.update(
+            {name: value for name, value in variables.items() if name not in self._runner.plan.options.env}
+        )
 
     # -- consuming
 

@@ -12,10 +12,16 @@ from agent_mux.process.child import Child
 class Outbox:
     """A queue without a limit: an agent that does not read must not stop the one who sends."""
 
-    def __init__(self, on_written: Callable[[bytes], None], on_lost: Callable[[bytes], None]) -> None:
-        """`on_lost`: the agent did not take this; it reads no more."""
+    def __init__(
+        self, on_written: Callable[[bytes], None], on_lost: Callable[[bytes], None], unmask: Callable[[bytes], bytes]
+    ) -> None:
+        """`on_lost`: the agent did not take this; it reads no more.
+
+        `unmask` makes what the codec wrote into what the agent gets: with its secrets.
+        """
         self._on_written = on_written
         self._on_lost = on_lost
+        self._unmask = unmask
         self.is_closed = False
         """Nothing more can be sent."""
         self._waiting: deque[WriteStdin | CloseStdin] = deque()
@@ -44,7 +50,7 @@ class Outbox:
             self._on_lost(data)
             return
         try:
-            await child.write(data)
+            await child.write(self._unmask(data))
         except OSError:
             # The agent reads no more. What that means shows in how it ends; the journal has what it did read.
             self.is_closed = True

@@ -1,15 +1,15 @@
 """Everything about a run that can be decided before anything is started. Pure but for looking at the disk."""
 
-import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec import structs
 from ulid import ULID
 
@@ -24,16 +24,25 @@ from agent_mux.adapter import (
 )
 from agent_mux.assembler import StreamContext
 from agent_mux.capabilities import check_capabilities
-from agent_mux.errors import AgentMuxError
-from agent_mux.events.mending import without_surrogates
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.events.mending import mended, without_surrogates
 from agent_mux.models import prices_of
 from agent_mux.options import McpServer, RunOptions, validate_options
 from agent_mux.process.marker import marker_variable, temp_dir_of
+from agent_mux.redaction import (
+    HIDDEN,
+    Redactor,
+    is_secret_name,
+    secret_values,
+    secrets_of_servers,
+    without_secret_values,
+)
 from agent_mux.run.records import Header
+from agent_mux.telemetry.propagation import trace_environment
 from agent_mux.version import __version__
 
 MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
-HIDDEN = "[hidden]"
+SHORTEST_STRING = 4  # characters of a value of an MCP server that is hidden where it stands alone
 _SHOWN_AS_NAMES = frozenset({"env", "headers"})  # their values may be secrets
 
 
@@ -50,9 +59,9 @@ class RunPlan:
     temp_dir: Path
     header: Header
     context: CodecContext
-    """As in the header, with the secrets that the agent has to be told."""
-    secrets: frozenset[str]
-    """Values that no journal may hold."""
+    """As in the header, with the stand-ins of the secrets that the agent has to be told."""
+    redactor: Redactor
+    """Keeps the secrets of this run out of what is written down, and puts them into what its agent is sent."""
     journal_path: Path | None
 
     @property
@@ -88,16 +97,20 @@ def plan_run(
             is_root=hasattr(os, "geteuid") and os.geteuid() == 0,
         ),
     )
+    _check_argv(options, spawn)
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
     cwd = options.working_directory()
     codec = (adapter.context or partial(default_context, adapter.agent))(native, spawn)
+    final = _final_environment(environ, spawn, run_id)
+    redactor = redactor_of(options, final)
+    context = masked(codec, redactor)
     header = Header(
         package_version=__version__,
         started_at=started_at,
-        codec=without_secrets(codec),
+        codec=without_secrets(context),
         stream=_stream_context(options, adapter, protocol, run_id, codec.cwd or cwd),
         framing=protocol.framing,
-        argv=spawn.argv,
+        argv=without_secret_values(spawn.argv),
         tags=tuple(options.tags),
         options=redacted(options),
     )
@@ -106,13 +119,52 @@ def plan_run(
         adapter=adapter,
         protocol=protocol,
         spawn=spawn,
-        environ=_final_environment(environ, spawn, run_id),
+        environ=final,
         cwd=cwd,
         temp_dir=temp_dir,
-        header=header,
-        context=codec,
-        secrets=secrets_of(codec.mcp_servers),
+        header=masked(header, redactor),
+        context=context,
+        redactor=redactor,
         journal_path=_journal_path(options, journal_dir, run_id),
+    )
+
+
+_Plain = TypeVar("_Plain", Header, CodecContext)
+
+
+def masked(plain: _Plain, redactor: Redactor) -> _Plain:
+    """The same without secrets that can be recognised: the agent's events are made of this, now and later."""
+    try:
+        encoded = msgspec.json.encode(plain)
+    except UnicodeEncodeError:  # a directory whose name is no UTF-8
+        encoded = msgspec.json.encode(mended(plain))
+    clean = redactor.mask(encoded)
+    return plain if clean is encoded else msgspec.json.decode(clean, type=type(plain))
+
+
+def _check_argv(options: RunOptions, spawn: SpawnArgs) -> None:
+    """Some agents take servers on their command line, which everybody on the machine can read: without secrets only.
+
+    What a server is given as `args` stands on a command line anyway.
+    """
+    told = "\0".join(spawn.argv)
+    allowed = f"without secrets: {options.agent} gets it on its command line; headers and env are safe"
+    shown = [
+        FieldError(f"mcp_servers[{index}]", HIDDEN, allowed)
+        for index, server in enumerate(options.mcp_servers)
+        if any(secret in told for secret in secrets_of_servers([replace(server, args=())]))
+    ]
+    if shown:
+        raise ValidationError(shown)
+
+
+def redactor_of(options: RunOptions, environ: Mapping[str, str]) -> Redactor:
+    """Knows the secrets that the agent can know."""
+    servers = options.mcp_servers
+    told = {value for server in servers for value in (*server.env.values(), *server.headers.values())}
+    return Redactor(
+        secret_values(environ) | secrets_of_servers(servers),
+        strings=(value for value in told if len(value) >= SHORTEST_STRING),
     )
 
 
@@ -183,12 +235,13 @@ def redacted(options: RunOptions) -> dict[str, Any]:
     def plain(name: str, value: Any) -> Any:
         if name in _SHOWN_AS_NAMES and isinstance(value, Mapping):
             return dict.fromkeys(value, HIDDEN)
-        if name == "base64" and value is not None:
+        if value is not None and (name == "base64" or is_secret_name(name)) and isinstance(value, str):
             return HIDDEN
         if isinstance(value, Mapping):
             return {key: plain(str(key), item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [plain("", item) for item in value]
+            shown = [plain("", item) for item in value]
+            return list(without_secret_values(shown)) if name in {"args", "command"} else shown
         return value if isinstance(value, str | int | float | bool | None) else str(value)
 
     return {
@@ -206,25 +259,11 @@ def without_secrets(context: CodecContext) -> CodecContext:
 def _without_secrets(server: McpServer) -> McpServer:
     return replace(
         server,
+        args=without_secret_values(server.args),
         env=dict.fromkeys(server.env, HIDDEN),
         headers=dict.fromkeys(server.headers, HIDDEN),
         url=HIDDEN if _is_secret(server.url) else server.url,
     )
-
-
-def secrets_of(servers: Iterable[McpServer]) -> frozenset[str]:
-    """What may not be journaled of MCP servers: it is written to the standard input of some agents."""
-    values = {value for server in servers for value in (*server.env.values(), *server.headers.values())}
-    urls = {server.url for server in servers if _is_secret(server.url) and server.url is not None}
-    return frozenset(value for value in values | urls if value)
-
-
-def hide(data: bytes, secrets: Iterable[str]) -> bytes:
-    """What is written to an agent, as it may be journaled."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        for spelled in {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}:
-            data = data.replace(spelled.encode("utf-8", "replace"), HIDDEN.encode())
-    return data
 
 
 def _is_secret(url: str | None) -> bool:
@@ -234,7 +273,7 @@ def _is_secret(url: str | None) -> bool:
 def _environment(options: RunOptions) -> dict[str, str]:
     names = os.environ if options.inherit_env else [name for name in MINIMAL_ENVIRONMENT if name in os.environ]
     inherited = {name: os.environ[name] for name in names}
-    return {**inherited, **options.env}
+    return {**inherited, **trace_environment(), **options.env}
 
 
 def _final_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ The only place that performs effects. Every wait is bounded; the run itself is s
 takes as an order to abort: the process is never left behind.
 """
 
+import logging
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable
@@ -23,6 +24,7 @@ from agent_mux.events.mending import mended
 from agent_mux.process.child import Child, start_child
 from agent_mux.process.reaper import Reaper
 from agent_mux.process.terminal import TerminalChild, start_at_terminal
+from agent_mux.redaction import RedactedStream
 from agent_mux.run.answers import Answers
 from agent_mux.run.budget import Budget
 from agent_mux.run.derive import JournalEvents, derive_events
@@ -33,7 +35,7 @@ from agent_mux.run.listeners import Listeners
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.outbox import Outbox
 from agent_mux.run.places import Ticket
-from agent_mux.run.plan import RunPlan, hide
+from agent_mux.run.plan import RunPlan
 from agent_mux.run.records import Control, Exited, Kind, Record, encode
 from agent_mux.run.result import ResultBuilder, RunResult
 from agent_mux.run.retry import Attempts, Retry
@@ -41,10 +43,12 @@ from agent_mux.run.rulings import Unasked
 from agent_mux.run.state import StateMachine
 from agent_mux.run.tempdir import private_files
 from agent_mux.run.window import EventWindow
+from agent_mux.telemetry.logs import RunLog
 
 _SPOKEN = (Send, Steer, Approve, Deny, Answer)
 """What has to be said to the agent."""
 QUIET_LOOK = 0.02  # seconds between two looks whether the agent is quiet
+LONGEST_HOLD = 0.05  # seconds that the possible beginning of a secret waits for its rest, where there are no lines
 
 
 class Runner:
@@ -62,8 +66,11 @@ class Runner:
         )
         self._answers = Answers(plan.run_id, options, self.interaction, self.listeners)
         self.normalizer = self._new_normalizer()
+        self._log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self._note)
         self._attempts = Attempts(options.retry_policy)
         self.result: RunResult | None = None
+        self.added_environment: dict[str, str] = {}
+        """For the agent, on top of what was planned."""
         self.begun = anyio.Event()
         self.done = anyio.Event()
         self._reaper = reaper
@@ -75,6 +82,8 @@ class Runner:
         self._started = time.monotonic_ns()
         self._child: Child | None = None
         self._outbox = self._new_outbox()
+        self._streams = self._new_streams()
+        self._held = anyio.Event()
         self._stopping = anyio.Event()
         self._ended_streams = 0
         self._output_complete = anyio.Event()
@@ -91,8 +100,15 @@ class Runner:
         self._tasks: anyio.abc.TaskGroup | None = None
 
     def _new_outbox(self) -> Outbox:
-        secrets = self.plan.secrets
-        return Outbox(lambda data: self._append(Record(Kind.STDIN, self._now(), hide(data, secrets))), self._lost)
+        redactor, is_json = self.plan.redactor, self.plan.protocol.framing != "chunks"
+        return Outbox(
+            on_written=lambda data: self._append(Record(Kind.STDIN, self._now(), redactor.mask_sent(data))),
+            on_lost=self._lost,
+            unmask=lambda data: redactor.restore(data, is_json=is_json),
+        )
+
+    def _new_streams(self) -> dict[Kind, RedactedStream]:
+        return {kind: RedactedStream(self.plan.redactor) for kind in (Kind.STDOUT, Kind.STDERR)}
 
     def _lost(self, data: bytes) -> None:
         """Somebody was told that this is on its way."""
@@ -123,6 +139,7 @@ class Runner:
         with anyio.CancelScope(shield=True):
             try:
                 self._open_journal()
+                self._tell_of_start()
                 if await self._is_admitted():
                     self._reaper.watch(self.plan.run_id)
                     await self._with_files()
@@ -137,6 +154,13 @@ class Runner:
                 self.begun.set()
                 self.done.set()
                 self.window.close()
+
+    def _tell_of_start(self) -> None:
+        plan, path = self.plan, self._journal_path
+        journal = None if path is None else str(path)
+        self._log.tell(
+            "run_started", protocol=plan.protocol.name, model=plan.options.model, cwd=plan.cwd, journal=journal
+        )
 
     async def _is_admitted(self) -> bool:
         """Wait for a place. False: the run is ended before it has one."""
@@ -167,6 +191,7 @@ class Runner:
     async def _attempt_until_done(self) -> None:
         while True:
             self._child = self._start()
+            self._log.tell("spawned", program=self.plan.spawn.argv[0], pid=self._child.pid)
             exited = await self._drive(self._child)
             retry = self._retry_after(exited)
             if retry is None or await self._is_stopped_within(retry):
@@ -192,15 +217,17 @@ class Runner:
 
     def _forget_attempt(self) -> None:
         self._outbox = self._new_outbox()
+        self._streams = self._new_streams()
         self._ended_streams = 0
         self._output_complete = anyio.Event()
         self._last_output = time.monotonic()
 
     def _start(self) -> Child:
         plan, spawn = self.plan, self.plan.spawn
+        environ = {**plan.environ, **self.added_environment}
         if spawn.terminal is not None:
-            return start_at_terminal(spawn.argv, env=plan.environ, cwd=plan.cwd, size=spawn.terminal)
-        return start_child(spawn.argv, env=plan.environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
+            return start_at_terminal(spawn.argv, env=environ, cwd=plan.cwd, size=spawn.terminal)
+        return start_child(spawn.argv, env=environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
 
     async def _drive(self, child: Child) -> Exited:
         try:
@@ -221,6 +248,7 @@ class Runner:
             kill_everything(child, self.plan.run_id)
             code = await child.wait()
             child.close()
+        self._release()
         return Exited(code=code) if code >= 0 else Exited(signal=-code)
 
     def _first_input(self) -> None:
@@ -234,6 +262,7 @@ class Runner:
         program = self.plan.spawn.argv[0]
         reason = f"{error.strerror or error} (errno {error.errno})" if isinstance(error, OSError) else str(error)
         message = f"{program} could not be started in {self.plan.cwd}: {reason}"
+        self._log.tell("not_started", level=logging.ERROR, reason=message)
         self.record(Kind.CONTROL, encode(Control("spawn_error", message)))
         self._finish(Exited())
 
@@ -256,9 +285,10 @@ class Runner:
             duration_ms=self._now() // 1000,
             ledger=self.normalizer.ledger,
             structured_output=self.normalizer.assembler.structured_output,
-            tags=tuple(plan.options.tags),
+            tags=plan.header.tags,
             journal=str(path) if path is not None else None,
         )
+        self._log.ended(self.result)
 
     # -- records
 
@@ -267,6 +297,8 @@ class Runner:
 
     def record(self, kind: Kind, payload: bytes) -> None:
         """Something happened: journal it, make events of it, perform what the codec asks for, see what waits."""
+        if kind is Kind.CONTROL or kind is Kind.ACTION:
+            payload = self.plan.redactor.mask(payload)
         record = Record(kind, self._now(), payload)
         self._append(record)
         events = self.normalizer.feed(record)
@@ -281,6 +313,7 @@ class Runner:
         if self.state.state == "interrupted" and any(isinstance(event, TurnStartEvent) for event in events):
             self.state.move("running")  # with a prompt that was queued
         self._builder.see(events)
+        self._log.see(events)
         self.window.append(events)
         self.listeners.call(events)
         if self._model_calls_left is not None:
@@ -314,6 +347,7 @@ class Runner:
             self._journal_path = path
             self._builder.bounded = True
         except OSError as error:
+            self._log.tell("no_journal", level=logging.WARNING, reason=str(error))
             self._note(f"this run has no journal: {path}: {error.strerror or error}; slow readers may lose events")
 
     def _append(self, record: Record) -> None:
@@ -325,6 +359,7 @@ class Runner:
             # A run is never taken down by its journal.
             self._journal.close()
             self._journal = None
+            self._log.tell("journal_ended", level=logging.WARNING, reason=str(error))
             self._note(f"the journal ends here: {error.strerror or error}; slow readers may lose events")
 
     def open_journal(self) -> JournalEvents | None:
@@ -344,19 +379,42 @@ class Runner:
 
     def _warning(self, message: str) -> DebugEvent:
         stream = self.plan.header.stream
-        return DebugEvent(stream.run_id, stream.agent, self.normalizer.assembler.now, "warn", message)
+        clean = self.plan.redactor.mask_text(message)
+        return DebugEvent(stream.run_id, stream.agent, self.normalizer.assembler.now, "warn", clean)
 
     # -- the agent's pipes
 
     async def _read(self, stream: Callable[[Callable[[bytes], None]], Awaitable[None]], kind: Kind) -> None:
+        redacted = self._streams[kind]
+
         def take(chunk: bytes) -> None:
             self._last_output = time.monotonic()
-            self.record(kind, chunk)
+            clean = redacted.feed(chunk)
+            if clean:
+                self.record(kind, clean)
+            if redacted.is_holding:
+                self._held.set()
 
         await stream(take)
+        self._release(kind)
         self._ended_streams += 1
         if self._ended_streams == 2:  # stdout and stderr
             self._output_complete.set()
+
+    def _release(self, *kinds: Kind) -> None:
+        """What was held back because it could begin a secret goes on its way: of these streams, or of all."""
+        for kind in kinds or tuple(self._streams):
+            rest = self._streams[kind].flush()
+            if rest:
+                self.record(kind, rest)
+
+    async def _release_soon(self) -> None:
+        """For protocols without lines: an agent may wait for an answer to what is held back."""
+        while True:
+            await self._held.wait()
+            self._held = anyio.Event()
+            await anyio.sleep(LONGEST_HOLD)
+            self._release(Kind.STDOUT)
 
     def _perform(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
@@ -478,6 +536,7 @@ class Runner:
         """End the run: told once, for the first reason. False: it is over, or being ended already."""
         if self._stopping.is_set() or self.state.is_over:
             return False
+        self._log.tell("stopping", cause=cause, reason=message or None)
         self.control(Control(cause, message))
         self._stopping.set()
         return True
@@ -490,6 +549,8 @@ class Runner:
 
     def _start_timers(self, tasks: anyio.abc.TaskGroup) -> None:
         options = self.plan.options
+        if self.plan.protocol.framing != "lines":
+            tasks.start_soon(self._release_soon)
         if options.timeout:
             tasks.start_soon(self._stop_after, options.timeout)
         if self.plan.protocol.quiet_after is not None:
@@ -519,6 +580,7 @@ class Runner:
             silent = time.monotonic() - last
             if silent >= seconds and last > told:
                 told = last
+                self._release()
                 self.control(Control("quiet"))
             await anyio.sleep(max(seconds - silent, QUIET_LOOK) if last > told else QUIET_LOOK)
 

@@ -8,8 +8,10 @@ import pytest
 
 from agent_mux import McpServer, RunOptions
 from agent_mux.adapter import CodecContext
-from agent_mux.run.plan import hide, redacted, secrets_of, without_secrets
+from agent_mux.run import plan
+from agent_mux.run.plan import redacted, without_secrets
 
+KEY = "sk-ant-api03-" + "aB3_" * 12
 SERVERS = (
     McpServer("tools", command="run", env={"TOKEN": 'a "secret"', "EMPTY": ""}),
     McpServer("web", "streamable-http", url="https://host/mcp?key=hush", headers={"Authorization": "Bearer ö"}),
@@ -28,11 +30,26 @@ def test_secrets_of_mcp_servers_are_not_in_what_is_journaled() -> None:
 
 @pytest.mark.parametrize("is_ascii", [True, False])
 def test_what_is_written_is_journaled_without_secrets(is_ascii: bool) -> None:
-    secrets = secrets_of(SERVERS)
-    assert secrets == {'a "secret"', "https://host/mcp?key=hush", "Bearer ö"}
-    sent = json.dumps([{**server.env, **server.headers} for server in SERVERS], ensure_ascii=is_ascii).encode()
-    hidden = json.loads(hide(sent, secrets))
-    assert hidden == [{"TOKEN": "[hidden]", "EMPTY": ""}, {"Authorization": "[hidden]"}, {}]
+    run = RunOptions(agent="a", mcp_servers=SERVERS)
+    redactor = plan.redactor_of(run, {})
+    sent = json.dumps(
+        [{**server.env, **server.headers, "url": server.url} for server in SERVERS], ensure_ascii=is_ascii
+    )
+    written = redactor.mask_sent(sent.encode())
+    assert len(written) == len(sent.encode())
+    tools, web, other = json.loads(written)
+    assert set(tools["TOKEN"]) | set(web["Authorization"]) | set(web["url"]) <= set("*0123456789")
+    assert (tools["EMPTY"], other) == ("", {"url": "https://host/mcp"})
+
+
+def test_what_a_codec_knows_has_no_secrets_and_what_it_sends_has() -> None:
+    context = CodecContext(agent="a", protocol="p", prompt=f"use {KEY}", mcp_servers=SERVERS)
+    redactor = plan.redactor_of(RunOptions(agent="a", mcp_servers=SERVERS), {})
+    known = plan.masked(context, redactor)
+    assert known.prompt is not None
+    assert (KEY in known.prompt, len(known.prompt)) == (False, len(f"use {KEY}"))
+    sent = msgspec.json.encode({"prompt": known.prompt, "servers": known.mcp_servers})
+    assert redactor.restore(sent) == msgspec.json.encode({"prompt": context.prompt, "servers": SERVERS})
 
 
 def test_callbacks_are_not_looked_into() -> None:

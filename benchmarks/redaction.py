@@ -1,0 +1,60 @@
+"""Hiding secrets against the whole way of a line: framing, codec, assembler."""
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from agent_mux.framing import LineFramer
+from agent_mux.process.pump import CHUNK
+from agent_mux.redaction import RedactedStream, Redactor
+from benchmarks.measure import interleaved, report, verdict
+from benchmarks.parse_only import normalize
+from benchmarks.synthetic import write_stream
+
+LINES = 40_000
+ROUNDS = 9
+VALUES = [f"s3cret-{number}-" + "aB3" * 12 for number in range(20)]
+"""As many as a full environment has."""
+
+
+def redact(chunks: Iterable[bytes]) -> None:
+    """All chunks of a stream."""
+    stream = RedactedStream(Redactor(VALUES))
+    for chunk in chunks:
+        stream.feed(chunk)
+    stream.flush()
+
+
+def frame(chunks: Iterable[bytes]) -> None:
+    """What cannot be left out."""
+    framer = LineFramer()
+    for chunk in chunks:
+        framer.feed(chunk)
+    framer.finish()
+
+
+def main(scratch: Path) -> None:
+    """Print the shares."""
+    data = write_stream(scratch / "redaction.jsonl", LINES).read_bytes()
+    chunks = [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
+    lines = data.splitlines(keepends=True)
+    seconds = interleaved(
+        {
+            "framing": lambda: frame(chunks),
+            "pipeline": lambda: normalize(data),
+            "chunks": lambda: redact(chunks),
+            "lines": lambda: redact(lines),
+        },
+        ROUNDS,
+        time.process_time,
+    )
+    share = seconds.ratio("chunks", "pipeline")
+    report(
+        f"Hiding secrets, {LINES:,} lines ({len(data) >> 20} MiB), {len(VALUES)} known values",
+        [
+            f"chunks of 64 KiB  {len(data) / seconds.typical('chunks') / 1e9:6.2f} GB/s",
+            f"one line a chunk  {seconds.typical('lines') / LINES * 1e6:6.2f} us/line",
+            f"of framing alone  {seconds.ratio('chunks', 'framing'):6.2f} times as long",
+            f"of the pipeline   {share:6.1%} {verdict(share, most=0.08)}",
+        ],
+    )

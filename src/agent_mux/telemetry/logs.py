@@ -1,0 +1,189 @@
+"""What a run goes through, as log entries: never what is said in it.
+
+Silent until somebody wants to hear: whoever has configured structlog gets the entries there; whoever has set the
+standard logger `agent_mux` to a level gets them there. structlog is imported then and not before: it is slow to load.
+"""
+
+import json
+import logging
+import queue
+import sys
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from logging.handlers import QueueHandler, QueueListener
+from typing import Any, Literal, TextIO
+
+from agent_mux.events import (
+    AgentEvent,
+    ApprovalDeniedEvent,
+    ApprovalGrantedEvent,
+    ApprovalRequestEvent,
+    InputRequiredEvent,
+    RetryEvent,
+)
+from agent_mux.redaction import HIDDEN, Redactor, is_secret_name, redact_text
+from agent_mux.run.result import RunResult
+
+LOGGER = "agent_mux"
+logging.getLogger(LOGGER).addHandler(logging.NullHandler())
+
+Style = Literal["text", "json"]
+Entry = MutableMapping[str, Any]
+
+
+def hide_secrets(logger: Any, method: str, entry: Entry) -> Entry:  # noqa: ARG001  # the signature of a processor
+    """A structlog processor: values under secret names are hidden, and keys in texts."""
+    for name, value in entry.items():
+        if isinstance(value, str):
+            entry[name] = HIDDEN if is_secret_name(name) else redact_text(value)
+    return entry
+
+
+class RunLog:
+    """Tells of one run. Every entry has its `run_id` and `agent`."""
+
+    def __init__(self, run_id: str, agent: str, redactor: Redactor, warn: Callable[[str], None]) -> None:
+        """`warn` is told, once, when the logger that was configured raises."""
+        self._bound = {"run_id": run_id, "agent": agent}
+        self._redactor = redactor
+        self._warn = warn
+        self._is_first = True
+        self.is_heard = _is_heard()
+
+    def tell(self, entry: str, *, level: int = logging.INFO, **fields: Any) -> None:
+        """One entry. Fields that are None are left out."""
+        if not self.is_heard:
+            return
+        said = {name: self._clean(value) for name, value in fields.items() if value is not None}
+        try:
+            _logger().log(level, entry, **self._bound, **said)
+        except Exception as error:  # noqa: BLE001  # a logger of the consumer's may raise anything
+            self.is_heard = False
+            self._warn(f"the log of this run ends here: {error!r}")
+
+    def _clean(self, value: Any) -> Any:
+        return self._redactor.mask_text(value) if isinstance(value, str) else value
+
+    def see(self, events: Sequence[AgentEvent]) -> None:
+        """Tell what is worth telling of these."""
+        if not self.is_heard:
+            return
+        if self._is_first:
+            self._is_first = False
+            self.tell("first_event", type=events[0].type)
+        for event in events:
+            describe = _WORTH_TELLING.get(type(event))
+            if describe is not None:
+                entry, fields = describe(event)
+                self.tell(entry, **fields)
+
+    def ended(self, result: RunResult) -> None:
+        """The last entry."""
+        self.tell(
+            "run_ended",
+            level=logging.INFO if result.ok else logging.WARNING,
+            exit_reason=result.exit_reason,
+            exit_code=result.exit_code,
+            signal=result.signal,
+            error=result.error.code if result.error is not None else None,
+            duration_ms=result.duration_ms,
+            turns=result.turn_count,
+            cost_usd=result.cost.total_usd if result.cost is not None and result.cost.source != "unknown" else None,
+        )
+
+
+_WORTH_TELLING: Mapping[type, Callable[[Any], tuple[str, dict[str, Any]]]] = {
+    ApprovalRequestEvent: lambda event: (
+        "interaction_pending",
+        {"kind": "approval", "interaction_id": event.interaction_id, "risk": event.risk_level},
+    ),
+    InputRequiredEvent: lambda event: (
+        "interaction_pending",
+        {"kind": "input", "interaction_id": event.interaction_id, "source": event.source},
+    ),
+    ApprovalGrantedEvent: lambda event: (
+        "interaction_answered",
+        {"answer": "granted", "interaction_id": event.interaction_id},
+    ),
+    ApprovalDeniedEvent: lambda event: (
+        "interaction_answered",
+        {"answer": "denied", "interaction_id": event.interaction_id},
+    ),
+    RetryEvent: lambda event: (
+        "retry",
+        {"attempt": event.attempt, "max_attempts": event.max_attempts, "delay_ms": event.delay_ms},
+    ),
+}
+
+
+@contextmanager
+def logs_on(stream: TextIO, style: Style) -> Iterator[None]:
+    """Write all entries to a stream, one a line; a reader of it that is slow stops nobody."""
+    logger = logging.getLogger(LOGGER)
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_Lines(style))
+    waiting: queue.SimpleQueue[logging.LogRecord] = queue.SimpleQueue()
+    front, level = _Handing(waiting), logger.level
+    listener = QueueListener(waiting, handler)
+    logger.addHandler(front)
+    logger.setLevel(logging.DEBUG)
+    listener.start()
+    try:
+        yield
+    finally:
+        logger.removeHandler(front)
+        logger.setLevel(level)
+        listener.stop()
+
+
+class _Handing(QueueHandler):
+    """As it is: the other end formats, in the same process."""
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        return record
+
+
+def _is_heard() -> bool:
+    return _is_structlog_configured() or logging.getLogger(LOGGER).isEnabledFor(logging.INFO)
+
+
+def _is_structlog_configured() -> bool:
+    structlog = sys.modules.get("structlog")
+    return structlog is not None and bool(structlog.is_configured())
+
+
+def _logger() -> Any:
+    import structlog  # noqa: PLC0415  # slow to load, and nobody listens as a rule
+
+    if structlog.is_configured():
+        processors = [hide_secrets, *structlog.get_config()["processors"]]
+        return structlog.wrap_logger(None, processors=processors, logger_factory_args=(LOGGER,))
+    return structlog.wrap_logger(
+        logging.getLogger(LOGGER),
+        processors=[hide_secrets, _as_record],
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+
+
+def _as_record(logger: Any, method: str, entry: Entry) -> tuple[tuple[str], dict[str, Any]]:  # noqa: ARG001
+    """For the standard library: the message is readable alone, and the fields are there for formatters."""
+    fields = {name: value for name, value in entry.items() if name != "event"}
+    message = " ".join((entry["event"], *(f"{name}={value}" for name, value in fields.items())))
+    return (message,), {"extra": {"entry": dict(entry)}}
+
+
+class _Lines(logging.Formatter):
+    """One entry, one line."""
+
+    def __init__(self, style: Style) -> None:
+        super().__init__()
+        self._is_json = style == "json"
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        level = record.levelname.lower()
+        if self._is_json:
+            said = getattr(record, "entry", {"event": record.getMessage()})
+            return json.dumps({"timestamp": when, "level": level, "event": said["event"], **said}, default=str)
+        return f"{when} {level:<7} {record.getMessage()}"

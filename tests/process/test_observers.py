@@ -1,0 +1,52 @@
+"""Whoever wants to know of every run is told of it, and harms none."""
+
+import logging
+
+import anyio
+import pytest
+from tests.process.scripted import MakeClient
+
+from agent_mux import RunHandle
+
+pytestmark = pytest.mark.anyio
+HELLO = "hear(); say(session='S'); say(text=os.environ.get('ADDED', 'none')); say(done=True); rest()"
+
+
+async def test_an_observer_sees_every_run_from_before_its_first_event_to_its_end(make_client: MakeClient) -> None:
+    seen: list[str] = []
+
+    def observe(run: RunHandle) -> object:
+        run.on("*", lambda event: seen.append(event.type))
+        run.add_environment({"ADDED": "by the observer"})
+        seen.append("begin")
+        return lambda: seen.append("end")
+
+    with anyio.fail_after(20):
+        async with make_client(HELLO) as mux:
+            stop = mux.on_run(observe)
+            result = await mux.run(prompt="hi")
+            mine = await mux.run(prompt="hi", env={"ADDED": "mine"})
+            stop()
+            await mux.run(prompt="hi")
+    assert seen.count("begin") == seen.count("end") == 2
+    assert (seen[0], seen[1]) == ("begin", "session_start")
+    assert (result.text, mine.text) == ("by the observer", "mine")
+
+
+async def test_an_observer_that_raises_harms_no_run(make_client: MakeClient, caplog: pytest.LogCaptureFixture) -> None:
+    def broken(_: RunHandle) -> None:
+        raise ZeroDivisionError
+
+    def broken_later(_: RunHandle) -> object:
+        return lambda: 1 // 0
+
+    with anyio.fail_after(20), caplog.at_level(logging.ERROR):
+        async with make_client(HELLO) as mux:
+            mux.on_run(broken)
+            mux.on_run(broken_later)
+            run = mux.run(prompt="hi")
+            events = [event async for event in run]
+            result = await run
+    assert result.exit_reason == "completed"
+    assert ["an observer raised ZeroDivisionError()" in event.message for event in events if event.type == "debug"]
+    assert [record.getMessage() for record in caplog.records] == [f"an observer raised at the end of run {run.run_id}"]
