@@ -19,8 +19,8 @@ END_OF_FILE = b"\x04"
 class TerminalChild(Child):
     """A program whose standard input, output and error are one terminal."""
 
-    def __init__(self, process: "PtyProcess", terminal: int) -> None:
-        super().__init__(_Process(process), stdin=terminal, stdout=terminal, stderr=None)
+    def __init__(self, process: "PtyProcess", run_id: str, terminal: int) -> None:
+        super().__init__(_Started(process), run_id, stdin=terminal, stdout=terminal, stderr=None)
 
     async def read_stderr(self, take: Callable[[bytes], None]) -> None:
         """There is none: it comes with the output."""
@@ -44,7 +44,7 @@ class TerminalChild(Child):
                 return  # it reads no more, or is gone: then it needs no telling
 
 
-class _Process:
+class _Started:
     """What `Child` wants of a `subprocess.Popen`."""
 
     def __init__(self, process: "PtyProcess") -> None:
@@ -64,7 +64,9 @@ class _Process:
         return int(self._process.exitstatus or 0) if signal is None else -int(signal)
 
 
-def start_at_terminal(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, size: TerminalSize) -> TerminalChild:
+def start_at_terminal(
+    argv: Sequence[str], *, run_id: str, env: Mapping[str, str], cwd: str, size: TerminalSize
+) -> TerminalChild:
     """Start a program at a terminal. Raises `OSError` when the system cannot, PTY_NOT_AVAILABLE without ptyprocess."""
     try:
         from ptyprocess import PtyProcess  # noqa: PLC0415  # an extra
@@ -81,4 +83,4 @@ def start_at_terminal(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, 
     process.fileobj.close()
     process.closed, process.fd = True, -1
     os.set_blocking(terminal, False)
-    return TerminalChild(process, terminal)
+    return TerminalChild(process, run_id, terminal)

@@ -26,7 +26,7 @@ from agent_mux.process.terminal import TerminalChild, start_at_terminal
 from agent_mux.run.answers import Answers
 from agent_mux.run.budget import Budget
 from agent_mux.run.derive import JournalEvents, derive_events
-from agent_mux.run.ending import end_agent, kill_everything, settle, signal_everything, within
+from agent_mux.run.ending import end_agent, settle, within
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.journal import JournalWriter
 from agent_mux.run.listeners import Listeners
@@ -183,8 +183,12 @@ class Runner:
     def _start(self) -> Child:
         plan, spawn = self.plan, self.plan.spawn
         if spawn.terminal is not None:
-            return start_at_terminal(spawn.argv, env=plan.environ, cwd=plan.cwd, size=spawn.terminal)
-        return start_child(spawn.argv, env=plan.environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
+            return start_at_terminal(
+                spawn.argv, run_id=plan.run_id, env=plan.environ, cwd=plan.cwd, size=spawn.terminal
+            )
+        return start_child(
+            spawn.argv, run_id=plan.run_id, env=plan.environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe"
+        )
 
     async def _drive(self, child: Child) -> Exited:
         try:
@@ -199,10 +203,10 @@ class Runner:
                     self.state.move("running")
                 self._first_input()
                 await child.wait()
-                await settle(child, self.plan.run_id, self._output_complete)
+                await settle(child, self._output_complete)
                 tasks.cancel_scope.cancel()
         finally:
-            kill_everything(child, self.plan.run_id)
+            child.signal_all(signal.SIGKILL)
             code = await child.wait()
             child.close()
         return Exited(code=code) if code >= 0 else Exited(signal=-code)
@@ -412,7 +416,7 @@ class Runner:
         """End the run without asking anybody."""
         self.stop("abort")
         if self._child is not None and not self.state.is_over:
-            kill_everything(self._child, self.plan.run_id)
+            self._child.signal_all(signal.SIGKILL)
 
     def _start_timers(self, tasks: anyio.abc.TaskGroup) -> None:
         options = self.plan.options
@@ -463,12 +467,12 @@ class Runner:
         if was_told:
             self.record(Kind.ACTION, encode(Cancel()))
         self._perform([CloseStdin()])
-        await end_agent(child, self.plan.run_id, grace=self.plan.options.grace_period, was_told=was_told)
+        await end_agent(child, grace=self.plan.options.grace_period, was_told=was_told)
 
     def signal_processes(self, number: int) -> None:
         """A signal to all processes of the run."""
         if self._child is not None:
-            signal_everything(self._child, self.plan.run_id, number)
+            self._child.signal_all(number)
 
 
 def _usual_delivery(action: AnyAction, *, is_busy: bool) -> Delivery:
