@@ -150,8 +150,9 @@ class Runner:
 
     async def _attempt_until_done(self) -> None:
         while True:
-            self._child = self._start()
-            exited = await self._drive(self._child)
+            self._child = child = self._start()
+            self._reaper.began(self.plan.run_id, child.pid, child.process.started if child.process is not None else 0)
+            exited = await self._drive(child)
             retry = self._retry_after(exited)
             if retry is None or await self._is_stopped_within(retry):
                 self._finish(exited)

@@ -1,7 +1,6 @@
 """Plays cases one after another, and makes the table of them."""
 
 import asyncio
-import importlib.util
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -40,11 +39,10 @@ class Row:
 
 def case_names() -> list[str]:
     """All that can be played here: each case on pipes, and at a terminal where that makes a difference."""
-    has_terminals = all(importlib.util.find_spec(module) is not None for module in ("ptyprocess", "pyte"))
     return [
         name
         for case in CASES.values()
-        for name in (case.name, *([case.name + AT_TERMINAL] if case.at_terminal and has_terminals else []))
+        for name in (case.name, *([case.name + AT_TERMINAL] if case.at_terminal else []))
     ]
 
 
