@@ -57,6 +57,11 @@ class JournalReader:
         self._position = 0
         self.header = self._read_header()
 
+    @property
+    def position(self) -> int:
+        """Bytes that were read: where the last whole record ends."""
+        return self._position
+
     def _read_header(self) -> Header:
         try:
             first = next(self.read(), None)

@@ -6,6 +6,17 @@ line of the agent's. See docs/how-to/torture.md.
 
 from agent_mux.testing.torture.case import Case, Circumstances, Outcome, RunCase
 from agent_mux.testing.torture.cases import CASES
-from agent_mux.testing.torture.suite import AT_TERMINAL, Row, case_names, run_torture
+from agent_mux.testing.torture.suite import AT_TERMINAL, Row, case_names, run_torture, wanted_cases
 
-__all__ = ["AT_TERMINAL", "CASES", "Case", "Circumstances", "Outcome", "Row", "RunCase", "case_names", "run_torture"]
+__all__ = [
+    "AT_TERMINAL",
+    "CASES",
+    "Case",
+    "Circumstances",
+    "Outcome",
+    "Row",
+    "RunCase",
+    "case_names",
+    "run_torture",
+    "wanted_cases",
+]

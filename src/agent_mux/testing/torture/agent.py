@@ -345,8 +345,9 @@ def writes_for_ever(_: int) -> None:
     """It prints without an end, so that whoever dies dies in the middle of something."""
     number = 0
     while True:
-        say(*range(number, number + 50))
-        number += 50
+        say(*range(number, number + 20))
+        number += 20
+        time.sleep(0.002)
 
 
 def main() -> None:

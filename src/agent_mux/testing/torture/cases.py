@@ -5,9 +5,11 @@ from collections.abc import Iterable
 from agent_mux.run.handle import RunHandle
 from agent_mux.testing.torture.agent import MIB, line
 from agent_mux.testing.torture.case import Case, RunCase
+from agent_mux.testing.torture.killed import KilledClient
 
 GRACE = 0.5  # seconds that an agent gets to leave
 SMALL_WRITES = 64
+SHORTER = 4  # MiB of a line, at most, where it is to be quick
 WRITE_SIZE = 1 << 16  # bytes: together far more than a pipe holds
 
 
@@ -60,7 +62,7 @@ def _long_line(mebibytes: int) -> RunCase:
         meaning=f"one line of {mebibytes} MiB arrives whole",
         behaviour="long-line",
         verdict="completed",
-        sizes=(mebibytes, mebibytes),
+        sizes=(min(mebibytes, SHORTER), mebibytes),
         characters=lambda size: size * MIB + len("0 "),
         peak_mib=200 + 12 * mebibytes,
         bound=60,
@@ -153,7 +155,7 @@ _RUNS = (
         name="burst",
         meaning="50 children at once, of every kind, are all ended",
         verdict="completed",
-        sizes=(50, 50),
+        sizes=(10, 50),
     ),
     RunCase(
         name="stderr-flood",
@@ -251,9 +253,25 @@ _RUNS = (
 )
 
 
+_KILLED = (
+    KilledClient(
+        name="kill-client",
+        meaning="nothing survives a client that is killed (SIGKILL) at any point, daemons included",
+        kind="daemons",
+        sizes=(2, 50),
+    ),
+    KilledClient(
+        name="kill-writer",
+        meaning="a journal whose writer is killed can be read to its last whole record",
+        kind="writers",
+        sizes=(1, 10),
+    ),
+)
+
+
 def _by_name(cases: Iterable[Case]) -> dict[str, Case]:
     return {case.name: case for case in cases}
 
 
-CASES: dict[str, Case] = _by_name(_RUNS)
+CASES: dict[str, Case] = _by_name((*_RUNS, *_KILLED))
 """All cases, in the order of the table."""

@@ -46,6 +46,16 @@ def case_names() -> list[str]:
     ]
 
 
+def wanted_cases(names: Iterable[str] | None) -> list[str]:
+    """These, or all. Raises VALIDATION_ERROR for a name that is none."""
+    known = case_names()
+    wanted = list(names) if names is not None else known
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise AgentMuxError("VALIDATION_ERROR", f"no such case: {', '.join(unknown)}; there are: {', '.join(known)}")
+    return wanted
+
+
 async def run_torture(
     names: Iterable[str] | None = None, *, full: bool = True, on_row: Callable[[Row], object] | None = None
 ) -> list[Row]:
@@ -59,13 +69,8 @@ async def run_torture(
     Raises:
         AgentMuxError: VALIDATION_ERROR for a name that is none.
     """
-    known = case_names()
-    wanted = list(names) if names is not None else known
-    unknown = [name for name in wanted if name not in known]
-    if unknown:
-        raise AgentMuxError("VALIDATION_ERROR", f"no such case: {', '.join(unknown)}; there are: {', '.join(known)}")
     rows = []
-    for name in wanted:
+    for name in wanted_cases(names):
         row = await _row(name, full=full)
         rows.append(row)
         if on_row is not None:
