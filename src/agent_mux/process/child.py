@@ -41,7 +41,9 @@ class Child:
     is nobody else's.
     """
 
-    def __init__(self, started: Started, run_id: str, stdin: int | None, stdout: int, stderr: int | None) -> None:
+    def __init__(
+        self, started: Started, run_id: str, stdin: int | None, stdout: int | None, stderr: int | None
+    ) -> None:
         self._started = started
         self._run_id = run_id
         self._stdin = stdin
@@ -78,7 +80,8 @@ class Child:
 
     async def read_stdout(self, take: Callable[[bytes], None]) -> None:
         """Give every chunk to `take` as it comes, until the end of the stream."""
-        await pump(self._stdout, take)
+        if self._stdout is not None:
+            await pump(self._stdout, take)
 
     async def read_stderr(self, take: Callable[[bytes], None]) -> None:
         """Give every chunk to `take` as it comes, until the end of the stream."""
@@ -130,12 +133,17 @@ class Child:
         """Something of the run lives: the process, or what it started."""
         return bool(processes_of(self._run_id, self.process))
 
-    def close(self) -> None:
-        """Give the descriptors and the number back. The process must be gone."""
+    def close_pipes(self) -> None:
+        """Nothing more is to be read or written."""
         self.close_stdin()
-        for descriptor in (self._stdout, self._stderr):
+        descriptors, self._stdout, self._stderr = (self._stdout, self._stderr), None, None
+        for descriptor in descriptors:
             if descriptor is not None:
                 _release(descriptor)
+
+    def close(self) -> None:
+        """Give the descriptors and the number back. The process must be gone."""
+        self.close_pipes()
         self._started.wait()
 
 

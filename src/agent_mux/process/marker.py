@@ -129,7 +129,7 @@ def _session(leader: Process | None) -> int | None:
 
 def _looks(since: int) -> Iterator[_Look]:
     try:
-        names = os.listdir(PROC)
+        names = os.listdir(PROC)  # noqa: PTH208  # a path for each of them costs more than the look
     except OSError:
         return
     for name in names:

@@ -42,6 +42,6 @@ async def settle(child: Child, output_complete: anyio.Event) -> None:
 async def _end_leftovers(child: Child) -> None:
     child.signal_all(signal.SIGTERM)
     deadline = time.monotonic() + LEFTOVER_GRACE
-    while child.is_survived() and time.monotonic() < deadline:  # nobody tells when a stranger ends
+    while child.is_survived() and time.monotonic() < deadline:  # noqa: ASYNC110  # nobody tells when a stranger ends
         await anyio.sleep(LOOK_EVERY)
     child.signal_all(signal.SIGKILL)

@@ -22,6 +22,7 @@ from agent_mux.events import AgentEvent, DebugEvent, StepStartEvent
 from agent_mux.events.mending import mended
 from agent_mux.process.child import Child, start_child
 from agent_mux.process.reaper import Reaper
+from agent_mux.process.reasons import Attempt, why_not_started
 from agent_mux.process.terminal import TerminalChild, start_at_terminal
 from agent_mux.run.answers import Answers
 from agent_mux.run.budget import Budget
@@ -108,7 +109,6 @@ class Runner:
             try:
                 self._open_journal()
                 if await self._is_admitted():
-                    self._reaper.watch(self.plan.run_id)
                     await self._with_files()
                 else:
                     self._finish(Exited())
@@ -139,6 +139,7 @@ class Runner:
     async def _with_files(self) -> None:
         spawn = self.plan.spawn
         try:
+            self._reaper.watch(self.plan.run_id)
             with private_files(self.plan.temp_dir, spawn.files):
                 for note in spawn.notes:
                     self.record(Kind.CONTROL, encode(Control("note", note)))
@@ -187,9 +188,7 @@ class Runner:
             return start_at_terminal(
                 spawn.argv, run_id=plan.run_id, env=plan.environ, cwd=plan.cwd, size=spawn.terminal
             )
-        return start_child(
-            spawn.argv, run_id=plan.run_id, env=plan.environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe"
-        )
+        return start_child(spawn.argv, run_id=plan.run_id, env=plan.environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
 
     async def _drive(self, child: Child) -> Exited:
         try:
@@ -207,6 +206,7 @@ class Runner:
                 await settle(child, self._output_complete)
                 tasks.cancel_scope.cancel()
         finally:
+            child.close_pipes()  # looking for processes takes descriptors, and there may be no others left
             child.signal_all(signal.SIGKILL)
             code = await child.wait()
             child.close()
@@ -220,9 +220,10 @@ class Runner:
         self.begun.set()
 
     def _never_started(self, error: OSError | AgentMuxError) -> None:
-        program = self.plan.spawn.argv[0]
-        reason = f"{error.strerror or error} (errno {error.errno})" if isinstance(error, OSError) else str(error)
-        message = f"{program} could not be started in {self.plan.cwd}: {reason}"
+        plan = self.plan
+        attempt = Attempt(plan.spawn.argv, plan.environ, plan.cwd)
+        reason = why_not_started(error, attempt) if isinstance(error, OSError) else str(error)
+        message = f"{attempt.program} could not be started in {plan.cwd}: {reason}"
         self.record(Kind.CONTROL, encode(Control("spawn_error", message)))
         self._finish(Exited())
 

@@ -76,7 +76,7 @@ class TortureCodec:
                 return (CloseStdin(),)
         return (Refuse("CAPABILITY_ERROR", f"this agent cannot {type(action).__name__}"),)
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # the word of the contract
+    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # the word of the contract
         """Nothing is kept back."""
         return ()
 
@@ -84,7 +84,7 @@ class TortureCodec:
 def torture_adapter(behaviour: str, size: int, token: str, *, terminal: bool = False) -> Adapter:
     """An agent that does this. `token` marks its processes for a census that relies on nothing of ours."""
 
-    def spawn(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+    def spawn(_: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
         argv = (environment.executable, "-I", "-S", str(PROGRAM), behaviour, str(size), token)
         return SpawnArgs(argv=argv, protocol="lines", terminal=TerminalSize() if terminal else None)
 

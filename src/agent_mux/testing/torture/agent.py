@@ -282,7 +282,7 @@ def _become(written: int, *, session: bool, orphan: bool, clean: bool, silent: b
     if clean:
         os.set_inheritable(written, True)
         argv = [sys.executable, "-I", "-S", __file__, "sleeper", str(written), sys.argv[3]]
-        os.execve(sys.executable, argv, {})
+        os.execve(sys.executable, argv, {})  # noqa: S606  # that is what it does
     os.close(written)
     sleep(HOLDER_SECONDS)
 

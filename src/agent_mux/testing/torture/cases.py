@@ -258,7 +258,7 @@ _KILLED = (
         name="kill-client",
         meaning="nothing survives a client that is killed (SIGKILL) at any point, daemons included",
         kind="daemons",
-        sizes=(2, 50),
+        sizes=(1, 50),
     ),
     KilledClient(
         name="kill-writer",

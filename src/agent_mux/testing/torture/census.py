@@ -71,9 +71,7 @@ class Footprint:
     def now(cls) -> "Footprint":
         """As it is."""
         threads = (thread.name for thread in threading.enumerate())
-        return cls(
-            frozenset(_open_descriptors()), frozenset(name for name in threads if not name.startswith(_POOLED))
-        )
+        return cls(frozenset(_open_descriptors()), frozenset(name for name in threads if not name.startswith(_POOLED)))
 
     def leaks(self) -> list[str]:
         """What is there now and was not then, one sentence each."""
@@ -86,7 +84,7 @@ class Footprint:
 
 def _open_descriptors() -> list[str]:
     found = []
-    for name in os.listdir("/dev/fd"):
+    for name in os.listdir("/dev/fd"):  # noqa: PTH208  # names are what is wanted
         try:
             os.fstat(int(name))
         except OSError:

@@ -1,4 +1,4 @@
-"""A client that is made to be killed: `python -m agent_mux.testing.torture.client <kind> <directory> <token> <backend>`.
+"""A client to be killed: `python -m agent_mux.testing.torture.client <kind> <directory> <token> <backend>`.
 
 It prints `ready` when its first runs are about to begin, and then runs misbehaving agents until somebody ends it.
 """

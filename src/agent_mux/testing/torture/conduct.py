@@ -3,7 +3,7 @@
 import secrets
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -64,7 +64,7 @@ async def _play(case: RunCase, where: Circumstances, token: str, directory: Path
             if memory is not None:
                 tasks.start_soon(memory.watch)
             if case.meanwhile is not None:
-                tasks.start_soon(case.meanwhile, run)
+                tasks.start_soon(_meanwhile, case.meanwhile, run)
             seen = Seen()
             await seen.read(run, slowly=case.reads_slowly)
             result = await run
@@ -77,9 +77,11 @@ async def _play(case: RunCase, where: Circumstances, token: str, directory: Path
     return Outcome(verdict=result.exit_reason, findings=tuple(findings), settle=settle, peak_mib=peak)
 
 
-def _judge(
-    case: RunCase, where: Circumstances, result: RunResult, settle: float, peak: float | None
-) -> Iterator[str]:
+async def _meanwhile(act: Callable[[RunHandle], Awaitable[None]], run: RunHandle) -> None:
+    await act(run)
+
+
+def _judge(case: RunCase, where: Circumstances, result: RunResult, settle: float, peak: float | None) -> Iterator[str]:
     if result.exit_reason != case.verdict:
         yield f"the verdict is {result.exit_reason}, not {case.verdict}"
     if settle > case.settle:

@@ -56,10 +56,8 @@ class KilledClient:
 
 async def _repetition(kind: str, delay: float, backend: str) -> tuple[list[str], float]:
     token = f"torture-{secrets.token_hex(8)}"
-    with tempfile.TemporaryDirectory() as place:
-        directory, temporary = Path(place, "config"), Path(place, "tmp")
-        temporary.mkdir()
-        client = _start(kind, directory, token, backend, temporary)
+    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as temporary:
+        client = _start(kind, place, token, backend, temporary)
         try:
             await _ready(client)
             await anyio.sleep(delay)
@@ -67,21 +65,21 @@ async def _repetition(kind: str, delay: float, backend: str) -> tuple[list[str],
             client.wait()
             settle = await census.all_gone(token, SURVIVAL)
             findings = [f"process {census.name_of(pid)} survived" for pid in census.survivors(token)]
-            findings += [f"{path} was left" for path in temporary.glob("agent-mux-*")]
+            findings += [f"{path} was left" for path in _found(temporary, "agent-mux-*")]
         finally:
             client.kill()
             client.communicate()
             census.end(token)
-        findings += [what for path in sorted(directory.glob("runs/*.journal")) for what in _read_back(path)]
+        findings += [what for path in _found(place, "runs/*.journal") for what in _read_back(path)]
     return findings, SURVIVAL if settle is None else settle
 
 
-def _start(kind: str, directory: Path, token: str, backend: str, temporary: Path) -> "subprocess.Popen[bytes]":
+def _start(kind: str, directory: str, token: str, backend: str, temporary: str) -> "subprocess.Popen[bytes]":
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     return subprocess.Popen(
-        [sys.executable, "-m", "agent_mux.testing.torture.client", kind, str(directory), token, backend],
+        [sys.executable, "-m", "agent_mux.testing.torture.client", kind, directory, token, backend],
         stdout=subprocess.PIPE,
-        env={**inherited, VARIABLE: token, "TMPDIR": str(temporary)},
+        env={**inherited, VARIABLE: token, "TMPDIR": temporary},
     )
 
 
@@ -89,6 +87,10 @@ async def _ready(client: "subprocess.Popen[bytes]") -> None:
     assert client.stdout is not None  # noqa: S101  # it is a pipe
     os.set_blocking(client.stdout.fileno(), False)
     await anyio.wait_readable(client.stdout)
+
+
+def _found(directory: str, pattern: str) -> list[Path]:
+    return sorted(Path(directory).glob(pattern))
 
 
 def _read_back(path: Path) -> list[str]:
