@@ -232,11 +232,11 @@ class Runner:
         verdict = self.normalizer.verdict
         assert verdict is not None  # noqa: S101  # the exit record makes it
         self.state.finish(verdict.exit_reason)
-        plan, path = self.plan, self._journal.path if self._journal is not None else None
+        plan, path = self.plan, self._finished_journal()
         self.result = self._builder.build(
             verdict,
             stderr=self.normalizer.stderr_tail,
-            derive=None if path is None else lambda: list(derive_events(path, plan.new_codec)),
+            derive=None if path is None else lambda: self._derived(path),
             run_id=plan.run_id,
             agent=plan.adapter.agent,
             model=self.normalizer.assembler.model or plan.options.model,
@@ -249,6 +249,24 @@ class Runner:
             tags=tuple(plan.options.tags),
             journal=str(path) if path is not None else None,
         )
+
+    @property
+    def journal_path(self) -> Path | None:
+        """Where the run's recording is, or will be; None when there is none."""
+        return self._journal_path if self.begun.is_set() else self.plan.journal_path
+
+    def _finished_journal(self) -> Path | None:
+        """Where the run's recording is; None when there is none, or no whole one."""
+        if self._journal is None or self._journal.is_in_place:
+            return None if self._journal is None else self._journal.path
+        self._builder.unbind(lambda: self._derived(self.plan.journal_path))
+        return None
+
+    def _derived(self, path: Path | None) -> list[AgentEvent]:
+        """The events, out of the file: of the open one, when its name is gone."""
+        if self._journal is not None and not self._journal.is_in_place:
+            path = self._journal.open_file
+        return [] if path is None else list(derive_events(path, self.plan.new_codec))
 
     # -- records
 
@@ -308,15 +326,19 @@ class Runner:
             self._journal.append(record)
         except OSError as error:
             # A run is never taken down by its journal.
-            self._journal.close()
+            journal = self._journal
+            self._builder.unbind(lambda: self._derived(journal.path))
+            journal.close()
             self._journal = None
-            self._note(f"the journal ends here: {error.strerror or error}; slow readers may lose events")
+            why = error.strerror or error
+            self._note(f"the journal {journal.path} ends here: {why}; slow readers may lose events from now on")
 
     def open_journal(self) -> JournalEvents | None:
         """The events from the first, for a reader that fell behind; None when there is no journal."""
         if self._journal_path is None or not self._journal_path.exists():
             return None
-        return JournalEvents(self._journal_path, self.plan.new_codec)
+        journal = JournalEvents(self._journal_path, self.plan.new_codec)
+        return journal if journal.header == self.plan.header else None  # somebody put another in its place
 
     def _note(self, message: str) -> None:
         if self._journal is not None:
