@@ -66,6 +66,7 @@ class Runner:
         self._ticket = ticket
         self._builder = ResultBuilder(collect=options.collect_events)
         self._journal: JournalWriter | None = None
+        self._journal_asked = False
         self._journal_path: Path | None = None
         """Set when there is a file that this run began: never somebody else's."""
         self._started = time.monotonic_ns()
@@ -125,7 +126,7 @@ class Runner:
     async def _is_admitted(self) -> bool:
         """Wait for a place. False: the run is ended before it has one."""
         if self._ticket is None:
-            return True
+            return not self._stopping.is_set()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._cancel_when_stopping, tasks.cancel_scope)
             await self._ticket.wait()
@@ -309,9 +310,11 @@ class Runner:
             self._note(unkept)
 
     def _open_journal(self) -> None:
+        """Once, before the first record: that may be an abort that comes before the run begins."""
         path = self.plan.journal_path
-        if path is None:
+        if path is None or self._journal_asked:
             return
+        self._journal_asked = True
         try:
             self._journal = JournalWriter(path, self.plan.header)
             self._journal_path = path
@@ -320,6 +323,7 @@ class Runner:
             self._note(f"this run has no journal: {path}: {error.strerror or error}; slow readers may lose events")
 
     def _append(self, record: Record) -> None:
+        self._open_journal()
         if self._journal is None:
             return
         try:
@@ -341,6 +345,7 @@ class Runner:
         return journal if journal.header == self.plan.header else None  # somebody put another in its place
 
     def _note(self, message: str) -> None:
+        self._open_journal()
         if self._journal is not None:
             self.control(Control("note", message))  # so that it is among the derived events, too
         else:
