@@ -19,8 +19,8 @@ from tests.process.scripted import scripted_adapter
 
 from agent_mux import AgentMux, AgentMuxError, RunResult, ValidationError, validate
 from agent_mux.adapter import SpawnArgs, TerminalSize
-from agent_mux.process.marker import temp_dir_of
 from agent_mux.registry import AdapterRegistry
+from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.testing.torture.census import Footprint
 
 pytestmark = pytest.mark.anyio

@@ -13,11 +13,12 @@ from anyio import lowlevel
 from tests.process.scripted import MakeClient, ScriptedCodec
 
 from agent_mux import AgentMux, RetryPolicy, RunResult, encode_event, validate
-from agent_mux.process.marker import processes_of, temp_dir_of
+from agent_mux.process.marker import processes_of
 from agent_mux.run import runner
 from agent_mux.run.derive import derive_events
 from agent_mux.run.ending import SETTLE
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.testing.torture.census import Footprint
 
 pytestmark = pytest.mark.anyio

@@ -289,9 +289,9 @@ async def test_a_fork_of_the_client_neither_triggers_the_reaper_nor_stops_it(tmp
         client.communicate()
 
 
-def test_a_reaper_in_a_fork_does_nothing() -> None:
+def test_a_reaper_in_a_fork_does_nothing(tmp_path: Path) -> None:
     reaper = Reaper()
-    reaper.watch(RUN)
+    reaper.watch(RUN, tmp_path)
     try:
         process = reaper._process
         assert process is not None
@@ -315,12 +315,15 @@ async def test_without_proc_the_group_of_a_dead_clients_run_is_ended(tmp_path: P
     child = subprocess.Popen(["sh", "-c", "sleep 1000 & sleep 1000"], start_new_session=True)  # noqa: ASYNC220
     try:
         reaper = Reaper()
-        reaper.watch(RUN)
+        reaper.watch(RUN, tmp_path / "temp")
+        reaper.await_ready()
         reaper.began(RUN, child.pid, 0)  # as where no start time is known
         process, reaper._process = reaper._process, None
         assert process is not None
         assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.close()  # the client dies
+        process.stdout.close()
         with anyio.fail_after(20):
             await anyio.to_thread.run_sync(process.wait)
         assert child.wait(10) == -signal.SIGKILL

@@ -11,20 +11,19 @@ agent; a daemon has neither a parent nor, often, an environment. So a process be
 
 A process is a number and the time it began: a number that is used again is somebody else, and is never signalled.
 
-The reaper runs this module in an interpreter without site-packages: it imports the standard library only.
+The reaper runs this module in an interpreter without site-packages, and wants to be ready soon: it imports little, and
+of the standard library only.
 """
 
 import os
 import signal
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 PREFIX = "AGENT_MUX_RUN_"
 ROUNDS = 50  # a process can fork while we look; each round sees what the one before missed
 LOOKS_TO_BE_SURE = 2  # a child can take a number that we have passed, and its parent be gone before we come to it
-PROC = Path("/proc")
+PROC = "/proc"
 _OUTER, _INNER = 1 << 62, 1 << 61
 """Where the numbers of runs begin. A run inside of a run has a lower one: a limit can only be lowered."""
 _READ_SIZE = 1 << 12
@@ -73,14 +72,9 @@ def mark(pid: int, run_id: str) -> bool:
     return True
 
 
-def temp_dir_of(run_id: str) -> Path:
-    """Where the run's files for its agent go; nothing of it is left when the run is over."""
-    return Path(tempfile.gettempdir()) / f"agent-mux-{run_id}"
-
-
 def identify(pid: int) -> Process | None:
     """The process that has this number now, dead or alive. None where nobody knows."""
-    look = _look(PROC / str(pid))
+    look = _look(str(pid))
     return None if look is None else look.process
 
 
@@ -134,17 +128,17 @@ def _looks(since: int) -> Iterator[_Look]:
         return
     for name in names:
         if name.isdigit():
-            look = _look(PROC / name)
+            look = _look(name)
             if look is not None and look.process.started >= since:
                 yield look
 
 
-def _look(entry: Path) -> _Look | None:
-    stat = _read(f"{entry}/stat")
+def _look(name: str) -> _Look | None:
+    stat = _read(f"{PROC}/{name}/stat")
     fields = stat[stat.rfind(b")") + 1 :].split()  # the name before may contain anything
     if len(fields) < 20:
         return None  # gone meanwhile
-    return _Look(Process(int(entry.name), int(fields[19])), int(fields[1]), int(fields[3]), fields[0] in _DEAD)
+    return _Look(Process(int(name), int(fields[19])), int(fields[1]), int(fields[3]), fields[0] in _DEAD)
 
 
 def _carries(pid: int, run_id: str) -> bool:

@@ -3,10 +3,12 @@
 import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from agent_mux.adapter import TerminalSize
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.child import Child, Started, hear_signals
+from agent_mux.process.marker import mark
 
 END_OF_FILE = b"\x04"
 """What a person types to say that nothing more will come."""
@@ -58,7 +60,7 @@ def start_at_terminal(
             cwd=cwd,
             start_new_session=True,
             restore_signals=True,
-            preexec_fn=_take_terminal,  # noqa: PLW1509  # it takes no lock
+            preexec_fn=partial(_take_terminal, run_id),  # noqa: PLW1509  # it takes no lock
         )
     except BaseException:
         os.close(terminal)
@@ -69,11 +71,12 @@ def start_at_terminal(
     return TerminalChild(popen, run_id, terminal)
 
 
-def _take_terminal() -> None:
+def _take_terminal(run_id: str) -> None:
     """In the child, before its program begins: its standard input is the terminal of its session."""
     import fcntl  # noqa: PLC0415  # not on every platform
     import termios  # noqa: PLC0415
 
+    mark(os.getpid(), run_id)
     hear_signals()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 

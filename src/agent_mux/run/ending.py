@@ -11,7 +11,7 @@ from agent_mux.process.child import Child
 
 SETTLE = 1.0  # seconds for the rest of the output after the agent is gone: a grandchild can hold the pipe for ever
 LEFTOVER_GRACE = 0.5  # seconds between SIGTERM and SIGKILL for what the agent left running
-PROTOCOL_GRACE = 1.0  # seconds for the agent to leave after it was told in its own protocol
+PROTOCOL_GRACE = 1.0  # seconds at most for the agent to leave after it was told in its own protocol
 LOOK_EVERY = 0.02  # seconds between two looks at /proc
 
 
@@ -23,11 +23,15 @@ async def within(seconds: float, wait: Awaitable[Any]) -> bool:
 
 
 async def end_agent(child: Child, *, grace: float, was_told: bool) -> None:
-    """The agent was asked to leave, in its own protocol (`was_told`) or not. See that it does. Seconds."""
-    if was_told and await within(min(PROTOCOL_GRACE, grace), child.wait()):
+    """The agent was asked to leave, in its own protocol (`was_told`) or not. See that it does, within `grace` seconds.
+
+    All of it together takes one grace period: SIGTERM comes half way at the latest.
+    """
+    told = min(PROTOCOL_GRACE, grace / 2) if was_told else 0.0
+    if was_told and await within(told, child.wait()):
         return
     child.signal_group(signal.SIGTERM)
-    if not await within(grace, child.wait()):
+    if not await within(grace - told, child.wait()):
         child.signal_all(signal.SIGKILL)
 
 

@@ -28,8 +28,9 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.events.mending import without_surrogates
 from agent_mux.models import prices_of
 from agent_mux.options import McpServer, RunOptions, validate_options
-from agent_mux.process.marker import marker_variable, temp_dir_of
+from agent_mux.process.marker import marker_variable
 from agent_mux.run.records import Header
+from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.version import __version__
 
 MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")

@@ -140,10 +140,11 @@ class Runner:
     async def _with_files(self) -> None:
         spawn = self.plan.spawn
         try:
-            self._reaper.watch(self.plan.run_id)
+            self._reaper.watch(self.plan.run_id, self.plan.temp_dir)
             with private_files(self.plan.temp_dir, spawn.files):
                 for note in spawn.notes:
                     self.record(Kind.CONTROL, encode(Control("note", note)))
+                self._reaper.await_ready()
                 await self._attempt_until_done()
         except (OSError, AgentMuxError) as error:
             if self._child is not None:

@@ -1,11 +1,17 @@
 """The temp directory of a run: its own, 0700, gone at the end."""
 
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
+
+
+def temp_dir_of(run_id: str) -> Path:
+    """Where the run's files for its agent go; nothing of it is left when the run is over."""
+    return Path(tempfile.gettempdir()) / f"agent-mux-{run_id}"
 
 
 @contextmanager

@@ -50,8 +50,9 @@ def done() -> None:
 
 
 def hear() -> None:
-    """Wait for the prompt."""
-    sys.stdin.readline()
+    """Wait for the prompt. Without one there is nothing to do, as for any agent."""
+    if not sys.stdin.readline():
+        sys.exit(1)
 
 
 def rest() -> None:

@@ -15,13 +15,13 @@ import anyio
 from agent_mux.client import AgentMux
 from agent_mux.contract import ContractChecker
 from agent_mux.events import AgentEvent, TextDeltaEvent, encode_event
-from agent_mux.process.marker import temp_dir_of
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import derive_events
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.journal import JournalReader
 from agent_mux.run.records import Kind, control_of
 from agent_mux.run.result import RunResult
+from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.testing.torture import census
 from agent_mux.testing.torture.adapter import AGENT, TortureCodec, torture_adapter
 from agent_mux.testing.torture.case import Circumstances, Outcome, RunCase
