@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.process.scripted import MakeClient
+from ulid import ULID
 
 from agent_mux.adapter import TerminalSize
 from agent_mux.process import marker
@@ -24,8 +25,7 @@ from agent_mux.run.handle import RunHandle
 from agent_mux.testing.torture import census
 
 pytestmark = pytest.mark.anyio
-RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-OTHER = "01ARZ3NDEKTSV4RRFFQ69G5FAW"
+RUN, OTHER = str(ULID()), str(ULID())  # of this test process: another one may play the same test
 WORKS = "hear(); say(text='ready'); time.sleep(1000)"
 
 
