@@ -238,7 +238,7 @@ class Runner:
         self.result = self._builder.build(
             verdict,
             stderr=self.normalizer.stderr_tail,
-            derive=None if path is None else lambda: self._derived(path),
+            derive=None if path is None else lambda: list(derive_events(path, plan.new_codec)),
             run_id=plan.run_id,
             agent=plan.adapter.agent,
             model=self.normalizer.assembler.model or plan.options.model,
@@ -259,16 +259,16 @@ class Runner:
 
     def _finished_journal(self) -> Path | None:
         """Where the run's recording is; None when there is none, or no whole one."""
-        if self._journal is None or self._journal.is_in_place:
-            return None if self._journal is None else self._journal.path
-        self._builder.unbind(lambda: self._derived(self.plan.journal_path))
+        journal = self._journal
+        if journal is None or journal.is_in_place:
+            return None if journal is None else journal.path
+        self._keep_texts(journal)
         return None
 
-    def _derived(self, path: Path | None) -> list[AgentEvent]:
-        """The events, out of the file: of the open one, when its name is gone."""
-        if self._journal is not None and not self._journal.is_in_place:
-            path = self._journal.open_file
-        return [] if path is None else list(derive_events(path, self.plan.new_codec))
+    def _keep_texts(self, journal: JournalWriter) -> None:
+        """Nobody will be able to read them later."""
+        source, new_codec = journal.path if journal.is_in_place else journal.open_file, self.plan.new_codec
+        self._builder.unbind(lambda: list(derive_events(source, new_codec)))
 
     # -- records
 
@@ -332,7 +332,7 @@ class Runner:
         except OSError as error:
             # A run is never taken down by its journal.
             journal = self._journal
-            self._builder.unbind(lambda: self._derived(journal.path))
+            self._keep_texts(journal)
             journal.close()
             self._journal = None
             why = error.strerror or error
