@@ -155,7 +155,7 @@ _RUNS = (
         name="burst",
         meaning="50 children at once, of every kind, are all ended",
         verdict="completed",
-        sizes=(10, 50),
+        sizes=(6, 50),
     ),
     RunCase(
         name="stderr-flood",
