@@ -118,6 +118,8 @@ class AgentMux:
         if self._tasks is None:
             raise AgentMuxError("RUN_NOT_ACTIVE", "start runs inside of `async with AgentMux() as mux:`")
         plan = plan_run(self._options(options, fields), self.adapters.get, self._config_dir / "runs")
+        if any(run.run_id == plan.run_id for run in self._live):
+            raise ValidationError([FieldError("run_id", plan.run_id, "one that no living run has")])
         handle = RunHandle(Runner(plan, self._reaper, self._places.enter() if self._places is not None else None))
         self._live.add(handle)
         endings = self._tell_observers(handle)

@@ -20,11 +20,12 @@ from tests.e2e.model import Model, serve
 
 from agent_mux import AgentMux, McpServer, RunHandle, RunOptions, RunResult, encode_event, validate
 from agent_mux.events import AgentEvent, CostRecord
-from agent_mux.process.marker import processes_of, temp_dir_of
+from agent_mux.process.marker import processes_of
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import derive_events
 from agent_mux.run.journal import JournalReader
 from agent_mux.run.plan import find_protocol, plan_run
+from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.testing import mcp_echo
 from agent_mux.testing.live import (
     DUMMY_KEY,

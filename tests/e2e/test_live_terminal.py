@@ -24,7 +24,6 @@ from agent_mux.testing.live import Say, Shell
 from agent_mux.testing.provision import find_agent
 
 pytest.importorskip("pyte")
-pytest.importorskip("ptyprocess")
 pytestmark = pytest.mark.anyio
 
 

@@ -27,8 +27,9 @@ from tests.process.scripted import scripted_adapter
 
 from agent_mux import AgentMuxError, BlockingAgentMux, validate
 from agent_mux.blocking import BlockingRun
-from agent_mux.process.marker import processes_of, temp_dir_of
+from agent_mux.process.marker import processes_of
 from agent_mux.registry import AdapterRegistry
+from agent_mux.run.tempdir import temp_dir_of
 
 PATIENCE = 20.0  # seconds
 Prompt = Literal["quick", "hold", "ask"]

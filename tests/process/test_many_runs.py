@@ -155,7 +155,8 @@ async def test_many_runs_in_a_row(tmp_path: Path, temporary: Path, anyio_backend
     warm, end = figures
     show(f"\n{IN_A_ROW} in a row: {end[0]} descriptors, {end[1]} threads, {end[2]} tasks, "
           f"memory {(end[4] - warm[4]) / 2**20:+.2f} MiB since run {WARM}")  # fmt: skip
-    assert end[:4] == warm[:4]
+    # Fewer may be left than before: threads of other tests end some time.
+    assert all(after <= before for after, before in zip(end[:3], warm[:3], strict=True)), figures
     assert end[3] == []
     assert end[4] - warm[4] <= GROWTH
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux.process.marker import kill_processes_of, marker_variable, processes_of, temp_dir_of
+from agent_mux.process.marker import kill_processes_of, marker_variable, processes_of
+from agent_mux.run.tempdir import temp_dir_of
 
 CLIENT = """
 import sys, anyio

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 from agent_mux.errors import AgentMuxError
 
-EXTRA = ("ptyprocess", "pyte")
+EXTRA = ("pyte",)
 
 
 def require_extra(*modules: str) -> None:

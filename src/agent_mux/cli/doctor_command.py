@@ -20,8 +20,11 @@ EXIT_DRIFT = 1
 @with_common_flags
 def doctor(
     context: typer.Context,
-    agents: Annotated[
-        list[str] | None, typer.Argument(metavar="AGENT", help="Only these; default: all that are installed.")
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="AGENT|CASE", help="Only these agents; default: all that are installed. With --torture: cases."
+        ),
     ] = None,
     drift: Annotated[
         bool,
@@ -31,9 +34,27 @@ def doctor(
             "against their recordings; exit code 1 when something is.",
         ),
     ] = False,
+    torture: Annotated[
+        bool,
+        typer.Option(
+            "--torture",
+            help="Let a scripted agent misbehave in every way we know, on this machine, and say what that did; exit "
+            "code 1 when anything is not as it must be.",
+        ),
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With --torture: cases that take long are played smaller.")
+    ] = False,
+    backend: Annotated[
+        str, typer.Option(metavar="asyncio|trio", help="With --torture: the event loop that is used.")
+    ] = "asyncio",
 ) -> int:
     """Check this machine and the agents on it."""
-    return _drift(agents or [], context.obj) if drift else _health(agents or [], context.obj)
+    if torture:
+        from agent_mux.cli.torture_table import torture_cases
+
+        return torture_cases(names, context.obj, quick=quick, backend=backend)
+    return _drift(names or [], context.obj) if drift else _health(names or [], context.obj)
 
 
 def _health(agents: list[str], invocation: Invocation) -> int:

@@ -1,21 +1,48 @@
 """Finding every process of a run, wherever it went.
 
-A process group is not enough: the shells that claude, gemini, opencode, pi, copilot and hermes start live in sessions
-of their own, and survive their agent. But they inherit its environment. Each run therefore puts a variable of its own
-name there; children of a run inside a run carry both.
+A process group is not enough: the shells that coding agents start live in sessions of their own, and survive their
+agent; a daemon has neither a parent nor, often, an environment. So a process belongs to a run when
 
-The reaper runs this module in an interpreter without site-packages: it imports the standard library only.
+- it carries the run's variable in its environment,
+- or the run's number as its limit of real-time CPU (`RLIMIT_RTTIME`): microseconds that nobody ever reaches, that
+  every child inherits, whatever it drops or cleans, and that no unprivileged process can raise again,
+- or it is in the session of the run's first process,
+- or its parent belongs to the run.
+
+A process is a number and the time it began: a number that is used again is somebody else, and is never signalled.
+
+The reaper runs this module in an interpreter without site-packages, and wants to be ready soon: it imports little, and
+of the standard library only.
 """
 
 import os
 import signal
-import tempfile
-from pathlib import Path
+from collections.abc import Iterator
+from typing import NamedTuple
 
 PREFIX = "AGENT_MUX_RUN_"
 ROUNDS = 50  # a process can fork while we look; each round sees what the one before missed
-LOOKS_TO_BE_SURE = 2  # a process that is just replaced by a new program shows no environment for a moment
-PROC = Path("/proc")
+LOOKS_TO_BE_SURE = 2  # a child can take a number that we have passed, and its parent be gone before we come to it
+PROC = "/proc"
+_OUTER, _INNER = 1 << 62, 1 << 61
+"""Where the numbers of runs begin. A run inside of a run has a lower one: a limit can only be lowered."""
+_READ_SIZE = 1 << 12
+_DEAD = frozenset({b"Z", b"X"})
+
+
+class Process(NamedTuple):
+    """One process, for ever."""
+
+    pid: int
+    started: int
+    """Clock ticks after the start of the machine."""
+
+
+class _Look(NamedTuple):
+    process: Process
+    parent: int
+    session: int
+    is_dead: bool
 
 
 def marker_variable(run_id: str) -> str:
@@ -23,57 +50,142 @@ def marker_variable(run_id: str) -> str:
     return PREFIX + run_id
 
 
-def temp_dir_of(run_id: str) -> Path:
-    """Where the run's files for its agent go; nothing of it is left when the run is over."""
-    return Path(tempfile.gettempdir()) / f"agent-mux-{run_id}"
+def number_of(run_id: str) -> int:
+    """The number that marks them, below 2**61."""
+    number = 0
+    for letter in run_id.encode():
+        number = (number * 257 + letter) % _INNER
+    return number
 
 
-def processes_of(run_id: str, proc: Path = PROC) -> list[int]:
-    """Ids of the living processes that carry the run's marker. Empty where there is no /proc (macOS: see the docs)."""
-    marker = marker_variable(run_id).encode() + b"="
-    found = []
-    for entry in _process_entries(proc):
-        try:
-            environment = (entry / "environ").read_bytes()
-        except OSError:
-            continue  # gone meanwhile, or somebody else's
-        if environment.startswith(marker) or b"\0" + marker in environment:
-            found.append(int(entry.name))
-    return [pid for pid in found if pid != os.getpid() and not _is_dead(proc / str(pid))]
+def mark(pid: int, run_id: str) -> bool:
+    """Mark a process that just began, and all children it will ever have. False: this system has no such mark."""
+    try:
+        import resource  # noqa: PLC0415  # not on every platform
+
+        unlimited, kind = resource.RLIM_INFINITY, resource.RLIMIT_RTTIME
+        _, hard = resource.prlimit(pid, kind)
+        outer, inner = _OUTER + number_of(run_id), _INNER + number_of(run_id)
+        resource.prlimit(pid, kind, (outer, outer) if hard == unlimited else (inner, hard))
+    except (AttributeError, ImportError, OSError, ValueError):
+        return False
+    return True
 
 
-def kill_processes_of(run_id: str, number: int = signal.SIGKILL) -> int:
+def identify(pid: int) -> Process | None:
+    """The process that has this number now, dead or alive. None where nobody knows."""
+    look = _look(str(pid))
+    return None if look is None else look.process
+
+
+def processes_of(run_id: str, leader: Process | None = None) -> list[int]:
+    """Ids of the living processes of a run. Empty where there is no /proc (macOS: see the docs).
+
+    `leader`: the first process of the run, when it is known; whatever began before it is nobody's child of it.
+    """
+    return [process.pid for process in _census(run_id, leader)]
+
+
+def kill_processes_of(run_id: str, number: int = signal.SIGKILL, leader: Process | None = None) -> int:
     """Send a signal to every process of the run; SIGKILL until none is left. Returns how many were signalled."""
-    seen: set[int] = set()
+    seen: set[Process] = set()
+    immune: set[Process] = set()
     empty_looks = 0
     for _ in range(ROUNDS):
-        alive = processes_of(run_id)
-        for pid in alive:
-            _signal(pid, number)
+        alive = [process for process in _census(run_id, leader) if process not in immune]
+        immune.update(process for process in alive if not _signal(process, number))
         seen.update(alive)
         empty_looks = 0 if alive else empty_looks + 1
         if number != signal.SIGKILL or empty_looks == LOOKS_TO_BE_SURE:
             break
-    return len(seen)
+    return len(seen - immune)
 
 
-def _process_entries(proc: Path) -> list[Path]:
+def _census(run_id: str, leader: Process | None) -> list[Process]:
+    looks = {look.process.pid: look for look in _looks(leader.started if leader is not None else 0)}
+    session = _session(leader)
+    found = {
+        pid for pid, look in looks.items() if (session is not None and look.session == session) or _carries(pid, run_id)
+    }
+    found.discard(os.getpid())
+    grown = True
+    while grown:
+        children = {pid for pid, look in looks.items() if look.parent in found} - found - {os.getpid()}
+        grown = bool(children)
+        found |= children
+    return [looks[pid].process for pid in sorted(found) if not looks[pid].is_dead]
+
+
+def _session(leader: Process | None) -> int | None:
+    """The leader's session, as long as its number is surely its own: until it is reaped."""
+    return leader.pid if leader is not None and identify(leader.pid) == leader else None
+
+
+def _looks(since: int) -> Iterator[_Look]:
     try:
-        return [entry for entry in proc.iterdir() if entry.name.isdigit()]
+        names = os.listdir(PROC)  # noqa: PTH208  # a path for each of them costs more than the look
     except OSError:
-        return []
-
-
-def _is_dead(entry: Path) -> bool:
-    try:
-        state = (entry / "stat").read_bytes().rpartition(b")")[2].split()[0]
-    except (OSError, IndexError):
-        return True
-    return state in {b"Z", b"X"}
-
-
-def _signal(pid: int, number: int) -> None:
-    try:
-        os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
         return
+    for name in names:
+        if name.isdigit():
+            look = _look(name)
+            if look is not None and look.process.started >= since:
+                yield look
+
+
+def _look(name: str) -> _Look | None:
+    stat = _read(f"{PROC}/{name}/stat")
+    fields = stat[stat.rfind(b")") + 1 :].split()  # the name before may contain anything
+    if len(fields) < 20:
+        return None  # gone meanwhile
+    return _Look(Process(int(name), int(fields[19])), int(fields[1]), int(fields[3]), fields[0] in _DEAD)
+
+
+def _carries(pid: int, run_id: str) -> bool:
+    marker = marker_variable(run_id).encode() + b"="
+    environment = _read(f"{PROC}/{pid}/environ")
+    if environment.startswith(marker) or b"\0" + marker in environment:
+        return True
+    limits = _read(f"{PROC}/{pid}/limits")
+    number = number_of(run_id)
+    return any(b" %d " % (level + number) in limits for level in (_OUTER, _INNER))
+
+
+def _read(path: str) -> bytes:
+    """A file of /proc; empty when it is gone, or somebody else's."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        parts = []
+        while part := os.read(descriptor, _READ_SIZE):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def _signal(process: Process, number: int) -> bool:
+    """Signal this process and no other. False: it is not ours to signal."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # gone; or an old system, or too many files: then between two looks
+        descriptor = None
+    try:
+        if identify(process.pid) != process:
+            return True
+        if descriptor is None:
+            os.kill(process.pid, number)
+        else:
+            signal.pidfd_send_signal(descriptor, number)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+    return True

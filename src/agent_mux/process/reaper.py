@@ -1,76 +1,91 @@
-"""A process that outlives the client by a moment, to end what the client left running when it was killed.
-
-It reads `+<run id>` and `-<run id>` lines from its standard input, a pipe whose other end only the client holds. When
-that end closes, however the client died, every run that is still registered is killed, grandchildren included, and its
-temp directory is removed.
-
-Started as a script in an isolated interpreter without site-packages, so it costs little.
-"""
+"""The client's end of the reaper, which ends its runs when it is killed: see `reaping.py`."""
 
 import os
-import shutil
-import signal
+import select
 import subprocess
 import sys
 from pathlib import Path
 
-
-def main() -> None:
-    """Wait for the client to go away, then end its runs."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    sys.path.insert(0, str(Path(__file__).parent))
-    import marker  # type: ignore[import-not-found]  # noqa: PLC0415  # the sibling file, without the package around it
-
-    runs: set[str] = set()
-    for line in sys.stdin:
-        sign, run_id = line[:1], line[1:].strip()
-        if sign == "+":
-            runs.add(run_id)
-        else:
-            runs.discard(run_id)
-    for run_id in runs:
-        marker.kill_processes_of(run_id)
-        shutil.rmtree(marker.temp_dir_of(run_id), ignore_errors=True)
+PROGRAM = Path(__file__).with_name("reaping.py")
+PATIENCE = 2.0  # seconds for the reaper to come, and to leave
 
 
 class Reaper:
-    """The client's end of the reaper. Starts it with the first run."""
+    """The client's end of the reaper. Starts it with the first run, and again when somebody killed it."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._client = 0
+        """Whose it is: a fork of the client has a copy of this object."""
+        self._runs: dict[str, list[str]] = {}
+        """Those that are alive, and how they are registered: one line or two."""
+        self._is_ready = False
 
-    def watch(self, run_id: str) -> None:
-        """End this run's processes if the client dies."""
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", __file__],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                cwd="/",
-            )
-        self._write(f"+{run_id}\n")
+    def watch(self, run_id: str, temp_dir: Path) -> None:
+        """End this run's processes if the client dies. Raises `OSError` when no reaper can be started."""
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+        self._runs[run_id] = [f"+{run_id} {temp_dir}"]
+        self._write(*self._runs[run_id])
+
+    def await_ready(self) -> None:
+        """Wait for a reaper that was just started: what begins before it works could escape."""
+        process = self._process
+        if not self._is_ready and process is not None and process.stdout is not None:
+            self._is_ready = bool(select.select([process.stdout], [], [], PATIENCE)[0])
+
+    def began(self, run_id: str, pid: int, started: int) -> None:
+        """The run's first process: its id, and when it began (0: nobody knows). A later attempt has another."""
+        if run_id in self._runs:
+            self._runs[run_id][1:] = [f"={run_id} {pid} {started}"]
+            self._write(self._runs[run_id][1])
 
     def release(self, run_id: str) -> None:
         """The run is over and nothing of it is left."""
-        self._write(f"-{run_id}\n")
+        if self._runs.pop(run_id, None) is not None:
+            self._write(f"-{run_id}")
 
     def close(self) -> None:
         """The client leaves in order: nothing is left to end."""
+        self._write(".")
+        self._forget()
+
+    def _start(self) -> None:
+        self._forget()
+        self._client = os.getpid()
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(PROGRAM), str(self._client)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+        assert self._process.stdin is not None  # noqa: S101  # it is a pipe
+        os.set_blocking(self._process.stdin.fileno(), False)
+        for registered in self._runs.values():
+            self._write(*registered)
+
+    def _write(self, *lines: str) -> None:
+        process = self._process
+        if process is None or process.stdin is None or self._client != os.getpid():
+            return
+        try:
+            for line in lines:
+                os.write(process.stdin.fileno(), os.fsencode(line) + b"\n")
+        except (BrokenPipeError, BlockingIOError):
+            self._forget()  # somebody killed or stopped it; the next run starts another
+
+    def _forget(self) -> None:
         process, self._process = self._process, None
-        if process is not None and process.stdin is not None:
-            process.stdin.close()
-            process.wait()
-
-    def _write(self, line: str) -> None:
-        if self._process is not None and self._process.stdin is not None:
+        self._is_ready = False
+        if process is None or process.stdin is None or process.stdout is None:
+            return
+        process.stdin.close()
+        process.stdout.close()
+        if self._client == os.getpid():
             try:
-                os.write(self._process.stdin.fileno(), line.encode())
-            except BrokenPipeError:
-                self._process = None  # somebody killed the reaper; the next run starts another
-
-
-if __name__ == "__main__":
-    main()
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:  # it is stopped
+                process.kill()
+                process.wait()

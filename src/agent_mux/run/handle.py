@@ -76,7 +76,7 @@ class RunHandle:
     @property
     def journal(self) -> str | None:
         """Path of the run's recording; None when there is none."""
-        path = self._runner.plan.journal_path
+        path = self._runner.journal_path
         return None if path is None else str(path)
 
     def add_environment(self, variables: Mapping[str, str]) -> None:

@@ -25,9 +25,14 @@ class JournalWriter:
     def __init__(self, path: Path, header: Header) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = path
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._descriptor: int | None = os.open(path, flags, 0o600)
-        self.append(Record(Kind.HEADER, 0, encode(header)))
+        try:
+            self.append(Record(Kind.HEADER, 0, encode(header)))
+        except OSError:
+            self.close()
+            path.unlink(missing_ok=True)  # a journal without a header is none
+            raise
 
     def append(self, record: Record) -> None:
         """Write one record, whole."""
@@ -41,6 +46,19 @@ class JournalWriter:
             rest = memoryview(head + payload + b"\n")[written:]
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
+
+    @property
+    def is_in_place(self) -> bool:
+        """The file is where it was made: nobody removed it, or put another in its place."""
+        try:
+            return self._descriptor is not None and os.path.samestat(self.path.stat(), os.fstat(self._descriptor))
+        except OSError:
+            return False
+
+    @property
+    def open_file(self) -> Path:
+        """The file itself, wherever its name went. As long as this writer is not closed."""
+        return Path(f"/dev/fd/{self._descriptor}")
 
     def close(self) -> None:
         """No more records."""
@@ -56,6 +74,11 @@ class JournalReader:
         self.path = path
         self._position = 0
         self.header = self._read_header()
+
+    @property
+    def position(self) -> int:
+        """Bytes that were read: where the last whole record ends."""
+        return self._position
 
     def _read_header(self) -> Header:
         try:

@@ -28,7 +28,7 @@ from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events.mending import mended, without_surrogates
 from agent_mux.models import prices_of
 from agent_mux.options import McpServer, RunOptions, validate_options
-from agent_mux.process.marker import marker_variable, temp_dir_of
+from agent_mux.process.marker import marker_variable
 from agent_mux.redaction import (
     HIDDEN,
     Redactor,
@@ -38,6 +38,7 @@ from agent_mux.redaction import (
     without_secret_values,
 )
 from agent_mux.run.records import Header
+from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.telemetry.propagation import trace_environment
 from agent_mux.version import __version__
 

@@ -184,6 +184,12 @@ class ResultBuilder:
     def _count(self, event: TokenUsageEvent) -> None:
         self._usage = (self._usage or TokenUsage()).plus(event)
 
+    def unbind(self, derive: "Callable[[], Sequence[AgentEvent]]") -> None:
+        """From now on texts are kept, however long: no journal will tell them. `derive` tells those so far."""
+        if self._overflowed:
+            self._turns = _texts_of(derive())
+        self.bounded = self._overflowed = False
+
     def build(
         self, verdict: Verdict, *, stderr: str, derive: "Callable[[], Sequence[AgentEvent]] | None", **known: Any
     ) -> RunResult:

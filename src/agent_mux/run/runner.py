@@ -23,12 +23,13 @@ from agent_mux.events import AgentEvent, DebugEvent, StepStartEvent, TurnStartEv
 from agent_mux.events.mending import mended
 from agent_mux.process.child import Child, start_child
 from agent_mux.process.reaper import Reaper
+from agent_mux.process.reasons import Attempt, why_not_started
 from agent_mux.process.terminal import TerminalChild, start_at_terminal
 from agent_mux.redaction import RedactedStream
 from agent_mux.run.answers import Answers
 from agent_mux.run.budget import Budget
 from agent_mux.run.derive import JournalEvents, derive_events
-from agent_mux.run.ending import end_agent, kill_everything, settle, signal_everything, within
+from agent_mux.run.ending import end_agent, settle, within
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.journal import JournalWriter
 from agent_mux.run.listeners import Listeners
@@ -77,6 +78,7 @@ class Runner:
         self._ticket = ticket
         self._builder = ResultBuilder(collect=options.collect_events)
         self._journal: JournalWriter | None = None
+        self._journal_asked = False
         self._journal_path: Path | None = None
         """Set when there is a file that this run began: never somebody else's."""
         self._started = time.monotonic_ns()
@@ -141,7 +143,6 @@ class Runner:
                 self._open_journal()
                 self._tell_of_start()
                 if await self._is_admitted():
-                    self._reaper.watch(self.plan.run_id)
                     await self._with_files()
                 else:
                     self._finish(Exited())
@@ -165,7 +166,7 @@ class Runner:
     async def _is_admitted(self) -> bool:
         """Wait for a place. False: the run is ended before it has one."""
         if self._ticket is None:
-            return True
+            return not self._stopping.is_set()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._cancel_when_stopping, tasks.cancel_scope)
             await self._ticket.wait()
@@ -179,9 +180,11 @@ class Runner:
     async def _with_files(self) -> None:
         spawn = self.plan.spawn
         try:
+            self._reaper.watch(self.plan.run_id, self.plan.temp_dir)
             with private_files(self.plan.temp_dir, spawn.files):
                 for note in spawn.notes:
                     self.record(Kind.CONTROL, encode(Control("note", note)))
+                self._reaper.await_ready()
                 await self._attempt_until_done()
         except (OSError, AgentMuxError) as error:
             if self._child is not None:
@@ -190,9 +193,10 @@ class Runner:
 
     async def _attempt_until_done(self) -> None:
         while True:
-            self._child = self._start()
-            self._log.tell("spawned", program=self.plan.spawn.argv[0], pid=self._child.pid)
-            exited = await self._drive(self._child)
+            self._child = child = self._start()
+            self._reaper.began(self.plan.run_id, child.pid, child.process.started if child.process is not None else 0)
+            self._log.tell("spawned", program=self.plan.spawn.argv[0], pid=child.pid)
+            exited = await self._drive(child)
             retry = self._retry_after(exited)
             if retry is None or await self._is_stopped_within(retry):
                 self._finish(exited)
@@ -226,8 +230,8 @@ class Runner:
         plan, spawn = self.plan, self.plan.spawn
         environ = {**plan.environ, **self.added_environment}
         if spawn.terminal is not None:
-            return start_at_terminal(spawn.argv, env=environ, cwd=plan.cwd, size=spawn.terminal)
-        return start_child(spawn.argv, env=environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
+            return start_at_terminal(spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, size=spawn.terminal)
+        return start_child(spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
 
     async def _drive(self, child: Child) -> Exited:
         try:
@@ -242,10 +246,11 @@ class Runner:
                     self.state.move("running")
                 self._first_input()
                 await child.wait()
-                await settle(child, self.plan.run_id, self._output_complete)
+                await settle(child, self._output_complete)
                 tasks.cancel_scope.cancel()
         finally:
-            kill_everything(child, self.plan.run_id)
+            child.close_pipes()  # looking for processes takes descriptors, and there may be no others left
+            child.signal_all(signal.SIGKILL)
             code = await child.wait()
             child.close()
         self._release()
@@ -259,9 +264,10 @@ class Runner:
         self.begun.set()
 
     def _never_started(self, error: OSError | AgentMuxError) -> None:
-        program = self.plan.spawn.argv[0]
-        reason = f"{error.strerror or error} (errno {error.errno})" if isinstance(error, OSError) else str(error)
-        message = f"{program} could not be started in {self.plan.cwd}: {reason}"
+        plan = self.plan
+        attempt = Attempt(plan.spawn.argv, plan.environ, plan.cwd)
+        reason = why_not_started(error, attempt) if isinstance(error, OSError) else str(error)
+        message = f"{attempt.program} could not be started in {plan.cwd}: {reason}"
         self._log.tell("not_started", level=logging.ERROR, reason=message)
         self.record(Kind.CONTROL, encode(Control("spawn_error", message)))
         self._finish(Exited())
@@ -271,7 +277,7 @@ class Runner:
         verdict = self.normalizer.verdict
         assert verdict is not None  # noqa: S101  # the exit record makes it
         self.state.finish(verdict.exit_reason)
-        plan, path = self.plan, self._journal.path if self._journal is not None else None
+        plan, path = self.plan, self._finished_journal()
         self.result = self._builder.build(
             verdict,
             stderr=self.normalizer.stderr_tail,
@@ -289,6 +295,24 @@ class Runner:
             journal=str(path) if path is not None else None,
         )
         self._log.ended(self.result)
+
+    @property
+    def journal_path(self) -> Path | None:
+        """Where the run's recording is, or will be; None when there is none."""
+        return self._journal_path if self.begun.is_set() else self.plan.journal_path
+
+    def _finished_journal(self) -> Path | None:
+        """Where the run's recording is; None when there is none, or no whole one."""
+        journal = self._journal
+        if journal is None or journal.is_in_place:
+            return None if journal is None else journal.path
+        self._keep_texts(journal)
+        return None
+
+    def _keep_texts(self, journal: JournalWriter) -> None:
+        """Nobody will be able to read them later."""
+        source, new_codec = journal.path if journal.is_in_place else journal.open_file, self.plan.new_codec
+        self._builder.unbind(lambda: list(derive_events(source, new_codec)))
 
     # -- records
 
@@ -339,9 +363,11 @@ class Runner:
             self._note(unkept)
 
     def _open_journal(self) -> None:
+        """Once, before the first record: that may be an abort that comes before the run begins."""
         path = self.plan.journal_path
-        if path is None:
+        if path is None or self._journal_asked:
             return
+        self._journal_asked = True
         try:
             self._journal = JournalWriter(path, self.plan.header)
             self._journal_path = path
@@ -351,24 +377,30 @@ class Runner:
             self._note(f"this run has no journal: {path}: {error.strerror or error}; slow readers may lose events")
 
     def _append(self, record: Record) -> None:
+        self._open_journal()
         if self._journal is None:
             return
         try:
             self._journal.append(record)
         except OSError as error:
             # A run is never taken down by its journal.
-            self._journal.close()
+            journal = self._journal
+            self._keep_texts(journal)
+            journal.close()
             self._journal = None
-            self._log.tell("journal_ended", level=logging.WARNING, reason=str(error))
-            self._note(f"the journal ends here: {error.strerror or error}; slow readers may lose events")
+            why = error.strerror or error
+            self._log.tell("journal_ended", level=logging.WARNING, reason=str(why))
+            self._note(f"the journal {journal.path} ends here: {why}; slow readers may lose events from now on")
 
     def open_journal(self) -> JournalEvents | None:
         """The events from the first, for a reader that fell behind; None when there is no journal."""
         if self._journal_path is None or not self._journal_path.exists():
             return None
-        return JournalEvents(self._journal_path, self.plan.new_codec)
+        journal = JournalEvents(self._journal_path, self.plan.new_codec)
+        return journal if journal.header == self.plan.header else None  # somebody put another in its place
 
     def _note(self, message: str) -> None:
+        self._open_journal()
         if self._journal is not None:
             self.control(Control("note", message))  # so that it is among the derived events, too
         else:
@@ -545,7 +577,7 @@ class Runner:
         """End the run without asking anybody."""
         self.stop("abort")
         if self._child is not None and not self.state.is_over:
-            kill_everything(self._child, self.plan.run_id)
+            self._child.signal_all(signal.SIGKILL)
 
     def _start_timers(self, tasks: anyio.abc.TaskGroup) -> None:
         options = self.plan.options
@@ -599,12 +631,12 @@ class Runner:
         if was_told:
             self.record(Kind.ACTION, encode(Cancel()))
         self._perform([CloseStdin()])
-        await end_agent(child, self.plan.run_id, grace=self.plan.options.grace_period, was_told=was_told)
+        await end_agent(child, grace=self.plan.options.grace_period, was_told=was_told)
 
     def signal_processes(self, number: int) -> None:
         """A signal to all processes of the run."""
         if self._child is not None:
-            signal_everything(self._child, self.plan.run_id, number)
+            self._child.signal_all(number)
 
 
 def _usual_delivery(action: AnyAction, *, is_busy: bool, is_paused: bool) -> Delivery:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import anyio
 from anyio import lowlevel
 
+from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.run.derive import JournalEvents
 
@@ -106,10 +107,13 @@ class EventReader:
 
     def _derived(self) -> Sequence[AgentEvent]:
         """The next events out of the journal: this reader fell out of the window."""
-        journal = self._journal = self._journal or self._open_journal()
-        while journal is not None and (batch := journal.next_batch()) is not None:
-            if journal.position > self._position:
-                return batch[self._position - journal.position :]
+        try:
+            journal = self._journal = self._journal or self._open_journal()
+            while journal is not None and (batch := journal.next_batch()) is not None:
+                if journal.position > self._position:
+                    return batch[self._position - journal.position :]
+        except (OSError, AgentMuxError):  # somebody removed or damaged it: then it is as if there were none
+            self._journal = None
         lost = self._window.first - self._position
         self._position = self._window.first - 1
         return (self._window.on_loss(lost),)

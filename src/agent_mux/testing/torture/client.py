@@ -1,0 +1,45 @@
+"""A client to be killed: `python -m agent_mux.testing.torture.client <kind> <directory> <token> <backend>`.
+
+It prints `ready` when its first runs are about to begin, and then runs misbehaving agents until somebody ends it.
+"""
+
+import itertools
+import sys
+from pathlib import Path
+
+import anyio
+
+from agent_mux.client import AgentMux
+from agent_mux.registry import AdapterRegistry
+from agent_mux.testing.torture.adapter import AGENT, torture_adapter
+
+KINDS = {
+    "daemons": ("daemons-and-work", "double-fork", "burst", "stubborn", "holder"),
+    "writers": ("writes-for-ever",),
+}
+"""What its agents do; each of them over pipes, and at a terminal."""
+AT_A_TIME = 4
+CHILDREN = 8  # of a burst
+SECONDS = 0.4  # that a run gets: runs are to be seen at their beginning and at their end, too
+
+
+async def _run_for_ever(kind: str, directory: Path, token: str, number: int) -> None:
+    plays = itertools.islice(itertools.cycle(itertools.product(KINDS[kind], (False, True))), number, None)
+    for behaviour, terminal in plays:
+        registry = AdapterRegistry()
+        registry.register(torture_adapter(behaviour, CHILDREN, token, terminal=terminal))
+        async with AgentMux(adapters=registry, default_agent=AGENT, config_directory=directory) as mux:
+            timeout = SECONDS if kind == "daemons" else 0.0
+            await mux.run(prompt="begin", timeout=timeout, grace_period=0.1)
+
+
+async def _main(kind: str, directory: Path, token: str) -> None:
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    async with anyio.create_task_group() as tasks:
+        for number in range(AT_A_TIME):
+            tasks.start_soon(_run_for_ever, kind, directory, token, number)
+
+
+if __name__ == "__main__":
+    anyio.run(_main, sys.argv[1], Path(sys.argv[2]), sys.argv[3], backend=sys.argv[4])

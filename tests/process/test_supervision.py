@@ -1,0 +1,347 @@
+"""What a run's processes inherit, who is found, who is never touched, and what becomes of the reaper itself."""
+
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from tests.process.scripted import MakeClient
+from ulid import ULID
+
+from agent_mux.adapter import TerminalSize
+from agent_mux.process import marker
+from agent_mux.process.child import Child, start_child
+from agent_mux.process.marker import Process, identify, kill_processes_of, mark, processes_of
+from agent_mux.process.reaper import Reaper
+from agent_mux.process.terminal import start_at_terminal
+from agent_mux.run.handle import RunHandle
+from agent_mux.testing.torture import census
+
+pytestmark = pytest.mark.anyio
+RUN, OTHER = str(ULID()), str(ULID())  # of this test process: another one may play the same test
+WORKS = "hear(); say(text='ready'); time.sleep(1000)"
+
+
+async def until(condition: Any) -> None:
+    with anyio.fail_after(20):
+        while not condition():  # noqa: ASYNC110  # nobody tells
+            await anyio.sleep(0.01)
+
+
+async def ready(run: RunHandle) -> None:
+    async for event in run:
+        if event.type == "text_delta":
+            return
+    raise AssertionError("it never said a word")
+
+
+def start(place: str, code: str) -> Child:
+    argv = [sys.executable, "-I", "-S", "-c", code]
+    if place == "terminal":
+        return start_at_terminal(argv, run_id=RUN, env={}, cwd="/", size=TerminalSize())
+    return start_child(argv, run_id=RUN, env={}, cwd="/", stdin=True)
+
+
+async def printed(child: Child) -> bytes:
+    out: list[bytes] = []
+    with anyio.fail_after(20):
+        await child.read_stdout(out.append)
+        await child.wait()
+    child.close()
+    return b"".join(out)
+
+
+# -- what they inherit
+
+
+@pytest.mark.parametrize("place", ["pipe", "terminal"])
+async def test_a_child_inherits_its_three_streams_and_nothing_else(tmp_path: Path, place: str) -> None:
+    with (tmp_path / "mine").open("w") as mine:
+        os.set_inheritable(mine.fileno(), True)
+        child = start(
+            place, "import os; print([n for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/'+n)])"
+        )
+        assert (await printed(child)).strip() == b"['0', '1', '2']"
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD)
+
+
+@pytest.mark.parametrize("place", ["pipe", "terminal"])
+async def test_a_child_hears_signals_that_its_client_ignores(place: str) -> None:
+    before = [(number, signal.getsignal(number)) for number in SIGNALS if number is not signal.SIGCHLD]
+    for number, _ in before:
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        child = start(place, "print([l for l in open('/proc/self/status') if l[:6] in ('SigIgn', 'SigBlk')])")
+        status = await printed(child)
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+    ignored, blocked = (int(word.split(b"\\n")[0], 16) for word in status.split(b"\\t")[1:])
+    wrong = [number for number in SIGNALS if (ignored | blocked) >> (number - 1) & 1]
+    # Python itself ignores SIGPIPE when it begins.
+    assert wrong in ([], [signal.SIGPIPE])
+
+
+@pytest.mark.parametrize("place", ["pipe", "terminal"])
+async def test_a_child_leads_a_session_of_its_own(place: str) -> None:
+    child = start(place, "import os; print(os.getpid() == os.getsid(0) == os.getpgid(0), os.isatty(0))")
+    assert (await printed(child)).split() == [b"True", b"True" if place == "terminal" else b"False"]
+
+
+async def test_a_program_at_a_terminal_can_open_it_by_its_name() -> None:
+    child = start("terminal", "print(open('/dev/tty').isatty())")
+    assert (await printed(child)).strip() == b"True"
+
+
+# -- who is found
+
+
+def sleeper(**arguments: Any) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(["sleep", "1000"], **arguments)
+
+
+def end(*children: "subprocess.Popen[bytes]") -> None:
+    for child in children:
+        child.kill()
+        child.wait(10)
+
+
+def test_a_limit_marks_a_process_and_all_its_children() -> None:
+    shell = subprocess.Popen(
+        ["sh", "-c", "read go; env -i setsid sh -c 'sleep 1000 & sleep 1000' & wait"], stdin=subprocess.PIPE
+    )
+    bystander = sleeper()
+    try:
+        assert mark(shell.pid, RUN)
+        assert processes_of(RUN) == [shell.pid]
+        shell.communicate(b"go\n", timeout=0.5)
+    except subprocess.TimeoutExpired:
+        found = processes_of(RUN)
+        assert len(found) >= 3
+        assert bystander.pid not in found
+        assert processes_of(OTHER) == []
+        assert kill_processes_of(RUN) >= 3
+        assert processes_of(RUN) == []
+        assert bystander.poll() is None
+    finally:
+        end(shell, bystander)
+
+
+def test_a_run_inside_of_a_run_belongs_to_both() -> None:
+    outer = sleeper()
+    try:
+        assert mark(outer.pid, RUN)
+        assert mark(outer.pid, OTHER)  # as an agent that starts agents does to its child
+        assert processes_of(RUN) == processes_of(OTHER) == [outer.pid]
+    finally:
+        end(outer)
+
+
+def test_where_the_limit_is_taken_nothing_is_changed() -> None:
+    child = sleeper()
+    try:
+        resource.prlimit(child.pid, resource.RLIMIT_RTTIME, (1000, 1000))
+        assert os.geteuid() == 0 or not mark(child.pid, RUN)
+    finally:
+        end(child)
+
+
+def test_the_session_and_the_children_of_a_run_are_found_without_any_mark() -> None:
+    leader = subprocess.Popen(["sh", "-c", "sleep 1000 & sleep 1000"], start_new_session=True)
+    try:
+        process = identify(leader.pid)
+        assert process is not None
+        found: list[int] = []
+        while len(found) < 3:
+            found = processes_of(RUN, process)
+        assert leader.pid in found
+        assert kill_processes_of(RUN, leader=process) == 3
+    finally:
+        end(leader)
+
+
+# -- who is never touched
+
+
+def test_a_number_that_is_used_again_is_somebody_else() -> None:
+    stranger = sleeper(start_new_session=True)
+    try:
+        now = identify(stranger.pid)
+        assert now is not None
+        before = Process(stranger.pid, now.started - 1)  # who had the number before
+        assert processes_of(RUN, before) == []
+        assert marker._signal(before, signal.SIGKILL)
+        assert kill_processes_of(RUN, leader=before) == 0
+        assert stranger.poll() is None
+    finally:
+        end(stranger)
+
+
+@pytest.mark.parametrize("place", ["pipe", "terminal"])
+async def test_the_number_of_a_child_is_its_own_until_it_is_closed(place: str) -> None:
+    child = start(place, "pass")
+    with anyio.fail_after(20):
+        assert await child.wait() == 0
+    assert identify(child.pid) == child.process
+    child.signal_group(signal.SIGKILL)  # reaches nobody
+    assert child.returncode == 0
+    child.close()
+    assert identify(child.pid) != child.process
+
+
+async def test_a_program_that_reaps_all_children_does_not_take_a_run_down(make_client: MakeClient) -> None:
+    with anyio.fail_after(20):
+        async with make_client("hear(); say(text='x'); say(done=True); rest(); time.sleep(0.3)") as mux:
+            run = mux.run(prompt="hi")
+            await ready(run)
+            pid = run._runner._child.pid  # type: ignore[union-attr]
+            with suppress(ChildProcessError):  # we were faster, this time
+                await anyio.to_thread.run_sync(os.waitpid, pid, 0)
+            result = await run
+    assert result.exit_reason == "completed"
+
+
+# -- the reaper
+
+
+async def test_another_reaper_takes_over_the_runs_of_one_that_was_killed(make_client: MakeClient) -> None:
+    with anyio.fail_after(30):
+        async with make_client(WORKS) as mux:
+            first = mux.run(prompt="hi", grace_period=0.2)
+            await ready(first)
+            killed = mux._reaper._process
+            assert killed is not None
+            killed.kill()
+            killed.wait(10)
+            second = mux.run(prompt="hi", grace_period=0.2)
+            await ready(second)
+            assert mux._reaper._process not in {None, killed}
+            assert sorted(mux._reaper._runs) == sorted([first.run_id, second.run_id])
+            await first.abort()
+            assert list(mux._reaper._runs) == [second.run_id]
+    assert processes_of(first.run_id) == processes_of(second.run_id) == []
+
+
+async def test_a_reaper_that_was_stopped_stops_nobody(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_mux.process.reaper.PATIENCE", 0.1)
+    with anyio.fail_after(30):
+        async with make_client("hear(); say(done=True); rest()") as mux:
+            await mux.run(prompt="hi")
+            process = mux._reaper._process
+            assert process is not None
+            process.send_signal(signal.SIGSTOP)
+            for _ in range(3000):
+                mux._reaper._write("-nobody" * 10)
+            assert mux._reaper._process is None
+            assert (await mux.run(prompt="hi")).exit_reason == "completed"
+
+
+CLIENT = """
+import multiprocessing, os, sys, time, anyio
+from pathlib import Path
+from tests.process.scripted import ScriptedMux
+async def main():
+    async with ScriptedMux(Path(sys.argv[1])).client(%r) as mux:
+        run = mux.run(prompt="hi")
+        async for event in run:
+            if event.type == "text_delta":
+                break
+        for seconds in (0, 1000):
+            fork = multiprocessing.get_context("fork").Process(target=time.sleep, args=(seconds,), daemon=True)
+            fork.start()
+            if not seconds:
+                fork.join()
+        print(run.run_id, fork.pid, flush=True)
+        await anyio.sleep(1000)
+anyio.run(main)
+"""
+
+
+async def test_a_fork_of_the_client_neither_triggers_the_reaper_nor_stops_it(tmp_path: Path) -> None:
+    client = subprocess.Popen(  # noqa: ASYNC220
+        [sys.executable, "-W", "ignore", "-c", CLIENT % WORKS, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+        text=True,
+    )
+    fork = 0
+    try:
+        assert client.stdout is not None
+        run_id, pid = (await anyio.to_thread.run_sync(client.stdout.readline)).split()
+        fork = int(pid)
+        assert len(processes_of(run_id)) == 1  # one fork has ended, and nothing happened
+        client.kill()
+        client.wait(10)
+        await until(lambda: not processes_of(run_id))
+        os.kill(fork, 0)  # it lives, and holds the client's end of the pipe
+    finally:
+        if fork:
+            os.kill(fork, signal.SIGKILL)
+        client.kill()
+        client.communicate()
+
+
+def test_a_reaper_in_a_fork_does_nothing(tmp_path: Path) -> None:
+    reaper = Reaper()
+    reaper.watch(RUN, tmp_path)
+    try:
+        process = reaper._process
+        assert process is not None
+        fork = multiprocessing.get_context("fork").Process(target=_leave, args=(reaper,))
+        fork.start()
+        fork.join(20)
+        assert fork.exitcode == 0
+        assert process.poll() is None
+        assert list(reaper._runs) == [RUN]
+    finally:
+        reaper.close()
+    assert process.returncode == 0
+
+
+def _leave(reaper: Reaper) -> None:
+    reaper.release(RUN)
+    reaper.close()
+
+
+async def test_without_proc_the_group_of_a_dead_clients_run_is_ended(tmp_path: Path) -> None:
+    child = subprocess.Popen(["sh", "-c", "sleep 1000 & sleep 1000"], start_new_session=True)  # noqa: ASYNC220
+    try:
+        reaper = Reaper()
+        reaper.watch(RUN, tmp_path / "temp")
+        reaper.await_ready()
+        reaper.began(RUN, child.pid, 0)  # as where no start time is known
+        process, reaper._process = reaper._process, None
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()  # the client dies
+        process.stdout.close()
+        with anyio.fail_after(20):
+            await anyio.to_thread.run_sync(process.wait)
+        assert child.wait(10) == -signal.SIGKILL
+    finally:
+        end(child)
+
+
+def test_the_census_of_the_suite_sees_by_argv_and_by_environment() -> None:
+    by_argv = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(1000)", "token-1"], env={})
+    by_environment = sleeper(env={**os.environ, "TOKEN": "token-1"})
+    try:
+        found: list[int] = []
+        while len(found) < 2:
+            found = census.survivors("token-1")
+        assert sorted(found) == sorted([by_argv.pid, by_environment.pid])
+        census.end("token-1")
+    finally:
+        end(by_argv, by_environment)
+    assert json.dumps(census.survivors("token-1")) == "[]"

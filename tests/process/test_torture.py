@@ -1,0 +1,83 @@
+"""The torture suite, case by case, on both event loops. `make test` plays it small, `make torture` in full."""
+
+import os
+from typing import Any
+
+import pytest
+
+from agent_mux import AgentMuxError
+from agent_mux.testing.torture import AT_TERMINAL, CASES, Circumstances, Outcome, case_names, run_torture
+
+pytestmark = pytest.mark.anyio
+FULL = os.environ.get("AMUX_TORTURE") == "full"
+
+
+LOOPS = ("asyncio", "trio")
+QUICK_AT_TERMINAL = {f"{name}{AT_TERMINAL}" for name in ("noise", "holder", "stubborn", "double-fork", "deaf", "burst")}
+
+
+def _plays() -> list[Any]:
+    """In full: every case, over pipes and at a terminal, on both event loops. Else each on one of them, in turns."""
+    names = [name for name in case_names() if FULL or AT_TERMINAL not in name or name in QUICK_AT_TERMINAL]
+    plays = []
+    for number, name in enumerate(names):
+        loops = LOOPS if FULL else (LOOPS[number % 2],)
+        plays += [pytest.param(loop, name, id=f"{loop}-{name}") for loop in loops]
+    return plays
+
+
+@pytest.mark.parametrize(("anyio_backend", "name"), _plays())
+async def test_whatever_the_agent_does_nothing_is_lost_and_nothing_is_left(name: str) -> None:
+    (row,) = await run_torture([name], full=FULL)
+    assert row.findings == ()
+    assert row.ok
+
+
+async def test_a_name_that_is_none_is_told_before_anything_is_played() -> None:
+    with pytest.raises(AgentMuxError, match="no such case: nonsense; there are: line-2-mib, ") as caught:
+        await run_torture(["noise", "nonsense"], on_row=lambda _: pytest.fail("it was played"))
+    assert caught.value.code == "VALIDATION_ERROR"
+
+
+class TooSlow:
+    name, meaning, bound, sizes, at_terminal = "slow", "it takes too long", 0.05, (1, 1), False
+
+    async def play(self, circumstances: Circumstances) -> Outcome:
+        import anyio
+
+        await anyio.sleep(60)
+        raise AssertionError
+
+
+async def test_every_case_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CASES, "slow", TooSlow())
+    (row,) = await run_torture(["slow"])
+    assert (row.ok, row.verdict, row.findings) == (False, "-", ("it was not over within 0.05 s",))
+
+
+@pytest.mark.parametrize(
+    ("changed", "finding"),
+    [
+        ({"verdict": "crashed"}, "the verdict is completed, not crashed"),
+        ({"said": lambda _: 21}, "20 lines came, not 21"),
+        ({"characters": lambda _: 1}, "characters came, not 1"),
+        ({"events": ("crash",)}, "no event crash"),
+        ({"settle": -1.0}, "it settled after 0.0 s, not within -1 s"),
+    ],
+)
+async def test_the_suite_sees_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], finding: str
+) -> None:
+    from dataclasses import replace
+
+    monkeypatch.setitem(CASES, "noise", replace(CASES["noise"], **changed))
+    (row,) = await run_torture(["noise"])
+    assert not row.ok
+    assert finding in " ".join(row.findings)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_the_suite_sees_a_survivor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_mux.process.marker._carries", lambda *_: False)
+    (row,) = await run_torture(["double-fork"])
+    assert [finding for finding in row.findings if finding.endswith("was left")]
