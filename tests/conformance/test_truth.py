@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conformance.truth import DEFAULT, EXCEPTIONS, Dialect, problem, said_by_events
@@ -43,12 +44,11 @@ def test_everything_the_model_said_is_there_once_and_in_order(recorded: Recorded
     assert found is None, found
 
 
-@of_all
+@pytest.mark.parametrize("recorded", [one for one in ALL if repr(one) in EXCEPTIONS], ids=repr)
 def test_every_exception_is_needed(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    if repr(recorded) in EXCEPTIONS:
-        assert EXCEPTIONS[repr(recorded)]["reason"]
-        monkeypatch.delitem(EXCEPTIONS, repr(recorded))
-        assert problem(recorded, dialect_of(recorded)) or list(result_problems(recorded))
+    assert EXCEPTIONS[repr(recorded)]["reason"]
+    monkeypatch.delitem(EXCEPTIONS, repr(recorded))
+    assert problem(recorded, dialect_of(recorded)) or list(result_problems(recorded))
 
 
 def test_every_exception_is_of_a_recording() -> None:
@@ -92,10 +92,14 @@ def result_problems(recorded: Recorded) -> Iterator[str]:
             yield f"{call_id} was told: {text}; the events say: {told[call_id]}"
 
 
-@of_all
+def _of_sub_agents(recorded: Recorded) -> list[dict[str, Any]]:
+    """The answers of the model that sub-agents get."""
+    return [step for step in recorded.fixture.script.get("steps", []) if step.get("first")]
+
+
+@pytest.mark.parametrize("recorded", [one for one in ALL if _of_sub_agents(one)], ids=repr)
 def test_what_sub_agents_say_is_inside_of_them(recorded: Recorded) -> None:
-    dialect = dialect_of(recorded)
-    steps = [step for step in recorded.fixture.script.get("steps", []) if step.get("first")]
+    dialect, steps = dialect_of(recorded), _of_sub_agents(recorded)
     inner = [part for step in steps for part in dialect.parts(step) for _ in range(int(step.get("repeat", 1)))]
     shown = recorded.play(recorded.records, include_subagent_events=True).events
     inside = list(said_by_events([e for e in shown if e.subagent_id and e.type != "subagent_spawn"], dialect))

@@ -65,12 +65,13 @@ def _fields(fixture: Fixture) -> dict[str, object]:
     return {name: getattr(fixture, name) for name in Fixture.__slots__}
 
 
-@pytest.mark.parametrize("folder", find_fixtures(FIXTURES), ids=lambda folder: str(folder.relative_to(FIXTURES)))
-def test_every_recording_can_be_read_and_names_no_machine(folder: Path) -> None:
-    fixture = load_fixture(folder)
-    assert folder == FIXTURES / fixture.name
-    assert len(fixture.times) == len(fixture.stdout_lines)
-    assert len(fixture.stdin_times) in {0, len(fixture.stdin)}
-    assert (fixture.exit.code is None) != (fixture.exit.signal is None)
-    written = "\n".join((*fixture.command, *fixture.environment.values(), fixture.cwd)).encode()
-    assert MACHINE_PATH.findall(fixture.stdout + fixture.stderr + written) == []
+@pytest.mark.parametrize("agent", sorted(folder.name for folder in FIXTURES.iterdir()))
+def test_every_recording_can_be_read_and_names_no_machine(agent: str) -> None:
+    for folder in find_fixtures(FIXTURES, agent):
+        fixture = load_fixture(folder)
+        assert folder == FIXTURES / fixture.name
+        assert len(fixture.times) == len(fixture.stdout_lines), folder
+        assert len(fixture.stdin_times) in {0, len(fixture.stdin)}, folder
+        assert (fixture.exit.code is None) != (fixture.exit.signal is None), folder
+        written = "\n".join((*fixture.command, *fixture.environment.values(), fixture.cwd)).encode()
+        assert MACHINE_PATH.findall(fixture.stdout + fixture.stderr + written) == [], folder

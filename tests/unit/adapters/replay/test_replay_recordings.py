@@ -77,18 +77,17 @@ def test_with_times_the_clock_decides_within_what_the_lines_prove() -> None:
     assert places(before, lines({"id": 1, "method": "turn/start"}), times=[0.1], sent_times=[0.1]) == [0]
 
 
-@pytest.mark.parametrize("folder", find_fixtures(FIXTURES), ids=lambda folder: "/".join(folder.parts[-3:]))
-def test_every_fixture_is_a_recording_with_all_its_bytes(folder: Path) -> None:
-    recording = load(folder)
-    by_stream = {
-        stream: b"".join(i.data for i in recording.items if i.stream == stream) for stream in (STDOUT, STDERR, STDIN)
-    }
-    for stream, name in ((STDOUT, "stdout.jsonl"), (STDERR, "stderr.txt"), (STDIN, "stdin.jsonl")):
-        path = folder / name
-        assert by_stream[stream] == (path.read_bytes() if path.exists() else b"")
-    times = [item.at for item in recording.items]
-    assert times == sorted(times)
-    assert recording.end >= max(times, default=0)
+@pytest.mark.parametrize("agent", sorted(folder.name for folder in FIXTURES.iterdir()))
+def test_every_fixture_is_a_recording_with_all_its_bytes(agent: str) -> None:
+    for folder in find_fixtures(FIXTURES, agent):
+        recording = load(folder)
+        for stream, name in ((STDOUT, "stdout.jsonl"), (STDERR, "stderr.txt"), (STDIN, "stdin.jsonl")):
+            path = folder / name
+            played = b"".join(item.data for item in recording.items if item.stream == stream)
+            assert played == (path.read_bytes() if path.exists() else b""), path
+        times = [item.at for item in recording.items]
+        assert times == sorted(times), folder
+        assert recording.end >= max(times, default=0), folder
 
 
 def test_a_journal_is_a_recording(tmp_path: Path) -> None:
