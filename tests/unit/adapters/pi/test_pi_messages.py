@@ -1,7 +1,6 @@
 """What the model says in pi, told once: by fragments, by the ends of blocks, or by the whole message."""
 
-import json
-import time
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -136,15 +135,13 @@ def test_a_line_of_0_73_that_repeats_everything_costs_little_more_than_looking_a
     partial = {"role": "assistant", "content": [{"type": "text", "text": "word " * 40_000}]}
     line = as_line({**update("text_delta", delta="word ", partial=partial), "message": partial})
     assert len(line) > 360_000
-    rounds = 20
-    begun = time.perf_counter()
-    for _ in range(rounds):
+    tracemalloc.start()
+    try:
         assert facts.TextDelta("word ") in list(codec.receive(line, Source.STDOUT))
-    ours = time.perf_counter() - begun
-    begun = time.perf_counter()
-    for _ in range(rounds):
-        json.loads(line)
-    assert ours < (time.perf_counter() - begun) / 3
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < len(line) / 10  # whoever decodes it makes all of it anew
 
 
 @pytest.mark.parametrize("name", ["0.73.1/unicode", "0.87.1/unicode"])
