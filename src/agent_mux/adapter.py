@@ -259,7 +259,7 @@ def default_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecC
         model=options.model,
         thinking_effort=options.thinking_effort,
         approval_mode=options.approval_mode,
-        asks_everything=options.policy is not None,
+        asks_everything=options.asks_everything,
         interactive=options.interactive,
         session_id=options.session_id,
         fork_session_id=options.fork_session_id,

@@ -139,6 +139,11 @@ class RunOptions:
         return self.prompt if isinstance(self.prompt, str) else "\n\n".join(self.prompt)
 
     @property
+    def asks_everything(self) -> bool:
+        """Rules decide what the agent may do: it has to ask for as much as it can be made to."""
+        return self.policy is not None
+
+    @property
     def answer_within(self) -> float:
         """Seconds that the agent waits for an answer; 0: for ever."""
         if self.approval_timeout is not None:

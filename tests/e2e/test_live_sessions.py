@@ -8,6 +8,7 @@ from agent_mux import AgentMuxError
 from agent_mux.testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
+UNTIL_GO = "touch started; while [ ! -e go ]; do sleep 0.05; done"
 WORK = {"interactive": True, "approval_mode": "yolo"}
 
 
@@ -34,7 +35,7 @@ async def test_multi_turn(live: Live) -> None:
 
 async def test_send_in_the_middle_of_a_turn(live: Live) -> None:
     live.script(
-        live.answer(Shell("touch started; while [ ! -e go ]; do sleep 0.05; done")),
+        live.answer(Shell(UNTIL_GO)),
         live.answer(Say("Both heard.")),
         live.answer(Say("Both heard, in a turn of its own.")),
     )
@@ -54,7 +55,7 @@ async def test_send_in_the_middle_of_a_turn(live: Live) -> None:
 async def test_queue(live: Live) -> None:
     """A prompt for a turn of its own, also with an agent that merges what it is told."""
     live.script(
-        live.answer(Shell("touch started; while [ ! -e go ]; do sleep 0.05; done")),
+        live.answer(Shell(UNTIL_GO)),
         live.answer(Say("First answer.")),
         live.answer(Say("Second answer.")),
         live.answer(Say("Third answer.")),
@@ -79,7 +80,7 @@ async def test_queue(live: Live) -> None:
 async def test_steer(live: Live) -> None:
     """A message for the turn that runs: the model gets it with the result of the tool, or in another call after it."""
     live.script(
-        live.answer(Shell("touch started; while [ ! -e go ]; do sleep 0.05; done")),
+        live.answer(Shell(UNTIL_GO)),
         live.answer(Say("Done.")),
         live.answer(Say("Quickly.")),
     )

@@ -1,7 +1,7 @@
 """Many runs: all at once, and one after the other. `AMUX_SOAK=full` takes as many as are promised (`make soak`).
 
 The agent is a recording of claude that waits for a permission in its middle: so that all runs are alive at once when
-what they cost is measured. The figures are printed (`pytest -s`); docs/how-to/torture.md has those of the last release.
+what they cost is measured. The figures are printed (`pytest -s`).
 """
 
 import asyncio

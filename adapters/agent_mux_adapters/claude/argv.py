@@ -110,7 +110,7 @@ def _model_flags(options: RunOptions) -> Iterator[str]:
         yield f"--max-turns={options.max_turns}"
     if options.output_schema is not None:
         yield f"--json-schema={as_json(options.output_schema)}"
-    if options.policy is not None:
+    if options.asks_everything:
         yield f"--settings={as_json({'permissions': {'ask': ASKING_TOOLS}})}"
     if options.include_subagent_events:
         yield "--forward-subagent-text"

@@ -38,7 +38,7 @@ def config_of(options: RunOptions, inherited: Mapping[str, str], instructions: S
 
 def permission_of(options: RunOptions) -> dict[str, Any]:
     """What needs permission. In `yolo` everything that asks is granted; what the user forbids stays forbidden."""
-    rules = dict(_EVERYTHING if options.policy is not None else _PERMISSIONS[options.approval_mode])
+    rules = dict(_EVERYTHING if options.asks_everything else _PERMISSIONS[options.approval_mode])
     if not may_be_asked(options):
         rules["question"] = "deny"
     return rules

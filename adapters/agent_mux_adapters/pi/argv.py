@@ -36,7 +36,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
     images = image_files(options) if two_way else {}
     files = {
         extension.FILE: extension.extension(
-            asks=asks_first(options), asks_everything=options.policy is not None, images=images
+            asks=asks_first(options), asks_everything=options.asks_everything, images=images
         )
     }
     flags += ["--extension", f"{temp_dir}/{extension.FILE}"]

@@ -38,6 +38,14 @@ class Process(NamedTuple):
     """Clock ticks after the start of the machine."""
 
 
+class _Marks(NamedTuple):
+    """What the processes of a run carry."""
+
+    variable: bytes
+    limits: tuple[bytes, ...]
+    """As they are shown among the limits of a process."""
+
+
 class _Look(NamedTuple):
     process: Process
     parent: int
@@ -56,6 +64,11 @@ def number_of(run_id: str) -> int:
     for letter in run_id.encode():
         number = (number * 257 + letter) % _INNER
     return number
+
+
+def _marks_of(run_id: str) -> _Marks:
+    number = number_of(run_id)
+    return _Marks(marker_variable(run_id).encode() + b"=", (b" %d " % (_OUTER + number), b" %d " % (_INNER + number)))
 
 
 def mark(pid: int, run_id: str) -> bool:
@@ -103,9 +116,9 @@ def kill_processes_of(run_id: str, number: int = signal.SIGKILL, leader: Process
 
 def _census(run_id: str, leader: Process | None) -> list[Process]:
     looks = {look.process.pid: look for look in _looks(leader.started if leader is not None else 0)}
-    session = _session(leader)
+    session, marks = _session(leader), _marks_of(run_id)
     found = {
-        pid for pid, look in looks.items() if (session is not None and look.session == session) or _carries(pid, run_id)
+        pid for pid, look in looks.items() if (session is not None and look.session == session) or _carries(pid, marks)
     }
     found.discard(os.getpid())
     grown = True
@@ -141,14 +154,12 @@ def _look(name: str) -> _Look | None:
     return _Look(Process(int(name), int(fields[19])), int(fields[1]), int(fields[3]), fields[0] in _DEAD)
 
 
-def _carries(pid: int, run_id: str) -> bool:
-    marker = marker_variable(run_id).encode() + b"="
+def _carries(pid: int, marks: _Marks) -> bool:
     environment = _read(f"{PROC}/{pid}/environ")
-    if environment.startswith(marker) or b"\0" + marker in environment:
+    if environment.startswith(marks.variable) or b"\0" + marks.variable in environment:
         return True
     limits = _read(f"{PROC}/{pid}/limits")
-    number = number_of(run_id)
-    return any(b" %d " % (level + number) in limits for level in (_OUTER, _INNER))
+    return any(limit in limits for limit in marks.limits)
 
 
 def _read(path: str) -> bytes:

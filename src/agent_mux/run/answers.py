@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from inspect import isawaitable
-from typing import Any
+from typing import Any, Literal
 
 from agent_mux.actions import AnyAction, Approve, Deny
 from agent_mux.assembler import OpenInteraction
@@ -10,6 +10,9 @@ from agent_mux.options import RunOptions
 from agent_mux.run.interaction import InteractionChannel, PendingInteraction, describe, to_action
 from agent_mux.run.listeners import Listeners
 from agent_mux.run.rulings import overdue, ruled
+
+Decision = AnyAction | Literal["ask"] | None
+"""An answer; that the callback has to be asked for one; or None: nobody is there to answer yet."""
 
 
 class Answers:
@@ -22,16 +25,14 @@ class Answers:
         self._listeners = listeners
         self._seen: set[str] = set()
 
-    def decide(self, pending: tuple[OpenInteraction, ...]) -> list["AnyAction | OpenInteraction"]:
-        """What to do about the requests that are new: an action, or a request that a callback has to answer."""
-        decided: list[AnyAction | OpenInteraction] = []
-        for request in pending:
-            if request.interaction_id not in self._seen:
-                self._seen.add(request.interaction_id)
-                self._announce(request)
-                decision = self._decide(request)
-                if decision is not None:
-                    decided.append(decision)
+    def decide(self, pending: tuple[OpenInteraction, ...]) -> list[tuple[OpenInteraction, "Decision"]]:
+        """The requests that are new, and what to do about each."""
+        new = [request for request in pending if request.interaction_id not in self._seen]
+        decided = []
+        for request in new:
+            self._seen.add(request.interaction_id)
+            self._announce(request)
+            decided.append((request, self._decide(request)))
         return decided
 
     def _announce(self, request: OpenInteraction) -> None:
@@ -39,7 +40,7 @@ class Answers:
         for listener in self._channel.listeners():
             self._listeners.guard(listener, interaction)
 
-    def _decide(self, request: OpenInteraction) -> "AnyAction | OpenInteraction | None":
+    def _decide(self, request: OpenInteraction) -> "Decision":
         mode, policy = self._options.approval_mode, self._options.policy
         is_approval = request.kind == "approval"
         ruling = None if policy is None else ruled(policy, self._options.working_directory(), request)
@@ -48,7 +49,7 @@ class Answers:
         if is_approval and mode == "deny":
             return Deny(request.request_id, "denied: this run has approval mode deny")
         if self._responder(request) is not None:
-            return request
+            return "ask"
         if is_approval and mode == "yolo":
             return Approve(request.request_id)
         return Deny(request.request_id, "nobody is there to answer") if mode != "prompt" else None

@@ -93,8 +93,6 @@ class Runner:
         self._budget = Budget(options)
         self._unasked = None if options.policy is None else Unasked(options.policy, plan.cwd)
         self._model_calls_left = None if plan.spawn.counts_turns else options.max_turns
-        self._limited: set[str] = set()
-        """The requests that have their deadline."""
         self._told_of_loss = False
         self._refusal: Refuse | None = None
         self._delivery: Delivery = "applied"
@@ -377,7 +375,6 @@ class Runner:
             self._note(f"this run has no journal: {path}: {error.strerror or error}; slow readers may lose events")
 
     def _append(self, record: Record) -> None:
-        self._open_journal()
         if self._journal is None:
             return
         try:
@@ -535,21 +532,14 @@ class Runner:
     def _answer_by_policy(self) -> None:
         if not self.normalizer.pending:
             return
-        for decision in self._answers.decide(self.normalizer.pending):
-            if not isinstance(decision, OpenInteraction):
-                self.record(Kind.ACTION, encode(decision))
-            elif self._tasks is not None:
-                self._tasks.start_soon(self._ask, decision)
-        self._set_deadlines()
-
-    def _set_deadlines(self) -> None:
-        """No request waits for ever, where there is a limit."""
         seconds = self.plan.options.answer_within
-        if not seconds or self._tasks is None:
-            return
-        for request in self.normalizer.pending:
-            if request.interaction_id not in self._limited:
-                self._limited.add(request.interaction_id)
+        for request, decision in self._answers.decide(self.normalizer.pending):
+            if decision == "ask" and self._tasks is not None:
+                self._tasks.start_soon(self._ask, request)
+            elif decision is not None and decision != "ask":
+                self.record(Kind.ACTION, encode(decision))
+            # No request waits for ever, where there is a limit.
+            if seconds and self._tasks is not None and request in self.normalizer.pending:
                 self._tasks.start_soon(self._answer_late, request, seconds)
 
     async def _answer_late(self, request: OpenInteraction, seconds: float) -> None:
@@ -568,6 +558,7 @@ class Runner:
         """End the run: told once, for the first reason. False: it is over, or being ended already."""
         if self._stopping.is_set() or self.state.is_over:
             return False
+        self._open_journal()
         self._log.tell("stopping", cause=cause, reason=message or None)
         self.control(Control(cause, message))
         self._stopping.set()

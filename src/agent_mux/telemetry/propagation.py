@@ -3,15 +3,16 @@
 import sys
 from typing import Any
 
-VARIABLES = ("TRACEPARENT", "TRACESTATE")
 
+def trace_environment(context: Any = None) -> dict[str, str]:
+    """The variables that say which span is active: now, or in this OpenTelemetry context.
 
-def trace_environment() -> dict[str, str]:
-    """The variables that say which span is active now. Empty where there is none, or no OpenTelemetry is in use."""
+    Empty where there is none, or no OpenTelemetry is in use.
+    """
     if "opentelemetry.trace" not in sys.modules:
         return {}
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415  # an extra
 
     carrier: dict[str, Any] = {}
-    TraceContextTextMapPropagator().inject(carrier)
+    TraceContextTextMapPropagator().inject(carrier, context)
     return {name.upper(): str(value) for name, value in carrier.items()}

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from opentelemetry.context import get_current
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import Tracer, TracerProvider, get_tracer, set_span_in_context
-from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from agent_mux.blocking import BlockingAgentMux
 from agent_mux.client import AgentMux
@@ -18,6 +17,7 @@ from agent_mux.telemetry.otel.branches import Spans
 from agent_mux.telemetry.otel.conventions import CAPTURE_CONTENT, PROVIDERS, YES
 from agent_mux.telemetry.otel.meters import Meters
 from agent_mux.telemetry.otel.observer import About, RunObserver
+from agent_mux.telemetry.propagation import trace_environment
 from agent_mux.version import __version__
 
 
@@ -86,9 +86,7 @@ def _observe(run: RunHandle, tracer: Tracer, meters: Meters, *, captures: bool) 
     observer = RunObserver(Spans(tracer, meters), about, capture_content=captures, parent=get_current())
     root = observer.begin(run.run_id, run.agent, time.time_ns() // 1_000_000)
     observer.prompted(str(run.header.options.get("prompt", "")))
-    carrier: dict[str, str] = {}
-    TraceContextTextMapPropagator().inject(carrier, set_span_in_context(root.span))
-    run.add_environment({name.upper(): value for name, value in carrier.items()})
+    run.add_environment(trace_environment(set_span_in_context(root.span)))
     run.on("*", observer.see)
     return observer.close
 
