@@ -45,7 +45,7 @@ class Session:
     def normalizer(self) -> Normalizer:
         """As it is when the agent begins to print."""
         header = self.recorded.header()
-        normalizer = Normalizer(header, self.recorded.protocol.codec(header.codec))
+        normalizer = Normalizer(header, self.recorded.protocol.codec)
         for record in self.recorded.sent:
             normalizer.feed(record)
         return normalizer

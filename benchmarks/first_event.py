@@ -81,7 +81,7 @@ async def bare(options: RunOptions) -> float:
 
 async def _until_begun(process: asyncio.subprocess.Process, plan: RunPlan) -> None:
     assert process.stdout is not None
-    reader = Normalizer(plan.header, plan.new_codec(plan.context))
+    reader = Normalizer(plan.header, plan.new_codec, context=plan.context)
     if plan.spawn.stdin_text is not None:
         _perform(process, (WriteStdin(plan.spawn.stdin_text.encode()), CloseStdin()))
     reader.feed(Record(Kind.CONTROL, 0, encode(Control("start"))))

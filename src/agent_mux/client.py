@@ -146,7 +146,7 @@ class AgentMux:
             try:
                 endings.append(observe(handle))
             except Exception as error:  # noqa: BLE001  # an observer of the consumer's may raise anything
-                handle._runner.listeners.warn(f"an observer raised {error!r}; the run goes on")  # noqa: SLF001
+                handle._runner.recording.note(f"an observer raised {error!r}; the run goes on")  # noqa: SLF001
         return endings
 
     async def _execute(self, handle: RunHandle, endings: Sequence[Callable[[], None]]) -> None:

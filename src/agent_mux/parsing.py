@@ -98,7 +98,7 @@ def observing_normalizer(
 ) -> Normalizer:
     """A normalizer for a conversation that somebody else had."""
     header = observing_header(adapter, protocol, run_id=run_id, started_at=started_at, **stream)
-    return Normalizer(header, protocol.codec(header.codec))
+    return Normalizer(header, protocol.codec)
 
 
 def observing_header(

@@ -246,6 +246,43 @@ async def test_a_reaper_that_was_stopped_stops_nobody(make_client: MakeClient, m
             assert (await mux.run(prompt="hi")).exit_reason == "completed"
 
 
+async def test_waiting_for_a_reaper_stops_nobody(
+    make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    slow = tmp_path / "slow.py"
+    slow.write_text("import sys; sys.stdin.read()")
+    monkeypatch.setattr("agent_mux.process.reaper.PROGRAM", slow)
+    monkeypatch.setattr("agent_mux.process.reaper.PATIENCE", 1000)
+    with anyio.fail_after(30):
+        async with make_client(WORKS) as mux:
+            runs = [mux.run(prompt="hi") for _ in range(2)]
+            await until(lambda: mux._reaper._process is not None)
+            for run in runs:
+                await run.abort()
+                assert (await run).exit_reason == "aborted"
+                assert run._runner._child is None
+            monkeypatch.setattr("agent_mux.process.reaper.PATIENCE", 0.1)
+            run = mux.run(prompt="hi")
+            await ready(run)
+
+
+async def test_runs_of_a_client_with_many_open_files(make_client: MakeClient) -> None:
+    many = 1100  # select() knows 1024
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < many + 200:
+        pytest.skip(f"no more than {hard} files may be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, many + 200), hard))
+    descriptors = [os.open("/dev/null", os.O_RDONLY) for _ in range(many)]
+    try:
+        with anyio.fail_after(30):
+            async with make_client("hear(); say(done=True); rest()") as mux:
+                assert (await mux.run(prompt="hi")).exit_reason == "completed"
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 CLIENT = """
 import multiprocessing, os, sys, time, anyio
 from pathlib import Path
@@ -318,7 +355,7 @@ async def test_without_proc_the_group_of_a_dead_clients_run_is_ended(tmp_path: P
     try:
         reaper = Reaper()
         reaper.watch(RUN, tmp_path / "temp")
-        reaper.await_ready()
+        await reaper.wait_until_ready()
         reaper.began(RUN, child.pid, 0)  # as where no start time is known
         process, reaper._process = reaper._process, None
         assert process is not None

@@ -101,7 +101,7 @@ def _open_fixture(folder: Path, adapters: AdapterRegistry) -> Recording:
         raise bad_input(f"{folder} is no fixture folder: {_reason(error)}") from error
     recorded = Recorded(adapters.get(fixture.agent), folder)
     header = recorded.header()
-    normalizer = Normalizer(header, recorded.protocol.codec(header.codec))
+    normalizer = Normalizer(header, recorded.protocol.codec)
     events = (event for record in recorded.records for event in normalizer.feed(record))
     return Recording(events, normalizer, header.stream.run_id, header.stream.agent)
 

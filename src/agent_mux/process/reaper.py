@@ -6,8 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
+
 PROGRAM = Path(__file__).with_name("reaping.py")
 PATIENCE = 2.0  # seconds for the reaper to come, and to leave
+LOOK_EVERY = 0.001  # seconds between two looks whether it came
 
 
 class Reaper:
@@ -28,11 +31,21 @@ class Reaper:
         self._runs[run_id] = [f"+{run_id} {temp_dir}"]
         self._write(*self._runs[run_id])
 
-    def await_ready(self) -> None:
-        """Wait for a reaper that was just started: what begins before it works could escape."""
+    async def wait_until_ready(self) -> None:
+        """Wait for a reaper that was just started, 2 seconds at most: what begins before it works could escape."""
+        with anyio.move_on_after(PATIENCE):
+            while not self._is_at_work():  # noqa: ASYNC110  # it tells with a byte, which several runs wait for
+                await anyio.sleep(LOOK_EVERY)
+
+    def _is_at_work(self) -> bool:
         process = self._process
-        if not self._is_ready and process is not None and process.stdout is not None:
-            self._is_ready = bool(select.select([process.stdout], [], [], PATIENCE)[0])
+        if process is None or process.stdout is None:
+            return True  # it is gone: nothing can be waited for
+        if not self._is_ready:
+            look = select.poll()
+            look.register(process.stdout)
+            self._is_ready = bool(look.poll(0))
+        return self._is_ready
 
     def began(self, run_id: str, pid: int, started: int) -> None:
         """The run's first process: its id, and when it began (0: nobody knows). A later attempt has another."""

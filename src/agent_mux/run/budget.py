@@ -5,15 +5,26 @@ some what they cost when a turn is.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from agent_mux.events import AgentEvent, CostEvent, TokenUsageEvent
+from agent_mux.assembler import Cause
+from agent_mux.events import AgentEvent, CostEvent, StepStartEvent, TokenUsageEvent
 from agent_mux.options import RunOptions
+
+
+class Spent(NamedTuple):
+    """A limit that is passed."""
+
+    cause: Cause
+    message: str = ""
 
 
 class Budget:
     """Watches the events of a run."""
 
-    def __init__(self, options: RunOptions) -> None:
+    def __init__(self, options: RunOptions, *, agent_counts_turns: bool) -> None:
+        """An agent that counts its model calls itself is told `max_turns`, and keeps it."""
+        self._turns_left = None if agent_counts_turns else options.max_turns
         self._max_cost = options.max_cost_usd
         self._max_tokens = options.max_tokens_total
         self._tokens = 0
@@ -22,16 +33,18 @@ class Budget:
     @property
     def is_set(self) -> bool:
         """There is a limit."""
-        return self._max_cost is not None or self._max_tokens is not None
+        return self._max_cost is not None or self._max_tokens is not None or self._turns_left is not None
 
-    def see(self, events: Sequence[AgentEvent]) -> str | None:
-        """Take note of events. Returns what is spent, as a sentence, once that is too much."""
+    def see(self, events: Sequence[AgentEvent]) -> Spent | None:
+        """Take note of events. Returns what is spent, once that is too much."""
         for event in events:
             passed = None
             if isinstance(event, CostEvent):
                 passed = self._cost(event)
             elif isinstance(event, TokenUsageEvent):
                 passed = self._usage(event)
+            elif isinstance(event, StepStartEvent):
+                passed = self._step(event)
             if passed is not None:
                 return passed
         return None
@@ -43,17 +56,23 @@ class Budget:
         self._is_unpriced, self._max_cost = False, None
         return "max_cost_usd cannot be kept: the agent tells no cost, and nobody knows the prices of its model"
 
-    def _cost(self, event: CostEvent) -> str | None:
+    def _step(self, event: StepStartEvent) -> Spent | None:
+        if self._turns_left is None or event.subagent_id is not None:
+            return None
+        self._turns_left -= 1
+        return Spent("turn_limit") if self._turns_left < 0 else None
+
+    def _cost(self, event: CostEvent) -> Spent | None:
         cost = event.cost
         if self._max_cost is None:
             return None
         self._is_unpriced = cost.source == "unknown"
         if cost.total_usd <= self._max_cost:
             return None
-        return f"the run cost {cost.total_usd:.4f} USD, more than max_cost_usd={self._max_cost:g}"
+        return Spent("budget", f"the run cost {cost.total_usd:.4f} USD, more than max_cost_usd={self._max_cost:g}")
 
-    def _usage(self, event: TokenUsageEvent) -> str | None:
+    def _usage(self, event: TokenUsageEvent) -> Spent | None:
         self._tokens += event.input_tokens + event.output_tokens + (event.cached_tokens or 0)
         if self._max_tokens is None or self._tokens <= self._max_tokens:
             return None
-        return f"the run used {self._tokens} tokens, more than max_tokens_total={self._max_tokens}"
+        return Spent("budget", f"the run used {self._tokens} tokens, more than max_tokens_total={self._max_tokens}")

@@ -20,8 +20,7 @@ class JournalEvents:
         self._records: Iterator[Record] | None = None
         self._last_at = 0
         self.header = self._reader.header
-        context = self.header.codec
-        self.normalizer = Normalizer(self.header, make_codec(context), new_codec=lambda: make_codec(context))
+        self.normalizer = Normalizer(self.header, make_codec)
         self.position = 0
 
     def next_batch(self) -> list[AgentEvent] | None:

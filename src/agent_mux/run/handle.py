@@ -76,7 +76,7 @@ class RunHandle:
     @property
     def journal(self) -> str | None:
         """Path of the run's recording; None when there is none."""
-        path = self._runner.journal_path
+        path = self._runner.recording.journal_path
         return None if path is None else str(path)
 
     def add_environment(self, variables: Mapping[str, str]) -> None:
@@ -92,21 +92,21 @@ class RunHandle:
 
     def events(self, start: int = 0) -> AsyncIterator[AgentEvent]:
         """Every event from number `start`, from the first by default, however late or slow this reader is."""
-        return self._runner.window.read(self._runner.open_journal, start)
+        return self._runner.recording.read(start)
 
     def on(self, event_type: str, handler: Callable[[Any], Any]) -> "RunHandle":
         """Call `handler` for each event of a type (`*`: all), as it happens. It must not block."""
-        self._runner.listeners.on(event_type, handler)
+        self._runner.recording.listeners.on(event_type, handler)
         return self
 
     def once(self, event_type: str, handler: Callable[[Any], Any]) -> "RunHandle":
         """As `on`, for the next event only."""
-        self._runner.listeners.on(event_type, handler, once=True)
+        self._runner.recording.listeners.on(event_type, handler, once=True)
         return self
 
     def off(self, event_type: str, handler: Callable[[Any], Any]) -> "RunHandle":
         """Call it no more."""
-        self._runner.listeners.off(event_type, handler)
+        self._runner.recording.listeners.off(event_type, handler)
         return self
 
     def __await__(self) -> Generator[Any, Any, RunResult]:

@@ -6,10 +6,11 @@ same records and leaves the effects alone. Therefore both get the same events, b
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from agent_mux.actions import AnyAction, Send, Steer
-from agent_mux.adapter import STDOUT, Codec, Exit, Source, Step, WatchesTerminal
+from agent_mux.adapter import STDOUT, Codec, CodecContext, Exit, Source, Step, WatchesTerminal
 from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler, Verdict
 from agent_mux.effects import Accept, CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.events import AgentEvent
@@ -27,19 +28,20 @@ _SOURCES = {Kind.STDOUT: Source.STDOUT, Kind.STDERR: Source.STDERR, Kind.STDIN: 
 class Normalizer:
     """Turns the records of one run into its events. `effects` collects what the codec asks for.
 
-    `forgiving`: a codec that raises costs its line, which is shown as unknown, and not the run.
+    Each process that speaks, the first and those of retries, gets a codec of its own: for `context`, or else for the
+    one in the header. `forgiving`: a codec that raises costs its line, which is shown as unknown, and not the run.
     """
 
     def __init__(
         self,
         header: Header,
-        codec: Codec,
+        make_codec: Callable[[CodecContext], Codec],
         *,
+        context: CodecContext | None = None,
         forgiving: bool = True,
-        new_codec: Callable[[], Codec] | None = None,
     ) -> None:
         self._forgiving = forgiving
-        self._new_codec = new_codec
+        self._make_codec = partial(make_codec, context or header.codec)
         self._framing = header.framing
         self._started_at = header.started_at
         self._debug = header.codec.debug
@@ -47,7 +49,7 @@ class Normalizer:
         prompt = header.codec.prompt
         self._has_first_prompt = prompt is None or bool(prompt.strip())  # None: it did not come this way
         self._assembler = StreamAssembler(header.stream)
-        self._begin(codec)
+        self._begin()
         self._keeps_blanks = header.framing == "chunks"
         self._stderr: deque[bytes] = deque()
         self._stderr_size = 0
@@ -67,9 +69,9 @@ class Normalizer:
         self.verdict_so_far: Verdict | None = None
         """Of the last attempt, where another one may follow."""
 
-    def _begin(self, codec: Codec) -> None:
+    def _begin(self) -> None:
         """A process begins to speak."""
-        self._codec = codec
+        self._codec = self._make_codec()
         self._framers: dict[Source, Framer] = {
             Source.STDOUT: new_framer(self._framing),
             Source.STDERR: LineFramer(),
@@ -236,8 +238,7 @@ class Normalizer:
         self._assembler.begin_again(retry)
         self._stderr.clear()
         self._stderr_size = 0
-        if self._new_codec is not None:
-            self._begin(self._new_codec())
+        self._begin()
 
     def _ending(self, exited: Exited) -> Ending:
         return Ending(

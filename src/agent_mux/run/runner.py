@@ -6,9 +6,7 @@ takes as an order to abort: the process is never left behind.
 
 import logging
 import signal
-import time
-from collections.abc import Awaitable, Callable, Iterable
-from pathlib import Path
+from collections.abc import Awaitable, Iterable
 
 import anyio
 import anyio.abc
@@ -19,37 +17,31 @@ from agent_mux.adapter import TerminalSize
 from agent_mux.assembler import Cause, OpenInteraction
 from agent_mux.effects import Accept, CloseStdin, Delivery, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.errors import AgentMuxError, CapabilityError
-from agent_mux.events import AgentEvent, DebugEvent, StepStartEvent, TurnStartEvent
+from agent_mux.events import AgentEvent, TurnStartEvent
 from agent_mux.events.mending import mended
 from agent_mux.process.child import Child, start_child
 from agent_mux.process.reaper import Reaper
 from agent_mux.process.reasons import Attempt, why_not_started
 from agent_mux.process.terminal import TerminalChild, start_at_terminal
-from agent_mux.redaction import RedactedStream
 from agent_mux.run.answers import Answers
 from agent_mux.run.budget import Budget
-from agent_mux.run.derive import JournalEvents, derive_events
 from agent_mux.run.ending import end_agent, settle, within
 from agent_mux.run.interaction import InteractionChannel
-from agent_mux.run.journal import JournalWriter
-from agent_mux.run.listeners import Listeners
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.outbox import Outbox
+from agent_mux.run.output import AgentOutput
 from agent_mux.run.places import Ticket
 from agent_mux.run.plan import RunPlan
-from agent_mux.run.records import Control, Exited, Kind, Record, encode
-from agent_mux.run.result import ResultBuilder, RunResult
+from agent_mux.run.recording import Recording
+from agent_mux.run.records import Control, Exited, Kind, encode
+from agent_mux.run.result import RunResult
 from agent_mux.run.retry import Attempts, Retry
 from agent_mux.run.rulings import Unasked
 from agent_mux.run.state import StateMachine
 from agent_mux.run.tempdir import private_files
-from agent_mux.run.window import EventWindow
-from agent_mux.telemetry.logs import RunLog
 
 _SPOKEN = (Send, Steer, Approve, Deny, Answer)
 """What has to be said to the agent."""
-QUIET_LOOK = 0.02  # seconds between two looks whether the agent is quiet
-LONGEST_HOLD = 0.05  # seconds that the possible beginning of a secret waits for its rest, where there are no lines
 
 
 class Runner:
@@ -60,14 +52,11 @@ class Runner:
         options = plan.options
         self.plan = plan
         self.state = StateMachine()
-        self.listeners = Listeners(self._note)
-        self.window = EventWindow(options.event_buffer_size, self._loss)
+        self.recording = Recording(plan)
         self.interaction = InteractionChannel(
             plan.run_id, lambda: self.normalizer.pending, self.act, self.require_active
         )
-        self._answers = Answers(plan.run_id, options, self.interaction, self.listeners)
-        self.normalizer = self._new_normalizer()
-        self._log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self._note)
+        self._answers = Answers(plan.run_id, options, self.interaction, self.recording.listeners)
         self._attempts = Attempts(options.retry_policy)
         self.result: RunResult | None = None
         self.added_environment: dict[str, str] = {}
@@ -76,23 +65,12 @@ class Runner:
         self.done = anyio.Event()
         self._reaper = reaper
         self._ticket = ticket
-        self._builder = ResultBuilder(collect=options.collect_events)
-        self._journal: JournalWriter | None = None
-        self._journal_asked = False
-        self._journal_path: Path | None = None
-        """Set when there is a file that this run began: never somebody else's."""
-        self._started = time.monotonic_ns()
         self._child: Child | None = None
         self._outbox = self._new_outbox()
-        self._streams = self._new_streams()
-        self._held = anyio.Event()
+        self._output = self._new_output()
         self._stopping = anyio.Event()
-        self._ended_streams = 0
-        self._output_complete = anyio.Event()
-        self._last_output = time.monotonic()
-        self._budget = Budget(options)
+        self._budget = Budget(options, agent_counts_turns=plan.spawn.counts_turns)
         self._unasked = None if options.policy is None else Unasked(options.policy, plan.cwd)
-        self._model_calls_left = None if plan.spawn.counts_turns else options.max_turns
         self._told_of_loss = False
         self._refusal: Refuse | None = None
         self._delivery: Delivery = "applied"
@@ -100,25 +78,28 @@ class Runner:
         self._tasks: anyio.abc.TaskGroup | None = None
 
     def _new_outbox(self) -> Outbox:
-        redactor, is_json = self.plan.redactor, self.plan.protocol.framing != "chunks"
+        restore, is_json = self.plan.redactor.restore, self.plan.protocol.framing != "chunks"
         return Outbox(
-            on_written=lambda data: self._append(Record(Kind.STDIN, self._now(), redactor.mask_sent(data))),
+            on_written=self.recording.sent,
             on_lost=self._lost,
-            unmask=lambda data: redactor.restore(data, is_json=is_json),
+            unmask=lambda data: restore(data, is_json=is_json),
         )
 
-    def _new_streams(self) -> dict[Kind, RedactedStream]:
-        return {kind: RedactedStream(self.plan.redactor) for kind in (Kind.STDOUT, Kind.STDERR)}
+    def _new_output(self) -> AgentOutput:
+        return AgentOutput(self.plan.redactor, self.record)
 
     def _lost(self, data: bytes) -> None:
         """Somebody was told that this is on its way."""
         if not self._stopping.is_set() and not self._told_of_loss:
             self._told_of_loss = True
-            self._note(f"{self.plan.adapter.agent} reads no more: what was sent last is lost ({len(data)} bytes)")
+            self.recording.note(
+                f"{self.plan.adapter.agent} reads no more: what was sent last is lost ({len(data)} bytes)"
+            )
 
-    def _new_normalizer(self) -> Normalizer:
-        plan = self.plan
-        return Normalizer(plan.header, plan.new_codec(plan.context), new_codec=lambda: plan.new_codec(plan.context))
+    @property
+    def normalizer(self) -> Normalizer:
+        """The state of the stream, to look at."""
+        return self.recording.normalizer
 
     # -- life
 
@@ -133,12 +114,12 @@ class Runner:
                     self.stop("abort")
                     raise
         finally:
-            self.window.close()
+            self.recording.close()
 
     async def _shielded(self) -> None:
         with anyio.CancelScope(shield=True):
             try:
-                self._open_journal()
+                self.recording.begin()
                 self._tell_of_start()
                 if await self._is_admitted():
                     await self._with_files()
@@ -148,16 +129,14 @@ class Runner:
                 if self._ticket is not None:
                     self._ticket.leave()
                 self._reaper.release(self.plan.run_id)
-                if self._journal is not None:
-                    self._journal.close()
                 self.begun.set()
                 self.done.set()
-                self.window.close()
+                self.recording.close()
 
     def _tell_of_start(self) -> None:
-        plan, path = self.plan, self._journal_path
+        plan, path = self.plan, self.recording.journal_path
         journal = None if path is None else str(path)
-        self._log.tell(
+        self.recording.log.tell(
             "run_started", protocol=plan.protocol.name, model=plan.options.model, cwd=plan.cwd, journal=journal
         )
 
@@ -165,11 +144,15 @@ class Runner:
         """Wait for a place. False: the run is ended before it has one."""
         if self._ticket is None:
             return not self._stopping.is_set()
+        return await self._is_going_on_after(self._ticket.wait()) and self._ticket.is_held
+
+    async def _is_going_on_after(self, wait: Awaitable[None]) -> bool:
+        """Wait, unless the run is ended meanwhile. False: it is."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._cancel_when_stopping, tasks.cancel_scope)
-            await self._ticket.wait()
+            await wait
             tasks.cancel_scope.cancel()
-        return self._ticket.is_held and not self._stopping.is_set()
+        return not self._stopping.is_set()
 
     async def _cancel_when_stopping(self, scope: anyio.CancelScope) -> None:
         await self._stopping.wait()
@@ -182,8 +165,10 @@ class Runner:
             with private_files(self.plan.temp_dir, spawn.files):
                 for note in spawn.notes:
                     self.record(Kind.CONTROL, encode(Control("note", note)))
-                self._reaper.await_ready()
-                await self._attempt_until_done()
+                if await self._is_going_on_after(self._reaper.wait_until_ready()):
+                    await self._attempt_until_done()
+                else:
+                    self._finish(Exited())
         except (OSError, AgentMuxError) as error:
             if self._child is not None:
                 raise
@@ -193,7 +178,7 @@ class Runner:
         while True:
             self._child = child = self._start()
             self._reaper.began(self.plan.run_id, child.pid, child.process.started if child.process is not None else 0)
-            self._log.tell("spawned", program=self.plan.spawn.argv[0], pid=child.pid)
+            self.recording.log.tell("spawned", program=self.plan.spawn.argv[0], pid=child.pid)
             exited = await self._drive(child)
             retry = self._retry_after(exited)
             if retry is None or await self._is_stopped_within(retry):
@@ -219,10 +204,7 @@ class Runner:
 
     def _forget_attempt(self) -> None:
         self._outbox = self._new_outbox()
-        self._streams = self._new_streams()
-        self._ended_streams = 0
-        self._output_complete = anyio.Event()
-        self._last_output = time.monotonic()
+        self._output = self._new_output()
 
     def _start(self) -> Child:
         plan, spawn = self.plan, self.plan.spawn
@@ -235,8 +217,8 @@ class Runner:
         try:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
-                tasks.start_soon(self._read, child.read_stdout, Kind.STDOUT)
-                tasks.start_soon(self._read, child.read_stderr, Kind.STDERR)
+                tasks.start_soon(self._output.read_stdout, child)
+                tasks.start_soon(self._output.read_stderr, child)
                 tasks.start_soon(self._outbox.deliver, child)
                 tasks.start_soon(self._stop_when_told, child)
                 self._start_timers(tasks)
@@ -244,14 +226,14 @@ class Runner:
                     self.state.move("running")
                 self._first_input()
                 await child.wait()
-                await settle(child, self._output_complete)
+                await settle(child, self._output.complete)
                 tasks.cancel_scope.cancel()
         finally:
             child.close_pipes()  # looking for processes takes descriptors, and there may be no others left
             child.signal_all(signal.SIGKILL)
             code = await child.wait()
             child.close()
-        self._release()
+        self._output.release()
         return Exited(code=code) if code >= 0 else Exited(signal=-code)
 
     def _first_input(self) -> None:
@@ -266,64 +248,21 @@ class Runner:
         attempt = Attempt(plan.spawn.argv, plan.environ, plan.cwd)
         reason = why_not_started(error, attempt) if isinstance(error, OSError) else str(error)
         message = f"{attempt.program} could not be started in {plan.cwd}: {reason}"
-        self._log.tell("not_started", level=logging.ERROR, reason=message)
+        self.recording.log.tell("not_started", level=logging.ERROR, reason=message)
         self.record(Kind.CONTROL, encode(Control("spawn_error", message)))
         self._finish(Exited())
 
     def _finish(self, exited: Exited) -> None:
         self.record(Kind.EXIT, encode(exited))
-        verdict = self.normalizer.verdict
-        assert verdict is not None  # noqa: S101  # the exit record makes it
-        self.state.finish(verdict.exit_reason)
-        plan, path = self.plan, self._finished_journal()
-        self.result = self._builder.build(
-            verdict,
-            stderr=self.normalizer.stderr_tail,
-            derive=None if path is None else lambda: list(derive_events(path, plan.new_codec)),
-            run_id=plan.run_id,
-            agent=plan.adapter.agent,
-            model=self.normalizer.assembler.model or plan.options.model,
-            session_id=self.normalizer.assembler.session_id,
-            exit_code=exited.code,
-            signal=exited.signal,
-            duration_ms=self._now() // 1000,
-            ledger=self.normalizer.ledger,
-            structured_output=self.normalizer.assembler.structured_output,
-            tags=plan.header.tags,
-            journal=str(path) if path is not None else None,
-        )
-        self._log.ended(self.result)
-
-    @property
-    def journal_path(self) -> Path | None:
-        """Where the run's recording is, or will be; None when there is none."""
-        return self._journal_path if self.begun.is_set() else self.plan.journal_path
-
-    def _finished_journal(self) -> Path | None:
-        """Where the run's recording is; None when there is none, or no whole one."""
-        journal = self._journal
-        if journal is None or journal.is_in_place:
-            return None if journal is None else journal.path
-        self._keep_texts(journal)
-        return None
-
-    def _keep_texts(self, journal: JournalWriter) -> None:
-        """Nobody will be able to read them later."""
-        source, new_codec = journal.path if journal.is_in_place else journal.open_file, self.plan.new_codec
-        self._builder.unbind(lambda: list(derive_events(source, new_codec)))
+        self.result = self.recording.result(exited)
+        self.state.finish(self.result.exit_reason)
+        self.recording.log.ended(self.result)
 
     # -- records
 
-    def _now(self) -> int:
-        return (time.monotonic_ns() - self._started) // 1000
-
     def record(self, kind: Kind, payload: bytes) -> None:
         """Something happened: journal it, make events of it, perform what the codec asks for, see what waits."""
-        if kind is Kind.CONTROL or kind is Kind.ACTION:
-            payload = self.plan.redactor.mask(payload)
-        record = Record(kind, self._now(), payload)
-        self._append(record)
-        events = self.normalizer.feed(record)
+        events = self.recording.take(kind, payload)
         if events:
             self._publish(events)
         if self.normalizer.effects:
@@ -334,116 +273,20 @@ class Runner:
     def _publish(self, events: list[AgentEvent]) -> None:
         if self.state.state == "interrupted" and any(isinstance(event, TurnStartEvent) for event in events):
             self.state.move("running")  # with a prompt that was queued
-        self._builder.see(events)
-        self._log.see(events)
-        self.window.append(events)
-        self.listeners.call(events)
-        if self._model_calls_left is not None:
-            self._count_model_calls(self._model_calls_left, events)
+        self.recording.tell(events)
         if self._budget.is_set:
             self._keep_budget(events)
         if self._unasked is not None:
             for warning in self._unasked.see(events):
-                self._note(warning)
-
-    def _count_model_calls(self, left: int, events: list[AgentEvent]) -> None:
-        left -= sum(isinstance(event, StepStartEvent) and event.subagent_id is None for event in events)
-        self._model_calls_left = left
-        if left < 0:
-            self.stop("turn_limit")
+                self.recording.note(warning)
 
     def _keep_budget(self, events: list[AgentEvent]) -> None:
         spent = self._budget.see(events)
         if spent is not None:
-            self.stop("budget", spent)
+            self.stop(spent.cause, spent.message)
         unkept = self._budget.unkept()
         if unkept is not None:
-            self._note(unkept)
-
-    def _open_journal(self) -> None:
-        """Once, before the first record: that may be an abort that comes before the run begins."""
-        path = self.plan.journal_path
-        if path is None or self._journal_asked:
-            return
-        self._journal_asked = True
-        try:
-            self._journal = JournalWriter(path, self.plan.header)
-            self._journal_path = path
-            self._builder.bounded = True
-        except OSError as error:
-            self._log.tell("no_journal", level=logging.WARNING, reason=str(error))
-            self._note(f"this run has no journal: {path}: {error.strerror or error}; slow readers may lose events")
-
-    def _append(self, record: Record) -> None:
-        if self._journal is None:
-            return
-        try:
-            self._journal.append(record)
-        except OSError as error:
-            # A run is never taken down by its journal.
-            journal = self._journal
-            self._keep_texts(journal)
-            journal.close()
-            self._journal = None
-            why = error.strerror or error
-            self._log.tell("journal_ended", level=logging.WARNING, reason=str(why))
-            self._note(f"the journal {journal.path} ends here: {why}; slow readers may lose events from now on")
-
-    def open_journal(self) -> JournalEvents | None:
-        """The events from the first, for a reader that fell behind; None when there is no journal."""
-        if self._journal_path is None or not self._journal_path.exists():
-            return None
-        journal = JournalEvents(self._journal_path, self.plan.new_codec)
-        return journal if journal.header == self.plan.header else None  # somebody put another in its place
-
-    def _note(self, message: str) -> None:
-        self._open_journal()
-        if self._journal is not None:
-            self.control(Control("note", message))  # so that it is among the derived events, too
-        else:
-            self._publish([self._warning(message)])
-
-    def _loss(self, count: int) -> AgentEvent:
-        return self._warning(f"{count} events were lost: this reader was too slow, and there is no journal to read")
-
-    def _warning(self, message: str) -> DebugEvent:
-        stream = self.plan.header.stream
-        clean = self.plan.redactor.mask_text(message)
-        return DebugEvent(stream.run_id, stream.agent, self.normalizer.assembler.now, "warn", clean)
-
-    # -- the agent's pipes
-
-    async def _read(self, stream: Callable[[Callable[[bytes], None]], Awaitable[None]], kind: Kind) -> None:
-        redacted = self._streams[kind]
-
-        def take(chunk: bytes) -> None:
-            self._last_output = time.monotonic()
-            clean = redacted.feed(chunk)
-            if clean:
-                self.record(kind, clean)
-            if redacted.is_holding:
-                self._held.set()
-
-        await stream(take)
-        self._release(kind)
-        self._ended_streams += 1
-        if self._ended_streams == 2:  # stdout and stderr
-            self._output_complete.set()
-
-    def _release(self, *kinds: Kind) -> None:
-        """What was held back because it could begin a secret goes on its way: of these streams, or of all."""
-        for kind in kinds or tuple(self._streams):
-            rest = self._streams[kind].flush()
-            if rest:
-                self.record(kind, rest)
-
-    async def _release_soon(self) -> None:
-        """For protocols without lines: an agent may wait for an answer to what is held back."""
-        while True:
-            await self._held.wait()
-            self._held = anyio.Event()
-            await anyio.sleep(LONGEST_HOLD)
-            self._release(Kind.STDOUT)
+            self.recording.note(unkept)
 
     def _perform(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
@@ -558,8 +401,8 @@ class Runner:
         """End the run: told once, for the first reason. False: it is over, or being ended already."""
         if self._stopping.is_set() or self.state.is_over:
             return False
-        self._open_journal()
-        self._log.tell("stopping", cause=cause, reason=message or None)
+        self.recording.begin()
+        self.recording.log.tell("stopping", cause=cause, reason=message or None)
         self.control(Control(cause, message))
         self._stopping.set()
         return True
@@ -573,39 +416,27 @@ class Runner:
     def _start_timers(self, tasks: anyio.abc.TaskGroup) -> None:
         options = self.plan.options
         if self.plan.protocol.framing != "lines":
-            tasks.start_soon(self._release_soon)
+            tasks.start_soon(self._output.release_soon)
         if options.timeout:
             tasks.start_soon(self._stop_after, options.timeout)
         if self.plan.protocol.quiet_after is not None:
-            tasks.start_soon(self._notice_quiet, self.plan.protocol.quiet_after)
+            tasks.start_soon(self._output.notice_pauses, self.plan.protocol.quiet_after, self._notice_quiet)
         if options.inactivity_timeout:
             tasks.start_soon(self._stop_when_silent, options.inactivity_timeout)
 
     async def _stop_after(self, seconds: float) -> None:
-        await anyio.sleep(max(seconds - self._now() / 1_000_000, 0))  # all attempts together
+        await anyio.sleep(max(seconds - self.recording.now() / 1_000_000, 0))  # all attempts together
         self.stop("timeout")
 
     async def _stop_when_silent(self, seconds: float) -> None:
-        while True:
-            silent = time.monotonic() - self._last_output
-            if self.state.state == "paused" or self.normalizer.pending:
-                self._last_output = time.monotonic()  # waiting for a person is not silence
-            elif silent >= seconds:
-                self.stop("inactivity")
-                return
-            await anyio.sleep(max(min(seconds - silent, seconds), 0.001))
+        await self._output.wait_for_silence(seconds, self._waits_for_a_person)
+        self.stop("inactivity")
 
-    async def _notice_quiet(self, seconds: float) -> None:
-        """Tell the codec when the agent has printed something and then nothing more for a while."""
-        told = 0.0
-        while True:
-            last = self._last_output
-            silent = time.monotonic() - last
-            if silent >= seconds and last > told:
-                told = last
-                self._release()
-                self.control(Control("quiet"))
-            await anyio.sleep(max(seconds - silent, QUIET_LOOK) if last > told else QUIET_LOOK)
+    def _waits_for_a_person(self) -> bool:
+        return self.state.state == "paused" or bool(self.normalizer.pending)
+
+    def _notice_quiet(self) -> None:
+        self.control(Control("quiet"))
 
     def resize(self, size: TerminalSize) -> None:
         """Give the agent's terminal another size. Raises PTY_NOT_AVAILABLE when it has none."""

@@ -30,7 +30,7 @@ def header(**stream: Any) -> Header:
 
 def normalizer(**stream: Any) -> Normalizer:
     head = header(**stream)
-    return Normalizer(head, ScriptedCodec(head.codec))
+    return Normalizer(head, ScriptedCodec)
 
 
 def line(**native: Any) -> bytes:

@@ -115,7 +115,7 @@ def test_a_codec_that_says_nothing_about_a_line_has_not_understood_it() -> None:
         def receive(self, *_: object) -> tuple[()]:
             return ()
 
-    one = Normalizer(header(), Silent(header().codec))
+    one = Normalizer(header(), Silent)
     (event,) = feed(one, printed(b"what?\n"))
     assert isinstance(event, DebugEvent)
     assert "what?" in event.message
@@ -143,9 +143,9 @@ def test_our_own_lines_are_news_only_to_an_observer() -> None:
 
     sent = [Record(Kind.STDIN, 0, b"{}\n")]
     head = header()
-    assert feed(Normalizer(head, Listening(head.codec)), sent) == []
+    assert feed(Normalizer(head, Listening), sent) == []
     observing = type(head)(**{name: getattr(head, name) for name in head.__struct_fields__} | {"observing": True})
-    assert types(feed(Normalizer(observing, Listening(head.codec)), sent)) == ["log"]
+    assert types(feed(Normalizer(observing, Listening), sent)) == ["log"]
 
 
 @pytest.mark.parametrize("sizes", [[10], [STDERR_TAIL_BYTES], [STDERR_TAIL_BYTES * 3], [1000] * 50, [1] * 20_000])

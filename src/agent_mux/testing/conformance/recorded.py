@@ -133,14 +133,14 @@ class Recorded:
     def play(self, records: Iterable[Record], **stream: Any) -> Played:
         """What the adapter makes of these records."""
         header = self.header(**stream)
-        normalizer = Normalizer(header, self.protocol.codec(header.codec), forgiving=False)
+        normalizer = Normalizer(header, self.protocol.codec, forgiving=False)
         events = [event for record in records for event in normalizer.feed(record)]
         return Played(events, normalizer.ledger, normalizer.verdict, normalizer.take_effects())
 
     def play_cut_off(self, records: Sequence[Record], **stream: Any) -> Played:
         """As `play`, when whoever wrote the records was killed after them."""
         header = self.header(**stream)
-        normalizer = Normalizer(header, self.protocol.codec(header.codec), forgiving=False)
+        normalizer = Normalizer(header, self.protocol.codec, forgiving=False)
         events = [event for record in records for event in normalizer.feed(record)]
         events += normalizer.cut_off(records[-1].at if records else 0)
         return Played(events, normalizer.ledger, normalizer.verdict, normalizer.take_effects())
