@@ -92,7 +92,8 @@ async def test_steer(live: Live) -> None:
         await run.close()
     done = await finish(run)
     assert done.result.exit_reason == "completed"
-    assert done.result.turn_count == 1
+    # Copilot puts the command into the background for it: when that ends after the answer, it takes a turn of its own.
+    assert done.result.turn_count <= 2
     assert done.result.messages in (["Done."], ["Done.", "Quickly."])
     assert live.model.heard("and be quick")
 

@@ -97,7 +97,8 @@ KIT = LiveKit(
     once=("-p",),
     baseline=Path(__file__).with_name("baseline.json"),
     # It prints a message that begins or goes on as far as it is when it comes to printing.
-    unsteady=r"message_(start|update)\S* (message|assistantMessageEvent\.partial)\.content\[\].*",
+    # What has been made of a message so far; what the input of a call streams, where it takes long enough.
+    unsteady=r"message_(start|update)\S* (message|assistantMessageEvent\.partial)\.content\[\].*|tool_stream_update .*",
     gaps={
         "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
         "deny_reason_reaches_the_model": Gap("not_yet", DENIED),

@@ -49,6 +49,7 @@ def test_what_comes_at_one_time_and_not_at_another_is_left_out() -> None:
     shapes = {"start": {"message", "message.content[].text"}, "end": {"message.content[].text"}}
     steady = without(shapes, re.compile(r"start message\.content\[\].*"))
     assert steady == {"start": {"message"}, "end": {"message.content[].text"}}
+    assert without(shapes, re.compile(r"end .*")) == {"start": shapes["start"]}
 
 
 def baseline(*lines: dict[str, object], flags: tuple[str, ...] = ("--json",)) -> Baseline:

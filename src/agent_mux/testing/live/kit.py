@@ -123,6 +123,6 @@ class LiveKit:
     """What the CLI printed at its pinned version, as `drift.py` writes it: beside the kit, and shipped with it."""
     unsteady: str | None = None
     """Pattern of what the CLI prints at one time and not at another: matched with the kind of a message and the path of
-    a field, with a blank between (`shapes.py`). It is in no baseline."""
+    a field, with a blank between (`shapes.py`); with an empty path it is the whole kind. It is in no baseline."""
     gaps: Mapping[str, Gap] = field(default_factory=dict)
     """By scenario: the name of its test without `test_`, and the way if it goes several (`scenario/way`)."""

@@ -42,9 +42,11 @@ def shapes_of(lines: Iterable[bytes]) -> Shapes:
 
 
 def without(shapes: Shapes, unsteady: re.Pattern[str]) -> Shapes:
-    """Without the fields whose kind and path, with a blank between, match this."""
+    """Without the fields whose kind and path, with a blank between, match this; without the kind where that does."""
     return {
-        kind: {path for path in paths if not unsteady.fullmatch(f"{kind} {path}")} for kind, paths in shapes.items()
+        kind: {path for path in paths if not unsteady.fullmatch(f"{kind} {path}")}
+        for kind, paths in shapes.items()
+        if not unsteady.fullmatch(f"{kind} ")
     }
 
 
