@@ -12,7 +12,17 @@ from typing import Any
 
 from agent_mux import facts
 from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
-from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, Place, Prompted, SessionStore, SpentSoFar
+from agent_mux.sessions.store import (
+    Cursor,
+    Described,
+    Entry,
+    Found,
+    ModelCalled,
+    Place,
+    Prompted,
+    SessionStore,
+    SpentSoFar,
+)
 from agent_mux.sessions.trees import Tree
 from agent_mux_adapters._dialects.stream_json.calls import ToolCalls
 from agent_mux_adapters._dialects.stream_json.messages import SYNTHETIC, MessageReader
@@ -44,9 +54,29 @@ def find(place: Place) -> Iterator[Found]:
     return files_below(root(place), "*/*.jsonl")
 
 
-def open_session(found: Found) -> LineCursor:
+def open_session(found: Found) -> Cursor:
     """From its first row."""
-    return LineCursor(found.path, StoredRows(found.path).read)
+    return _WithSubagents(found.path)
+
+
+class _WithSubagents:
+    """A session, and what its sub-agents used: they have files of their own, beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self._rows = LineCursor(path, StoredRows(path).read)
+        self._directory = path.with_suffix("") / "subagents"
+        self._inside: dict[Path, LineCursor] = {}
+
+    def read(self) -> Iterator[Entry]:
+        """See `Cursor.read`."""
+        yield from self._rows.read()
+        for path in sorted(self._directory.glob("*.jsonl")):
+            yield from self._inside.setdefault(path, LineCursor(path, _used_inside)).read()
+
+
+def _used_inside(row: Mapping[str, Any]) -> Iterable[Entry]:
+    call = _called(row)
+    return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), facts.InSubagent("", call)),)
 
 
 class StoredRows:
@@ -111,9 +141,9 @@ class StoredRows:
         if row.get("uuid") not in self._left_behind:
             yield self._described(row)
             yield from self._said(row, message)
-        usage, model = usage_of(mapping(message.get("usage"))), text(message.get("model"))
-        if uses_anything(usage) and model != SYNTHETIC:
-            yield ModelCalled(f"{text(row.get('requestId'))}/{text(message.get('id'))}", model, usage)
+        call = _called(row)
+        if call is not None:
+            yield call
 
     def _said(self, row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[facts.Fact]:
         error = api_error_of({**row, "is_api_error_message": row.get("isApiErrorMessage")})
@@ -121,6 +151,14 @@ class StoredRows:
             return (facts.TurnFailed(facts.Failure("AGENT_CRASH", error.message or error.error)),)
         self._is_over = text(message.get("stop_reason")) in HANDED_BACK
         return self._messages.whole_message(message)
+
+
+def _called(row: Mapping[str, Any]) -> ModelCalled | None:
+    message = mapping(row.get("message"))
+    usage, model = usage_of(mapping(message.get("usage"))), text(message.get("model"))
+    if not uses_anything(usage) or model == SYNTHETIC:
+        return None
+    return ModelCalled(f"{text(row.get('requestId'))}/{text(message.get('id'))}", model, usage)
 
 
 def _cost_state(row: Mapping[str, Any]) -> Iterable[facts.Fact]:

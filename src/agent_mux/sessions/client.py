@@ -1,6 +1,6 @@
 """All there is to do with stored sessions, on one object. Source: run API, section 6."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from agent_mux.events import AgentEvent
@@ -37,7 +37,10 @@ class Sessions(SessionLibrary):
         yield from events.read(self.open(known))
         yield from events.end()
 
-    def watch(self, session: str, wanted: SessionFilter = ALL, *, from_start: bool = True) -> AsyncIterator[AgentEvent]:
-        """The events of a session, and those that come while its agent works. See `agent_mux.sessions.watching`."""
+    def watch(self, session: str, wanted: SessionFilter = ALL, *, from_start: bool = True) -> watching.Watcher:
+        """The events of a session, and those that come while its agent works. Arguments and errors as for `find`.
+
+        `from_start`: with what is there already, or else with what comes next.
+        """
         known = self.find(session, wanted)
-        return watching.watch(known, self.open(known), from_start=from_start)
+        return watching.Watcher(known, self.open(known), from_start=from_start)

@@ -36,6 +36,8 @@ class SessionMessage(msgspec.Struct, rename="camel", omit_defaults=True, kw_only
     thinking: str = ""
     tools: list[ToolUse] = []
     model: str | None = None
+    error: str | None = None
+    """Why the turn failed, in the words of the agent."""
     turn: int = 0
     """Zero-based: which prompt it belongs to."""
 
@@ -68,6 +70,7 @@ class Conversation:
             facts.McpBegin: lambda fact: self._tool(fact.call_id, f"{fact.server}/{fact.tool}", fact.input),
             facts.SubagentBegin: lambda fact: self._tool(fact.subagent_id, fact.name, {"prompt": fact.prompt}),
             facts.ToolDone: self._tool_done,
+            facts.TurnFailed: self._failed,
             facts.McpDone: lambda fact: self._done(fact.call_id, fact.output, fact.error),
             facts.SubagentDone: lambda fact: self._done(fact.subagent_id, fact.summary, fact.error),
         }
@@ -106,6 +109,9 @@ class Conversation:
     def _thinking(self, fact: facts.Thinking) -> None:
         message = self._message()
         message.thinking = f"{message.thinking}\n\n{fact.text}" if message.thinking else fact.text
+
+    def _failed(self, fact: facts.TurnFailed) -> None:
+        self._message().error = fact.failure.message
 
     def _called(self, fact: ModelCalled) -> None:
         if fact.model and self.messages and self.messages[-1].role == "assistant":

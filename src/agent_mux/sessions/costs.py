@@ -18,10 +18,11 @@ def cost_report(library: SessionLibrary, wanted: SessionFilter = ALL, *, group_b
     Times and models are those of the calls: a session that went on for two days counts on both, with what was spent on
     each. Raises as `SessionLibrary.list` does.
     """
-    # A call can be copied into a session that nobody asks for, or out of one: all are looked at.
+    # A call can be copied into a session that nobody asks for, or out of one: all are looked at. It belongs to the one
+    # that was there first; a copy begins when its origin did, and goes on for longer.
     sessions = sorted(
         library.known(replace(wanted, since=None, until=None, model=None, cwd=None)),
-        key=lambda known: known.made.summary.created_at or 0,
+        key=lambda known: (known.made.summary.created_at or 0, known.made.summary.updated_at),
     )
     sums: dict[str, Sum] = {}
     counted: set[tuple[str, str]] = set()

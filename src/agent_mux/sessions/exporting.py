@@ -41,6 +41,8 @@ def _markdown(session: Session) -> Iterator[str]:
             yield "\n" + "".join(f"> {line}\n" for line in message.thinking.splitlines())
         if message.text:
             yield f"\n{message.text}\n"
+        if message.error is not None:
+            yield f"\n**error:** {message.error}\n"
         for tool in message.tools:
             yield f"\n**{tool.name}**\n\n{_fenced(_shown(tool.input), 'json')}"
             if _outcome(tool):
@@ -97,6 +99,7 @@ def _html(session: Session) -> Iterator[str]:
 def _article(message: SessionMessage) -> str:
     thinking = f'<p class="said thinking">{escape(message.thinking)}</p>\n' if message.thinking else ""
     text = f'<p class="said">{escape(message.text)}</p>\n' if message.text else ""
+    text += f'<pre class="error">{escape(message.error)}</pre>\n' if message.error is not None else ""
     tools = "".join(map(_details, message.tools))
     return (
         f'<article class="{message.role}">\n<h2>{escape(_heading(message))}</h2>\n{thinking}{text}{tools}</article>\n'
