@@ -116,7 +116,9 @@ def show(
 @with_common_flags
 def search(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(help="What was said or done, in any case.", show_default=False)],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What was said or done, in any case.", show_default=False)
+    ],
     agent: Agent = None,
     model: Model = None,
     since: Since = None,
@@ -166,8 +168,8 @@ def export_session(
 @with_common_flags
 def diff_sessions(
     context: typer.Context,
-    first: SessionId,
-    second: SessionId,
+    first: Annotated[str, typer.Argument(metavar="FIRST", help="As for `show`.", show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="SECOND", help="As for `show`.", show_default=False)],
     config_dir: ConfigDir = None,
 ) -> int:
     """Compare two sessions: exit 1 where they differ. A fork and its origin begin alike."""

@@ -70,6 +70,33 @@ odd_servers = file("odd.json", b'{"mcpServers": {"x": {"comand": "y"}}}')
 servers_list = file("servers_list.json", b'{"mcpServers": []}')
 
 CASES: list[tuple[list[object], int, str]] = [
+    # stored sessions
+    (["sessions", "list", "--since", "soon"], 2, "--since 'soon' is no time; give a day"),
+    (["sessions", "list", "--until", "2026-13-01"], 2, "--until '2026-13-01' is no time"),
+    (["sessions", "list", "--limit", "-1"], 2, "Invalid value for '--limit'"),
+    (["sessions", "list", "--sort", "name"], 2, "Invalid value for '--sort'"),
+    (["sessions", "list", "--dir", missing], 2, "--dir needs --agent"),
+    (["sessions", "list", "-a", "claude", "--dir", missing], 2, "--dir .*missing is no directory"),
+    (["sessions", "list", "-a", "nobody"], 3, "no agent is named 'nobody'"),
+    (["sessions", "list", "-a", "replay"], 6, "replay does not support stored sessions"),
+    (["sessions", "show"], 2, "Missing argument 'SESSION'"),
+    (["sessions", "show", "nothing"], 8, "no stored session has the id 'nothing'"),
+    (["sessions", "show", "claude:../../x", "--events"], 8, "no stored session has the id"),
+    (["sessions", "search", " "], 2, "search for what"),
+    (["sessions", "search"], 2, "Missing argument 'TEXT'"),
+    (["sessions", "search", "x", "--since", "x"], 2, "--since 'x' is no time"),
+    (["sessions", "export", "nothing"], 8, "no stored session has the id 'nothing'"),
+    (["sessions", "export", "x", "--format", "pdf"], 2, "Invalid value for '--format'"),
+    (["sessions", "export"], 2, "Missing argument 'SESSION'"),
+    (["sessions", "diff", "nothing"], 2, "Missing argument 'SECOND'"),
+    (["sessions", "diff", "nothing", "nothing"], 8, "no stored session has the id 'nothing'"),
+    (["sessions", "diff"], 2, "Missing argument"),
+    (["sessions", "tail"], 2, "Missing argument 'SESSION'"),
+    (["sessions", "tail", "nothing"], 8, "no stored session has the id 'nothing'"),
+    (["sessions", "tail", "x", "-a", "nobody"], 3, "no agent is named 'nobody'"),
+    (["cost", "report", "--by", "tag"], 2, "Invalid value for '--by'"),
+    (["cost", "report", "--dir", missing], 2, "--dir needs --agent"),
+    (["cost", "report", "--since", "soon"], 2, "--since 'soon' is no time"),
     # what there is no file to read from
     (["parse", "-a", "claude", missing], 2, "cannot read .*missing: No such file"),
     (["parse", "-a", "claude", folder], 2, "cannot read .*folder: Is a directory"),
