@@ -26,6 +26,10 @@ Directory = Annotated[
     Path | None,
     typer.Option("--dir", help="Read a copy of the agent's own directory; needs --agent.", show_default=False),
 ]
+SessionId = Annotated[
+    str,
+    typer.Argument(metavar="SESSION", help="Its id, <agent>:<id>, or how the id begins.", show_default=False),
+]
 
 
 def library_for(config_dir: Path | None) -> "Sessions":

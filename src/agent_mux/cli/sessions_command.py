@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_mux.cli.options import Compact, ConfigDir, with_common_flags
+from agent_mux.cli.resume_command import fork, resume
 from agent_mux.cli.session_options import (
     Agent,
     Cwd,
     Directory,
     Limit,
     Model,
+    SessionId,
     Since,
     Until,
     library_for,
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from agent_mux.sessions.filter import SessionFilter
 
 sessions = typer.Typer(help="The conversations that agents stored.", no_args_is_help=True)
+sessions.command("resume")(resume)
+sessions.command("fork")(fork)
 
 
 class Order(StrEnum):
@@ -46,10 +50,6 @@ class Form(StrEnum):
     html = "html"
 
 
-SessionId = Annotated[
-    str,
-    typer.Argument(metavar="SESSION", help="Its id, <agent>:<id>, or how the id begins.", show_default=False),
-]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Into this file, which must not be there.", show_default=False)
 ]

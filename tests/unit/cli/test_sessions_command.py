@@ -141,3 +141,11 @@ def test_nothing_of_the_agents_is_written(amux: Amux) -> None:
     for arguments in (["list"], ["show", LONG], ["search", "x"], ["diff", ORIGIN, FORK]):
         amux("sessions", *arguments)
     assert {path: path.stat().st_mtime_ns for path in STORE.rglob("*")} == before
+
+
+@pytest.mark.parametrize("how", ["resume", "fork"])
+def test_the_directory_of_a_session_has_to_be_there(amux: Amux, how: str) -> None:
+    done = amux("sessions", how, ORIGIN, "go on")
+    assert (done.code, done.out) == (2, "")
+    assert "/home/dev/other, where claude:7b278565" in done.err
+    assert "give another with --cwd" in done.err
