@@ -21,9 +21,11 @@ LineReader = Callable[[dict[str, Any]], Iterable[Entry]]
 class LineCursor:
     """Reads a file of JSON lines. A line that is cut off or damaged is passed over; a last one may still be written."""
 
-    def __init__(self, path: Path, read_line: LineReader) -> None:
+    def __init__(self, path: Path, read_line: LineReader, at_end: Callable[[], Iterable[Entry]] = tuple) -> None:
+        """`at_end`: what is to be said where the file ends, each time that it is read so far."""
         self._path = path
         self._read_line = read_line
+        self._at_end = at_end
         self._position = 0
         self._framer = LineFramer()
         self._good = 0
@@ -39,6 +41,7 @@ class LineCursor:
                     yield from self._line(line)
         if not self._good and self._damaged:
             raise UnreadableError("it has no line that can be read")
+        yield from self._at_end()
 
     def _line(self, line: bytes) -> Iterable[Entry]:
         if not line or line.isspace():
