@@ -58,6 +58,8 @@ class Conversation:
         self._open: dict[str, ToolUse] = {}
         self._turn = -1
         self._at: int | None = None
+        self._model: str | None = None
+        """Of the call whose message is not begun yet."""
         self._is_complete = True
         """The next thing that is said begins another message."""
         self._handlers: dict[type, Callable[[Any], None]] = {
@@ -99,7 +101,8 @@ class Conversation:
     def _message(self) -> SessionMessage:
         if self._is_complete:
             self._is_complete = False
-            self.messages.append(SessionMessage(role="assistant", at=self._at, turn=max(self._turn, 0)))
+            model, self._model = self._model, None
+            self.messages.append(SessionMessage(role="assistant", at=self._at, turn=max(self._turn, 0), model=model))
         return self.messages[-1]
 
     def _text(self, fact: facts.Text) -> None:
@@ -114,8 +117,11 @@ class Conversation:
         self._message().error = fact.failure.message
 
     def _called(self, fact: ModelCalled) -> None:
-        if fact.model and self.messages and self.messages[-1].role == "assistant":
-            self.messages[-1].model = fact.model
+        """Told before or after what the call said, as the agent stores it."""
+        if not self._is_complete:
+            self.messages[-1].model = fact.model or None
+        else:
+            self._model = fact.model or None
 
     def _tool(self, call_id: str, name: str, arguments: Any) -> None:
         use = self._open[call_id] = ToolUse(id=call_id, name=name, input=arguments)

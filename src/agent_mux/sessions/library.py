@@ -140,6 +140,8 @@ class SessionLibrary:
             reason = error.strerror or str(error)
         except UnreadableError as error:
             reason = str(error)
+        except Exception as error:  # noqa: BLE001  # an adapter may have an error: no listing fails for one session
+            reason = f"its reader failed: {error!r}"
         else:
             if summarizer.native_id:
                 return summarizer.result(adapter.agent, path=str(found.path), modified_ms=found.modified // 1_000_000)

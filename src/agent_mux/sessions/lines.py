@@ -19,7 +19,7 @@ LineReader = Callable[[dict[str, Any]], Iterable[Entry]]
 
 
 class LineCursor:
-    """Reads a file of JSON lines. A line that is cut off or damaged is passed over; a last one may still be written."""
+    """Reads a file of JSON lines. A line that is damaged is passed over; a last one may still be written."""
 
     def __init__(self, path: Path, read_line: LineReader, at_end: Callable[[], Iterable[Entry]] = tuple) -> None:
         """`at_end`: what is to be said where the file ends, each time that it is read so far."""
@@ -52,8 +52,15 @@ class LineCursor:
             if not self._good and self._damaged >= LOOK_AT:
                 raise UnreadableError(NOT_READ.format(LOOK_AT))
             return ()
+        try:
+            told = list(self._read_line(native))
+        except UnreadableError:
+            raise
+        except Exception:  # noqa: BLE001  # a reader must not raise; one that does costs its line, not the session
+            self._damaged += 1
+            return ()
         self._good += 1
-        return self._read_line(native)
+        return told
 
 
 def objects_of(path: Path) -> Iterator[dict[str, Any]]:
