@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.harness import PROMPT, Finished, Live
-from tests.e2e.ways import CORE, EVERYONE
+from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, WAYS
 
 from agent_mux import CapabilityError
 from agent_mux.registry import AdapterRegistry
@@ -65,13 +65,14 @@ def costs_as_told(sessions: Sessions, *runs: Finished) -> None:
 
 @CORE
 @EVERYONE
-async def test_stored_session(live: Live) -> None:
+@BOTH_WAYS
+async def test_stored_session(live: Live, way: str) -> None:
     live.script(
         live.answer(Say("Writing."), Write("a.txt", "one\n")),
         live.answer(Shell("echo out; exit 3")),
         live.answer(Say("All done.")),
     )
-    done = await live.run()
+    done = await live.run(**WAYS[way])
     sessions = stored(live)
     agrees(sessions, live, done)
     session = sessions.get(done.result.session_id or "")
