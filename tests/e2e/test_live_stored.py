@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.harness import PROMPT, Finished, Live
-from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, WAYS
+from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, TWO_WAY, WAYS
 
 from agent_mux import CapabilityError
 from agent_mux.registry import AdapterRegistry
@@ -112,3 +112,16 @@ async def test_stored_session_forked(live: Live) -> None:
     told = [run.result.cost for run in (first, fork)]
     [total] = sessions.total_cost().values()
     assert total.input_tokens == sum(cost.input_tokens for cost in told if cost is not None)
+
+
+async def test_stored_subagent(live: Live) -> None:
+    """It is part of the session that it works for, and no session of its own."""
+    live.script(*live.delegation("count the files", Say("Three files.")), live.answer(Say("All done.")))
+    done = await live.run(**TWO_WAY)
+    sessions = stored(live)
+    [summary] = sessions.list()
+    again = list(sessions.events(summary.id))
+    assert texts(again) == texts(done.events)
+    kinds = [event.type for event in again if event.type.startswith("subagent_")]
+    assert kinds == done.types("subagent_spawn", "subagent_result")
+    costs_as_told(sessions, done)

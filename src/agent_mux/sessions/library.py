@@ -119,7 +119,8 @@ class SessionLibrary:
                     if made is None:
                         continue
                     fresh.append((found, made))
-                yield Known(adapter, found, made)
+                if not made.is_part:
+                    yield Known(adapter, found, made)
         finally:
             gone = [key for key in remembered if not Path(key[0]).exists()]
             self._cache.store(adapter.agent, fresh, gone)

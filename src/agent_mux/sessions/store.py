@@ -32,6 +32,8 @@ class Described(facts.Fact, frozen=True):
     """Of the agent."""
     forked_from: str | None = None
     """The agent's own id of the session that this one began as a copy of."""
+    part_of: str | None = None
+    """The agent's own id of the session that it belongs to: this is what a sub-agent said, and no session."""
 
 
 class ModelCalled(facts.Fact, frozen=True):

@@ -49,6 +49,8 @@ class Summarized(msgspec.Struct, frozen=True):
 
     summary: SessionSummary
     calls: tuple[Call, ...]
+    is_part: bool = False
+    """Of another session: it is none."""
 
 
 class Summarizer:
@@ -144,7 +146,7 @@ class Summarizer:
             cost=Sum.of(calls).record(),
             path=path,
         )
-        return Summarized(summary, calls)
+        return Summarized(summary, calls, is_part="part_of" in said)
 
 
 def _shortened(prompt: str) -> str:

@@ -79,7 +79,7 @@ def test_what_is_no_database_says_so(tmp_path: Path, content: bytes | None) -> N
     path = tmp_path / "a.db"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(UnreadableError, match="no such file|no such table|not a database"):
+    with pytest.raises(UnreadableError, match=r"no such file|no such table|not a database"):
         texts(path)
 
 
