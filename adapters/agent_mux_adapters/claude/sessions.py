@@ -43,10 +43,7 @@ LOCAL = ("<command-", "<local-command-")
 
 def root(place: Place) -> Path:
     """Where the directories of the projects are."""
-    if place.directory is not None:
-        return place.directory / "projects"
-    named = place.environ.get("CLAUDE_CONFIG_DIR")
-    return (Path(named) if named else Path(place.environ.get("HOME", "~")).expanduser() / ".claude") / "projects"
+    return place.home_of("CLAUDE_CONFIG_DIR", ".claude") / "projects"
 
 
 def find(place: Place) -> Iterator[Found]:

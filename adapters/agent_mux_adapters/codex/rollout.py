@@ -1,4 +1,4 @@
-"""The lines of a rollout, as Codex stores them: the items of the app-server, spelled in another way, and token counts."""
+"""The lines of a rollout: the items of the app-server, spelled in another way, and what the model calls used."""
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping

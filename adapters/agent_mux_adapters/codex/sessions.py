@@ -21,10 +21,7 @@ _THREAD_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 def root(place: Place) -> Path:
     """Where the directories of the days are."""
-    if place.directory is not None:
-        return place.directory / "sessions"
-    named = place.environ.get("CODEX_HOME")
-    return (Path(named) if named else Path(place.environ.get("HOME", "~")).expanduser() / ".codex") / "sessions"
+    return place.home_of("CODEX_HOME", ".codex") / "sessions"
 
 
 def find(place: Place) -> Iterator[Found]:

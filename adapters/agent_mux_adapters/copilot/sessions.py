@@ -22,11 +22,7 @@ from agent_mux_adapters.copilot.wire import agent_of
 
 def root(place: Place) -> Path:
     """Where the directories of the sessions are."""
-    if place.directory is not None:
-        return place.directory / "session-state"
-    named = place.environ.get("COPILOT_HOME")
-    home = Path(named) if named else Path(place.environ.get("HOME", "~")).expanduser() / ".copilot"
-    return home / "session-state"
+    return place.home_of("COPILOT_HOME", ".copilot") / "session-state"
 
 
 def find(place: Place) -> Iterator[Found]:

@@ -101,6 +101,13 @@ class Place:
     directory: Path | None = None
     """Instead: a copy of the agent's own directory, somewhere else."""
 
+    def home_of(self, variable: str, default: str) -> Path:
+        """The agent's own directory: what its variable names, else `default`, which is below the home directory."""
+        if self.directory is not None:
+            return self.directory
+        named = self.environ.get(variable)
+        return Path(named) if named else Path(self.environ.get("HOME", "~")).expanduser() / default
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStore:

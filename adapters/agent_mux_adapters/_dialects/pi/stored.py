@@ -49,11 +49,7 @@ def store_of(flavor: Flavor, location: Location) -> SessionStore:
     """The store of an agent of this dialect."""
 
     def root(place: Place) -> Path:
-        if place.directory is not None:
-            return place.directory / "sessions"
-        named = place.environ.get(location.variable)
-        home = Path(place.environ.get("HOME", "~")).expanduser()
-        return (Path(named) if named else home / location.default) / "sessions"
+        return place.home_of(location.variable, location.default) / "sessions"
 
     def find(place: Place) -> Iterator[Found]:
         return files_below(root(place), "*/*.jsonl")
