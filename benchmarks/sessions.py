@@ -11,11 +11,14 @@ from benchmarks.measure import report, verdict
 RECORDED = Path("tests/stores/claude/2.1.330/home/.claude/projects")
 COUNT = 10_000
 LARGE = 500 << 20  # bytes of one session
+MOST = 200
+"""MiB of memory, for a session that is more than twice as large."""
 PROBE = """
 import json, resource, sys, time
 from pathlib import Path
 from agent_mux.sessions.client import Sessions
 home, cache = sys.argv[1:]
+Sessions(environ={"HOME": "/nowhere"}).list()  # loading the adapters is no part of it
 sessions = Sessions(environ={"HOME": home}, cache=Path(cache))
 began = time.perf_counter()
 found = sessions.list(limit=None)
@@ -46,13 +49,14 @@ def main(scratch: Path) -> None:
     large = scratch / "large"
     _write_large(large)
     one = _probe(PROBE, large, scratch / "other.sqlite")
+    small = verdict(one["peak"], most=MOST)
     lines = [
         f"orjson.loads alone   {floor['seconds']:6.2f} s",
         f"first listing        {first['seconds']:6.2f} s, peak {first['peak']:.0f} MiB; {size >> 20} MiB",
         f"second listing       {second['seconds']:6.2f} s, peak {second['peak']:.0f} MiB",
         f"share of the bare rate {share:4.0%}",
         f"second, times as fast  {faster:.0f} {verdict(faster, least=20)}",
-        f"one of {LARGE >> 20} MiB       {one['seconds']:6.2f} s, peak {one['peak']:.0f} MiB {verdict(one['peak'], most=300)}",
+        f"one of {LARGE >> 20} MiB        {one['seconds']:6.2f} s, peak {one['peak']:.0f} MiB {small}",
     ]
     report(f"Listing {COUNT:,} stored sessions", lines)
 

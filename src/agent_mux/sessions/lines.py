@@ -1,5 +1,9 @@
 """Sessions in files of JSON lines: read a piece at a time, also while the agent still writes them."""
 
+import fnmatch
+import os
+import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,14 +79,32 @@ def objects_of(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def files_below(root: Path, pattern: str) -> Iterator[Found]:
-    """The files that match. What vanishes meanwhile, or may not be looked at, is not there."""
-    for path in root.glob(pattern):
+    """The files that match: `*/*.jsonl`. What vanishes meanwhile, or may not be looked at, is not there."""
+    return _below(root, tuple(re.compile(fnmatch.translate(part)) for part in pattern.split("/")))
+
+
+def _below(directory: str | Path, patterns: tuple[re.Pattern[str], ...]) -> Iterator[Found]:
+    # There can be very many: one look at each, and none at what has another name.
+    (pattern, *others), entries = patterns, _entries(directory)
+    for entry in entries:
+        if not pattern.match(entry.name):
+            continue
         try:
-            status = path.stat()
+            status = entry.stat()
         except OSError:
             continue
-        if path.is_file():
-            yield Found(path, "", status.st_size, status.st_mtime_ns)
+        if others and stat.S_ISDIR(status.st_mode):
+            yield from _below(entry.path, tuple(others))
+        elif not others and stat.S_ISREG(status.st_mode):
+            yield Found(Path(entry.path), "", status.st_size, status.st_mtime_ns)
+
+
+def _entries(directory: str | Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError:
+        return []
 
 
 def milliseconds_of(said: Any) -> int | None:
