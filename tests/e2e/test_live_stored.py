@@ -1,9 +1,11 @@
 """What an agent stored of a session is what it told while it ran."""
 
+import json
 from typing import Any
 
 import pytest
 from tests.e2e.harness import PROMPT, Finished, Live
+from tests.e2e.terminal import amux
 from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, TWO_WAY, WAYS
 
 from agent_mux import CapabilityError
@@ -125,3 +127,24 @@ async def test_stored_subagent(live: Live) -> None:
     kinds = [event.type for event in again if event.type.startswith("subagent_")]
     assert kinds == done.types("subagent_spawn", "subagent_result")
     costs_as_told(sessions, done)
+
+
+def test_stored_session_goes_on_from_the_command_line(live: Live) -> None:
+    """`amux sessions list`, `show`, `resume`, `fork`, `diff`, as a person would use them."""
+    live.script(live.answer(Say("First answer.")))
+    assert amux(live, "run", *live.named, "first question", "--yolo", "--cwd", str(live.workspace)).code == 0
+    [listed] = json.loads(amux(live, "sessions", "list", "--json").out)["data"]
+    assert (listed["title"], listed["turnCount"]) == ("first question", 1)
+    live.script(live.answer(Shell("touch made")), live.answer(Say("Second answer.")))
+    resumed = amux(live, "sessions", "resume", listed["nativeId"][:13], "second question", "--yolo")
+    assert (resumed.code, resumed.out) == (0, "Second answer.\n"), resumed
+    assert live.file("made").exists()  # in the session's own directory
+    assert "Second answer." in amux(live, "sessions", "show", listed["id"]).out
+    live.script(live.answer(Say("Another answer.")))
+    forked = amux(live, "sessions", "fork", listed["id"], "another question", "--yolo")
+    assert (forked.code, forked.out) == (0, "Another answer.\n"), forked
+    summaries = json.loads(amux(live, "sessions", "list", "--json").out)["data"]
+    assert [summary["turnCount"] for summary in summaries] == [3, 2]
+    compared = amux(live, "sessions", "diff", *(summary["id"] for summary in reversed(summaries)))
+    assert compared.code == 1
+    assert "+ user: another question" in compared.out
