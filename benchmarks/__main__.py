@@ -5,7 +5,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-NAMES = ("parse_only", "agents", "end_to_end", "delta_cost", "memory", "latency", "startup", "redaction")
+NAMES = ("parse_only", "agents", "end_to_end", "delta_cost", "memory", "latency", "startup", "redaction", "sessions")
 OFFLINE = ("first_event",)
 """Only when asked for by name: they start real CLIs."""
 

@@ -18,6 +18,7 @@ from agent_mux.facts import Fact
 from agent_mux.framing import Framing
 from agent_mux.models import ModelCapabilities
 from agent_mux.options import ApprovalMode, McpServer, RunOptions
+from agent_mux.sessions.store import SessionStore
 
 __all__ = [
     "STDOUT",
@@ -215,6 +216,10 @@ class InstallMethod:
     """Programs that must be there first."""
 
 
+def _no_store() -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
     """One agent. A value, not a base class."""
@@ -245,6 +250,8 @@ class Adapter:
     default_model: str | None = None
     models: Callable[[], tuple[ModelCapabilities, ...]] = tuple
     """What is known of the models it can use; called when somebody wants to know."""
+    sessions: Callable[[], SessionStore | None] = _no_store
+    """How the sessions that it stored are read; None where they cannot be. Called when somebody wants to know."""
 
 
 def default_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecContext:

@@ -84,6 +84,7 @@ class Live:
         self.provisioned = provisioned
         self._stack = stack
         self._model: Model | None = None
+        self._models = 0
         self.workspace.mkdir()
         self.git("init", "--quiet")
 
@@ -98,7 +99,8 @@ class Live:
     def script(self, *steps: Step | tuple[Step, ...]) -> Self:
         """Start the model that says these things, one after the other."""
         flat = [inner for step in steps for inner in (step if isinstance(step, tuple) else (step,))]
-        self._model = self._stack.enter_context(serve(*flat))
+        self._models += 1
+        self._model = self._stack.enter_context(serve(*flat, first_id=self._models * 1000))
         return self
 
     def answer(self, *parts: Part, **fields: Any) -> Step:

@@ -47,11 +47,11 @@ class Model:
 
 
 @contextmanager
-def serve(*steps: Step) -> Iterator[Model]:
-    """A model with this script."""
+def serve(*steps: Step, first_id: int = 1) -> Iterator[Model]:
+    """A model with this script. `first_id`: of two models that one session hears, the ids must not be the same."""
 
     async def make() -> ScriptedModelServer:
-        return ScriptedModelServer(Script(steps=steps))
+        return ScriptedModelServer(Script(steps=steps), first_id=first_id)
 
     with start_blocking_portal("asyncio") as portal:
         server = portal.call(make)

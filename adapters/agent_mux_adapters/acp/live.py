@@ -39,6 +39,10 @@ _DENIAL = Gap("never", "a denial ends Qwen Code's turn")
 _SILENCE = Gap("not_yet", "Qwen Code repeats a call that failed, and tells nobody; what was said before stays")
 _PATIENCE = Gap("not_yet", "Qwen Code repeats a call that failed for minutes, and tells nobody")
 _GAPS = {
+    **dict.fromkeys(
+        ("stored_session/two_way", "stored_session_resumed", "stored_session_forked"),
+        Gap("never", "any program may be behind it: nobody knows where that keeps its sessions"),
+    ),
     "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
     "deny": _DENIAL,
     "deny_reason_reaches_the_model": _DENIAL,

@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.facts import Capability
+from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import text
 from agent_mux_adapters._models import models_of
@@ -73,6 +74,12 @@ def is_one_shot(line: Mapping[str, Any]) -> bool:
     return False
 
 
+def _sessions() -> SessionStore:
+    from agent_mux_adapters.claude.sessions import STORE  # noqa: PLC0415  # a run does without
+
+    return STORE
+
+
 STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
 LOSES = ("the output of commands while they run", "stderr of commands apart from stdout")
 """Of both: it is the same stream."""
@@ -118,5 +125,6 @@ ADAPTER = Adapter(
         ),
     ),
     models=models_of("anthropic"),
+    sessions=_sessions,
     auth_guidance="Set ANTHROPIC_API_KEY, or run `claude` and log in with /login.",
 )

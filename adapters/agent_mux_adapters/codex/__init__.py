@@ -1,6 +1,7 @@
 """Codex CLI: `codex exec --json` for one-shot runs, `codex app-server` for everything else."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import models_of
 from agent_mux_adapters.codex.app_server_codec import AppServerCodec
 from agent_mux_adapters.codex.argv import APP_SERVER, EXEC, build_spawn_args, codec_context
@@ -42,6 +43,13 @@ CAPABILITIES = AgentCapabilities(
         "tool_error", "tool_result", "turn_end", "turn_start",
     }),
 )  # fmt: skip
+
+
+def _sessions() -> SessionStore:
+    from agent_mux_adapters.codex.sessions import STORE  # noqa: PLC0415  # a run does without
+
+    return STORE
+
 
 ADAPTER = Adapter(
     agent="codex",
@@ -86,5 +94,6 @@ ADAPTER = Adapter(
         InstallMethod(kind="brew", command="brew install --cask codex", platforms=("darwin",), requires=("brew",)),
     ),
     models=models_of("openai"),
+    sessions=_sessions,
     auth_guidance="run `codex login`, or `codex login --with-api-key` with the key on standard input",
 )

@@ -120,6 +120,7 @@ KIT = LiveKit(
     gaps={
         "file_read": Gap("never", "Codex has no tool that reads files: it runs `cat`, which is a command"),
         "file_edits/one_shot": Gap("not_yet", "`codex exec` tells neither what a patch changed nor how much"),
+        "stored_session/one_shot": Gap("not_yet", "`codex exec` tells less of a patch than is stored"),
         "deny_reason_reaches_the_model": Gap("not_yet", "a declined approval has no field for a reason"),
         "unknown_tool": Gap("not_yet", "a call of an unknown tool shows on standard error only, in prose"),
     },

@@ -94,7 +94,7 @@ class Thread:
 
     def prompted(self) -> tuple[Fact, ...]:
         """A prompt is shown to the model; in mid turn it cuts off the model call that runs."""
-        return *self.prose.started(""), *self._end_step()
+        return *self.prose.started(""), *self.end_step()
 
     def speech_started(self, item: Message | Reasoning) -> tuple[Fact, ...]:
         """The model begins to say something."""
@@ -191,7 +191,7 @@ class Thread:
         self.spent = sum_of(self.spent, added)
         self.spent_in_turn = sum_of(self.spent_in_turn, added)
         self._retries = 0
-        return *self.begin_step(), fact, *self._end_step()
+        return *self.begin_step(), fact, *self.end_step()
 
     def _filling(self) -> tuple[Fact, ...]:
         if self._warned or not self.context_size or self.context_used < FILLING * self.context_size:
@@ -217,6 +217,7 @@ class Thread:
         self._in_step = True
         return (StepBegin(),)
 
-    def _end_step(self) -> tuple[Fact, ...]:
+    def end_step(self) -> tuple[Fact, ...]:
+        """A model call is over, and its tools."""
         ended, self._in_step = self._in_step, False
         return (StepDone(),) if ended and not self.calls else ()  # what still runs keeps its step open

@@ -1,6 +1,7 @@
 """GitHub Copilot CLI: headless JSON-RPC for nearly everything; its `--output-format json` and its ACP to be read."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters.copilot.acp import ACP_PROTOCOL
 from agent_mux_adapters.copilot.argv import ACP, HEADLESS, JSON, build_context, build_spawn_args
 from agent_mux_adapters.copilot.headless_codec import HeadlessCodec, is_headless_line
@@ -45,6 +46,13 @@ CAPABILITIES = AgentCapabilities(
     }),
 )  # fmt: skip
 
+
+def _sessions() -> SessionStore:
+    from agent_mux_adapters.copilot.sessions import STORE  # noqa: PLC0415  # a run does without
+
+    return STORE
+
+
 ADAPTER = Adapter(
     agent="copilot",
     display_name="GitHub Copilot CLI",
@@ -86,6 +94,7 @@ ADAPTER = Adapter(
         ),
         InstallMethod(kind="winget", command="winget install GitHub.Copilot", platforms=("win32",)),
     ),
+    sessions=_sessions,
     auth_guidance=(
         "run `copilot login`, or set COPILOT_GITHUB_TOKEN, or COPILOT_PROVIDER_API_KEY for a provider of your own"
     ),

@@ -6,6 +6,7 @@ from typing import Any
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.facts import Capability
+from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.acp import acp_protocol
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
@@ -86,6 +87,12 @@ def is_json_line(line: Mapping[str, Any]) -> bool:
     return line.get("type") == "advisor_cost_changed" or (own and is_event(line))
 
 
+def _sessions() -> SessionStore:
+    from agent_mux_adapters._dialects.pi.stored import Location, store_of  # noqa: PLC0415  # a run does without
+
+    return store_of(FLAVOR, Location(variable="PI_CODING_AGENT_DIR", default=".omp/agent"))
+
+
 ADAPTER = Adapter(
     agent="omp",
     display_name="oh-my-pi",
@@ -129,5 +136,6 @@ ADAPTER = Adapter(
     spawn=build_spawn_args,
     context=build_context,
     install=(InstallMethod(kind="npm", command="npm install -g @oh-my-pi/pi-coding-agent", requires=("npm", "bun")),),
+    sessions=_sessions,
     auth_guidance="Run `omp` and log in with /login, or set the provider's API key, for example ANTHROPIC_API_KEY.",
 )

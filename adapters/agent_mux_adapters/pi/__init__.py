@@ -6,6 +6,7 @@ from typing import Any
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.facts import Capability
+from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
 from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
@@ -61,6 +62,12 @@ def is_json_line(line: Mapping[str, Any]) -> bool:
     return is_event(line) and not {"attribution", "isTerminal"} & line.keys()
 
 
+def _sessions() -> SessionStore:
+    from agent_mux_adapters._dialects.pi.stored import Location, store_of  # noqa: PLC0415  # a run does without
+
+    return store_of(FLAVOR, Location(variable="PI_CODING_AGENT_DIR", default=".pi/agent"))
+
+
 ADAPTER = Adapter(
     agent="pi",
     display_name="pi",
@@ -92,5 +99,6 @@ ADAPTER = Adapter(
     spawn=build_spawn_args,
     context=build_context,
     install=(InstallMethod(kind="npm", command="npm install -g @earendil-works/pi-coding-agent", requires=("npm",)),),
+    sessions=_sessions,
     auth_guidance="Run `pi` and log in with /login, or set the provider's API key, for example ANTHROPIC_API_KEY.",
 )

@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from agent_mux.cli import exit_codes
 from agent_mux.cli.adapters_command import adapters
+from agent_mux.cli.cost_command import cost
 from agent_mux.cli.demo_command import demo
 from agent_mux.cli.doctor_command import doctor
 from agent_mux.cli.options import ConfigDir, Debug, NoColor
@@ -16,13 +17,14 @@ from agent_mux.cli.record_command import record
 from agent_mux.cli.replay_command import replay
 from agent_mux.cli.run_command import run
 from agent_mux.cli.schema_command import schema
+from agent_mux.cli.sessions_command import sessions
 from agent_mux.cli.validate_command import validate
 from agent_mux.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_GROUPS = ("adapters",)
+_GROUPS = ("adapters", "cost", "sessions")
 _EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items()) + "."
 
 app = typer.Typer(
@@ -36,6 +38,8 @@ app = typer.Typer(
 for function in (run, parse, validate, replay, record, demo, doctor, schema):
     app.command()(function)
 app.add_typer(adapters, name="adapters")
+app.add_typer(sessions, name="sessions")
+app.add_typer(cost, name="cost")
 
 
 def _show_version(wanted: bool) -> None:

@@ -58,6 +58,8 @@ def test_help_names_every_command_and_exit_code(amux: Amux, arguments: list[str]
         "replay",
         "record",
         "adapters",
+        "sessions",
+        "cost",
         "schema",
         "help",
         "demo",
@@ -66,7 +68,9 @@ def test_help_names_every_command_and_exit_code(amux: Amux, arguments: list[str]
     assert [word for word in commands if word not in done.out] == []
 
 
-@pytest.mark.parametrize("command", ["run", "parse", "validate", "replay", "record", "adapters", "schema", "demo"])
+@pytest.mark.parametrize(
+    "command", ["run", "parse", "validate", "replay", "record", "adapters", "schema", "demo", "sessions", "cost"]
+)
 def test_each_command_explains_itself(amux: Amux, command: str) -> None:
     told, same = amux(command, "--help"), amux("help", command)
     assert (told.code, same.code) == (0, 0)

@@ -42,11 +42,13 @@ class ScriptedModelServer:
         host: str = "127.0.0.1",
         port: int = 0,
         log: Path | None = None,
+        first_id: int = 1,
     ) -> None:
+        """`first_id`: where the numbers in its ids begin, so that two servers have different ones."""
         self.requests: list[RecordedRequest] = []
         """What was asked so far, oldest first."""
         self._matcher = Matcher(script if isinstance(script, Script) else parse_script(script))
-        self._ids = Ids()
+        self._ids = Ids(first_id)
         self._host, self._port, self._log = host, port, log
         self._started = time.monotonic()
         self._arrived = asyncio.Condition()

@@ -27,7 +27,11 @@ class ServerEvent:
 class Ids:
     """Ids that are the same in every run: `msg_0001`, `toolu_0002`, ..."""
 
-    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    first: int = 1
+    _numbers: Iterator[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._numbers = itertools.count(self.first)
 
     def new(self, prefix: str) -> str:
         """The next id."""

@@ -1,0 +1,164 @@
+"""The sessions that agents of this dialect store: files of JSON lines, a tree of entries (`id`, `parentId`), version 3.
+
+`<directory of the agent>/sessions/<cwd>/<time>_<id>.jsonl`. Recorded with pi 0.73 and 0.87, and with omp 18.2.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from agent_mux import facts
+from agent_mux.adapter import CodecContext
+from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
+from agent_mux.sessions.store import (
+    Described,
+    Entry,
+    Found,
+    ModelCalled,
+    Place,
+    Prompted,
+    SessionStore,
+    UnreadableError,
+)
+from agent_mux.sessions.trees import Tree
+from agent_mux_adapters._dialects.pi.calls import ToolCalls
+from agent_mux_adapters._dialects.pi.failures import ABORTED, failure_of
+from agent_mux_adapters._dialects.pi.flavor import Flavor
+from agent_mux_adapters._dialects.pi.messages import Messages
+from agent_mux_adapters._dialects.pi.meter import record_of
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
+
+Closing = facts.TurnDone | facts.TurnFailed | facts.TurnStopped
+NEWEST = 3
+"""Version of the format that is understood."""
+GOES_ON = "toolUse"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """Where an agent keeps its directory."""
+
+    variable: str
+    """Environment variable that names it."""
+    default: str
+    """Below the home directory."""
+
+
+def store_of(flavor: Flavor, location: Location) -> SessionStore:
+    """The store of an agent of this dialect."""
+
+    def root(place: Place) -> Path:
+        return place.home_of(location.variable, location.default) / "sessions"
+
+    def find(place: Place) -> Iterator[Found]:
+        return files_below(root(place), "*/*.jsonl")
+
+    def open_session(found: Found) -> LineCursor:
+        entries = StoredEntries(found.path, flavor)
+        return LineCursor(found.path, entries.read, entries.close)
+
+    return SessionStore(root=root, find=find, open=open_session)
+
+
+class StoredEntries:
+    """Reads the entries of one session."""
+
+    def __init__(self, path: Path, flavor: Flavor) -> None:
+        self._flavor = flavor
+        self._left_behind = Tree(id="id", parent="parentId", starts=_is_prompt).left_behind(path)
+        self._take_directory("")
+        self._closing: Entry | None = None
+        """How the turn ended, unless it goes on: the agent tries again, or reminds itself of something."""
+        self._readers: Mapping[str, Callable[[Mapping[str, Any]], Iterable[facts.Fact]]] = {
+            "session": self._session,
+            "message": self._message,
+            "title": lambda row: (Described(title=text(row.get("title")) or None),),
+            "session_info": lambda row: (Described(title=text(row.get("name")) or None),),
+            "compaction": lambda row: (facts.ContextCompacted(text(row.get("summary"))),),
+        }
+
+    def _take_directory(self, cwd: str) -> None:
+        self._calls = ToolCalls(self._flavor, CodecContext(agent=self._flavor.agent, protocol="stored", cwd=cwd))
+        self._messages = Messages(self._calls)
+
+    def read(self, row: Mapping[str, Any]) -> Iterator[Entry]:
+        """What an entry says."""
+        at = milliseconds_of(row.get("timestamp"))
+        reader = self._readers.get(text(row.get("type")))
+        for fact in reader(row) if reader is not None else ():
+            if isinstance(fact, Closing):
+                self._closing = Entry(at, fact)
+                continue
+            if isinstance(fact, Prompted):
+                yield from self.close()
+            yield Entry(at, fact)
+
+    def close(self) -> Iterator[Entry]:
+        """Nothing follows, for now."""
+        closing, self._closing = self._closing, None
+        if closing is not None:
+            yield closing
+
+    def _session(self, row: Mapping[str, Any]) -> Iterable[facts.Fact]:
+        version = whole(row.get("version"))
+        if version > NEWEST:
+            raise UnreadableError(f"its format has version {version}; {NEWEST} is the newest that is known")
+        cwd = text(row.get("cwd"))
+        self._take_directory(cwd)
+        parent = PurePath(text(row.get("parentSession"))).stem.rpartition("_")[2]
+        yield Described(session_id=text(row.get("id")) or None, cwd=cwd or None, forked_from=parent or None)
+
+    def _message(self, row: Mapping[str, Any]) -> Iterable[facts.Fact]:
+        message = mapping(row.get("message"))
+        is_left = row.get("id") in self._left_behind
+        match message.get("role"):
+            case "assistant":
+                if not is_left:
+                    yield from self._answered(message)
+                yield from _called(row, message)
+            case "toolResult" if not is_left:
+                yield from self._calls.ended({**message, "result": message})
+            case "user" if not is_left and _is_prompt(row):
+                yield Prompted(_words(message.get("content")))
+
+    def _answered(self, message: Mapping[str, Any]) -> Iterable[facts.Fact]:
+        self._closing = None
+        yield facts.StepBegin()
+        yield from self._messages.end(message.get("content"))
+        reason, error = text(message.get("stopReason")), text(message.get("errorMessage"))
+        if reason == "aborted" or error in ABORTED:
+            yield facts.TurnStopped()
+        elif reason == "error":
+            yield facts.TurnFailed(failure_of(error or "the agent reported an error"))
+        elif reason != GOES_ON:
+            yield facts.TurnDone()
+
+
+def _called(row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    spent = record_of(message.get("usage"))
+    if spent is None:
+        return
+    usage = facts.Usage(
+        spent.input_tokens,
+        spent.output_tokens,
+        spent.thinking_tokens,
+        spent.cached_tokens,
+        spent.cache_creation_tokens,
+    )
+    # The ids of entries are short: only with the time they are the same in a copy, and in nothing else.
+    key = f"{text(row.get('id'))}/{text(row.get('timestamp'))}"
+    usd = spent.total_usd if spent.source == "native" else None
+    yield ModelCalled(key, text(message.get("model")), usage, usd)
+
+
+def _is_prompt(row: Mapping[str, Any]) -> bool:
+    """Somebody asked for something: the agent itself did not."""
+    message = mapping(row.get("message"))
+    return message.get("role") == "user" and message.get("attribution", "user") == "user"
+
+
+def _words(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(text(block.get("text")) for block in rows(content) if block.get("type") == "text")

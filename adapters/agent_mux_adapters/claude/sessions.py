@@ -1,0 +1,186 @@
+"""The sessions that Claude Code stores: one file of JSON lines each, in a directory for each working directory.
+
+`$CLAUDE_CONFIG_DIR` (else `~/.claude`) `/projects/<cwd, its odd characters as ->/<id>.jsonl`. The rows of the
+conversation are a tree (`uuid`, `parentUuid`); others keep the books. A person who goes back to an earlier prompt, and
+says something else, leaves a branch behind: what was said there is passed over, what it cost is not.
+Recorded with 2.1.330 (resumed, forked, continued, rewound).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_mux import facts
+from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
+from agent_mux.sessions.store import (
+    Cursor,
+    Described,
+    Entry,
+    Found,
+    ModelCalled,
+    Place,
+    Prompted,
+    SessionStore,
+    SpentSoFar,
+)
+from agent_mux.sessions.trees import Tree
+from agent_mux_adapters._dialects.stream_json.calls import ToolCalls
+from agent_mux_adapters._dialects.stream_json.messages import SYNTHETIC, MessageReader
+from agent_mux_adapters._dialects.tolerant import dollars, mapping, rows, text
+from agent_mux_adapters.claude.accounting import usage_of, uses_anything
+from agent_mux_adapters.claude.delegation import Delegation
+from agent_mux_adapters.claude.outcome import api_error_of
+from agent_mux_adapters.claude.table import TOOLS
+
+CONVERSATION = frozenset({"user", "assistant"})
+"""The rows in which something is said. Each has an id, and that of the row before it."""
+INTERRUPTED = "[Request interrupted by user"
+HANDED_BACK = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal"})
+"""Why a model call ended, where the turn is over with it."""
+LOCAL = ("<command-", "<local-command-")
+"""How a row begins that is about a command of the CLI's own, and nothing that the model was asked."""
+
+
+def root(place: Place) -> Path:
+    """Where the directories of the projects are."""
+    return place.home_of("CLAUDE_CONFIG_DIR", ".claude") / "projects"
+
+
+def find(place: Place) -> Iterator[Found]:
+    """All sessions. What sub-agents said is in directories below, and is no session."""
+    return files_below(root(place), "*/*.jsonl")
+
+
+def open_session(found: Found) -> Cursor:
+    """From its first row."""
+    return _WithSubagents(found.path)
+
+
+class _WithSubagents:
+    """A session, and what its sub-agents used: they have files of their own, beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self._rows = LineCursor(path, StoredRows(path).read)
+        self._directory = path.with_suffix("") / "subagents"
+        self._inside: dict[Path, LineCursor] = {}
+
+    def read(self) -> Iterator[Entry]:
+        """See `Cursor.read`."""
+        yield from self._rows.read()
+        for path in sorted(self._directory.glob("*.jsonl")):
+            yield from self._inside.setdefault(path, LineCursor(path, _used_inside)).read()
+
+
+def _used_inside(row: Mapping[str, Any]) -> Iterable[Entry]:
+    call = _called(row)
+    return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), facts.InSubagent("", call)),)
+
+
+class StoredRows:
+    """Reads the rows of one session."""
+
+    def __init__(self, path: Path) -> None:
+        self._left_behind = Tree(id="uuid", parent="parentUuid", starts=_is_prompt).left_behind(path)
+        self._calls = ToolCalls(TOOLS, Delegation())
+        self._messages = self._new_messages()
+        self._is_over = False
+        """The model handed back: the turn is over, unless more of the same message comes."""
+        self._readers = {
+            "user": self._user,
+            "assistant": self._assistant,
+            "cost-state": _cost_state,
+            "summary": _title("summary"),
+            "ai-title": _title("aiTitle"),
+            "custom-title": _title("customTitle"),
+        }
+
+    def read(self, row: Mapping[str, Any]) -> Iterator[Entry]:
+        """What a row says."""
+        at = milliseconds_of(row.get("timestamp"))
+        kind = text(row.get("type"))
+        if self._is_over and kind != "assistant":
+            self._is_over = False
+            yield Entry(at, facts.TurnDone())
+        if row.get("isSidechain") is True:
+            return
+        reader = self._readers.get(kind)
+        for fact in reader(row) if reader is not None else ():
+            yield Entry(at, fact)
+
+    def _new_messages(self) -> MessageReader:
+        return MessageReader(self._calls, lambda _: (), is_main=True)
+
+    def _described(self, row: Mapping[str, Any]) -> Described:
+        self._calls.cwd = text(row.get("cwd")) or self._calls.cwd
+        return Described(
+            session_id=text(row.get("sessionId")) or None,
+            cwd=text(row.get("cwd")) or None,
+            branch=text(row.get("gitBranch")) or None,
+            version=text(row.get("version")) or None,
+            forked_from=text(mapping(row.get("forkedFrom")).get("sessionId")) or None,
+        )
+
+    def _user(self, row: Mapping[str, Any]) -> Iterable[facts.Fact]:
+        if row.get("uuid") in self._left_behind:
+            return
+        yield self._described(row)
+        content = mapping(row.get("message")).get("content")
+        if _is_prompt(row):
+            self._messages = self._new_messages()
+            yield Prompted(_words(content))
+        elif _words(content).startswith(INTERRUPTED):
+            yield facts.TurnStopped()
+        else:
+            yield from self._calls.results(content, row.get("toolUseResult"))
+
+    def _assistant(self, row: Mapping[str, Any]) -> Iterable[facts.Fact]:
+        message = mapping(row.get("message"))
+        if row.get("uuid") not in self._left_behind:
+            yield self._described(row)
+            yield from self._said(row, message)
+        call = _called(row)
+        if call is not None:
+            yield call
+
+    def _said(self, row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[facts.Fact]:
+        error = api_error_of({**row, "is_api_error_message": row.get("isApiErrorMessage")})
+        if error is not None:
+            return (facts.TurnFailed(facts.Failure("AGENT_CRASH", error.message or error.error)),)
+        self._is_over = text(message.get("stop_reason")) in HANDED_BACK
+        return self._messages.whole_message(message)
+
+
+def _called(row: Mapping[str, Any]) -> ModelCalled | None:
+    message = mapping(row.get("message"))
+    usage, model = usage_of(mapping(message.get("usage"))), text(message.get("model"))
+    if not uses_anything(usage) or model == SYNTHETIC:
+        return None
+    return ModelCalled(f"{text(row.get('requestId'))}/{text(message.get('id'))}", model, usage)
+
+
+def _cost_state(row: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    return (SpentSoFar(dollars(row.get("totalCostUSD"))),)
+
+
+def _title(field: str) -> Callable[[Mapping[str, Any]], Iterable[facts.Fact]]:
+    return lambda row: (Described(title=text(row.get(field)) or None),)
+
+
+def _is_prompt(row: Mapping[str, Any]) -> bool:
+    """Somebody typed it: it is no result of a tool, nothing that the CLI put in, and no command of its own."""
+    if row.get("type") != "user" or row.get("isMeta") is True or row.get("isCompactSummary") is True:
+        return False
+    content = mapping(row.get("message")).get("content")
+    if any(block.get("type") == "tool_result" for block in rows(content)):
+        return False
+    said = _words(content)
+    return not said.startswith((INTERRUPTED, *LOCAL))
+
+
+def _words(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(text(block.get("text")) for block in rows(content) if block.get("type") == "text")
+
+
+STORE = SessionStore(root=root, find=find, open=open_session)

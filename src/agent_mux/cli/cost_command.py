@@ -1,0 +1,121 @@
+"""`amux cost`: what the stored sessions cost."""
+
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_mux.cli.options import ConfigDir, Invocation, with_common_flags
+from agent_mux.cli.session_options import Agent, Cwd, Directory, Model, Since, Until, library_for, wanted_from
+
+if TYPE_CHECKING:
+    from agent_mux.sessions.spending import Sum
+
+cost = typer.Typer(help="What the agents' sessions cost.", no_args_is_help=True)
+BAR = 30  # characters of the longest bar
+_FIELDS = (
+    "native_usd",
+    "computed_usd",
+    "calls",
+    "unknown_calls",
+    "input_tokens",
+    "output_tokens",
+    "thinking_tokens",
+    "cached_tokens",
+    "cache_creation_tokens",
+)
+
+
+class Group(StrEnum):
+    """What the costs are summed up by."""
+
+    agent = "agent"
+    model = "model"
+    day = "day"
+
+
+@cost.command("report")
+@with_common_flags
+def report(
+    context: typer.Context,
+    by: Annotated[Group, typer.Option("--by", help="Sum up by.")] = Group.agent,
+    agent: Agent = None,
+    model: Model = None,
+    since: Since = None,
+    until: Until = None,
+    cwd: Cwd = None,
+    csv: Annotated[bool, typer.Option("--csv", help="As comma-separated values.", show_default=False)] = False,
+    directory: Directory = None,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Sum up what the stored sessions cost. Each model call counts once, also where a fork has a copy of it.
+
+    What agents tell themselves (native) and what price lists say (computed) are kept apart; calls that nobody can
+    price are counted (unpriced).
+    """
+    from agent_mux.cli.inputs import bad_input
+
+    if csv and context.obj.json:
+        raise bad_input("--csv and --json exclude each other")
+    which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, cwd=cwd)
+    sums = library_for(config_dir).total_cost(which, group_by=by.value)
+    if csv:
+        _print_csv(by.value, sums)
+    elif context.obj.json:
+        _print_json(by.value, sums)
+    else:
+        _print_table(by.value, sums, context.obj)
+    return 0
+
+
+def _print_csv(by: str, sums: "dict[str, Sum]") -> None:
+    from csv import writer
+
+    out = writer(sys.stdout, lineterminator="\n")
+    out.writerow((by, *_FIELDS))
+    out.writerows((name, *(getattr(total, field) for field in _FIELDS)) for name, total in sums.items())
+
+
+def _print_json(by: str, sums: "dict[str, Sum]") -> None:
+    from agent_mux.cli.json_output import envelope
+
+    groups = [{by: name, **_plain(total)} for name, total in sums.items()]
+    sys.stdout.write(envelope({"by": by, "groups": groups, "total": _plain(_total(sums))}) + "\n")
+
+
+def _plain(total: "Sum") -> dict[str, Any]:
+    words = ((field.split("_"), getattr(total, field)) for field in _FIELDS)
+    return {first + "".join(word.capitalize() for word in rest): value for (first, *rest), value in words}
+
+
+def _print_table(by: str, sums: "dict[str, Sum]", invocation: Invocation) -> None:
+    from agent_mux.cli.tables import print_rows
+
+    most = max((total.usd for total in sums.values()), default=0.0)
+    named = dict(sums) if len(sums) < 2 else {**sums, "total": _total(sums)}
+    rows = [
+        {
+            by: name,
+            "native USD": total.native_usd or None,
+            "computed USD": total.computed_usd or None,
+            "calls": total.calls,
+            "unpriced": total.unknown_calls or None,
+            "tokens in": total.input_tokens + total.cached_tokens + total.cache_creation_tokens,
+            "tokens out": total.output_tokens,
+            "share": _bar(total.usd, most) if name in sums else None,
+        }
+        for name, total in named.items()
+    ]
+    columns = (by, "native USD", "computed USD", "calls", "unpriced", "tokens in", "tokens out", "share")
+    print_rows(rows, columns, invocation)
+
+
+def _bar(usd: float, most: float) -> str:
+    return "█" * round(BAR * usd / most) if most else ""
+
+
+def _total(sums: "dict[str, Sum]") -> "Sum":
+    from agent_mux.sessions.spending import Sum
+
+    return Sum(**{field: sum(getattr(one, field) for one in sums.values()) for field in _FIELDS})

@@ -1,0 +1,73 @@
+"""What the commands about stored sessions have in common."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from agent_mux.sessions.client import Sessions
+    from agent_mux.sessions.filter import SessionFilter
+
+Agent = Annotated[str | None, typer.Option("--agent", "-a", help="Only those of this agent.", show_default=False)]
+Model = Annotated[str | None, typer.Option("--model", "-m", help="Only those with this model.", show_default=False)]
+Since = Annotated[
+    str | None, typer.Option("--since", metavar="TIME", help="Changed since: 2026-11-21, or 7d.", show_default=False)
+]
+Until = Annotated[
+    str | None, typer.Option("--until", metavar="TIME", help="Changed before, as --since.", show_default=False)
+]
+Cwd = Annotated[
+    Path | None, typer.Option("--cwd", help="Only those held in this directory, or below.", show_default=False)
+]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many at most; 0: all.")]
+Directory = Annotated[
+    Path | None,
+    typer.Option("--dir", help="Read a copy of the agent's own directory; needs --agent.", show_default=False),
+]
+SessionId = Annotated[
+    str,
+    typer.Argument(metavar="SESSION", help="Its id, <agent>:<id>, or how the id begins.", show_default=False),
+]
+
+
+def library_for(config_dir: Path | None) -> "Sessions":
+    """The sessions of all agents. What cannot be read is told on standard error."""
+    from agent_mux.cli.terminal import one_line
+    from agent_mux.paths import config_dir as default_config_dir
+    from agent_mux.sessions.cache import SUMMARIES
+    from agent_mux.sessions.client import Sessions
+
+    def warn(skipped: Any) -> None:
+        sys.stderr.write(f"warning: {one_line(str(skipped), 1000)}\n")
+
+    return Sessions(cache=(config_dir or default_config_dir()) / SUMMARIES, on_skipped=warn)
+
+
+def wanted_from(
+    *,
+    agent: str | None,
+    directory: Path | None = None,
+    model: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    cwd: Path | None = None,
+) -> "SessionFilter":
+    """Which sessions the flags mean. Raises VALIDATION_ERROR."""
+    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.times import moment
+    from agent_mux.sessions.filter import SessionFilter
+
+    if directory is not None and agent is None:
+        raise bad_input("--dir needs --agent: whose directory is it?")
+    if directory is not None and not directory.is_dir():
+        raise bad_input(f"--dir {directory} is no directory")
+    return SessionFilter(
+        agent=agent,
+        directory=directory,
+        model=model,
+        since=moment(since, "--since"),
+        until=moment(until, "--until"),
+        cwd=None if cwd is None else str(cwd.absolute()),
+    )

@@ -1,0 +1,219 @@
+"""All stored sessions of all agents: listed, fetched, searched. Source: run API, section 6."""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from agent_mux.adapter import Adapter
+from agent_mux.errors import AgentMuxError, CapabilityError
+from agent_mux.models import prices_of
+from agent_mux.registry import AdapterRegistry
+from agent_mux.sessions.cache import SummaryCache, decode
+from agent_mux.sessions.conversation import Conversation, Session
+from agent_mux.sessions.filter import ALL, SessionFilter
+from agent_mux.sessions.store import Cursor, Found, Place, SessionStore, UnreadableError
+from agent_mux.sessions.summary import SessionSummary, Summarized, Summarizer
+from agent_mux.telemetry.logs import LOGGER
+
+Sort = Literal["date", "cost", "turns"]
+SHORTEST_PREFIX = 4  # characters of an id that may stand for it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A file that is passed over."""
+
+    agent: str
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path} is passed over: {self.reason}"
+
+
+class Known(NamedTuple):
+    """A session of which the summary is known."""
+
+    adapter: Adapter
+    found: Found
+    made: Summarized
+
+
+class SessionLibrary:
+    """Reads what the agents stored. Blocking; every call looks at the disk again."""
+
+    def __init__(
+        self,
+        adapters: AdapterRegistry | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        cache: Path | None = None,
+        on_skipped: Callable[[Skipped], None] | None = None,
+    ) -> None:
+        """Nothing is read yet.
+
+        Args:
+            adapters: Instead of those of the entry points.
+            environ: Instead of the environment of this process: says where the agents keep their files.
+            cache: A file to remember summaries in. None: everything is read each time.
+            on_skipped: Is told of each file that cannot be read as a session; by default, the log is.
+        """
+        self._adapters = adapters if adapters is not None else AdapterRegistry()
+        self._environ = os.environ if environ is None else environ
+        self._cache = SummaryCache(cache)
+        self._on_skipped = on_skipped or (lambda skipped: logging.getLogger(LOGGER).warning("%s", skipped))
+
+    # -- listing
+
+    def list(
+        self, wanted: SessionFilter = ALL, *, sort: Sort = "date", limit: int | None = 100
+    ) -> "list[SessionSummary]":
+        """The sessions that are wanted: the latest, the dearest or the longest first.
+
+        Args:
+            wanted: Which ones; by default those of every agent whose store can be read.
+            sort: By last change, cost or number of turns.
+            limit: How many at most; None: all.
+
+        Raises:
+            AgentMuxError: AGENT_NOT_FOUND; CAPABILITY_ERROR when this agent's sessions cannot be read.
+        """
+        chosen = [known.made.summary for known in self.known(wanted)]
+        chosen.sort(key=_SORTED[sort])
+        return chosen[:limit]
+
+    def known(self, wanted: SessionFilter = ALL) -> Iterator[Known]:
+        """Every session that is wanted, with its summary, in no order. Raises as `list` does."""
+        place = Place(environ=self._environ, directory=wanted.directory)
+        for adapter, store in self._stores(wanted.agent):
+            for known in self._known_of(adapter, store, place):
+                if wanted.matches(known.made.summary):
+                    yield known
+
+    def _stores(self, agent: str | None) -> Iterator[tuple[Adapter, SessionStore]]:
+        if agent is not None:
+            adapter = self._adapters.get(agent)
+            store = adapter.sessions()
+            if store is None:
+                raise CapabilityError(adapter.agent, "stored sessions")
+            yield adapter, store
+            return
+        for adapter in self._adapters:
+            store = adapter.sessions()
+            if store is not None:
+                yield adapter, store
+
+    def _known_of(self, adapter: Adapter, store: SessionStore, place: Place) -> Iterator[Known]:
+        remembered = self._cache.load(adapter.agent)
+        fresh: list[tuple[Found, Summarized]] = []
+        try:
+            for found in self._found(adapter, store, place):
+                at = (str(found.path), found.key)
+                size, modified, stored = remembered.pop(at, (-1, -1, b""))
+                made = decode(stored) if (size, modified) == (found.size, found.modified) else None
+                if made is None:
+                    made = self._summarized(adapter, store, found)
+                    if made is None:
+                        continue
+                    fresh.append((found, made))
+                if not made.is_part:
+                    yield Known(adapter, found, made)
+        finally:
+            gone = [key for key in remembered if not Path(key[0]).exists()]
+            self._cache.store(adapter.agent, fresh, gone)
+
+    def _found(self, adapter: Adapter, store: SessionStore, place: Place) -> Iterator[Found]:
+        try:
+            yield from store.find(place)
+        except OSError as error:
+            self._skip(adapter, store.root(place), error.strerror or str(error))
+        except UnreadableError as error:
+            self._skip(adapter, store.root(place), str(error))
+
+    def _summarized(self, adapter: Adapter, store: SessionStore, found: Found) -> Summarized | None:
+        summarizer = Summarizer(prices_of(adapter.models()))
+        try:
+            summarizer.read(store.open(found))
+        except OSError as error:
+            reason = error.strerror or str(error)
+        except UnreadableError as error:
+            reason = str(error)
+        except Exception as error:  # noqa: BLE001  # an adapter may have an error: no listing fails for one session
+            reason = f"its reader failed: {error!r}"
+        else:
+            if summarizer.native_id:
+                return summarizer.result(adapter.agent, path=str(found.path), modified_ms=found.modified // 1_000_000)
+            reason = "it does not say which session it is"
+        self._skip(adapter, found.path, reason)
+        return None
+
+    def _skip(self, adapter: Adapter, path: Path, reason: str) -> None:
+        self._on_skipped(Skipped(agent=adapter.agent, path=str(path), reason=reason))
+
+    # -- one session
+
+    def find(self, session: str, wanted: SessionFilter = ALL) -> Known:
+        """The session with this id.
+
+        Args:
+            session: Unified (`claude:0b1c...`), or the agent's own id; its beginning, if no other begins so.
+            wanted: Where to look for it.
+
+        Raises:
+            AgentMuxError: SESSION_NOT_FOUND: none, or several; AGENT_NOT_FOUND.
+        """
+        wanted, native_id = self._split(session, wanted)
+        exact, begin_so = [], []
+        for known in self.known(wanted):
+            has = known.made.summary.native_id
+            if has == native_id:
+                exact.append(known)
+            elif len(native_id) >= SHORTEST_PREFIX and has.startswith(native_id):
+                begin_so.append(known)
+        chosen = exact or begin_so
+        if len(chosen) != 1:
+            raise AgentMuxError("SESSION_NOT_FOUND", _not_one(session, chosen))
+        return chosen[0]
+
+    def _split(self, session: str, wanted: SessionFilter) -> tuple[SessionFilter, str]:
+        """Ids of agents may have colons, too: only the name of an agent in front is taken for one."""
+        named, colon, native_id = session.partition(":")
+        if not colon or named not in self._adapters:
+            return wanted, session
+        agent = self._adapters.get(named).agent
+        if wanted.agent is not None and self._adapters.get(wanted.agent).agent != agent:
+            return wanted, session
+        return replace(wanted, agent=agent), native_id
+
+    def get(self, session: str, wanted: SessionFilter = ALL) -> Session:
+        """A session with all its messages. Arguments and errors as for `find`."""
+        known = self.find(session, wanted)
+        conversation = Conversation(prices_of(known.adapter.models()))
+        conversation.read(self.open(known))
+        made = conversation.summarizer.result(
+            known.adapter.agent, path=str(known.found.path), modified_ms=known.found.modified // 1_000_000
+        )
+        return Session(summary=made.summary, messages=conversation.messages)
+
+    def open(self, known: Known) -> Cursor:
+        """Read it from its beginning."""
+        store = known.adapter.sessions()
+        assert store is not None  # noqa: S101  # it was found there
+        return store.open(known.found)
+
+
+def _not_one(session: str, chosen: Sequence[Known]) -> str:
+    if not chosen:
+        return f"no stored session has the id {session!r}; `amux sessions list` shows those there are"
+    ids = ", ".join(sorted(known.made.summary.id for known in chosen)[:5])
+    return f"{session!r} may be any of {len(chosen)} sessions ({ids}); give more of its id"
+
+
+_SORTED: Mapping[Sort, Callable[[SessionSummary], tuple[float, str]]] = {
+    "date": lambda summary: (-summary.updated_at, summary.id),
+    "cost": lambda summary: (-summary.cost.total_usd, summary.id),
+    "turns": lambda summary: (-summary.turn_count, summary.id),
+}

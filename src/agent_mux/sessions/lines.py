@@ -1,0 +1,121 @@
+"""Sessions in files of JSON lines: read a piece at a time, also while the agent still writes them."""
+
+import fnmatch
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from agent_mux.framing import LineFramer
+from agent_mux.native_json import load_object
+from agent_mux.sessions.store import Entry, Found, UnreadableError
+
+READ_SIZE = 1 << 20
+NOT_READ = "none of its first {} lines is one of this agent's sessions"
+EARLIEST, LATEST = 946_684_800_000, 4_102_444_800_000  # milliseconds: the years 2000 and 2100
+LOOK_AT = 20  # lines that may be damaged before a file is taken for something else
+
+LineReader = Callable[[dict[str, Any]], Iterable[Entry]]
+"""Tells what a line says: nothing, where it says nothing. Raises `UnreadableError` where it is no line of a session."""
+
+
+class LineCursor:
+    """Reads a file of JSON lines. A line that is damaged is passed over; a last one may still be written."""
+
+    def __init__(self, path: Path, read_line: LineReader, at_end: Callable[[], Iterable[Entry]] = tuple) -> None:
+        """`at_end`: what is to be said where the file ends, each time that it is read so far."""
+        self._path = path
+        self._read_line = read_line
+        self._at_end = at_end
+        self._position = 0
+        self._framer = LineFramer()
+        self._good = 0
+        self._damaged = 0
+
+    def read(self) -> Iterator[Entry]:
+        """See `Cursor.read`."""
+        with self._path.open("rb") as file:
+            file.seek(self._position)
+            while chunk := file.read(READ_SIZE):
+                self._position += len(chunk)
+                for line in self._framer.feed(chunk):
+                    yield from self._line(line)
+        if not self._good and self._damaged:
+            raise UnreadableError("it has no line that can be read")
+        yield from self._at_end()
+
+    def _line(self, line: bytes) -> Iterable[Entry]:
+        if not line or line.isspace():
+            return ()
+        native = load_object(line)
+        if native is None:
+            self._damaged += 1
+            if not self._good and self._damaged >= LOOK_AT:
+                raise UnreadableError(NOT_READ.format(LOOK_AT))
+            return ()
+        try:
+            told = list(self._read_line(native))
+        except UnreadableError:
+            raise
+        except Exception:  # noqa: BLE001  # a reader must not raise; one that does costs its line, not the session
+            self._damaged += 1
+            return ()
+        self._good += 1
+        return told
+
+
+def objects_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a file, line by line; what is none is passed over."""
+    framer = LineFramer()
+    with path.open("rb") as file:
+        while chunk := file.read(READ_SIZE):
+            for line in framer.feed(chunk):
+                native = load_object(line)
+                if native is not None:
+                    yield native
+
+
+def files_below(root: Path, pattern: str) -> Iterator[Found]:
+    """The files that match: `*/*.jsonl`. What vanishes meanwhile, or may not be looked at, is not there."""
+    return _below(root, tuple(re.compile(fnmatch.translate(part)) for part in pattern.split("/")))
+
+
+def _below(directory: str | Path, patterns: tuple[re.Pattern[str], ...]) -> Iterator[Found]:
+    # There can be very many: one look at each, and none at what has another name.
+    (pattern, *others), entries = patterns, _entries(directory)
+    for entry in entries:
+        if not pattern.match(entry.name):
+            continue
+        try:
+            status = entry.stat()
+        except OSError:
+            continue
+        if others and stat.S_ISDIR(status.st_mode):
+            yield from _below(entry.path, tuple(others))
+        elif not others and stat.S_ISREG(status.st_mode):
+            yield Found(Path(entry.path), "", status.st_size, status.st_mtime_ns)
+
+
+def _entries(directory: str | Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def milliseconds_of(said: Any) -> int | None:
+    """The time that a row has, as ISO 8601 or in milliseconds since the epoch. None: none that can be."""
+    if isinstance(said, int | float) and not isinstance(said, bool):
+        return int(said) if EARLIEST < said < LATEST else None
+    if not isinstance(said, str):
+        return None
+    try:
+        time = datetime.fromisoformat(said)
+    except ValueError:
+        return None
+    when = round((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1000)
+    return when if EARLIEST < when < LATEST else None

@@ -1,0 +1,120 @@
+"""The contract of a session store: what an adapter says about the sessions that its agent stored.
+
+Stores are read and never written: the agents own their files. What is in a session is told in facts, as a codec tells
+a run, and with a few more that only stores know; so a stored session becomes messages, costs and events in one way,
+whichever agent wrote it. Source: run API, section 6.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from agent_mux import facts
+
+
+class Prompted(facts.Fact, frozen=True):
+    """Somebody asked the agent for something: a turn begins."""
+
+    text: str
+
+
+class Described(facts.Fact, frozen=True):
+    """Something about the session as a whole. What is None was not said; the last word counts."""
+
+    session_id: str | None = None
+    """The agent's own id."""
+    title: str | None = None
+    cwd: str | None = None
+    branch: str | None = None
+    """The git branch that was checked out."""
+    version: str | None = None
+    """Of the agent."""
+    forked_from: str | None = None
+    """The agent's own id of the session that this one began as a copy of."""
+    part_of: str | None = None
+    """The agent's own id of the session that it belongs to: this is what a sub-agent said, and no session."""
+
+
+class ModelCalled(facts.Fact, frozen=True):
+    """What one model call used. Under a key that was told before, it replaces what was told: agents write twice."""
+
+    key: str
+    """Of the agent or its provider, and the same in every copy of the session. Empty: there is none."""
+    model: str
+    """As the agent names it; empty where nobody knows."""
+    usage: facts.Usage
+    usd: float | None = None
+    """US dollars, as the agent says. None: it does not."""
+
+
+class SpentSoFar(facts.Fact, frozen=True):
+    """The agent's own figure for the whole session until now. The last word counts."""
+
+    usd: float
+    """US dollars."""
+
+
+class Entry(NamedTuple):
+    """One thing that a session tells."""
+
+    at: int | None
+    """Milliseconds since the epoch; None where the store does not say."""
+    fact: facts.Fact
+
+
+class Found(NamedTuple):
+    """A session that is there. Nobody has looked into it yet."""
+
+    path: Path
+    """The file that holds it, perhaps with others."""
+    key: str
+    """Which of them it is; empty where it has the file to itself."""
+    size: int
+    """Bytes of the file, or whatever else tells that something was added."""
+    modified: int
+    """When it was changed last, in nanoseconds since the epoch."""
+
+
+class Cursor(Protocol):
+    """Reads one session from its beginning, in bounded memory."""
+
+    def read(self) -> Iterator[Entry]:
+        """What was not read yet, up to the present end. Called again later, it goes on from there.
+
+        Raises `UnreadableError` where the file is no session of this agent, or one from a future that is not
+        understood, and `OSError`.
+        """
+        ...
+
+
+class UnreadableError(Exception):
+    """This is no session, or none that can be read: says why, as half a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where to look for sessions."""
+
+    environ: Mapping[str, str]
+    """`HOME` and the agent's own variables say where it keeps its files."""
+    directory: Path | None = None
+    """Instead: a copy of the agent's own directory, somewhere else."""
+
+    def home_of(self, variable: str, default: str) -> Path:
+        """The agent's own directory: what its variable names, else `default`, which is below the home directory."""
+        if self.directory is not None:
+            return self.directory
+        named = self.environ.get(variable)
+        return Path(named) if named else Path(self.environ.get("HOME", "~")).expanduser() / default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStore:
+    """The sessions of one agent."""
+
+    root: Callable[[Place], Path]
+    """The directory or database where they are, whether it is there or not."""
+    find: Callable[[Place], Iterator[Found]]
+    """All of them, by names, sizes and times alone. Raises `OSError` where the place cannot be read."""
+    open: Callable[[Found], Cursor]

@@ -1,0 +1,154 @@
+"""What a session was about, and what it came to: one row of a listing. Made by reading it once, in bounded memory."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from agent_mux import facts
+from agent_mux.events.cost import CostRecord
+from agent_mux.models import Price
+from agent_mux.sessions.spending import Call, Sum, Tally
+from agent_mux.sessions.store import Cursor, Described, Entry, ModelCalled, Prompted, SpentSoFar
+
+LONGEST_TITLE = 120  # characters
+
+
+class SessionSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """One stored session."""
+
+    id: str
+    """Unified: `<agent>:<native id>`."""
+    agent: str
+    native_id: str
+    """As the agent names it: what resumes it."""
+    title: str = ""
+    """As the agent or a person named it, else how its first prompt begins."""
+    cwd: str | None = None
+    branch: str | None = None
+    """The git branch that was checked out."""
+    agent_version: str | None = None
+    forked_from: str | None = None
+    """Unified id of the session that it began as a copy of."""
+    created_at: int | None = None
+    """Milliseconds since the epoch, as updated_at."""
+    updated_at: int
+    turn_count: int = 0
+    message_count: int = 0
+    """Prompts and answers."""
+    tool_call_count: int = 0
+    models: tuple[str, ...] = ()
+    """In the order of their first use."""
+    cost: CostRecord
+    path: str
+    """The file that holds it."""
+
+
+class Summarized(msgspec.Struct, frozen=True):
+    """A summary and the calls that its cost is made of."""
+
+    summary: SessionSummary
+    calls: tuple[Call, ...]
+    is_part: bool = False
+    """Of another session: it is none."""
+
+
+class Summarizer:
+    """Reads a session for its summary."""
+
+    def __init__(self, prices: Mapping[str, Price]) -> None:
+        self._tally = Tally(prices)
+        self._said: dict[str, str] = {}
+        self._first_prompt = ""
+        self._models: dict[str, None] = {}
+        self._turns = self._messages = self._tools = 0
+        self._first: int | None = None
+        self._last = 0
+        self._at: int | None = None
+        self._in_text = False
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            Described: self._described,
+            Prompted: self._prompted,
+            ModelCalled: self._called,
+            SpentSoFar: self._spent,
+            facts.InSubagent: self._inside,
+            facts.Text: self._answered,
+            facts.ToolReady: self._used,
+            facts.McpBegin: self._used,
+            facts.SubagentBegin: self._used,
+        }
+
+    def read(self, cursor: Cursor) -> None:
+        """All that there is."""
+        for entry in cursor.read():
+            self.take(entry)
+
+    def take(self, entry: Entry) -> None:
+        """One more entry."""
+        at = self._at = entry.at
+        if at is not None:
+            self._first = at if self._first is None else min(self._first, at)
+            self._last = max(self._last, at)
+        handler = self._handlers.get(entry.fact.__class__)
+        if handler is not None:
+            handler(entry.fact)
+
+    def _described(self, fact: Described) -> None:
+        self._said.update({name: value for name, value in msgspec.structs.asdict(fact).items() if value is not None})
+
+    def _prompted(self, fact: Prompted) -> None:
+        self._turns += 1
+        self._messages += 1
+        self._first_prompt = self._first_prompt or fact.text.strip()
+
+    def _answered(self, _: facts.Text) -> None:
+        self._messages += 1
+
+    def _used(self, _: facts.Fact) -> None:
+        self._tools += 1
+
+    def _called(self, fact: ModelCalled) -> None:
+        if fact.model:
+            self._models.setdefault(fact.model)
+        self._tally.called(self._at, fact)
+
+    def _inside(self, fact: facts.InSubagent) -> None:
+        if isinstance(fact.fact, ModelCalled):
+            self._called(fact.fact)
+
+    def _spent(self, fact: SpentSoFar) -> None:
+        self._tally.total = fact.usd
+
+    @property
+    def native_id(self) -> str:
+        """As the session itself has it; empty where it does not say."""
+        return self._said.get("session_id", "")
+
+    def result(self, agent: str, *, path: str, modified_ms: int) -> Summarized:
+        """What came of it."""
+        said, calls = self._said, self._tally.calls()
+        parent = said.get("forked_from")
+        summary = SessionSummary(
+            id=f"{agent}:{self.native_id}",
+            agent=agent,
+            native_id=self.native_id,
+            title=said.get("title") or _shortened(self._first_prompt),
+            cwd=said.get("cwd"),
+            branch=said.get("branch"),
+            agent_version=said.get("version"),
+            forked_from=None if parent is None else f"{agent}:{parent}",
+            created_at=self._first,
+            updated_at=self._last or modified_ms,
+            turn_count=self._turns,
+            message_count=self._messages,
+            tool_call_count=self._tools,
+            models=tuple(self._models),
+            cost=Sum.of(calls).record(),
+            path=path,
+        )
+        return Summarized(summary, calls, is_part="part_of" in said)
+
+
+def _shortened(prompt: str) -> str:
+    first = " ".join(prompt.split())
+    return first if len(first) <= LONGEST_TITLE else first[: LONGEST_TITLE - 1] + "…"

@@ -1,0 +1,150 @@
+"""What an agent stored of a session is what it told while it ran."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.e2e.harness import PROMPT, Finished, Live
+from tests.e2e.terminal import amux
+from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, TWO_WAY, WAYS
+
+from agent_mux import CapabilityError
+from agent_mux.registry import AdapterRegistry
+from agent_mux.sessions.client import Sessions
+from agent_mux.sessions.filter import SessionFilter
+from agent_mux.testing.live import Say, Shell, Write
+
+pytestmark = pytest.mark.anyio
+
+
+def stored(live: Live) -> Sessions:
+    """What is in the agent's home. Nothing there may be passed over."""
+    skipped: list[Any] = []
+    sessions = Sessions(environ=live.launch.environment, on_skipped=skipped.append)
+    if AdapterRegistry().get(live.agent).sessions() is None:
+        raise CapabilityError(live.agent, "stored sessions")
+    assert not skipped
+    return sessions
+
+
+def texts(events: Any) -> list[str]:
+    return [event.text for event in events if event.type == "message_stop" and event.subagent_id is None]
+
+
+def calls(events: Any) -> list[tuple[str, Any]]:
+    return [(event.tool_name, event.input) for event in events if event.type == "tool_call_ready"]
+
+
+def agrees(sessions: Sessions, live: Live, *runs: Finished) -> None:
+    """The session of these runs tells what they told."""
+    told = [event for run in runs for event in run.events]
+    [summary] = sessions.list(SessionFilter(agent=live.agent))
+    assert summary.native_id == runs[-1].result.session_id
+    assert summary.cwd == str(live.workspace)
+    assert summary.turn_count == len(runs)
+    again = list(sessions.events(summary.id))
+    assert texts(again) == texts(told)
+    assert calls(again) == calls(told)
+    ends = [[event.type for event in stream if event.type in {"tool_result", "tool_error"}] for stream in (again, told)]
+    assert ends[0] == ends[1]
+    session = sessions.get(summary.native_id)
+    said = [message.text for message in session.messages if message.role == "assistant" and message.text]
+    assert said == texts(told)
+    used = [(tool.name, tool.input) for message in session.messages for tool in message.tools]
+    assert used == calls(told)
+
+
+def costs_as_told(sessions: Sessions, *runs: Finished) -> None:
+    """The calls of the session are those of its runs, each once."""
+    [summary] = sessions.list()
+    told = [run.result.cost for run in runs]
+    assert None not in told
+    for field in ("input_tokens", "output_tokens"):
+        assert getattr(summary.cost, field) == sum(getattr(cost, field) for cost in told)
+    if any(cost.source == "native" for cost in told if cost is not None):
+        assert summary.cost.total_usd == pytest.approx(sum(cost.total_usd for cost in told if cost is not None))
+
+
+@CORE
+@EVERYONE
+@BOTH_WAYS
+async def test_stored_session(live: Live, way: str) -> None:
+    live.script(
+        live.answer(Say("Writing."), Write("a.txt", "one\n")),
+        live.answer(Shell("echo out; exit 3")),
+        live.answer(Say("All done.")),
+    )
+    done = await live.run(**WAYS[way])
+    sessions = stored(live)
+    agrees(sessions, live, done)
+    session = sessions.get(done.result.session_id or "")
+    assert session.messages[0].text == PROMPT
+    costs_as_told(sessions, done)
+
+
+@EVERYONE
+async def test_stored_session_resumed(live: Live) -> None:
+    live.script(live.answer(Say("First answer.")))
+    first = await live.run("first question")
+    live.script(live.answer(Shell("echo out")), live.answer(Say("Second answer.")))
+    second = await live.run("second question", session_id=first.result.session_id)
+    sessions = stored(live)
+    agrees(sessions, live, first, second)
+    costs_as_told(sessions, first, second)
+    prompts = [
+        message.text for message in sessions.get(first.result.session_id or "").messages if message.role == "user"
+    ]
+    assert prompts == ["first question", "second question"]
+
+
+@EVERYONE
+async def test_stored_session_forked(live: Live) -> None:
+    live.script(live.answer(Say("First answer.")))
+    first = await live.run("first question")
+    live.script(live.answer(Say("Second answer.")))
+    fork = await live.run("second question", fork_session_id=first.result.session_id)
+    sessions = stored(live)
+    found = {summary.native_id: summary for summary in sessions.list()}
+    assert set(found) == {first.result.session_id, fork.result.session_id}
+    assert found[fork.result.session_id or ""].turn_count == 2
+    difference = sessions.diff(first.result.session_id or "", fork.result.session_id or "")
+    assert difference.common == 2
+    assert [len(change.removed) for change in difference.changes] == [0]
+    # The copy of the first call is no second one.
+    told = [run.result.cost for run in (first, fork)]
+    [total] = sessions.total_cost().values()
+    assert total.input_tokens == sum(cost.input_tokens for cost in told if cost is not None)
+
+
+async def test_stored_subagent(live: Live) -> None:
+    """It is part of the session that it works for, and no session of its own."""
+    live.script(*live.delegation("count the files", Say("Three files.")), live.answer(Say("All done.")))
+    done = await live.run(**TWO_WAY)
+    sessions = stored(live)
+    [summary] = sessions.list()
+    again = list(sessions.events(summary.id))
+    assert texts(again) == texts(done.events)
+    kinds = [event.type for event in again if event.type.startswith("subagent_")]
+    assert kinds == done.types("subagent_spawn", "subagent_result")
+    costs_as_told(sessions, done)
+
+
+def test_stored_session_goes_on_from_the_command_line(live: Live) -> None:
+    """`amux sessions list`, `show`, `resume`, `fork`, `diff`, as a person would use them."""
+    live.script(live.answer(Say("First answer.")))
+    assert amux(live, "run", *live.named, "first question", "--yolo", "--cwd", str(live.workspace)).code == 0
+    [listed] = json.loads(amux(live, "sessions", "list", "--json").out)["data"]
+    assert (listed["title"], listed["turnCount"]) == ("first question", 1)
+    live.script(live.answer(Shell("touch made")), live.answer(Say("Second answer.")))
+    resumed = amux(live, "sessions", "resume", listed["nativeId"][:13], "second question", "--yolo")
+    assert (resumed.code, resumed.out) == (0, "Second answer.\n"), resumed
+    assert live.file("made").exists()  # in the session's own directory
+    assert "Second answer." in amux(live, "sessions", "show", listed["id"]).out
+    live.script(live.answer(Say("Another answer.")))
+    forked = amux(live, "sessions", "fork", listed["id"], "another question", "--yolo")
+    assert (forked.code, forked.out) == (0, "Another answer.\n"), forked
+    summaries = json.loads(amux(live, "sessions", "list", "--json").out)["data"]
+    assert [summary["turnCount"] for summary in summaries] == [3, 2]
+    compared = amux(live, "sessions", "diff", *(summary["id"] for summary in reversed(summaries)))
+    assert compared.code == 1
+    assert "+ user: another question" in compared.out

@@ -1,0 +1,83 @@
+"""The store that Claude Code 2.1.330 left behind: tests/stores/README.md says how."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_mux import validate
+from agent_mux.sessions.client import Sessions
+from agent_mux.sessions.filter import SessionFilter
+
+HOME = Path(__file__).parents[3] / "stores" / "claude" / "2.1.330" / "home"
+LONG, ORIGIN, FORK = "1c2b5137-32b6-4a15-be24-b89dbb938b9b", "7b278565", "126c36d9"
+PER_CALL = 0.000746  # USD
+
+
+@pytest.fixture
+def sessions() -> Sessions:
+    skipped: list[Any] = []
+    made = Sessions(environ={"HOME": str(HOME)}, on_skipped=skipped.append)
+    assert not skipped
+    return made
+
+
+def test_every_session_is_listed_with_what_it_was(sessions: Sessions) -> None:
+    found = {summary.native_id[:8]: summary for summary in sessions.list()}
+    assert len(found) == 3
+    long = found[LONG[:8]]
+    assert (long.id, long.title, long.cwd) == (f"claude:{LONG}", "first question", "/home/dev/project")
+    assert (long.branch, long.agent_version, long.models) == ("master", "2.1.330", ("claude-opus-5-5",))
+    assert (long.turn_count, long.tool_call_count) == (5, 2)
+    assert long.cost.source == "native"
+    assert long.cost.total_usd == pytest.approx(8 * PER_CALL)
+    assert long.cost.input_tokens == 8 * 100  # those of the branch that was left, and of the sub-agent, too
+
+
+def test_what_was_left_behind_is_not_part_of_the_conversation(sessions: Sessions) -> None:
+    messages = sessions.get(LONG).messages
+    assert [message.text for message in messages if message.role == "user"] == [
+        "first question", "third question", "fourth question", "fifth question", "sixth question",
+    ]  # fmt: skip
+    assert LONG not in {hit.session.native_id for hit in sessions.search("Second answer")}
+
+
+def test_tools_have_their_results(sessions: Sessions) -> None:
+    subagent, shell = (tool for message in sessions.get(LONG).messages for tool in message.tools)
+    assert (subagent.name, subagent.output, subagent.error) == ("general-purpose", "Three files.", None)
+    assert shell.name == "Bash"
+    assert shell.error is not None
+    assert shell.error.startswith("The user doesn't want to proceed")
+
+
+def test_a_refusal_is_the_error_of_its_turn(sessions: Sessions) -> None:
+    [message] = [message for message in sessions.get(LONG).messages if message.error is not None]
+    assert (message.turn, message.text) == (3, "")
+    assert message.error is not None
+    assert "403" in message.error
+
+
+def test_the_events_keep_the_contract(sessions: Sessions) -> None:
+    for summary in sessions.list():
+        events = list(sessions.events(summary.id))
+        assert validate(events) == []
+        assert [event.type for event in events].count("turn_start") == summary.turn_count
+    kinds = [event.type for event in sessions.events(LONG)]
+    assert kinds.count("subagent_spawn") == kinds.count("subagent_result") == 1
+
+
+def test_a_fork_has_what_it_was_copied_from_and_costs_only_what_it_added(sessions: Sessions) -> None:
+    difference = sessions.diff(ORIGIN, FORK)
+    assert difference.common == 2
+    assert [[message.text for message in change.added] for change in difference.changes] == [
+        ["second question", "Second answer."],
+    ]  # fmt: skip
+    [total] = sessions.total_cost(SessionFilter(cwd="/home/dev/other")).values()
+    assert (total.calls, total.native_usd) == (2, pytest.approx(2 * PER_CALL))
+
+
+def test_the_place_can_be_another(sessions: Sessions) -> None:
+    moved = Sessions(environ={"HOME": "/nowhere", "CLAUDE_CONFIG_DIR": str(HOME / ".claude")})
+    assert moved.list() == sessions.list()
+    copied = SessionFilter(agent="claude", directory=HOME / ".claude")
+    assert Sessions(environ={"HOME": "/nowhere"}).list(copied) == sessions.list()

@@ -1,0 +1,151 @@
+"""`amux sessions` and `amux cost`, on the store that a real Claude Code left."""
+
+import csv
+import io
+import json
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.cli.conftest import Amux
+
+from agent_mux import validate
+from agent_mux.events import decode_event
+
+STORE = Path(__file__).parents[2] / "stores" / "claude" / "2.1.330" / "home"
+LONG, ORIGIN, FORK = "1c2b5137", "7b278565", "126c36d9"
+
+
+@pytest.fixture(autouse=True)
+def home(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:  # it has a home of its own
+    monkeypatch.setenv("HOME", str(STORE))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+
+
+def data(done: Any) -> Any:
+    answer = json.loads(done.out)
+    assert (done.code, done.err, answer["ok"]) == (0, "", True)
+    return answer["data"]
+
+
+def test_a_listing_for_people(amux: Amux) -> None:
+    done = amux("sessions", "list")
+    assert (done.code, done.err) == (0, "")
+    lines = [line.split() for line in done.out.splitlines() if line.strip()]
+    assert lines[0] == ["session", "changed", "turns", "cost", "model", "directory", "title"]
+    assert len(lines) == 5
+    assert lines[2][0].startswith(f"claude:{LONG}")
+
+
+def test_a_listing_for_programs(amux: Amux) -> None:
+    listed = data(amux("sessions", "list", "--json", "--sort", "turns", "-n", 2))
+    assert [one["turnCount"] for one in listed] == [5, 2]
+    assert listed[0]["id"].startswith(f"claude:{LONG}")
+    assert listed[0]["cost"]["source"] == "native"
+
+
+@pytest.mark.parametrize(
+    ("flags", "count"),
+    [
+        (["--agent", "claude"], 3), (["-a", "claude-code"], 3), (["--cwd", "/home/dev/other"], 2),
+        (["--model", "claude-opus-5-5"], 3), (["--model", "other"], 0), (["--since", "2026-11-22"], 3),
+        (["--until", "2026-11-22"], 0), (["--until", "1m"], 3), (["--limit", "0"], 3), (["--limit", "1"], 1),
+        (["--agent", "claude", "--dir", STORE / ".claude"], 3),
+    ],
+)  # fmt: skip
+def test_only_some_are_listed(amux: Amux, monkeypatch: pytest.MonkeyPatch, flags: list[object], count: int) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    assert len(data(amux("sessions", "list", "--json", *flags))) == count
+
+
+def test_what_cannot_be_read_is_a_warning(amux: Amux, tmp_path: Path) -> None:
+    (tmp_path / "projects" / "x").mkdir(parents=True)
+    (tmp_path / "projects" / "x" / "y.jsonl").write_bytes(b"noise\n")
+    done = amux("sessions", "list", "-a", "claude", "--dir", tmp_path)
+    assert done.code == 0
+    assert done.err == f"warning: {tmp_path}/projects/x/y.jsonl is passed over: it has no line that can be read\n"
+
+
+def test_a_session_for_people(amux: Amux) -> None:
+    done = amux("sessions", "show", LONG)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("# first question\n")
+    assert "## Assistant · claude-opus-5-5 · " in done.out
+    assert "**general-purpose**" in done.out
+
+
+def test_a_session_for_programs(amux: Amux) -> None:
+    session = data(amux("sessions", "show", f"claude:{LONG}", "--json"))
+    assert session["summary"]["turnCount"] == 5
+    assert session["messages"][0] == {"role": "user", "at": session["summary"]["createdAt"], "text": "first question"}
+
+
+def test_a_session_as_events(amux: Amux) -> None:
+    done = amux("sessions", "show", ORIGIN, "--events")
+    assert validate([decode_event(line) for line in done.out.splitlines()]) == []
+
+
+def test_a_search(amux: Amux) -> None:
+    done = amux("sessions", "search", "THIRD answer")
+    assert (done.code, done.err) == (0, "")
+    assert "Third answer." in done.out
+    hits = data(amux("sessions", "search", "second question", "--json"))
+    assert [hit["session"]["nativeId"][:8] for hit in hits] == [FORK]
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"), [("json", "{"), ("jsonl", "{"), ("markdown", "# "), ("html", "<!doctype html>")]
+)
+def test_an_export(amux: Amux, tmp_path: Path, form: str, begins: str) -> None:
+    path = tmp_path / "session"
+    done = amux("sessions", "export", LONG, "-f", form, "-o", path)
+    assert done == (0, "", "")
+    assert path.read_text().startswith(begins)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert amux("sessions", "export", LONG, "--format", form).out == path.read_text()
+    again = amux("sessions", "export", LONG, "-f", form, "-o", path)
+    assert (again.code, again.out) == (2, "")
+    assert "is there already" in again.err
+
+
+def test_a_comparison(amux: Amux) -> None:
+    same, other = amux("sessions", "diff", ORIGIN, ORIGIN), amux("sessions", "diff", ORIGIN, FORK)
+    assert (same.code, other.code) == (0, 1)
+    assert "+ user: second question\n+ assistant: Second answer.\n" in other.out
+    answer = json.loads(amux("sessions", "diff", ORIGIN, FORK, "--json").out)
+    assert answer["data"]["common"] == 2
+
+
+def test_costs_for_people(amux: Amux) -> None:
+    done = amux("cost", "report")
+    assert (done.code, done.err) == (0, "")
+    assert re.search(r"claude +0\.0075 +10 +1500 +120 +█{30}", done.out)
+
+
+@pytest.mark.parametrize(("by", "name"), [("agent", "claude"), ("model", "claude-opus-5-5"), ("day", "2026-11-22")])
+def test_costs_for_programs(amux: Amux, monkeypatch: pytest.MonkeyPatch, by: str, name: str) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    report = data(amux("cost", "report", "--json", "--by", by))
+    [group] = report["groups"]
+    assert (report["by"], group[by]) == (by, name)
+    assert group["calls"] == report["total"]["calls"] == 10
+    assert report["total"]["nativeUsd"] == pytest.approx(0.00746)
+    [row] = csv.DictReader(io.StringIO(amux("cost", "report", "--csv", "--by", by).out))
+    assert (row[by], row["calls"], float(row["native_usd"])) == (name, "10", pytest.approx(0.00746))
+
+
+def test_nothing_of_the_agents_is_written(amux: Amux) -> None:
+    before = {path: path.stat().st_mtime_ns for path in STORE.rglob("*")}
+    for arguments in (["list"], ["show", LONG], ["search", "x"], ["diff", ORIGIN, FORK]):
+        amux("sessions", *arguments)
+    assert {path: path.stat().st_mtime_ns for path in STORE.rglob("*")} == before
+
+
+@pytest.mark.parametrize("how", ["resume", "fork"])
+def test_the_directory_of_a_session_has_to_be_there(amux: Amux, how: str) -> None:
+    done = amux("sessions", how, ORIGIN, "go on")
+    assert (done.code, done.out) == (2, "")
+    assert "/home/dev/other, where claude:7b278565" in done.err
+    assert "give another with --cwd" in done.err

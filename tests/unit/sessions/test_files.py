@@ -1,0 +1,99 @@
+"""Reading files of JSON lines and trees: whatever the pieces, and while they are written."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from agent_mux import facts
+from agent_mux.sessions import lines
+from agent_mux.sessions.lines import LineCursor, milliseconds_of
+from agent_mux.sessions.store import Entry
+from agent_mux.sessions.trees import Tree
+
+TREE = Tree(id="id", parent="parent", starts=lambda row: row.get("prompt") is True)
+
+
+def texts(cursor: LineCursor) -> list[str]:
+    return [entry.fact.text for entry in cursor.read() if isinstance(entry.fact, facts.Text)]
+
+
+def cursor_of(path: Path) -> LineCursor:
+    return LineCursor(path, lambda row: (Entry(None, facts.Text(row["text"])),))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 1 << 20])
+def test_the_size_of_the_pieces_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(lines, "READ_SIZE", size)
+    said = ["one", "zwei ü", "\u2028", "x" * 100]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\r\n".join(msgspec.json.encode({"text": text}) for text in said) + b"\n\n \n")
+    assert texts(cursor_of(path)) == said
+
+
+def test_a_line_that_is_still_written_is_left_for_later(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    whole = b'{"text":"one"}\n{"text":"two"}\n'
+    cursor = None
+    seen: list[str] = []
+    for end in range(1, len(whole) + 1):
+        path.write_bytes(whole[:end])
+        cursor = cursor or cursor_of(path)
+        seen += texts(cursor) if end > 14 or end % 5 == 0 else []
+    assert seen == ["one", "two"]
+
+
+def test_a_damaged_line_costs_itself(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text":"one"}\n{"text":\n\xff\xfe\n[1]\n{"text":"two"}\n')
+    assert texts(cursor_of(path)) == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("2026-11-21T20:32:55.768Z", 1795293175768),
+        ("2026-11-21T21:32:55.768+01:00", 1795293175768),
+        ("2026-11-21T20:32:55.768", 1795293175768),
+        (1795293175768, 1795293175768),
+        (1795293175768.9, 1795293175768),
+        ("soon", None), (None, None), (True, None), (-1, None), (float("nan"), None), (10**30, None),
+        ("9999-01-01", None),
+    ],
+)  # fmt: skip
+def test_a_time_is_milliseconds_or_nothing(said: Any, expected: int | None) -> None:
+    assert milliseconds_of(said) == expected
+
+
+def tree(path: Path, *rows: tuple[str, str | None, bool]) -> Path:
+    encoded = (
+        msgspec.json.encode({"id": name, "parent": parent, "prompt": is_prompt}) for name, parent, is_prompt in rows
+    )
+    path.write_bytes(b"\n".join(encoded) + b"\n")
+    return path
+
+
+def test_a_prompt_that_somebody_went_back_behind_is_left_with_all_that_followed(tmp_path: Path) -> None:
+    path = tree(
+        tmp_path / "a.jsonl",
+        ("p1", None, True), ("a1", "p1", False),
+        ("p2", "a1", True), ("a2", "p2", False), ("r2", "a2", False),
+        ("p3", "a1", True), ("a3", "p3", False),
+    )  # fmt: skip
+    assert TREE.left_behind(path) == {"p2", "a2", "r2"}
+
+
+def test_results_that_branch_off_inside_of_a_turn_stay(tmp_path: Path) -> None:
+    path = tree(
+        tmp_path / "a.jsonl",
+        ("p1", None, True), ("call1", "p1", False), ("call2", "call1", False),
+        ("result2", "call2", False), ("result1", "call1", False), ("a1", "result1", False),
+    )  # fmt: skip
+    assert TREE.left_behind(path) == set()
+
+
+def test_a_tree_that_is_none_is_read_as_it_is(tmp_path: Path) -> None:
+    path = tree(tmp_path / "a.jsonl", ("a", "b", True), ("b", "a", True), ("c", "nowhere", True))
+    assert TREE.left_behind(path) == {"a", "b"}
+    assert TREE.left_behind(tree(tmp_path / "b.jsonl", ("a", "b", True), ("b", "a", True))) == set()

@@ -1,0 +1,158 @@
+"""Listing and finding sessions, whoever wrote them."""
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.sessions.written import DAY, START, sessions_in, written
+
+from agent_mux import AgentMuxError, CapabilityError
+from agent_mux.registry import AdapterRegistry
+from agent_mux.sessions.client import Sessions
+from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.library import Skipped
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    written(
+        home, "first",
+        {"prompt": "  hello\nthere ", "at": START}, {"text": "hi", "at": START + 5},
+        {"call": "c1", "model": "big", "tokens": [1000, 100], "at": START + 5},
+    )  # fmt: skip
+    written(
+        home, "second",
+        {"session": "second", "cwd": "/work/project", "title": "named"},
+        {"prompt": "one", "at": START + DAY}, {"tool": "Look", "input": {"at": "it"}},
+        {"result": "Look", "output": "seen"},
+        {"prompt": "two"}, {"text": "done", "at": START + DAY + 9},
+        {"call": "c2", "model": "small", "tokens": [1000, 100], "at": START + DAY},
+    )  # fmt: skip
+    written(home, "third", {"prompt": "three", "at": START + 2 * DAY}, {"spent": 5.0})
+    return home
+
+
+def ids(found: Any) -> list[str]:
+    return [summary.native_id for summary in found]
+
+
+def test_a_listing_says_what_each_session_was(three: Path) -> None:
+    found = {summary.native_id: summary for summary in sessions_in(three).list()}
+    first, second = found["first"], found["second"]
+    assert (first.id, first.agent, first.title) == ("scripted:first", "scripted", "hello there")
+    assert (first.created_at, first.updated_at, first.turn_count, first.message_count) == (START, START + 5, 1, 2)
+    assert (first.models, first.path) == (("big",), str(three / "first.jsonl"))
+    assert (second.title, second.cwd, second.turn_count, second.tool_call_count) == ("named", "/work/project", 2, 1)
+
+
+def test_the_latest_the_dearest_or_the_longest_comes_first(three: Path) -> None:
+    sessions = sessions_in(three)
+    assert ids(sessions.list()) == ["third", "second", "first"]
+    assert ids(sessions.list(sort="cost")) == ["third", "first", "second"]
+    assert ids(sessions.list(sort="turns")) == ["second", "first", "third"]
+    assert ids(sessions.list(limit=1)) == ["third"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (SessionFilter(agent="by-hand"), ["third", "second", "first"]),
+        (SessionFilter(since=START + DAY), ["third", "second"]),
+        (SessionFilter(until=START + DAY), ["first"]),
+        (SessionFilter(model="small"), ["second"]),
+        (SessionFilter(cwd="/work"), ["second"]),
+        (SessionFilter(cwd="/work/project"), ["second"]),
+        (SessionFilter(cwd="/wor"), []),
+    ],
+)
+def test_only_what_is_wanted_is_listed(three: Path, wanted: SessionFilter, expected: list[str]) -> None:
+    assert ids(sessions_in(three).list(wanted)) == expected
+
+
+def test_another_directory_can_be_read_instead(three: Path, tmp_path: Path) -> None:
+    elsewhere = sessions_in(tmp_path / "nowhere")
+    assert elsewhere.list() == []
+    assert len(elsewhere.list(SessionFilter(agent="scripted", directory=three))) == 3
+
+
+@pytest.mark.parametrize("session", ["second", "scripted:second", "by-hand:second", "seco", "scripted:seco"])
+def test_a_session_is_found_by_its_id_or_how_that_begins(three: Path, session: str) -> None:
+    assert sessions_in(three).get(session).summary.native_id == "second"
+
+
+@pytest.mark.parametrize("session", ["", "sec", "none", "scripted:none", "other:second"])
+def test_what_is_not_found_is_said_so(three: Path, session: str) -> None:
+    with pytest.raises(AgentMuxError, match="amux sessions list") as error:
+        sessions_in(three).get(session)
+    assert error.value.code == "SESSION_NOT_FOUND"
+
+
+def test_a_beginning_that_several_ids_have_names_them(tmp_path: Path) -> None:
+    for name in ("abcd1", "abcd2"):
+        written(tmp_path, name)
+    with pytest.raises(AgentMuxError, match=r"any of 2 sessions \(scripted:abcd1, scripted:abcd2\)"):
+        sessions_in(tmp_path).get("abcd")
+    written(tmp_path, "abcd")
+    assert sessions_in(tmp_path).get("abcd").summary.native_id == "abcd"
+
+
+def test_a_session_is_a_conversation(three: Path) -> None:
+    messages = sessions_in(three).get("second").messages
+    assert [(message.role, message.text, message.turn) for message in messages] == [
+        ("user", "one", 0), ("assistant", "", 0), ("user", "two", 1), ("assistant", "done", 1),
+    ]  # fmt: skip
+    [used] = messages[1].tools
+    assert (used.name, used.input, used.output, used.error) == ("Look", {"at": "it"}, "seen", None)
+    assert messages[3].model == "small"
+
+
+def test_what_cannot_be_read_is_passed_over_with_a_reason(three: Path) -> None:
+    (three / "empty.jsonl").write_bytes(b"")
+    (three / "noise.jsonl").write_bytes(b"\0\1\2\n" * 30)
+    (three / "short.jsonl").write_bytes(b"no session\n")
+    (three / "cut.jsonl").write_bytes(b'{"session":"cut"}\n{"prompt":"whole"}\n{"text":"half')
+    (three / "future.jsonl").write_bytes(b'{"foreign":"it is of version 99"}\n')
+    (three / "secret.jsonl").mkdir()
+    (three / "dangling.jsonl").symlink_to(three / "nowhere")
+    skipped: list[Skipped] = []
+    sessions = sessions_in(three, on_skipped=skipped.append)
+    assert ids(sessions.list()) == ["cut", "third", "second", "first"]
+    assert sessions.get("cut").messages[-1].text == "whole"
+    assert {Path(one.path).name: one.reason for one in skipped[: len(skipped) // 2]} == {
+        "empty.jsonl": "it does not say which session it is",
+        "noise.jsonl": "none of its first 20 lines is one of this agent's sessions",
+        "short.jsonl": "it has no line that can be read",
+        "future.jsonl": "it is of version 99",
+    }
+
+
+def test_what_may_not_be_read_is_passed_over(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Path.open
+
+    def refusing(self: Path, *how: Any, **more: Any) -> Any:  # root may read everything
+        if self.name == "first.jsonl":
+            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+        return original(self, *how, **more)
+
+    monkeypatch.setattr(Path, "open", refusing)
+    skipped: list[Skipped] = []
+    assert len(sessions_in(three, on_skipped=skipped.append).list()) == 2
+    assert [one.reason for one in skipped] == ["Permission denied"]
+
+
+def test_by_default_the_log_is_told(three: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (three / "empty.jsonl").write_bytes(b"")
+    sessions_in(three).list()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{three / 'empty.jsonl'} is passed over: it does not say which session it is"
+    ]
+
+
+def test_an_agent_without_a_store_says_so() -> None:
+    with pytest.raises(CapabilityError, match="replay does not support stored sessions"):
+        Sessions(AdapterRegistry(), environ={}).list(SessionFilter(agent="replay"))
+    with pytest.raises(AgentMuxError, match="no agent is named 'nobody'"):
+        Sessions(AdapterRegistry(), environ={}).list(SessionFilter(agent="nobody"))

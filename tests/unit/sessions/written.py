@@ -1,0 +1,91 @@
+"""An agent whose sessions are files of facts: for tests of what is the same for all stores."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tests.process.scripted import scripted_adapter
+
+from agent_mux import facts
+from agent_mux.events.cost import CostRecord  # noqa: F401  # for the names of facts
+from agent_mux.models import ModelCapabilities, Price
+from agent_mux.registry import AdapterRegistry
+from agent_mux.sessions.client import Sessions
+from agent_mux.sessions.lines import LineCursor, files_below
+from agent_mux.sessions.store import (
+    Described,
+    Entry,
+    Found,
+    ModelCalled,
+    Place,
+    Prompted,
+    SessionStore,
+    SpentSoFar,
+    UnreadableError,
+)
+
+START = 1_700_000_000_000  # milliseconds since the epoch: 2023-11-14
+DAY = 86_400_000
+MODELS = (
+    ModelCapabilities(model_id="big", provider="nobody", price=Price(10.0, 20.0)),
+    ModelCapabilities(model_id="small", provider="nobody", price=Price(1.0, 2.0)),
+)
+
+
+def _read(row: dict[str, Any]) -> Iterable[Entry]:
+    said: Mapping[str, Any] = row
+    match said:
+        case {"foreign": why}:
+            raise UnreadableError(str(why))
+        case {"session": name}:
+            fact: facts.Fact = Described(session_id=name, cwd=said.get("cwd"), title=said.get("title"))
+        case {"prompt": text}:
+            fact = Prompted(text)
+        case {"text": text}:
+            fact = facts.Text(text)
+        case {"tool": name, "input": given}:
+            fact = facts.ToolReady(name, name, given)
+        case {"result": name, "output": output}:
+            fact = facts.ToolDone(name, output=output)
+        case {"call": key, "model": model, "tokens": [into, out]}:
+            fact = ModelCalled(key, model, facts.Usage(into, out), said.get("usd"))
+        case {"spent": usd}:
+            fact = SpentSoFar(usd)
+        case {"done": _}:
+            fact = facts.TurnDone()
+        case _:
+            fact = facts.Ignored("row", "it says nothing")
+    return (Entry(said.get("at"), fact),)
+
+
+def _root(place: Place) -> Path:
+    return place.directory or Path(place.environ["HOME"])
+
+
+def _find(place: Place) -> Iterator[Found]:
+    return files_below(_root(place), "*.jsonl")
+
+
+STORE = SessionStore(root=_root, find=_find, open=lambda found: LineCursor(found.path, _read))
+ADAPTER = replace(scripted_adapter(""), aliases=("by-hand",), models=lambda: MODELS, sessions=lambda: STORE)
+
+
+def registry() -> AdapterRegistry:
+    known = AdapterRegistry()
+    for name in known.names():
+        known.unregister(name)
+    known.register(ADAPTER)
+    return known
+
+
+def written(directory: Path, name: str, *rows: Mapping[str, Any]) -> Path:
+    """A session in a file."""
+    path = directory / f"{name}.jsonl"
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in ({"session": name}, *rows)))
+    return path
+
+
+def sessions_in(directory: Path, **fields: Any) -> Sessions:
+    return Sessions(registry(), environ={"HOME": str(directory)}, **fields)
