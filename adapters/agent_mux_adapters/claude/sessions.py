@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from agent_mux import facts
 from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
 from agent_mux.sessions.store import (
@@ -22,6 +24,7 @@ from agent_mux.sessions.store import (
     Prompted,
     SessionStore,
     SpentSoFar,
+    Told,
 )
 from agent_mux.sessions.trees import Tree
 from agent_mux_adapters._dialects.stream_json.calls import ToolCalls
@@ -73,7 +76,7 @@ class _WithSubagents:
 
 def _used_inside(row: Mapping[str, Any]) -> Iterable[Entry]:
     call = _called(row)
-    return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), facts.InSubagent("", call)),)
+    return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), replace(call, is_inside=True)),)
 
 
 class StoredRows:
@@ -120,7 +123,7 @@ class StoredRows:
             forked_from=text(mapping(row.get("forkedFrom")).get("sessionId")) or None,
         )
 
-    def _user(self, row: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    def _user(self, row: Mapping[str, Any]) -> Iterable[Told]:
         if row.get("uuid") in self._left_behind:
             return
         yield self._described(row)
@@ -133,7 +136,7 @@ class StoredRows:
         else:
             yield from self._calls.results(content, row.get("toolUseResult"))
 
-    def _assistant(self, row: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    def _assistant(self, row: Mapping[str, Any]) -> Iterable[Told]:
         message = mapping(row.get("message"))
         if row.get("uuid") not in self._left_behind:
             yield self._described(row)
@@ -142,7 +145,7 @@ class StoredRows:
         if call is not None:
             yield call
 
-    def _said(self, row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    def _said(self, row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[Told]:
         error = api_error_of({**row, "is_api_error_message": row.get("isApiErrorMessage")})
         if error is not None:
             return (facts.TurnFailed(facts.Failure("AGENT_CRASH", error.message or error.error)),)
@@ -158,11 +161,11 @@ def _called(row: Mapping[str, Any]) -> ModelCalled | None:
     return ModelCalled(f"{text(row.get('requestId'))}/{text(message.get('id'))}", model, usage)
 
 
-def _cost_state(row: Mapping[str, Any]) -> Iterable[facts.Fact]:
+def _cost_state(row: Mapping[str, Any]) -> Iterable[Told]:
     return (SpentSoFar(dollars(row.get("totalCostUSD"))),)
 
 
-def _title(field: str) -> Callable[[Mapping[str, Any]], Iterable[facts.Fact]]:
+def _title(field: str) -> Callable[[Mapping[str, Any]], Iterable[Told]]:
     return lambda row: (Described(title=text(row.get(field)) or None),)
 
 

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from agent_mux import facts
 from agent_mux.sessions.lines import milliseconds_of
-from agent_mux.sessions.store import Described, Entry, ModelCalled, Prompted
+from agent_mux.sessions.store import Described, Entry, ModelCalled, Prompted, Told
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.codex import calls
 from agent_mux_adapters.codex.delegation import Activity, CollabCall, Delegation
@@ -36,14 +36,14 @@ class StoredThread:
         """The model's answer is complete. The results of its calls may follow."""
         self._error: facts.Failure | None = None
         """What the turn will end with."""
-        self._lines: Mapping[str, Callable[[Mapping[str, Any]], Iterable[facts.Fact]]] = {
+        self._lines: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Told]]] = {
             "session_meta": self._begins,
             "turn_context": self._context,
             "event_msg": self._event,
             "token_usage_record": self._used,
             "response_item": self._answer,
         }
-        self._events: Mapping[str, Callable[[Mapping[str, Any]], Iterable[facts.Fact]]] = {
+        self._events: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Told]]] = {
             "item_completed": lambda event: self._item(mapping(event.get("item"))),
             "thread_name_updated": lambda event: (Described(title=text(event.get("thread_name")) or None),),
             "error": self._failed,
@@ -64,7 +64,7 @@ class StoredThread:
 
     # -- the thread
 
-    def _begins(self, meta: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    def _begins(self, meta: Mapping[str, Any]) -> Iterable[Told]:
         if self._id:  # versions that copied what they forked from copied its beginning, too
             return
         self._id = text(meta.get("id"))
@@ -79,22 +79,22 @@ class StoredThread:
             part_of=text(meta.get("parent_thread_id")) or None,
         )
 
-    def _context(self, context: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    def _context(self, context: Mapping[str, Any]) -> Iterable[Told]:
         self._model = text(context.get("model")) or self._model
         return ()
 
-    def _used(self, record: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    def _used(self, record: Mapping[str, Any]) -> Iterable[Told]:
         counts = mapping(record.get("usage"))
         usage = usage_of(Tokens(**{name: whole(counts.get(name)) for name in Tokens.__struct_fields__}))
         if usage is not None:
             self._is_answered = True
             yield ModelCalled(text(record.get("response_id")), self._model, usage)
 
-    def _answer(self, item: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    def _answer(self, item: Mapping[str, Any]) -> Iterable[Told]:
         """What the model said, as it said it: of use only for where its calls begin."""
         return self._next_step() if text(item.get("type")) in CALLS else ()
 
-    def _next_step(self) -> Iterable[facts.Fact]:
+    def _next_step(self) -> Iterable[Told]:
         """The model says something: if its last answer was complete, this is another one."""
         if not self._is_answered:
             return ()
@@ -103,11 +103,11 @@ class StoredThread:
 
     # -- its turns
 
-    def _event(self, event: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    def _event(self, event: Mapping[str, Any]) -> Iterable[Told]:
         reader = self._events.get(text(event.get("type")))
         return reader(event) if reader is not None else ()
 
-    def _failed(self, event: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    def _failed(self, event: Mapping[str, Any]) -> Iterable[Told]:
         self._error = failure_of(text(event.get("message")) or "the agent reported an error")
         return ()
 
@@ -115,7 +115,7 @@ class StoredThread:
         error, self._error = self._error, None
         return facts.TurnDone() if error is None else facts.TurnFailed(error)
 
-    def _item(self, stored: Mapping[str, Any]) -> Iterable[facts.Fact]:  # noqa: PLR0911  # a table
+    def _item(self, stored: Mapping[str, Any]) -> Iterable[Told]:  # noqa: PLR0911  # a table
         kind = text(stored.get("type"))
         if kind == "UserMessage":
             return (Prompted(_texts_of(stored.get("content"))),)

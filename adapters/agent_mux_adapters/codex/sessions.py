@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent_mux import facts
+from msgspec.structs import replace
+
 from agent_mux.sessions.lines import LineCursor, files_below, objects_of
 from agent_mux.sessions.store import Cursor, Described, Entry, Found, ModelCalled, Place, SessionStore
 from agent_mux_adapters._dialects.tolerant import mapping, text
@@ -78,7 +79,7 @@ def _used_inside(cursor: LineCursor | None) -> Iterator[Entry]:
     """The calls of a sub-agent: they cost, and are no calls of the agent that it works for."""
     for at, fact in cursor.read() if cursor is not None else ():
         if isinstance(fact, ModelCalled):
-            yield Entry(at, facts.InSubagent("", fact))
+            yield Entry(at, replace(fact, is_inside=True))
 
 
 STORE = SessionStore(root=root, find=find, open=open_session)

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux import facts
 from agent_mux.adapter import CodecContext
 from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
-from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, Place, Prompted, SessionStore
+from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, Place, Prompted, SessionStore, Told
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.copilot.events import SessionEvents
@@ -68,9 +67,7 @@ class StoredEvents:
             for fact in self._events.tell({"type": "assistant.idle", "data": {}}) or ():
                 yield Entry(self._at, fact)
 
-    def _facts(
-        self, kind: str, data: Mapping[str, Any], event: Mapping[str, Any], *, is_main: bool
-    ) -> Iterable[facts.Fact]:
+    def _facts(self, kind: str, data: Mapping[str, Any], event: Mapping[str, Any], *, is_main: bool) -> Iterable[Told]:
         match kind:
             case "session.start":
                 cwd = text(mapping(data.get("context")).get("cwd"))
@@ -97,9 +94,10 @@ def _described(data: Mapping[str, Any]) -> Described:
     )
 
 
-def _called(usage: Mapping[str, Any], *, is_main: bool) -> Iterable[facts.Fact]:
-    call = ModelCalled(text(usage.get("apiCallId")), text(usage.get("model")), tokens_of(usage).usage)
-    yield call if is_main else facts.InSubagent("", call)
+def _called(usage: Mapping[str, Any], *, is_main: bool) -> Iterable[Told]:
+    yield ModelCalled(
+        text(usage.get("apiCallId")), text(usage.get("model")), tokens_of(usage).usage, is_inside=not is_main
+    )
 
 
 STORE = SessionStore(root=root, find=find, open=open_session)

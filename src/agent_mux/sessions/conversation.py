@@ -118,6 +118,8 @@ class Conversation:
 
     def _called(self, fact: ModelCalled) -> None:
         """Told before or after what the call said, as the agent stores it."""
+        if fact.is_inside:
+            return
         if not self._is_complete:
             self.messages[-1].model = fact.model or None
         else:

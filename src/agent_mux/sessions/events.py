@@ -12,7 +12,7 @@ from agent_mux.assembler import Ending, StreamAssembler, StreamContext
 from agent_mux.events import AgentEvent
 from agent_mux.models import prices_of
 from agent_mux.sessions.spending import Sum, Tally
-from agent_mux.sessions.store import Cursor, Described, Entry, ModelCalled, Prompted, SpentSoFar
+from agent_mux.sessions.store import Cursor, Described, Entry, ModelCalled, Prompted, SpentSoFar, Told
 from agent_mux.sessions.summary import SessionSummary
 
 
@@ -44,10 +44,14 @@ class SessionEvents:
 
     def take(self, entry: Entry) -> list[AgentEvent]:
         """The events of one entry."""
-        tell = self._assembler.tell
         if entry.at is not None:
             self._assembler.now = entry.at
-        match entry.fact:
+        self._tell(entry.fact)
+        return self._assembler.take()
+
+    def _tell(self, told: Told) -> None:
+        tell = self._assembler.tell
+        match told:
             case Prompted():
                 self._count()
                 if self._assembler.in_turn:  # it was broken off
@@ -56,7 +60,7 @@ class SessionEvents:
             case Described(session_id):
                 if session_id is not None:
                     tell(facts.SessionKnown(session_id))
-            case ModelCalled() as call:
+            case ModelCalled(is_inside=False) as call:
                 self._called(call)
             case SpentSoFar(usd):
                 self._count()
@@ -64,9 +68,8 @@ class SessionEvents:
             case facts.TurnDone() | facts.TurnFailed() | facts.TurnStopped() as closing:
                 self._count()
                 tell(closing)
-            case fact:
+            case facts.Fact() as fact:
                 tell(fact)
-        return self._assembler.take()
 
     def _called(self, call: ModelCalled) -> None:
         """Agents tell of one call several times: it counts when the next one is told of, or when the turn is over."""

@@ -10,16 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from agent_mux import facts
 
 
-class Prompted(facts.Fact, frozen=True):
+class StoredFact(msgspec.Struct, frozen=True, gc=False):
+    """What only stores know; no run tells it."""
+
+
+class Prompted(StoredFact, frozen=True):
     """Somebody asked the agent for something: a turn begins."""
 
     text: str
 
 
-class Described(facts.Fact, frozen=True):
+class Described(StoredFact, frozen=True):
     """Something about the session as a whole. What is None was not said; the last word counts."""
 
     session_id: str | None = None
@@ -36,7 +42,7 @@ class Described(facts.Fact, frozen=True):
     """The agent's own id of the session that it belongs to: this is what a sub-agent said, and no session."""
 
 
-class ModelCalled(facts.Fact, frozen=True):
+class ModelCalled(StoredFact, frozen=True):
     """What one model call used. Under a key that was told before, it replaces what was told: agents write twice."""
 
     key: str
@@ -46,13 +52,18 @@ class ModelCalled(facts.Fact, frozen=True):
     usage: facts.Usage
     usd: float | None = None
     """US dollars, as the agent says. None: it does not."""
+    is_inside: bool = False
+    """Of a sub-agent: it costs, but is no call of the agent that it works for."""
 
 
-class SpentSoFar(facts.Fact, frozen=True):
+class SpentSoFar(StoredFact, frozen=True):
     """The agent's own figure for the whole session until now. The last word counts."""
 
     usd: float
     """US dollars."""
+
+
+Told = facts.Fact | StoredFact
 
 
 class Entry(NamedTuple):
@@ -60,7 +71,7 @@ class Entry(NamedTuple):
 
     at: int | None
     """Milliseconds since the epoch; None where the store does not say."""
-    fact: facts.Fact
+    fact: Told
 
 
 class Found(NamedTuple):

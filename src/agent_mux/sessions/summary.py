@@ -71,7 +71,6 @@ class Summarizer:
             Prompted: self._prompted,
             ModelCalled: self._called,
             SpentSoFar: self._spent,
-            facts.InSubagent: self._inside,
             facts.Text: self._answered,
             facts.ToolReady: self._used,
             facts.McpBegin: self._used,
@@ -111,10 +110,6 @@ class Summarizer:
         if fact.model:
             self._models.setdefault(fact.model)
         self._tally.called(self._at, fact)
-
-    def _inside(self, fact: facts.InSubagent) -> None:
-        if isinstance(fact.fact, ModelCalled):
-            self._called(fact.fact)
 
     def _spent(self, fact: SpentSoFar) -> None:
         self._tally.total = fact.usd

@@ -23,6 +23,7 @@ from agent_mux.sessions.store import (
     Prompted,
     SessionStore,
     SpentSoFar,
+    Told,
     UnreadableError,
 )
 
@@ -40,7 +41,7 @@ def _read(row: dict[str, Any]) -> Iterable[Entry]:
         case {"foreign": why}:
             raise UnreadableError(str(why))
         case {"session": name}:
-            fact: facts.Fact = Described(session_id=name, cwd=said.get("cwd"), title=said.get("title"))
+            fact: Told = Described(session_id=name, cwd=said.get("cwd"), title=said.get("title"))
         case {"prompt": text}:
             fact = Prompted(text)
         case {"text": text}:

@@ -19,6 +19,7 @@ from agent_mux.sessions.store import (
     Place,
     Prompted,
     SessionStore,
+    Told,
     UnreadableError,
 )
 from agent_mux.sessions.trees import Tree
@@ -70,7 +71,7 @@ class StoredEntries:
         self._take_directory("")
         self._closing: Entry | None = None
         """How the turn ended, unless it goes on: the agent tries again, or reminds itself of something."""
-        self._readers: Mapping[str, Callable[[Mapping[str, Any]], Iterable[facts.Fact]]] = {
+        self._readers: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Told]]] = {
             "session": self._session,
             "message": self._message,
             "title": lambda row: (Described(title=text(row.get("title")) or None),),
@@ -100,7 +101,7 @@ class StoredEntries:
         if closing is not None:
             yield closing
 
-    def _session(self, row: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    def _session(self, row: Mapping[str, Any]) -> Iterable[Told]:
         version = whole(row.get("version"))
         if version > NEWEST:
             raise UnreadableError(f"its format has version {version}; {NEWEST} is the newest that is known")
@@ -109,7 +110,7 @@ class StoredEntries:
         parent = PurePath(text(row.get("parentSession"))).stem.rpartition("_")[2]
         yield Described(session_id=text(row.get("id")) or None, cwd=cwd or None, forked_from=parent or None)
 
-    def _message(self, row: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    def _message(self, row: Mapping[str, Any]) -> Iterable[Told]:
         message = mapping(row.get("message"))
         is_left = row.get("id") in self._left_behind
         match message.get("role"):
@@ -122,7 +123,7 @@ class StoredEntries:
             case "user" if not is_left and _is_prompt(row):
                 yield Prompted(_words(message.get("content")))
 
-    def _answered(self, message: Mapping[str, Any]) -> Iterable[facts.Fact]:
+    def _answered(self, message: Mapping[str, Any]) -> Iterable[Told]:
         self._closing = None
         yield facts.StepBegin()
         yield from self._messages.end(message.get("content"))
@@ -135,7 +136,7 @@ class StoredEntries:
             yield facts.TurnDone()
 
 
-def _called(row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[facts.Fact]:
+def _called(row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[Told]:
     spent = record_of(message.get("usage"))
     if spent is None:
         return
