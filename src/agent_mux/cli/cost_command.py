@@ -108,7 +108,7 @@ def _print_table(by: str, sums: "dict[str, Sum]", invocation: Invocation) -> Non
         for name, total in named.items()
     ]
     columns = (by, "native USD", "computed USD", "calls", "unpriced", "tokens in", "tokens out", "share")
-    print_rows(rows, columns, invocation)
+    print_rows(rows, columns, invocation, empty="no sessions are stored")
 
 
 def _bar(usd: float, most: float) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.filter import SessionFilter
 
+_COLUMNS = ("session", "changed", "turns", "cost", "model", "directory", "title")
 sessions = typer.Typer(help="The conversations that agents stored.", no_args_is_help=True)
 sessions.command("resume")(resume)
 sessions.command("fork")(fork)
@@ -78,7 +79,7 @@ def list_sessions(
         limit=limit or None,
     )
     rows = [_plain(summary) if context.obj.json else _row(summary) for summary in found]
-    print_rows(rows, ("session", "changed", "turns", "cost", "model", "directory", "title"), context.obj)
+    print_rows(rows, _COLUMNS, context.obj, empty="no sessions are stored")
     return 0
 
 
@@ -143,7 +144,8 @@ def search(
         {"session": hit.session.id, "changed": _date(hit.session.updated_at), "found": hit.count, "where": hit.excerpt}
         for hit in hits
     ]
-    print_rows([_plain(hit) for hit in hits] if context.obj.json else rows, tuple(rows[0]) if rows else (), context.obj)
+    shown = [_plain(hit) for hit in hits] if context.obj.json else rows
+    print_rows(shown, ("session", "changed", "found", "where"), context.obj, empty="nowhere")
     return 0
 
 

@@ -8,12 +8,20 @@ from agent_mux.cli.options import Invocation
 from agent_mux.cli.terminal import sanitize, width_of
 
 
-def print_rows(rows: Sequence[dict[str, Any]], columns: Sequence[str], invocation: Invocation) -> None:
-    """As a table of these columns, those left out that are empty; or all of it as JSON."""
+def print_rows(
+    rows: Sequence[dict[str, Any]], columns: Sequence[str], invocation: Invocation, *, empty: str = "nothing"
+) -> None:
+    """As a table of these columns, those left out that are empty; or all of it as JSON.
+
+    `empty`: what is said to a person where there are no rows.
+    """
     if invocation.json:
         from agent_mux.cli.json_output import envelope
 
         sys.stdout.write(envelope(rows) + "\n")
+        return
+    if not rows:
+        sys.stderr.write(f"{empty}\n")
         return
     from rich import box
     from rich.console import Console

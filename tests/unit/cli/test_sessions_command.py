@@ -149,3 +149,13 @@ def test_the_directory_of_a_session_has_to_be_there(amux: Amux, how: str) -> Non
     assert (done.code, done.out) == (2, "")
     assert "/home/dev/other, where claude:7b278565" in done.err
     assert "give another with --cwd" in done.err
+
+
+def test_where_nothing_is_stored_that_is_said(amux: Amux, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert amux("sessions", "list") == (0, "", "no sessions are stored\n")
+    assert amux("cost", "report") == (0, "", "no sessions are stored\n")
+    assert amux("sessions", "search", "x") == (0, "", "nowhere\n")
+    assert data(amux("sessions", "list", "--json")) == []
+    report = data(amux("cost", "report", "--json"))
+    assert (report["groups"], report["total"]["calls"]) == ([], 0)
