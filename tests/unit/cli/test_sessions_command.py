@@ -65,7 +65,8 @@ def test_what_cannot_be_read_is_a_warning(amux: Amux, tmp_path: Path) -> None:
     (tmp_path / "projects" / "x" / "y.jsonl").write_bytes(b"noise\n")
     done = amux("sessions", "list", "-a", "claude", "--dir", tmp_path)
     assert done.code == 0
-    assert done.err == f"warning: {tmp_path}/projects/x/y.jsonl is passed over: it has no line that can be read\n"
+    warning = f"warning: {tmp_path}/projects/x/y.jsonl is passed over: it has no line that can be read\n"
+    assert done.err == f"{warning}no sessions are stored\n"
 
 
 def test_a_session_for_people(amux: Amux) -> None:
