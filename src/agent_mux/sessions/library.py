@@ -166,17 +166,18 @@ class SessionLibrary:
             AgentMuxError: SESSION_NOT_FOUND: none, or several; AGENT_NOT_FOUND.
         """
         wanted, native_id = self._split(session, wanted)
-        exact, begin_so = [], []
+        exact: dict[str, Known] = {}
+        begin_so: dict[str, Known] = {}
         for known in self.known(wanted):
             has = known.made.summary.native_id
             if has == native_id:
-                exact.append(known)
+                _keep_latest(exact, known)
             elif len(native_id) >= SHORTEST_PREFIX and has.startswith(native_id):
-                begin_so.append(known)
+                _keep_latest(begin_so, known)
         chosen = exact or begin_so
         if len(chosen) != 1:
-            raise AgentMuxError("SESSION_NOT_FOUND", _not_one(session, chosen))
-        return chosen[0]
+            raise AgentMuxError("SESSION_NOT_FOUND", _not_one(session, sorted(chosen)))
+        return next(iter(chosen.values()))
 
     def _split(self, session: str, wanted: SessionFilter) -> tuple[SessionFilter, str]:
         """Ids of agents may have colons, too: only the name of an agent in front is taken for one."""
@@ -205,10 +206,17 @@ class SessionLibrary:
         return store.open(known.found)
 
 
-def _not_one(session: str, chosen: Sequence[Known]) -> str:
+def _keep_latest(found: dict[str, Known], known: Known) -> None:
+    """Of copies with one id, in several places, the one that was changed last."""
+    summary = known.made.summary
+    if summary.id not in found or summary.updated_at > found[summary.id].made.summary.updated_at:
+        found[summary.id] = known
+
+
+def _not_one(session: str, chosen: Sequence[str]) -> str:
     if not chosen:
         return f"no stored session has the id {session!r}; `amux sessions list` shows those there are"
-    ids = ", ".join(sorted(known.made.summary.id for known in chosen)[:5])
+    ids = ", ".join(chosen[:5])
     return f"{session!r} may be any of {len(chosen)} sessions ({ids}); give more of its id"
 
 

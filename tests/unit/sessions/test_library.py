@@ -99,6 +99,13 @@ def test_a_beginning_that_several_ids_have_names_them(tmp_path: Path) -> None:
     assert sessions_in(tmp_path).get("abcd").summary.native_id == "abcd"
 
 
+def test_of_copies_with_one_id_the_latest_is_meant(tmp_path: Path) -> None:
+    for place, at in (("older", START), ("newer", START + 1)):
+        row = {"session": "same", "cwd": f"/{place}"}
+        written(tmp_path, place, row, {"prompt": "x", "at": at})
+    assert sessions_in(tmp_path).get("same").summary.cwd == "/newer"
+
+
 def test_a_session_is_a_conversation(three: Path) -> None:
     messages = sessions_in(three).get("second").messages
     assert [(message.role, message.text, message.turn) for message in messages] == [
