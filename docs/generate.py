@@ -12,10 +12,11 @@ from pathlib import Path
 REFERENCE = Path(__file__).parent / "reference"
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from docs.pages.cli import cli_page  # noqa: E402
 from docs.pages.events import events_page  # noqa: E402  # found where this script is
 from docs.pages.support_matrix import support_matrix_page  # noqa: E402
 
-PAGES: dict[str, Callable[[], str]] = {"events": events_page, "support-matrix": support_matrix_page}
+PAGES: dict[str, Callable[[], str]] = {"cli": cli_page, "events": events_page, "support-matrix": support_matrix_page}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,98 @@
+"""Every command of `amux` with its flags, as the program itself knows them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agent_mux.cli import exit_codes
+from agent_mux.cli.app import command
+
+INTRODUCTION = """# Command line
+
+<!-- Written by docs/generate.py from the program itself. Do not edit. -->
+
+`amux COMMAND --help` shows the same. Flags that hold for all commands may also stand before the command:
+`amux --json sessions list`. With `--json`, commands answer `{"ok": true, "data": ...}` or
+`{"ok": false, "error": {"code", "message", "recoverable"}}`; `run`, `parse` and `replay` print one event a line.
+"""
+
+
+def cli_page() -> str:
+    """The whole page."""
+    root = command()
+    context = root.make_context("amux", [], resilient_parsing=True)
+    commands = sorted(_all(root, ()), key=lambda item: item[0])
+    return "\n".join((
+        INTRODUCTION,
+        *_contents(commands),
+        "",
+        *(line for names, one in commands for line in _section(names, one, context)),
+        *_exit_codes(),
+    ))  # fmt: skip
+
+
+def _all(group: Any, before: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, one in group.commands.items():
+        if hasattr(one, "commands"):
+            yield from _all(one, (*before, name))
+        else:
+            yield (*before, name), one
+
+
+def _contents(commands: Iterable[tuple[tuple[str, ...], Any]]) -> Iterator[str]:
+    yield "| command | what it does |"
+    yield "|---|---|"
+    for names, one in commands:
+        anchor = "-".join(("amux", *names))
+        yield f"| [`amux {' '.join(names)}`](#{anchor}) | {_cell(_first_sentence(one.help or ''))} |"
+
+
+def _section(names: tuple[str, ...], one: Any, context: Any) -> Iterator[str]:
+    arguments = [param for param in one.params if param.param_type_name == "argument"]
+    options = [param for param in one.params if param.param_type_name == "option"]
+    shown = " ".join(param.metavar or param.name.upper() for param in arguments)
+    yield f"## amux {' '.join(names)}\n"
+    yield f"```console\n$ amux {' '.join((*names, shown)).strip()}{' [FLAGS]' if options else ''}\n```\n"
+    yield f"{one.help or ''}\n"
+    for title, params in (("argument", arguments), ("flag", options)):
+        if params:
+            yield f"| {title} | |"
+            yield "|---|---|"
+            yield from (f"| {_cell(_name(param, context))} | {_cell(_help(param))} |" for param in params)
+            yield ""
+
+
+def _name(param: Any, context: Any) -> str:
+    if param.param_type_name == "argument":
+        return f"`{param.metavar or param.name.upper()}`"
+    names = [*sorted(param.opts, key=len, reverse=True), *param.secondary_opts]
+    value = "" if getattr(param, "is_flag", False) else f" {_value(param, context)}"
+    return ", ".join(f"`{name}{value if name.startswith('--') else ''}`" for name in names)
+
+
+def _value(param: Any, context: Any) -> str:
+    if param.metavar:
+        return str(param.metavar)
+    shown = str(param.display_type(context)).strip("<>[]")
+    return shown if "|" in shown else shown.upper().replace("STR", "TEXT")  # choices are meant as they are
+
+
+def _help(param: Any) -> str:
+    default = param.default
+    is_said = isinstance(default, str | int | float) and not isinstance(default, bool)
+    return f"{param.help or ''}{f' Default: {default}.' if is_said and param.show_default is not False else ''}"
+
+
+def _first_sentence(text: str) -> str:
+    return text.split("\n\n", maxsplit=1)[0]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _exit_codes() -> Iterator[str]:
+    yield "## Exit codes\n"
+    yield "| code | meaning |"
+    yield "|---|---|"
+    yield from (f"| {code} | {meaning} |" for code, meaning in exit_codes.MEANINGS.items())
+    yield ""
