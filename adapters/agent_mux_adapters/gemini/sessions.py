@@ -145,12 +145,19 @@ class StoredRows:
 
 def _said(row: Mapping[str, Any]) -> Iterator[facts.Fact]:
     yield facts.StepBegin()
-    for thought in rows(row.get("thoughts")):
-        subject, rest = text(thought.get("subject")), text(thought.get("description"))
-        yield facts.Thinking(f"**{subject}**\n{rest}" if subject else rest)
+    thought = "".join(_thoughts(row)).strip()
+    if thought:
+        yield facts.Thinking(thought)
     said = _words(row.get("content"))
     if said:
         yield facts.Text(said)
+
+
+def _thoughts(row: Mapping[str, Any]) -> Iterator[str]:
+    """One that has no subject goes on with the one before: they are stored as they streamed."""
+    for thought in rows(row.get("thoughts")):
+        subject, rest = text(thought.get("subject")), text(thought.get("description"))
+        yield f"\n\n**{subject}**\n{rest}" if subject else rest
 
 
 def _called(row: Mapping[str, Any]) -> ModelCalled | None:

@@ -4,12 +4,14 @@ That is more than stream-json tells: what is shown of a read file is nothing, an
 it ended.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 _FRAME = ("<untrusted_context>\n", "\n</untrusted_context>")
+_REPORT = re.compile(r"Subagent '[^'\n]*' finished\.\nTermination Reason: \w+\nResult:\n")
 _ESCAPED, _END = "&lt;/untrusted_context&gt;", "</untrusted_context>"
 
 
@@ -29,6 +31,9 @@ def has_created(call: Mapping[str, Any]) -> bool:
 
 
 def _unframed(output: str) -> str:
+    report = _REPORT.match(output)
+    if report is not None:
+        return output[report.end() :]
     begin, end = _FRAME
     if not output.startswith(begin) or not output.endswith(end):
         return output

@@ -15,7 +15,8 @@ from agent_mux_adapters.opencode.stored_parts import StoredParts, prompt_of
 
 UNNAMED = "New session - "
 """How a title begins that OpenCode made of the time."""
-_SESSION = "SELECT title, directory, version, time_created, revert FROM session WHERE id = ?"
+GOES_ON = "tool-calls"
+_SESSION = "SELECT title, directory, version, revert FROM session WHERE id = ?"
 _MESSAGES = """
 SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id
 """
@@ -78,7 +79,7 @@ class StoredSession:
             cwd=cwd or None,
             version=text(session["version"]) or None,
         )
-        return Entry(milliseconds_of(session["time_created"]), described)
+        return Entry(None, described)  # a fork begins with messages that are older than it
 
     def _message(self, message_id: str, info: Fields, parts: Iterable[tuple[str, Fields]] | None) -> Iterator[Entry]:
         """`parts`: None where the message is reverted."""
@@ -105,14 +106,19 @@ class StoredSession:
             yield Entry(_created(info), Prompted(prompt))
 
     def _end(self, info: Fields) -> None:
-        """What the last message says of the turn. A command that a person ran has neither a reason nor an error."""
+        """What the last message says of the turn.
+
+        A command that a person ran has neither a reason nor an error, and a summary of the context ends no turn.
+        """
         ended, error = mapping(info.get("time")).get("completed"), info.get("error")
         finish = text(info.get("finish"))
         at = milliseconds_of(ended)
         if error is not None:
             how = facts.TurnStopped() if is_abort(error) else facts.TurnFailed(failure_of(error))
             self._closing = Entry(at, how)
-        elif ended is None or finish == "tool-calls":
+        elif info.get("summary") is True:
+            return
+        elif ended is None or finish == GOES_ON:
             self._closing = None
         elif finish:
             self._closing = Entry(at, facts.TurnDone(structured_output=info.get("structured")))
