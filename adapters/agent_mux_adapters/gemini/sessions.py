@@ -80,6 +80,8 @@ class StoredRows:
         self._history = History()
         self._last = ""
         """The id of the message that was told last: it may be written again."""
+        self._with_calls = ""
+        """The id of the message that had calls last, and may get more: in the ACP mode it gets those of others, too."""
         self._told: set[str] = set()
         """The ids of its calls."""
         self._answered: Entry | None = None
@@ -88,9 +90,10 @@ class StoredRows:
     def read(self, row: Mapping[str, Any]) -> Iterator[Entry]:
         """What a row says."""
         at = milliseconds_of(row.get("timestamp"))
-        compacted = self._history.take(row)
-        if compacted:
-            yield Entry(at, facts.ContextCompacted(_words(compacted[0].get("content"))))
+        compacted = (_words(message.get("content")) for message in self._history.take(row))
+        summary = next((words for words in compacted if words and not _is_injected(words)), None)
+        if summary is not None:
+            yield Entry(at, facts.ContextCompacted(summary))
         if "sessionId" in row:
             self.session_id = text(row.get("sessionId"))
             yield Entry(
@@ -113,27 +116,29 @@ class StoredRows:
 
     def _user(self, at: int | None, row: Mapping[str, Any]) -> Iterator[Entry]:
         said = _words(row.get("displayContent") or row.get("content"))
-        if any("functionResponse" in part for part in rows(row.get("content"))) or said.lstrip().startswith(INJECTED):
+        if any("functionResponse" in part for part in rows(row.get("content"))) or _is_injected(said):
             return
         yield from self.close()
         yield Entry(at, Prompted(said))
 
     def _gemini(self, at: int | None, row: Mapping[str, Any]) -> Iterator[Entry]:
-        is_kept = row.get("id") not in self._taken_back
-        if is_kept and row.get("id") != self._last:
-            self._last, self._told = text(row.get("id")), set()
+        message_id, calls = text(row.get("id")), rows(row.get("toolCalls"))
+        is_kept, call = message_id not in self._taken_back, _called(row)
+        # What has calls and no tokens was said by another message.
+        if is_kept and message_id != self._last and (call is not None or not calls):
+            self._last = message_id
             for fact in _said(row):
                 yield Entry(at, fact)
-        call = _called(row)
         if call is not None:
             yield Entry(at, call)
-        if not is_kept:
-            return
-        calls = rows(row.get("toolCalls"))
-        self._answered = None if calls or not _words(row.get("content")) else Entry(at, facts.TurnDone())
-        yield from self._tools(at, [call for call in calls if text(call.get("id")) not in self._told])
+        if is_kept:
+            self._answered = None if calls or not _words(row.get("content")) else Entry(at, facts.TurnDone())
+            yield from self._tools(at, message_id, calls)
 
-    def _tools(self, at: int | None, calls: list[Mapping[str, Any]]) -> Iterator[Entry]:
+    def _tools(self, at: int | None, message_id: str, calls: list[Mapping[str, Any]]) -> Iterator[Entry]:
+        if calls and message_id != self._with_calls:
+            self._with_calls, self._told = message_id, set()
+        calls = [call for call in calls if text(call.get("id")) not in self._told]
         for call in calls:
             call_id = text(call.get("id"))
             self._told.add(call_id)
@@ -141,6 +146,10 @@ class StoredRows:
         for call in calls:
             for fact in self._calls.ended(text(call.get("id")), result_of(call), created=has_created(call)):
                 yield Entry(milliseconds_of(call.get("timestamp")), fact)
+
+
+def _is_injected(words: str) -> bool:
+    return words.lstrip().startswith(INJECTED)
 
 
 def _said(row: Mapping[str, Any]) -> Iterator[facts.Fact]:

@@ -11,7 +11,7 @@ from agent_mux_adapters.opencode.calls import Calls
 from agent_mux_adapters.opencode.names import Names
 
 Part = Mapping[str, Any]
-_PROSE: dict[Any, type[facts.Text] | type[facts.Thinking]] = {"text": facts.Text, "reasoning": facts.Thinking}
+_PROSE: dict[str, type[facts.Text] | type[facts.Thinking]] = {"text": facts.Text, "reasoning": facts.Thinking}
 
 
 class StoredParts:
@@ -45,7 +45,7 @@ class StoredParts:
             self._told.clear()
 
     def _facts(self, part: Part, *, is_summary: bool) -> Iterable[facts.Fact]:
-        kind, said = part.get("type"), text(part.get("text"))
+        kind, said = text(part.get("type")), text(part.get("text"))
         if kind == "tool":
             return self._called(part)
         if is_summary:
@@ -65,7 +65,7 @@ class StoredParts:
 
 def prompt_of(parts: Iterable[Part]) -> str | None:
     """What somebody asked for in the message with these parts; None where OpenCode wrote it itself."""
-    own = [part for part in parts if part.get("synthetic") is not True and part.get("type") in _ASKING]
+    own = [part for part in parts if part.get("synthetic") is not True and text(part.get("type")) in _ASKING]
     return "\n".join(filter(None, (text(part.get(_ASKING[part["type"]])) for part in own))) if own else None
 
 
@@ -79,7 +79,7 @@ def _state(part: Part) -> Any:
 
 def _can_be_told(part: Part) -> bool:
     """Of an answer that is still written: prose when it is complete, a tool when its input is."""
-    is_prose = part.get("type") in _PROSE
+    is_prose = text(part.get("type")) in _PROSE
     return "end" in mapping(part.get("time")) if is_prose else _state(part) != "pending"
 
 

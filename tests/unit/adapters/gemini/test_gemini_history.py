@@ -116,6 +116,19 @@ def test_an_answer_that_calls_tools_is_written_again_and_told_once(store: Store)
     assert store.calls == 2
 
 
+def test_a_list_with_gaps_takes_back_only_what_follows_its_last_message(store: Store) -> None:
+    """As the ACP mode writes them."""
+    call = {"id": "1", "name": "read_file", "args": {}, "status": "error", "timestamp": "2026-11-22T10:00:05Z"}
+    calls: Row = {**answered("x", content=""), "tokens": None, "toolCalls": [call]}
+    first = (HEADER, patched(CONTEXT), asked("a"), answered("b"), calls, answered("c"))
+    stopped = (asked("d"), patched(CONTEXT, asked("a"), answered("b"), answered("c")))
+    resumed = (HEADER, patched(CONTEXT), patched(CONTEXT, asked("a"), calls, asked("x_response"), answered("c")))
+    store.write(*first, *stopped, *resumed, asked("e"), answered("f"))
+    assert store.said == ["question a", "answer b", "answer c", "question e", "answer f"]
+    [tool] = store.sessions.get("0b1c2d3e").messages[1].tools
+    assert tool.error == "the tool failed and said nothing"
+
+
 @pytest.mark.parametrize(
     "words", ["<hook_context>x</hook_context>", "Here is the user's editor context as a JSON object."]
 )

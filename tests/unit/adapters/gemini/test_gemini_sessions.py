@@ -12,6 +12,7 @@ from agent_mux.sessions.filter import SessionFilter
 
 HOME = Path(__file__).parents[3] / "stores" / "gemini" / "0.61.0" / "home"
 SESSION = "0b9aca25-6136-4237-ad0e-52983c118c80"
+TALK = "2712b332-0eb4-415a-8dac-01696591b27c"
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def events_of(sessions: Sessions, *kinds: str) -> list[AgentEvent]:
 
 
 def test_a_session_is_listed_with_what_it_was(sessions: Sessions) -> None:
-    [summary] = sessions.list()
+    [summary] = sessions.list(SessionFilter(cwd="/home/dev/project"))
     assert (summary.id, summary.title, summary.cwd) == (f"gemini:{SESSION}", "first question", "/home/dev/project")
     assert (summary.models, summary.turn_count, summary.tool_call_count) == (("gemini-2.5-pro",), 4, 5)
     assert summary.cost.source == "computed"
@@ -72,6 +73,19 @@ def test_the_events_keep_the_contract(sessions: Sessions) -> None:
     kinds = [event.type for event in events]
     assert kinds.count("turn_start") == kinds.count("turn_end") == 4
     assert kinds.count("subagent_spawn") == kinds.count("subagent_result") == 1
+
+
+def test_a_session_of_the_acp_mode_is_told_in_its_order(sessions: Sessions) -> None:
+    messages = sessions.get(TALK).messages
+    assert [(message.text, [tool.name for tool in message.tools]) for message in messages] == [
+        ("first question", []), ("Writing.", ["write_file"]), ("", ["read_file", "run_shell_command"]),
+        ("First answer.", []),
+        ("third question", []), ("Working.", ["run_shell_command"]),  # the second was stopped before it was answered
+        ("fourth question", []), ("Fourth answer.", []),
+    ]  # fmt: skip
+    events = list(sessions.events(TALK))
+    assert validate(events) == []
+    assert [getattr(event, "code") for event in events if event.type == "error"] == ["ABORTED"]  # noqa: B009
 
 
 def test_the_place_can_be_another(sessions: Sessions) -> None:
