@@ -147,3 +147,8 @@ def test_what_is_no_session_is_passed_over_with_a_reason(store: Store) -> None:
     assert store.sessions.list() == []
     [skipped] = store.skipped
     assert "does not say which session it is" in str(skipped)
+
+
+def test_the_cli_may_give_a_session_a_title(store: Store) -> None:
+    store.write(HEADER, asked("a"), answered("b"), {"$set": {"summary": "A title", "memoryScratchpad": {"version": 1}}})
+    assert [summary.title for summary in store.sessions.list()] == ["A title"]
