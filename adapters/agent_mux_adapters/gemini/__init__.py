@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.facts import Capability
+from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.acp import is_acp_line
 from agent_mux_adapters._models import models_of
 from agent_mux_adapters.gemini.acp import GeminiAcpCodec
@@ -62,6 +63,12 @@ def is_stream_json_line(line: Mapping[str, Any]) -> bool:
     return fields is not None and fields <= line.keys()
 
 
+def _sessions() -> SessionStore:
+    from agent_mux_adapters.gemini.sessions import STORE  # noqa: PLC0415  # a run does without
+
+    return STORE
+
+
 ADAPTER = Adapter(
     agent="gemini",
     display_name="Gemini CLI",
@@ -117,4 +124,5 @@ ADAPTER = Adapter(
     ),
     auth_guidance=GUIDANCE,
     models=models_of("google"),
+    sessions=_sessions,
 )

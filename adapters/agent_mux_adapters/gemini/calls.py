@@ -50,8 +50,8 @@ class Calls:
         shell = tools.shell_of(name, given, self._cwd)
         return ToolReady(call_id, name, given, shell, permitted=self._unasked)
 
-    def ended(self, call_id: str, result: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """The end of a call, as a `tool_result` line tells it."""
+    def ended(self, call_id: str, result: Mapping[str, Any], *, created: bool = False) -> tuple[Fact, ...]:
+        """The end of a call, as a `tool_result` line tells it. `created`: its file is known to be a new one."""
         call = self._open.pop(call_id, _Call("", {}))
         shown, error = text(result.get("output")), _error_of(result)
         if tools.mcp_tool(call.name) is not None:
@@ -64,7 +64,7 @@ class Calls:
         if call.name == tools.SHELL:
             return (self._command_done(call_id, call, shown),)
         skill = text(call.input.get("name")) if call.name == tools.SKILL else ""
-        done = ToolDone(call_id, shown, files=self._files(call), name=call.name or None)
+        done = ToolDone(call_id, shown, files=self._files(call, created=created), name=call.name or None)
         return (done, SkillInvoked(skill)) if skill else (done,)
 
     def _command_done(self, call_id: str, call: _Call, shown: str) -> Fact:
@@ -75,9 +75,9 @@ class Calls:
             call_id, report.output, report.error, stdout=report.output, exit_code=report.exit_code, name=call.name
         )
 
-    def _files(self, call: _Call) -> tuple[Any, ...]:
+    def _files(self, call: _Call, *, created: bool) -> tuple[Any, ...]:
         path = tools.absolute(text(call.input.get("file_path")), self._cwd)
-        was_missing = path in self._missing
+        was_missing = created or path in self._missing
         self._missing.discard(path)
         return tools.file_effects(call.name, call.input, self._cwd, was_missing=was_missing)
 

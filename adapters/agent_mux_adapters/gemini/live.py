@@ -90,6 +90,7 @@ _GAPS = {
     "rate_limited_then_recovers/two_way": _NO_RETRIES,
     "server_error_for_good/two_way": _NO_RETRIES,
     "steer": Gap("never", "ACP has no message for a turn that runs"),
+    "stored_session_forked": Gap("never", "sessions cannot be forked"),
     "subagent": _NO_DELEGATION,
     "subagent_shown": _NO_DELEGATION,
     "thinking": Gap("not_yet", "the ACP mode strips the spaces around each piece of a thought"),

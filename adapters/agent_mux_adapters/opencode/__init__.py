@@ -1,6 +1,7 @@
 """OpenCode: its server behind a bridge of ours, `opencode run --format json`, and `opencode acp` to be read."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters.opencode.acp import ACP_PROTOCOL
 from agent_mux_adapters.opencode.argv import ACP, RUN, SERVE, build_spawn_args, opencode_context
 from agent_mux_adapters.opencode.failures import GUIDANCE
@@ -53,6 +54,13 @@ LOSES = (
     "stderr of commands apart from stdout",
 )
 
+
+def _sessions() -> SessionStore:
+    from agent_mux_adapters.opencode.sessions import STORE  # noqa: PLC0415  # a run does without
+
+    return STORE
+
+
 ADAPTER = Adapter(
     agent="opencode",
     display_name="OpenCode",
@@ -97,4 +105,5 @@ ADAPTER = Adapter(
         InstallMethod(kind="curl", command="curl -fsSL https://opencode.ai/install | bash", requires=("curl", "bash")),
     ),
     auth_guidance=GUIDANCE,
+    sessions=_sessions,
 )

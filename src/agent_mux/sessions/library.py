@@ -119,7 +119,7 @@ class SessionLibrary:
                     if made is None:
                         continue
                     fresh.append((found, made))
-                if not made.is_part:
+                if made.is_session:
                     yield Known(adapter, found, made)
         finally:
             gone = [key for key in remembered if not Path(key[0]).exists()]

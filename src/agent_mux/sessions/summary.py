@@ -50,7 +50,13 @@ class Summarized(msgspec.Struct, frozen=True):
     summary: SessionSummary
     calls: tuple[Call, ...]
     is_part: bool = False
-    """Of another session: it is none."""
+    """Of another session."""
+
+    @property
+    def is_session(self) -> bool:
+        """It is one of its own, and something was said or done in it: agents begin files that they never use."""
+        told = self.summary
+        return not self.is_part and bool(told.message_count or told.tool_call_count or self.calls)
 
 
 class Summarizer:

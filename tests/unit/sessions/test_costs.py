@@ -43,7 +43,7 @@ def test_a_call_costs_what_the_agent_says_or_else_the_price_list(tmp_path: Path)
     ],
 )
 def test_the_source_of_a_sum_is_told(tmp_path: Path, rows: list[dict[str, Any]], source: str) -> None:
-    written(tmp_path, "one", *rows)
+    written(tmp_path, "one", {"prompt": "x"}, *rows)
     [summary] = sessions_in(tmp_path).list()
     assert summary.cost.source == source
 

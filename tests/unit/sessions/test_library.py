@@ -92,10 +92,10 @@ def test_what_is_not_found_is_said_so(three: Path, session: str) -> None:
 
 def test_a_beginning_that_several_ids_have_names_them(tmp_path: Path) -> None:
     for name in ("abcd1", "abcd2"):
-        written(tmp_path, name)
+        written(tmp_path, name, {"prompt": "x"})
     with pytest.raises(AgentMuxError, match=r"any of 2 sessions \(scripted:abcd1, scripted:abcd2\)"):
         sessions_in(tmp_path).get("abcd")
-    written(tmp_path, "abcd")
+    written(tmp_path, "abcd", {"prompt": "x"})
     assert sessions_in(tmp_path).get("abcd").summary.native_id == "abcd"
 
 
@@ -148,6 +148,13 @@ def test_what_may_not_be_read_is_passed_over(three: Path, monkeypatch: pytest.Mo
     skipped: list[Skipped] = []
     assert len(sessions_in(three, on_skipped=skipped.append).list()) == 2
     assert [one.reason for one in skipped] == ["Permission denied"]
+
+
+def test_a_session_in_which_nothing_was_said_is_none(tmp_path: Path) -> None:
+    written(tmp_path, "empty", {"session": "empty", "title": "begun, and never used"})
+    skipped: list[Skipped] = []
+    assert sessions_in(tmp_path, on_skipped=skipped.append).list() == []
+    assert skipped == []
 
 
 def test_by_default_the_log_is_told(three: Path, caplog: pytest.LogCaptureFixture) -> None:

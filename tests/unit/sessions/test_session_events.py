@@ -39,7 +39,7 @@ def test_the_events_are_those_of_a_run(tmp_path: Path) -> None:
 @given(rows=st.lists(st.sampled_from([*TURN, *OTHER, {"spent": 1.0}, {"call": "", "model": "", "tokens": [1, 1]}])))
 def test_whatever_was_stored_the_contract_is_kept(rows: list[dict[str, Any]], tmp_path_factory: Any) -> None:
     directory = tmp_path_factory.mktemp("store")
-    written(directory, "one", *rows)
+    written(directory, "one", {"prompt": "x"}, *rows)
     assert validate(list(sessions_in(directory).events("one"))) == []
 
 

@@ -1,0 +1,47 @@
+"""The sessions that OpenCode stores: in an SQLite database, all of them, as its server tells them.
+
+`$XDG_DATA_HOME` (else `~/.local/share`) `/opencode/opencode.db`; `$OPENCODE_DB` may name another. A session has
+messages, these have parts, and each row is an object in JSON. A session with a parent is a sub-agent's.
+Recorded with 1.18.33.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agent_mux.sessions.databases import DatabaseCursor, reading
+from agent_mux.sessions.store import Found, Place, SessionStore
+from agent_mux_adapters.opencode.stored import StoredSession
+
+# The index has all that is counted.
+_SESSIONS = """
+SELECT id, time_updated, (SELECT count(*) FROM message WHERE session_id = session.id) AS messages
+FROM session WHERE parent_id IS NULL
+"""
+
+
+def root(place: Place) -> Path:
+    """The database."""
+    if place.directory is not None:
+        return place.directory / "opencode.db"
+    named = place.environ.get("XDG_DATA_HOME")
+    data = Path(named) if named else Path(place.environ.get("HOME", "~")).expanduser() / ".local" / "share"
+    return data / "opencode" / (place.environ.get("OPENCODE_DB") or "opencode.db")
+
+
+def find(place: Place) -> Iterator[Found]:
+    """All sessions but those of sub-agents."""
+    path = root(place)
+    if not path.is_file():
+        return
+    with reading(path) as database:
+        for row in database.execute(_SESSIONS):
+            yield Found(path, row["id"], row["messages"], row["time_updated"] * 1_000_000)
+
+
+def open_session(found: Found) -> DatabaseCursor:
+    """From its first message."""
+    session = StoredSession(found.key)
+    return DatabaseCursor(found.path, session.rows, session.close)
+
+
+STORE = SessionStore(root=root, find=find, open=open_session)
