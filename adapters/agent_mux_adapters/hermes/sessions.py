@@ -15,7 +15,7 @@ from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, Place
 from agent_mux_adapters._dialects.tolerant import dollars, text, whole
 from agent_mux_adapters.hermes.stored import StoredMessages, time_of
 
-_CHILD = "json_extract(COALESCE(model_config, '{}'), '$._delegate_from')"
+_CHILD = "CASE WHEN json_valid(model_config) THEN json_extract(model_config, '$._delegate_from') END"
 _SESSIONS = f"""
 SELECT session_id, MAX(messages.id) + SUM(1 - active) AS size, MAX(timestamp) AS last,
        (SELECT MAX(last_seen) FROM session_model_usage AS used WHERE used.session_id = messages.session_id) AS used
@@ -23,7 +23,7 @@ FROM messages JOIN sessions ON sessions.id = session_id WHERE {_CHILD} IS NULL G
 """  # noqa: S608  # nothing in it comes from outside
 _SESSION = """
 SELECT title, cwd, git_branch, started_at,
-       json_extract(COALESCE(model_config, '{}'), '$._branched_from') AS origin,
+       CASE WHEN json_valid(model_config) THEN json_extract(model_config, '$._branched_from') END AS origin,
        EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id AND finish_reason IS NOT NULL) AS gives_reasons
 FROM sessions WHERE id = ?
 """
