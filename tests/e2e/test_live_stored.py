@@ -38,7 +38,9 @@ def calls(events: Any) -> list[tuple[str, Any]]:
 def agrees(sessions: Sessions, live: Live, *runs: Finished) -> None:
     """The session of these runs tells what they told."""
     told = [event for run in runs for event in run.events]
-    [summary] = sessions.list(SessionFilter(agent=live.agent))
+    found = sessions.list(SessionFilter(agent=live.agent))
+    assert len(found) == 1
+    summary = found[0]
     assert summary.native_id == runs[-1].result.session_id
     assert summary.cwd == str(live.workspace)
     assert summary.turn_count == len(runs)
@@ -83,11 +85,12 @@ async def test_stored_session(live: Live, way: str) -> None:
 
 
 @EVERYONE
-async def test_stored_session_resumed(live: Live) -> None:
+@BOTH_WAYS
+async def test_stored_session_resumed(live: Live, way: str) -> None:
     live.script(live.answer(Say("First answer.")))
-    first = await live.run("first question")
+    first = await live.run("first question", **WAYS[way])
     live.script(live.answer(Shell("echo out")), live.answer(Say("Second answer.")))
-    second = await live.run("second question", session_id=first.result.session_id)
+    second = await live.run("second question", session_id=first.result.session_id, **WAYS[way])
     sessions = stored(live)
     agrees(sessions, live, first, second)
     costs_as_told(sessions, first, second)

@@ -40,7 +40,7 @@ _SILENCE = Gap("not_yet", "Qwen Code repeats a call that failed, and tells nobod
 _PATIENCE = Gap("not_yet", "Qwen Code repeats a call that failed for minutes, and tells nobody")
 _GAPS = {
     **dict.fromkeys(
-        ("stored_session/two_way", "stored_session_resumed", "stored_session_forked"),
+        ("stored_session/two_way", "stored_session_resumed/two_way", "stored_session_forked"),
         Gap("never", "any program may be behind it: nobody knows where that keeps its sessions"),
     ),
     "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),

@@ -68,26 +68,34 @@ class Calls:
         begin = ToolBegin(call.id, call.name)
         return (begin,) if call.arguments is None else (begin, *self._ready(call))
 
+    def called(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> tuple[Fact, ...]:
+        """A call of which everything is known, as a stored message has it."""
+        call = self._open[call_id] = Call(id=call_id, name=name, arguments=arguments)
+        return self._ready(call)
+
     def done(self, payload: Mapping[str, Any]) -> tuple[Fact, ...]:
         """`tool.complete`."""
         call_id, name = text(payload.get("tool_id")), text(payload.get("name"))
-        self._open.pop(call_id, None)
         call = Call(id=call_id, name=name, arguments=mapping(payload.get("args")))
-        result = payload.get("result")
-        fields = mapping(result)
+        return *self._ready(call), *self.ended(call, payload)
+
+    def ended(self, call: Call, payload: Mapping[str, Any]) -> tuple[Fact, ...]:
+        """What came of it: the `result`, and beside it what else `tool.complete` tells."""
+        self._open.pop(call.id, None)
+        name, result = call.name, payload.get("result")
         error = error_of(result)
         if self._servers.is_mcp(name):
-            output = fields.get("result", result)
-            return *self._ready(call), McpDone(call_id, None if error else output, error)
+            output = mapping(result).get("result", result)
+            return (McpDone(call.id, None if error else output, error),)
         took = _milliseconds(payload.get("duration_s"))
         if name == SHELL:
-            return *self._ready(call), _shell_done(call_id, fields, result, took)
+            return (_shell_done(call.id, mapping(result), result, took),)
         if error is not None:
-            return *self._ready(call), ToolDone(call_id, error=error, duration_ms=took, name=name)
+            return (ToolDone(call.id, error=error, duration_ms=took, name=name),)
         files = self._edits.of(name, call.arguments or {}, payload)
-        done = ToolDone(call_id, result, duration_ms=took, files=files, name=name)
+        done = ToolDone(call.id, result, duration_ms=took, files=files, name=name)
         skill = text((call.arguments or {}).get("name")) if name == SKILL else ""
-        return *self._ready(call), done, *((SkillInvoked(skill),) if skill else ())
+        return done, *((SkillInvoked(skill),) if skill else ())
 
     def forget(self) -> None:
         """The turn is over."""

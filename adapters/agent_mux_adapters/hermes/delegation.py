@@ -47,9 +47,8 @@ class Delegation:
         error = error_of(payload.get("result"))
         if error is None:
             return (Ignored("tool.complete", _BY_THEMSELVES),)
-        call, arguments = text(payload.get("tool_id")), mapping(payload.get("args"))
-        goals = [text(task.get("goal")) for task in (arguments, *rows(arguments.get("tasks")))]
-        return SubagentBegin(call, NAME, "\n".join(goal for goal in goals if goal)), SubagentDone(call, error=error)
+        call = text(payload.get("tool_id"))
+        return SubagentBegin(call, NAME, goals_of(mapping(payload.get("args")))), SubagentDone(call, error=error)
 
     def _over(self, agent: str, payload: Mapping[str, Any]) -> tuple[Fact, ...]:
         cost = self._meter.subagent_over(payload)
@@ -61,6 +60,12 @@ class Delegation:
         if status == COMPLETED:
             return *begun, SubagentDone(agent, summary, cost=cost)
         return *begun, SubagentDone(agent, error=summary or status or "the sub-agent did not say why", cost=cost)
+
+
+def goals_of(arguments: Mapping[str, Any]) -> str:
+    """What `delegate_task` is asked: one goal, or several."""
+    goals = [text(task.get("goal")) for task in (arguments, *rows(arguments.get("tasks")))]
+    return "\n".join(goal for goal in goals if goal)
 
 
 def background_id(payload: Mapping[str, Any]) -> str | None:

@@ -1,6 +1,7 @@
 """OpenClaw: `openclaw agent exec` for one-shot runs, ACP behind a gateway of its own for everything else."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters.openclaw.acp_codec import acp_of_openclaw
 from agent_mux_adapters.openclaw.argv import ACP, EXEC, build_spawn_args, codec_context
 from agent_mux_adapters.openclaw.document import is_document
@@ -38,6 +39,13 @@ CAPABILITIES = AgentCapabilities(
     }),
 )  # fmt: skip
 
+
+def _sessions() -> SessionStore:
+    from agent_mux_adapters.openclaw.sessions import STORE  # noqa: PLC0415  # a run does without
+
+    return STORE
+
+
 ADAPTER = Adapter(
     agent="openclaw",
     display_name="OpenClaw",
@@ -67,6 +75,7 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=codec_context,
+    sessions=_sessions,
     install=(InstallMethod(kind="npm", command="npm install -g openclaw", requires=("npm", "node")),),
     auth_guidance="Run `openclaw models auth add`, or set the provider's key (for example ANTHROPIC_API_KEY).",
 )

@@ -105,10 +105,13 @@ KIT = LiveKit(
         "a_failed_turn_is_not_the_end": Gap("not_yet", "after a refused request it does not use the key for a minute"),
         "approve_always": Gap("not_yet", "it offers to allow a command once"),
         "deny_reason_reaches_the_model": Gap("not_yet", "ACP has no place for the reason"),
-        "fork": Gap("never", "its sessions cannot be forked over ACP"),
+        **dict.fromkeys(("fork", "stored_session_forked"), Gap("never", "its sessions cannot be forked over ACP")),
         "interrupt_ends_a_one_prompt_run/one_shot": Gap("not_yet", "`agent exec` says nothing when it is interrupted"),
         "question_answered": Gap("not_yet", "ACP has no way for the answer that its `ask_user` waits for"),
-        "resume": Gap("not_yet", "`agent exec` keeps no session; over ACP sessions are continued"),
+        **dict.fromkeys(
+            ("resume", "stored_session/one_shot", "stored_session_resumed/one_shot"),
+            Gap("not_yet", "`agent exec` keeps no session; over ACP sessions are continued"),
+        ),
         "steer": Gap("never", "ACP has no message for a turn that runs"),
         "subagent": Gap("not_yet", "what becomes of `sessions_spawn` is not told in ACP"),
         "tool_failure/two_way": Gap(

@@ -1,13 +1,13 @@
 """OpenClaw's tool calls in ACP: the title begins with the tool's name, and results have `details` of the tool's own."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from agent_mux.facts import FileEffect, FilePatched, FileRead, FileWritten, Shell
 from agent_mux_adapters._dialects import unified
 from agent_mux_adapters._dialects.acp import Call, ToolReader
-from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 SHELL_TOOL = "exec"
 CATALOG_TOOL = "tool_call"
@@ -17,6 +17,8 @@ DELEGATING = "sessions_spawn"
 """Starts a sub-agent and returns at once. What becomes of it is not told in ACP, so it is a tool like any other."""
 NOT_EXITED = -1
 """For a command that goes on in the background: it exits after the call."""
+_CUT = "persistedDetailsTruncated"
+"""Instead of details of more than 8 kB, where they are stored."""
 _NAME = re.compile(r"[\w.-]{1,100}")
 _EXIT_REMARK = re.compile(r"\s*\(Command exited with code \d{1,10}\)\s*\Z")
 
@@ -80,11 +82,17 @@ class OpenClawTools(ToolReader):
         if name == "write" and path:
             content = text(fields.get("content"))
             return (FileWritten(path, len(content.encode("utf-8", "replace")), details.get("created") is True),)
-        if name == "edit" and path and patch:
+        if name == "edit" and path:
             hunks = patch.split("\n")[2:]  # without its header, which has no a/ and b/
             diff = unified.with_header(path, [line for line in hunks if line])
+            if not diff and details.get(_CUT) is True:
+                diff = unified.from_replacements(path, _replacements(fields))
             return (unified.relative_to(cwd, FilePatched(path, diff)),) if diff else ()
         return ()
+
+
+def _replacements(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(text(edit.get("oldText")), text(edit.get("newText"))) for edit in rows(fields.get("edits"))]
 
 
 def caller_of(call_id: str) -> str | None:
