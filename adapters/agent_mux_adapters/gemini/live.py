@@ -91,6 +91,8 @@ _GAPS = {
     "server_error_for_good/two_way": _NO_RETRIES,
     "steer": Gap("never", "ACP has no message for a turn that runs"),
     "stored_session_forked": Gap("never", "sessions cannot be forked"),
+    "stored_session/two_way": Gap("not_yet", "the ACP mode tells the input of a call in other words than are stored"),
+    "stored_session_resumed/two_way": Gap("not_yet", "the ACP mode loses sessions that are less than a minute old"),
     "subagent": _NO_DELEGATION,
     "subagent_shown": _NO_DELEGATION,
     "thinking": Gap("not_yet", "the ACP mode strips the spaces around each piece of a thought"),
