@@ -8,6 +8,7 @@ from sqlite3 import Row
 from typing import Any
 
 from agent_mux.native_json import load_object
+from agent_mux.sessions.secrets import hidden
 from agent_mux.sessions.store import UnreadableError
 
 LONGEST = 4_194_304  # bytes: OpenClaw compresses no event that is longer
@@ -19,7 +20,9 @@ NO_ZSTANDARD = "it is compressed with Zstandard, which Python has from 3.14; for
 def event_of(row: Row) -> dict[str, Any]:
     """The event of a row; an empty one where it is damaged."""
     plain = row["event_json"]
-    return load_object(_unpacked(row["event_zstd"]) if plain is None else plain.encode("utf-8", "replace")) or {}
+    return (
+        load_object(hidden(_unpacked(row["event_zstd"])) if plain is None else plain.encode("utf-8", "replace")) or {}
+    )
 
 
 def _unpacked(packed: bytes) -> bytes:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from agent_mux.sessions.secrets import hidden_text
 from agent_mux.sessions.store import Entry, UnreadableError
 
 BUSY = 2.0  # seconds to wait for whoever writes
@@ -28,6 +29,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with _opened(path) as database:
             database.row_factory = sqlite3.Row
+            database.text_factory = hidden_text
             yield database
     except sqlite3.Error as error:
         raise UnreadableError(f"the database cannot be read: {error}") from error

@@ -11,6 +11,7 @@ from typing import Any
 
 from agent_mux.framing import LineFramer
 from agent_mux.native_json import load_object
+from agent_mux.sessions.secrets import hidden
 from agent_mux.sessions.store import Entry, Found, UnreadableError
 
 READ_SIZE = 1 << 20
@@ -50,7 +51,7 @@ class LineCursor:
     def _line(self, line: bytes) -> Iterable[Entry]:
         if not line or line.isspace():
             return ()
-        native = load_object(line)
+        native = load_object(hidden(line))
         if native is None:
             self._damaged += 1
             if not self._good and self._damaged >= LOOK_AT:

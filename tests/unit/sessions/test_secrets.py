@@ -1,0 +1,54 @@
+"""Keys that an agent's tools printed are in its store, and in nothing that we show of it."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.unit.sessions.written import START, sessions_in, written
+
+from agent_mux import encode_event
+from agent_mux.sessions import secrets
+from agent_mux.sessions.databases import reading
+from agent_mux.sessions.exporting import Format
+
+KEY = "sk-ant-api03-" + "Zq7Lw9" * 8
+
+
+def test_a_key_is_in_nothing_that_is_shown(tmp_path: Path) -> None:
+    written(
+        tmp_path, "one",
+        {"prompt": f"use {KEY}", "at": START}, {"text": f"I use {KEY}"}, {"tool": "Env", "input": {"key": KEY}},
+        {"result": "Env", "output": {"printed": f"KEY={KEY}\n"}},
+    )  # fmt: skip
+    sessions = sessions_in(tmp_path, cache=tmp_path / "cache" / "sessions.sqlite")
+    forms: tuple[Format, ...] = ("json", "jsonl", "markdown", "html")
+    shown = [sessions.export("one", form) for form in forms]
+    shown += [str(sessions.list()), str(sessions.search("use")), str(sessions.get("one"))]
+    shown += [encode_event(event).decode() for event in sessions.events("one")]
+    assert not [text for text in shown if KEY in text or KEY[:30] in text]
+    assert "use *" in sessions.get("one").messages[0].text
+    assert KEY.encode() not in (tmp_path / "cache" / "sessions.sqlite").read_bytes()
+    assert KEY in (tmp_path / "one.jsonl").read_text()  # the agent's own file is as it was
+
+
+def test_a_key_in_a_database_is_hidden(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE said (text TEXT)")
+        database.execute("INSERT INTO said VALUES (?), (CAST(x'FF61' AS TEXT))", (f'{{"key": "{KEY}"}}',))
+    database.close()
+    with reading(path) as database:
+        key, damaged = (row["text"] for row in database.execute("SELECT text FROM said"))
+    assert KEY not in key
+    assert len(key) == len(f'{{"key": "{KEY}"}}')
+    assert damaged == "\ufffda"
+
+
+def test_the_secrets_of_this_process_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_SECRET_TOKEN", "correct-horse-9-battery")
+    secrets._values.cache_clear()
+    try:
+        assert secrets.hidden(b'{"a": "correct-horse-9-battery"}').count(b"*") > 10
+    finally:
+        monkeypatch.undo()
+        secrets._values.cache_clear()
