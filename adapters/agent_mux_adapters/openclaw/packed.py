@@ -20,9 +20,8 @@ NO_ZSTANDARD = "it is compressed with Zstandard, which Python has from 3.14; for
 def event_of(row: Row) -> dict[str, Any]:
     """The event of a row; an empty one where it is damaged."""
     plain = row["event_json"]
-    return (
-        load_object(hidden(_unpacked(row["event_zstd"])) if plain is None else plain.encode("utf-8", "replace")) or {}
-    )
+    event = hidden(_unpacked(row["event_zstd"])) if plain is None else plain.encode("utf-8", "replace")
+    return load_object(event) or {}
 
 
 def _unpacked(packed: bytes) -> bytes:

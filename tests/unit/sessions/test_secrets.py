@@ -26,7 +26,7 @@ def test_a_key_is_in_nothing_that_is_shown(tmp_path: Path) -> None:
     shown += [str(sessions.list()), str(sessions.search("use")), str(sessions.get("one"))]
     shown += [encode_event(event).decode() for event in sessions.events("one")]
     assert not [text for text in shown if KEY in text or KEY[:30] in text]
-    assert "use *" in sessions.get("one").messages[0].text
+    assert "use sk-ant-*" in sessions.get("one").messages[0].text
     assert KEY.encode() not in (tmp_path / "cache" / "sessions.sqlite").read_bytes()
     assert KEY in (tmp_path / "one.jsonl").read_text()  # the agent's own file is as it was
 
