@@ -193,10 +193,11 @@ async def test_waiting_for_a_person_is_not_silence(make_client: MakeClient) -> N
     body = "hear(); say(ask='it'); answer = hear(); say(text=answer['answer']); say(done=True); rest()"
 
     async def slow(_: Any) -> Approve:
-        await anyio.sleep(0.6)
+        await anyio.sleep(2.5)
         return Approve()
 
-    _, result = await run_to_end(make_client, body, inactivity_timeout=0.3, on_approval_request=slow)
+    # Long enough for an agent that begins on a busy machine.
+    _, result = await run_to_end(make_client, body, inactivity_timeout=2, on_approval_request=slow)
     assert (result.exit_reason, result.text) == ("completed", "yes")
 
 

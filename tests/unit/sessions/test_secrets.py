@@ -14,6 +14,11 @@ from agent_mux.sessions.exporting import Format
 KEY = "sk-ant-api03-" + "Zq7Lw9" * 8
 
 
+def forget() -> None:
+    secrets._values.cache_clear()
+    secrets._finder.cache_clear()
+
+
 def test_a_key_is_in_nothing_that_is_shown(tmp_path: Path) -> None:
     written(
         tmp_path, "one",
@@ -46,9 +51,9 @@ def test_a_key_in_a_database_is_hidden(tmp_path: Path) -> None:
 
 def test_the_secrets_of_this_process_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_SECRET_TOKEN", "correct-horse-9-battery")
-    secrets._values.cache_clear()
+    forget()
     try:
         assert secrets.hidden(b'{"a": "correct-horse-9-battery"}').count(b"*") > 10
     finally:
         monkeypatch.undo()
-        secrets._values.cache_clear()
+        forget()
