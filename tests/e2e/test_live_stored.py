@@ -19,12 +19,13 @@ pytestmark = pytest.mark.anyio
 
 def stored(live: Live) -> Sessions:
     """What is in the agent's home. Nothing there may be passed over."""
-    skipped: list[Any] = []
-    sessions = Sessions(environ=live.launch.environment, on_skipped=skipped.append)
+
+    def refuse(skipped: Any) -> None:
+        raise AssertionError(str(skipped))
+
     if AdapterRegistry().get(live.agent).sessions() is None:
         raise CapabilityError(live.agent, "stored sessions")
-    assert not skipped
-    return sessions
+    return Sessions(environ=live.launch.environment, on_skipped=refuse)
 
 
 def texts(events: Any) -> list[str]:

@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from agent_mux import facts
-from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
+from agent_mux.sessions.lines import LineCursor, SubagentCalls, files_below, milliseconds_of
 from agent_mux.sessions.store import (
     Cursor,
     Described,
@@ -65,18 +63,17 @@ class _WithSubagents:
     def __init__(self, path: Path) -> None:
         self._rows = LineCursor(path, StoredRows(path).read)
         self._directory = path.with_suffix("") / "subagents"
-        self._inside: dict[Path, LineCursor] = {}
+        self._inside = SubagentCalls(lambda: _used_inside)
 
     def read(self) -> Iterator[Entry]:
         """See `Cursor.read`."""
         yield from self._rows.read()
-        for path in sorted(self._directory.glob("*.jsonl")):
-            yield from self._inside.setdefault(path, LineCursor(path, _used_inside)).read()
+        yield from self._inside.read(sorted(self._directory.glob("*.jsonl")))
 
 
 def _used_inside(row: Mapping[str, Any]) -> Iterable[Entry]:
     call = _called(row)
-    return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), replace(call, is_inside=True)),)
+    return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), call),)
 
 
 class StoredRows:

@@ -8,10 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec.structs import replace
-
-from agent_mux.sessions.lines import LineCursor, files_below, objects_of
-from agent_mux.sessions.store import Cursor, Described, Entry, Found, ModelCalled, Place, SessionStore
+from agent_mux.sessions.lines import LineCursor, SubagentCalls, files_below, objects_of
+from agent_mux.sessions.store import Cursor, Described, Entry, Found, Place, SessionStore
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.codex.rollout import StoredThread
 
@@ -45,8 +43,7 @@ class Rollout:
         self._is_new = True
         self._thread = StoredThread(until)
         self._lines = LineCursor(path, self._thread.read)
-        self._inside: dict[str, LineCursor | None] = {}
-        """What sub-agents said, by their ids; None where nothing of it is there."""
+        self._inside = SubagentCalls(lambda: StoredThread().read)
 
     def read(self) -> Iterator[Entry]:
         """See `Cursor.read`."""
@@ -56,11 +53,8 @@ class Rollout:
             inherited = origin.read() if origin is not None else ()
             yield from (entry for entry in inherited if not isinstance(entry.fact, Described))
         yield from self._lines.read()
-        for agent_id in self._thread.subagents:
-            if agent_id not in self._inside:
-                path = self._rollout_of(agent_id)
-                self._inside[agent_id] = None if path is None else LineCursor(path, StoredThread().read)
-            yield from _used_inside(self._inside[agent_id])
+        paths = map(self._rollout_of, self._thread.subagents)
+        yield from self._inside.read(path for path in paths if path is not None)
 
     def _rollout_of(self, thread_id: str) -> Path | None:
         if not _THREAD_ID.fullmatch(thread_id):
@@ -73,13 +67,6 @@ class Rollout:
         if path is None or not isinstance(until, int) or not self._generations:
             return None
         return Rollout(path, until=until, generations=self._generations - 1)
-
-
-def _used_inside(cursor: LineCursor | None) -> Iterator[Entry]:
-    """The calls of a sub-agent: they cost, and are no calls of the agent that it works for."""
-    for at, fact in cursor.read() if cursor is not None else ():
-        if isinstance(fact, ModelCalled):
-            yield Entry(at, replace(fact, is_inside=True))
 
 
 STORE = SessionStore(root=root, find=find, open=open_session)

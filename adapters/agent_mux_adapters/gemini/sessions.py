@@ -10,10 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from agent_mux import facts
-from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
+from agent_mux.sessions.lines import LineCursor, SubagentCalls, files_below, milliseconds_of
 from agent_mux.sessions.store import Cursor, Described, Entry, Found, ModelCalled, Place, Prompted, SessionStore
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.gemini.calls import Calls
@@ -55,20 +53,19 @@ class _WithSubagents:
         self._stored = StoredRows(path)
         self._rows = LineCursor(path, self._stored.read, self._stored.close)
         self._chats = path.parent
-        self._inside: dict[Path, LineCursor] = {}
+        self._inside = SubagentCalls(lambda: _used_inside)
 
     def read(self) -> Iterator[Entry]:
         """See `Cursor.read`."""
         yield from self._rows.read()
         if not self._stored.session_id:
             return
-        for path in sorted((self._chats / Path(self._stored.session_id).name).glob("*.jsonl")):
-            yield from self._inside.setdefault(path, LineCursor(path, _used_inside)).read()
+        yield from self._inside.read(sorted((self._chats / Path(self._stored.session_id).name).glob("*.jsonl")))
 
 
 def _used_inside(row: Mapping[str, Any]) -> Iterable[Entry]:
     call = _called(row)
-    return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), replace(call, is_inside=True)),)
+    return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), call),)
 
 
 class StoredRows:

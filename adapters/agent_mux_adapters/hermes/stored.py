@@ -12,6 +12,7 @@ from sqlite3 import Row
 from typing import Any
 
 from agent_mux import facts
+from agent_mux.sessions.closing import HeldClosing
 from agent_mux.sessions.lines import milliseconds_of
 from agent_mux.sessions.store import Entry, Prompted, Told
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
@@ -40,8 +41,7 @@ class StoredMessages:
         self._calls = Calls(cwd, Servers())
         self._delegation = Delegation(Meter())
         self._open: dict[str, Call] = {}
-        self._closing: Entry | None = None
-        """How the turn ended, unless the model is called again."""
+        self._closing = HeldClosing()
         self._gives_reasons = gives_reasons
         self._is_limited = False
         self._compressed: set[int] = set()
@@ -58,20 +58,12 @@ class StoredMessages:
         at = time_of(row["timestamp"])
         reader = self._readers.get(row["role"])
         if reader is None or self._is_elsewhere(row):
-            return
-        for fact in reader(row):
-            if isinstance(fact, facts.TurnDone | facts.TurnStopped | facts.TurnLimitHit):
-                self._closing = Entry(at, fact)
-                continue
-            if isinstance(fact, Prompted | facts.TurnBegin):
-                yield from self.close()
-            yield Entry(at, fact)
+            return iter(())
+        return self._closing.passed_on(at, reader(row))
 
     def close(self) -> Iterator[Entry]:
         """Nothing follows, for now."""
-        closing, self._closing = self._closing, None
-        if closing is not None:
-            yield closing
+        return self._closing.release()
 
     def _is_elsewhere(self, row: Row) -> bool:
         """It was taken back, or is told in another row."""
@@ -105,7 +97,7 @@ class StoredMessages:
         if said.startswith(SUMMARY):
             yield facts.ContextCompacted(said)
             return
-        self._closing = None
+        self._closing.forget()
         is_told_why = bool(row["finish_reason"])
         self._gives_reasons = self._gives_reasons or is_told_why
         if said.startswith(INTERRUPTED) and not is_told_why:

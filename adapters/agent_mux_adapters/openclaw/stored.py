@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from agent_mux import facts
+from agent_mux.sessions.closing import HeldClosing
 from agent_mux.sessions.lines import milliseconds_of
 from agent_mux.sessions.store import Described, Entry, ModelCalled, Prompted, Told, UnreadableError
 from agent_mux_adapters._dialects.acp.tools import Tools
@@ -16,7 +17,6 @@ from agent_mux_adapters.openclaw.document import usage_of
 from agent_mux_adapters.openclaw.failures import failure_of
 from agent_mux_adapters.openclaw.tools import CATALOG_TOOL, OpenClawTools
 
-Closing = facts.TurnDone | facts.TurnFailed | facts.TurnStopped
 NEWEST = 4
 """Version of the events that are understood."""
 GOES_ON = "toolUse"
@@ -31,8 +31,7 @@ class StoredEvents:
 
     def __init__(self) -> None:
         self._tools = Tools(OpenClawTools(), "")
-        self._closing: Entry | None = None
-        """How the turn ended, unless it goes on."""
+        self._closing = HeldClosing()
         self._readers: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Told]]] = {
             "session": self._session,
             "session_info": lambda event: (Described(title=text(event.get("name")) or None),),
@@ -45,21 +44,13 @@ class StoredEvents:
         at = milliseconds_of(event.get("timestamp"))
         kind = text(event.get("type"))
         reader = self._readers.get(kind) if kind == "session" or not is_left else None
-        for fact in reader(event) if reader is not None else ():
-            if isinstance(fact, Closing):
-                self._closing = Entry(at, fact)
-                continue
-            if isinstance(fact, Prompted | facts.TurnBegin):
-                yield from self.close()
-            yield Entry(at, fact)
+        yield from self._closing.passed_on(at, reader(event) if reader is not None else ())
         for call in _called(event):
             yield Entry(at, call)
 
     def close(self) -> Iterator[Entry]:
         """Nothing follows, for now."""
-        closing, self._closing = self._closing, None
-        if closing is not None:
-            yield closing
+        return self._closing.release()
 
     def _session(self, event: Mapping[str, Any]) -> Iterable[Told]:
         version = whole(event.get("version"))
@@ -83,7 +74,7 @@ class StoredEvents:
         return ()
 
     def _answered(self, message: Mapping[str, Any]) -> Iterable[Told]:
-        self._closing = None
+        self._closing.forget()
         yield facts.StepBegin()
         for block in rows(message.get("content")):
             yield from self._block(block)

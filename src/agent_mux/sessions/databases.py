@@ -18,6 +18,7 @@ from agent_mux.sessions.store import Entry, UnreadableError
 
 BUSY = 2.0  # seconds to wait for whoever writes
 LOG, INDEX = "-wal", "-shm"
+"""Behind the name of a database: what it is changed in first, and an index of that."""
 
 Rows = Callable[[sqlite3.Connection, int], Iterable[tuple[int, Iterable[Entry]]]]
 """The rows of a session behind a position, in order: the position of each, and what it says."""

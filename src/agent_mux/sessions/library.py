@@ -145,7 +145,7 @@ class SessionLibrary:
             reason = f"its reader failed: {error!r}"
         else:
             if summarizer.native_id:
-                return summarizer.result(adapter.agent, path=str(found.path), modified_ms=found.modified // 1_000_000)
+                return summarizer.result(adapter.agent, found)
             reason = "it does not say which session it is"
         self._skip(adapter, found.path, reason)
         return None
@@ -194,9 +194,7 @@ class SessionLibrary:
         known = self.find(session, wanted)
         conversation = Conversation(prices_of(known.adapter.models()))
         conversation.read(self.open(known))
-        made = conversation.summarizer.result(
-            known.adapter.agent, path=str(known.found.path), modified_ms=known.found.modified // 1_000_000
-        )
+        made = conversation.summarizer.result(known.adapter.agent, known.found)
         return Session(summary=made.summary, messages=conversation.messages)
 
     def open(self, known: Known) -> Cursor:

@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from agent_mux.framing import LineFramer
 from agent_mux.native_json import load_object
 from agent_mux.sessions.secrets import hidden
-from agent_mux.sessions.store import Entry, Found, UnreadableError
+from agent_mux.sessions.store import Entry, Found, ModelCalled, UnreadableError
 
 READ_SIZE = 1 << 20
 NOT_READ = "none of its first {} lines is one of this agent's sessions"
@@ -66,6 +68,23 @@ class LineCursor:
             return ()
         self._good += 1
         return told
+
+
+class SubagentCalls:
+    """What the sub-agents of a session used, where each of them has a file of its own."""
+
+    def __init__(self, new_reader: Callable[[], LineReader]) -> None:
+        self._new_reader = new_reader
+        self._files: dict[Path, LineCursor] = {}
+
+    def read(self, paths: Iterable[Path]) -> Iterator[Entry]:
+        """Their model calls that were not read yet: they cost, and are no calls of the agent that they work for."""
+        for path in paths:
+            if path not in self._files:
+                self._files[path] = LineCursor(path, self._new_reader())
+            for at, fact in self._files[path].read():
+                if isinstance(fact, ModelCalled):
+                    yield Entry(at, replace(fact, is_inside=True))
 
 
 def objects_of(path: Path) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ from agent_mux import facts
 from agent_mux.events.cost import CostRecord
 from agent_mux.models import Price
 from agent_mux.sessions.spending import Call, Sum, Tally
-from agent_mux.sessions.store import Cursor, Described, Entry, ModelCalled, Prompted, SpentSoFar
+from agent_mux.sessions.store import Cursor, Described, Entry, Found, ModelCalled, Prompted, SpentSoFar
 
 LONGEST_TITLE = 120  # characters
 
@@ -71,7 +71,6 @@ class Summarizer:
         self._first: int | None = None
         self._last = 0
         self._at: int | None = None
-        self._in_text = False
         self._handlers: dict[type, Callable[[Any], None]] = {
             Described: self._described,
             Prompted: self._prompted,
@@ -125,7 +124,7 @@ class Summarizer:
         """As the session itself has it; empty where it does not say."""
         return self._said.get("session_id", "")
 
-    def result(self, agent: str, *, path: str, modified_ms: int) -> Summarized:
+    def result(self, agent: str, found: Found) -> Summarized:
         """What came of it."""
         said, calls = self._said, self._tally.calls()
         parent = said.get("forked_from")
@@ -139,13 +138,13 @@ class Summarizer:
             agent_version=said.get("version"),
             forked_from=None if parent is None else f"{agent}:{parent}",
             created_at=self._first,
-            updated_at=self._last or modified_ms,
+            updated_at=self._last or found.modified // 1_000_000,
             turn_count=self._turns,
             message_count=self._messages,
             tool_call_count=self._tools,
             models=tuple(self._models),
             cost=Sum.of(calls).record(),
-            path=path,
+            path=str(found.path),
         )
         return Summarized(summary, calls, is_part="part_of" in said)
 

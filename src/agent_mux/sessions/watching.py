@@ -7,13 +7,12 @@ from typing import Self
 import anyio
 
 from agent_mux.events import AgentEvent
+from agent_mux.sessions.databases import LOG
 from agent_mux.sessions.events import SessionEvents
 from agent_mux.sessions.library import Known
 from agent_mux.sessions.store import Cursor
 
 LOOK_EVERY = 0.2  # seconds between two looks at the file
-LOG = "-wal"
-"""What is behind the name of the file that a database is changed in first."""
 
 
 class Watcher:

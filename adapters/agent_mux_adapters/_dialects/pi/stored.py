@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_mux import facts
 from agent_mux.adapter import CodecContext
+from agent_mux.sessions.closing import HeldClosing
 from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
 from agent_mux.sessions.store import (
     Described,
@@ -30,7 +31,6 @@ from agent_mux_adapters._dialects.pi.messages import Messages
 from agent_mux_adapters._dialects.pi.meter import record_of
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 
-Closing = facts.TurnDone | facts.TurnFailed | facts.TurnStopped
 NEWEST = 3
 """Version of the format that is understood."""
 GOES_ON = "toolUse"
@@ -69,8 +69,7 @@ class StoredEntries:
         self._flavor = flavor
         self._left_behind = Tree(id="id", parent="parentId", starts=_is_prompt).left_behind(path)
         self._take_directory("")
-        self._closing: Entry | None = None
-        """How the turn ended, unless it goes on: the agent tries again, or reminds itself of something."""
+        self._closing = HeldClosing()
         self._readers: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Told]]] = {
             "session": self._session,
             "message": self._message,
@@ -87,19 +86,11 @@ class StoredEntries:
         """What an entry says."""
         at = milliseconds_of(row.get("timestamp"))
         reader = self._readers.get(text(row.get("type")))
-        for fact in reader(row) if reader is not None else ():
-            if isinstance(fact, Closing):
-                self._closing = Entry(at, fact)
-                continue
-            if isinstance(fact, Prompted):
-                yield from self.close()
-            yield Entry(at, fact)
+        return self._closing.passed_on(at, reader(row) if reader is not None else ())
 
     def close(self) -> Iterator[Entry]:
         """Nothing follows, for now."""
-        closing, self._closing = self._closing, None
-        if closing is not None:
-            yield closing
+        return self._closing.release()
 
     def _session(self, row: Mapping[str, Any]) -> Iterable[Told]:
         version = whole(row.get("version"))
@@ -124,7 +115,7 @@ class StoredEntries:
                 yield Prompted(_words(message.get("content")))
 
     def _answered(self, message: Mapping[str, Any]) -> Iterable[Told]:
-        self._closing = None
+        self._closing.forget()
         yield facts.StepBegin()
         yield from self._messages.end(message.get("content"))
         reason, error = text(message.get("stopReason")), text(message.get("errorMessage"))

@@ -1,5 +1,6 @@
 """The store that Claude Code 2.1.330 left behind: tests/stores/README.md says how."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,10 @@ PER_CALL = 0.000746  # USD
 
 
 @pytest.fixture
-def sessions() -> Sessions:
+def sessions() -> Iterator[Sessions]:
     skipped: list[Any] = []
-    made = Sessions(environ={"HOME": str(HOME)}, on_skipped=skipped.append)
+    yield Sessions(environ={"HOME": str(HOME)}, on_skipped=skipped.append)
     assert not skipped
-    return made
 
 
 def test_every_session_is_listed_with_what_it_was(sessions: Sessions) -> None:

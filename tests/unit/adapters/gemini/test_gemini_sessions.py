@@ -1,5 +1,6 @@
 """The store that Gemini CLI 0.61.0 left behind: tests/stores/README.md says how."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,10 @@ TALK = "2712b332-0eb4-415a-8dac-01696591b27c"
 
 
 @pytest.fixture
-def sessions() -> Sessions:
+def sessions() -> Iterator[Sessions]:
     skipped: list[Any] = []
-    made = Sessions(environ={"HOME": str(HOME)}, on_skipped=skipped.append)
+    yield Sessions(environ={"HOME": str(HOME)}, on_skipped=skipped.append)
     assert not skipped
-    return made
 
 
 def events_of(sessions: Sessions, *kinds: str) -> list[AgentEvent]:
