@@ -25,5 +25,7 @@ class AgentHome:
     subagents: DefinitionFolders | None = None
     plugins: PluginCommands | None = None
     hooks: NativeHooks | None = None
+    host_variables: tuple[str, ...] = ()
+    """Set in the environment of what the agent runs: whoever sees one of them is run by it."""
     update: tuple[str, ...] | None = None
     """Words behind the program with which it updates itself; None: by the way it was installed."""
