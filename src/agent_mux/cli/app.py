@@ -8,11 +8,16 @@ from typer.core import TyperGroup
 
 from agent_mux.cli import exit_codes
 from agent_mux.cli.adapters_command import adapters
+from agent_mux.cli.auth_command import auth
+from agent_mux.cli.config_command import config
 from agent_mux.cli.cost_command import cost
+from agent_mux.cli.definition_commands import commands_for
 from agent_mux.cli.demo_command import demo
 from agent_mux.cli.doctor_command import doctor
+from agent_mux.cli.mcp_command import mcp
 from agent_mux.cli.options import ConfigDir, Debug, NoColor
 from agent_mux.cli.parse_command import parse
+from agent_mux.cli.plugin_command import plugin
 from agent_mux.cli.record_command import record
 from agent_mux.cli.replay_command import replay
 from agent_mux.cli.run_command import run
@@ -40,6 +45,12 @@ for function in (run, parse, validate, replay, record, demo, doctor, schema):
 app.add_typer(adapters, name="adapters")
 app.add_typer(sessions, name="sessions")
 app.add_typer(cost, name="cost")
+app.add_typer(config, name="config")
+app.add_typer(mcp, name="mcp")
+app.add_typer(auth, name="auth")
+app.add_typer(commands_for("skills", "skill"), name="skill")
+app.add_typer(commands_for("subagents", "sub-agent"), name="agent")
+app.add_typer(plugin, name="plugin")
 
 
 def _show_version(wanted: bool) -> None:

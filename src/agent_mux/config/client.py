@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.config.editing import Change, change_file, read_document
-from agent_mux.config.files import AgentConfig, ConfigFile, Scope
+from agent_mux.config.files import AgentConfig, ConfigFile, Field, Scope
 from agent_mux.config.schema import Problem, problems_of, schema_of
 from agent_mux.documents import FieldPath, parse_field, with_field, without_field
 from agent_mux.documents.document import DocumentError
@@ -95,6 +95,10 @@ class AgentConfigs:
         """JSON Schema of the fields that are known; others are possible."""
         config = self._config_of(agent)
         return schema_of(self._homes.adapters.get(agent).display_name, config)
+
+    def fields(self, agent: str) -> Mapping[str, Field]:
+        """The fields that are known, by name."""
+        return self._config_of(agent).fields
 
     def validate(self, agent: str) -> list[Problem]:
         """What is wrong with the files: texts that cannot be read, values that known fields cannot have."""

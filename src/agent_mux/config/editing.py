@@ -15,6 +15,7 @@ class Change:
     """What was done to a file, or would be."""
 
     path: Path
+    form: Format
     before: str | None
     """None: there was no file."""
     after: str
@@ -78,4 +79,4 @@ def _planned(path: Path, form: Format, change: Callable[[str], str]) -> Change:
         raise config_error(path, error) from error
     if before is None and after == empty_text(form):
         after = ""  # nothing is to be said: no file is made for that
-    return Change(path, before, after)
+    return Change(path, form, before, after)
