@@ -42,7 +42,7 @@ def commands_for(kind: str, what: str) -> typer.Typer:
             {
                 "name": one.name,
                 "scope": one.scope,
-                "shared": one.is_shared,
+                "shared": one.is_shared or None,
                 "description": one.description,
                 "problem": one.problem,
                 "path": str(one.path),
@@ -91,7 +91,7 @@ def commands_for(kind: str, what: str) -> typer.Typer:
     @with_common_flags
     def where(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> int:
         rows: list[dict[str, Any]] = [
-            {"scope": folder.scope, "path": str(path), "exists": path.is_dir(), "shared": folder.is_shared}
+            {"scope": folder.scope, "path": str(path), "exists": path.is_dir(), "shared": folder.is_shared or None}
             for folder, path in _definitions(kind, cwd).where(agent)
         ]
         print_rows(rows, ("scope", "path", "exists", "shared"), context.obj)

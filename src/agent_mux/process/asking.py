@@ -16,6 +16,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.process.reasons import Attempt, why_not_started
 
 KILL_AFTER = 2.0  # seconds between asking a group to leave and killing it
+_STDERR = 2  # the descriptor: whatever Python has made of it
 MOST_OUTPUT = 32 << 20  # bytes of one stream that are kept
 
 
@@ -36,13 +37,14 @@ class Answer:
         return said[-1] if said else f"it said nothing (exit code {self.exit_code})"
 
 
-def ask(
+def ask(  # noqa: PLR0913  # all but three have a default
     argv: Sequence[str],
     *,
     environ: Mapping[str, str],
     timeout: float,
     cwd: str | os.PathLike[str] | None = None,
     given: bytes | None = None,
+    shows: bool = False,
 ) -> Answer:
     """Run a program and wait for its end.
 
@@ -52,6 +54,7 @@ def ask(
         timeout: Seconds.
         cwd: Where it runs; default: here.
         given: On its standard input; None: nothing.
+        shows: What it prints goes to our standard error as it comes, and not into the answer.
 
     Raises:
         AgentMuxError: SPAWN_ERROR when it cannot be started, TIMEOUT when it takes longer.
@@ -60,8 +63,8 @@ def ask(
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=_STDERR if shows else subprocess.PIPE,
+            stderr=_STDERR if shows else subprocess.PIPE,
             cwd=cwd,
             env=dict(environ),
             start_new_session=True,
@@ -76,7 +79,7 @@ def ask(
         raise AgentMuxError("TIMEOUT", f"`{asked}` did not end within {timeout:g} s; it was stopped") from error
     finally:
         _end(process)
-    return Answer(tuple(argv), process.returncode, _text(stdout), _text(stderr))
+    return Answer(tuple(argv), process.returncode, _text(stdout or b""), _text(stderr or b""))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
