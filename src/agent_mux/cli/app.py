@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from agent_mux.cli import exit_codes
 from agent_mux.cli.adapters_command import adapters, detect
 from agent_mux.cli.auth_command import auth
+from agent_mux.cli.completion_command import completion
 from agent_mux.cli.config_command import config
 from agent_mux.cli.cost_command import cost
 from agent_mux.cli.definition_commands import commands_for
@@ -44,6 +45,7 @@ app = typer.Typer(
 )
 for function in (
     run, parse, validate, replay, record, demo, doctor, schema, install, update, detect, detect_host, capabilities,
+    completion,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(adapters, name="adapters")
