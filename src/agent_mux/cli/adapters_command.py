@@ -46,11 +46,13 @@ def detect(
     """Look for the agents on this machine, and ask for their versions."""
     import anyio
 
+    from agent_mux.cli.progress import progress
     from agent_mux.detection import Detector
     from agent_mux.registry import AdapterRegistry
 
     detector = Detector(AdapterRegistry())
-    found = anyio.run(detector.detect_all) if agent is None else [anyio.run(detector.detect, agent)]
+    with progress("asking for versions"):
+        found = anyio.run(detector.detect_all) if agent is None else [anyio.run(detector.detect, agent)]
     rows = [
         {
             "agent": one.agent,
