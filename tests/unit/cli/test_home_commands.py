@@ -225,7 +225,9 @@ def test_installing_shows_first_and_asks(amux: Amux, tmp_path: Path, monkeypatch
     assert not (npm.parent / "claude").exists()
     assert amux("install", "claude", "--yes").err == f"claude 9.9.9 is at {npm.parent}/claude\n"
     assert amux("update", "claude", "--dry-run").out == f"{npm.parent}/claude update\n"
-    assert data(amux("update", "claude", "--yes", "--json"))["version"] == "9.9.9"
+    done = amux("update", "claude", "--yes", "--json")
+    assert done.err == "9.9.9\n"  # what the program said
+    assert json.loads(done.out)["data"]["version"] == "9.9.9"
 
 
 def test_who_runs_this(amux: Amux, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
