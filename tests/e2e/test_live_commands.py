@@ -156,9 +156,7 @@ def changes_definitions(type_in: Commands, agent: str, home: AgentHome, director
     file.write_text(header, "utf-8")
     for group, source, name, known in (("skill", skill, "singing", home.skills), ("agent", file, "counter", folders)):
         has = known is not None
-        scope = (
-            next((folder.scope for folder in known.folders if not folder.is_shared), "global") if known else "global"
-        )
+        own = [folder.scope for folder in known.folders if not folder.is_shared] if known is not None else ["global"]
         type_in(group, "where", agent, has=has)
         type_in(group, "add", agent, str(source), "--scope", own[0], has=has)
         if has:
