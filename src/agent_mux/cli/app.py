@@ -11,7 +11,7 @@ from agent_mux.cli.adapters_command import adapters
 from agent_mux.cli.cost_command import cost
 from agent_mux.cli.demo_command import demo
 from agent_mux.cli.doctor_command import doctor
-from agent_mux.cli.options import ConfigDir, Debug, NoColor
+from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir
 from agent_mux.cli.parse_command import parse
 from agent_mux.cli.record_command import record
 from agent_mux.cli.replay_command import replay
@@ -57,6 +57,7 @@ def root(
     debug: Debug = False,
     no_color: NoColor = False,
     config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
     version: Annotated[  # noqa: ARG001  # its callback has done it
         bool, typer.Option("--version", "-V", help="Show the version.", callback=_show_version, is_eager=True)
     ] = False,
@@ -64,6 +65,7 @@ def root(
     """Drive any coding-agent CLI through one typed event stream."""
     given = {"agent": agent, "model": model, "json": json, "debug": debug, "no_color": no_color}
     given["config_dir"] = None if config_dir is None else str(config_dir)
+    given["project_dir"] = None if project_dir is None else str(project_dir)
     said = {name: value for name, value in given.items() if value}
     context.default_map = _defaults_of_all(context.command, said)
     if context.invoked_subcommand is None:

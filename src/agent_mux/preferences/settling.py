@@ -1,0 +1,138 @@
+"""What a run is to do, once everybody who may say something about it has said it. Source: run API, section 1.
+
+Per call over profile over client over the project's `config.json` over the global one. In a file, what is said for the
+run's agent goes before what is said for all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.options import RunOptions
+from agent_mux.paths import project_dir
+from agent_mux.preferences.config import FILE, Preferences, read_preferences
+from agent_mux.preferences.documents import Remembered
+from agent_mux.preferences.options import options_of, said_in
+from agent_mux.preferences.precedence import Layer, merge
+from agent_mux.preferences.profile import Profile, Scope
+from agent_mux.profiles import Profiles
+from agent_mux.registry import AdapterRegistry
+
+THE_CALL, THE_CLIENT = "the call", "the client"
+_TELLING = ("command", "mcp_servers", "policy")
+"""What starts programs or decides what is allowed: it is told when a project's files say so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """Options with nothing left open. `AgentMux.run` takes them as they are."""
+
+    options: RunOptions
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Who said a field: `the call`, `the client`, or the path of a file. Fields that nobody said are not in it."""
+    warnings: tuple[str, ...] = ()
+    """What a project says that a person wants to know, one sentence each."""
+    project: Path | None = None
+    """The `.agent-mux` of the project that the run belongs to."""
+    run_index: bool = True
+    """The run is written into the index."""
+
+
+class Defaults:
+    """What holds for the runs of one client. Files are looked at when a run is settled, and read when they changed."""
+
+    def __init__(
+        self, client: Mapping[str, Any], adapters: AdapterRegistry, *, config_dir: Path, project_config_dir: Path | None
+    ) -> None:
+        """`client`: fields of `RunOptions`; `project_config_dir`: instead of looking for the project of a run."""
+        self._client = said_in(client)
+        self._adapters = adapters
+        self._config_dir = config_dir
+        self._named = project_config_dir
+        self._files = Remembered(read_preferences)
+
+    def project_of(self, cwd: Any = None) -> Path | None:
+        """The `.agent-mux` of the project that a directory is in; default: the current directory."""
+        return project_dir(cwd, named=self._named)
+
+    def profiles(self, cwd: Any = None) -> Profiles:
+        """The profiles that a run in this directory can have."""
+
+        def places() -> Mapping[Scope, Path]:
+            project = self.project_of(cwd)
+            return {**({} if project is None else {"project": project}), "global": self._config_dir}
+
+        return Profiles(places, locks=self._config_dir / "locks")
+
+    def settle(self, said: Mapping[str, Any]) -> Settled:
+        """Everything that is said about a run. `said`: the fields that the call says.
+
+        Raises CONFIG_ERROR for a file that cannot be used, PROFILE_NOT_FOUND, and AGENT_NOT_FOUND for an agent that a
+        file names.
+        """
+        project = self.project_of(said.get("cwd"))
+        files = [self._files.of(place / FILE) for place in (project, self._config_dir) if place is not None]
+        profile = self._profile(said, files)
+        layers = [Layer(THE_CALL, said)]
+        layers += [profile.layer()] if profile is not None else []
+        layers.append(Layer(THE_CLIENT, self._client))
+        general = merge([*layers, *(Layer(str(file.path), file.said) for file in files)])
+        agent = self._agent(general.said.get("agent"), general.sources.get("agent", THE_CALL))
+        for file in files:
+            layers += [Layer(str(file.path), self._of_agent(file, agent)), Layer(str(file.path), file.said)]
+        merged = merge(layers)
+        switches = [file.run_index for file in files if file.run_index is not None]
+        return Settled(
+            options=options_of({**merged.said, "profile": None if profile is None else profile.name}),
+            sources=merged.sources,
+            warnings=_warnings(merged.said, merged.sources, project),
+            project=project,
+            run_index=switches[0] if switches else True,
+        )
+
+    def _profile(self, said: Mapping[str, Any], files: list[Preferences]) -> Profile | None:
+        profiles = self.profiles(said.get("cwd"))
+        if said.get("profile") is not None:
+            return profiles.get(said["profile"]) if said["profile"] else None
+        for file in files:
+            if file.profile is not None:
+                try:
+                    return profiles.get(file.profile)
+                except AgentMuxError as error:
+                    raise _told_by(error, file.path, "profile") from error
+        return None
+
+    def _agent(self, name: Any, source: str) -> str:
+        """Its registered name, where it has one: a call that names none that there is is told so later."""
+        if not isinstance(name, str) or not name:
+            return ""
+        if name in self._adapters:
+            return self._adapters.get(name).agent
+        if source in {THE_CALL, THE_CLIENT}:
+            return name
+        try:
+            return self._adapters.get(name).agent
+        except AgentMuxError as error:
+            raise _told_by(error, Path(source), "agent") from error
+
+    def _of_agent(self, file: Preferences, agent: str) -> Mapping[str, Any]:
+        for name, said in file.agents.items():
+            if name == agent or (name in self._adapters and self._adapters.get(name).agent == agent):
+                return said
+        return {}
+
+
+def _told_by(error: AgentMuxError, path: Path, what: str) -> AgentMuxError:
+    return AgentMuxError(error.code, f"{error.message} (the {what} is named in {path})")
+
+
+def _warnings(said: Mapping[str, Any], sources: Mapping[str, str], project: Path | None) -> tuple[str, ...]:
+    telling = [name for name in _TELLING if said.get(name)]
+    telling += ["approval_mode"] if said.get("approval_mode") == "yolo" else []
+    return tuple(
+        f"{name} is as {sources[name]} says; files of a project may come from somebody else"
+        for name in telling
+        if project is not None and Path(sources[name]).is_relative_to(project)
+    )
