@@ -18,6 +18,8 @@ from agent_mux.preferences.settling import Defaults, Settled
 from agent_mux.process.reaper import Reaper
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.index import INDEX
+from agent_mux.run.indexing import write_into_index
 from agent_mux.run.places import Places
 from agent_mux.run.plan import plan_run
 from agent_mux.run.runner import Runner
@@ -144,7 +146,7 @@ class AgentMux:
         for warning in settled.warnings:
             handle._runner.recording.note(warning)  # noqa: SLF001  # the handle is this module's own kind
         endings = self._tell_observers(handle)
-        self._tasks.start_soon(self._execute, handle, endings, name=f"run {plan.run_id}")
+        self._tasks.start_soon(self._execute, handle, settled, endings, name=f"run {plan.run_id}")
         return handle
 
     def settled(self, options: RunOptions | None = None, /, **fields: Any) -> Settled:
@@ -190,7 +192,7 @@ class AgentMux:
                 handle._runner.recording.note(f"an observer raised {error!r}; the run goes on")  # noqa: SLF001
         return endings
 
-    async def _execute(self, handle: RunHandle, endings: Sequence[Callable[[], None]]) -> None:
+    async def _execute(self, handle: RunHandle, settled: Settled, endings: Sequence[Callable[[], None]]) -> None:
         try:
             await handle._runner.execute()  # noqa: SLF001  # the handle is this module's own kind
         finally:
@@ -200,6 +202,14 @@ class AgentMux:
                     end()
                 except Exception:  # an observer of the consumer's may raise anything; other runs go on
                     logging.getLogger(LOGGER).exception("an observer raised at the end of run %s", handle.run_id)
+            await self._write_into_index(handle._runner, settled)  # noqa: SLF001
+
+    async def _write_into_index(self, runner: Runner, settled: Settled) -> None:
+        if runner.result is None or not settled.run_index or settled.options.journal is False:
+            return
+        project = settled.project  # one that was named need not be there, and is not made for this
+        place = project if project is not None and project.is_dir() else self._config_dir
+        await write_into_index(place / INDEX, runner.plan, runner.result)
 
     def _settled(self, options: RunOptions | Settled | None, fields: Mapping[str, Any]) -> Settled:
         if options is None:

@@ -76,7 +76,7 @@ def test_a_directory_of_somebody_else_is_passed_over(home: Path, monkeypatch: py
     shared, mine = home / "work", home / "work" / "repo"
     (shared / ".agent-mux").mkdir()
     assert project_dir(mine) == shared / ".agent-mux"
-    owned = os.stat(shared).st_uid
+    owned = shared.stat().st_uid
     monkeypatch.setattr(paths.os, "geteuid", lambda: owned + 1)
     monkeypatch.setattr(Path, "stat", _owned_by(Path.stat, {shared / ".agent-mux": owned + 7}))
     assert project_dir(mine) is None
