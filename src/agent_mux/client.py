@@ -85,12 +85,13 @@ class AgentMux:
         said = {name: value for name, value in defaults.items() if value is not None}
         _check_defaults({**said, "model": default_model})
         self._config_dir = Path(config_directory) if config_directory is not None else config_dir()
+        self._project_config_dir = None if project_config_dir is None else Path(project_config_dir)
         self.adapters = adapters if adapters is not None else AdapterRegistry()
         self._defaults = Defaults(
             {**said, "agent": default_agent, "model": default_model},
             self.adapters,
             config_dir=self._config_dir,
-            project_config_dir=None if project_config_dir is None else Path(project_config_dir),
+            project_config_dir=self._project_config_dir,
         )
         self.detector = Detector(self.adapters)
         self._reaper = Reaper()
@@ -166,8 +167,10 @@ class AgentMux:
         """What the agents stored of their sessions. Blocking, but for `watch`; needs no `async with`."""
         from agent_mux.sessions.cache import SUMMARIES  # noqa: PLC0415  # a run does without
         from agent_mux.sessions.client import Sessions  # noqa: PLC0415
+        from agent_mux.sessions.tags import SessionTags  # noqa: PLC0415
 
-        return Sessions(self.adapters, cache=self._config_dir / SUMMARIES)
+        tags = SessionTags(self._config_dir, self._project_config_dir)
+        return Sessions(self.adapters, cache=self._config_dir / SUMMARIES, tags=tags)
 
     def on_run(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with each run that is started from now on, before anything happens in it.

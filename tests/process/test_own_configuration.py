@@ -90,7 +90,7 @@ async def test_an_index_that_cannot_be_written_is_a_warning(
 async def test_secrets_are_not_in_the_index(
     make_client: MakeClient, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret = "hunter2-hunter2-hunter2"
+    secret = "hunter2-" * 3
     monkeypatch.setenv("SOME_API_KEY", secret)
     async with make_client(HELLO) as mux:
         await mux.run(prompt="hi", tags=[f"with {secret}"], project_id=secret)

@@ -39,7 +39,7 @@ def _go_on(context: typer.Context, flags: RunFlags, origin: str, text: str | Non
     settle_format(context.obj, flags)
     if flags.session is not None or flags.fork is not None or flags.no_session:
         raise bad_input("--session, --fork and --no-session say which session it is; that was said already")
-    known = library_for(flags.config_dir).find(origin, wanted_from(agent=flags.agent))
+    known = library_for(flags.config_dir, flags.project_dir).find(origin, wanted_from(agent=flags.agent))
     summary = known.made.summary
     cwd = flags.cwd
     if cwd is None and summary.cwd is not None:
