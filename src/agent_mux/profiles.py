@@ -11,10 +11,11 @@ from typing import Any
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.options import PROFILE_NAME, PROFILE_NAMES, RunOptions
-from agent_mux.preferences.config import FILE, write_preference
-from agent_mux.preferences.documents import Remembered, read_object, write_object
+from agent_mux.paths import project_dir
+from agent_mux.preferences.config import FILE, read_preferences, write_preference
+from agent_mux.preferences.documents import Remembered, changed, read_object, write_object
 from agent_mux.preferences.fields import from_wire
-from agent_mux.preferences.keys import Problems
+from agent_mux.preferences.keys import KEYS, Problems
 from agent_mux.preferences.options import options_of, said_by
 from agent_mux.preferences.precedence import Layer, merge
 from agent_mux.preferences.profile import SCOPES, Profile, Scope, checked_profile, read_profile
@@ -82,16 +83,19 @@ class Profiles:
         return self.set_keys(name, to_wire(fields), scope=scope, replace=replace)
 
     def set_keys(self, name: str, told: Mapping[str, Any], *, scope: Scope = "global", replace: bool = False) -> Path:
-        """As `set`, with keys and values as they stand in the file: `{"maxTurns": 5, "timeout": 60000}`."""
+        """As `set`, with keys and values as they stand in the file: `{"maxTurns": 5, "retryPolicy.maxAttempts": 2}`."""
         path = self._writable(name, scope)
         with locked(path, locks=self._locks):
             before: dict[str, Any] = {} if replace else read_object(path) or {}
-            after = {key: value for key, value in {**before, **told}.items() if value is not None}
+            checked_profile(path, before)
+            after = changed(before, told)
             problems = Problems()
-            from_wire(told, problems)
+            for key in told:
+                if key.partition(".")[0] not in {*KEYS, *after}:
+                    problems.unknown(key, None, KEYS)
+            from_wire(after, problems)
             if problems.fields:
                 raise ValidationError(problems.fields)
-            checked_profile(path, after)
             write_object(path, after, private=scope == "global")
         return path
 
@@ -129,6 +133,16 @@ class Profiles:
             write_preference(path, "profile", name, private=scope == "global", locks=self._locks)
         return path
 
+    def named_by(self, name: str) -> dict[Scope, Path]:
+        """The `config.json` files that name it as the default. Raises CONFIG_ERROR for one that cannot be used."""
+        files = {scope: read_preferences(directory / FILE) for scope, directory in self._places().items()}
+        return {scope: file.path for scope, file in files.items() if file.profile == name}
+
+    @property
+    def has_project(self) -> bool:
+        """We are in a project."""
+        return "project" in self._places()
+
     def _path(self, name: str, scope: Scope) -> Path | None:
         directory = self._places().get(scope)
         return None if directory is None else directory / "profiles" / f"{checked_name(name)}.json"
@@ -156,3 +170,16 @@ def checked_name(name: str) -> str:
     if not PROFILE_NAME.fullmatch(name):
         raise ValidationError([FieldError("profile", name, PROFILE_NAMES)])
     return name
+
+
+def profiles_of(config_dir: Path, project_config_dir: Path | None = None, *, cwd: Any = None) -> Profiles:
+    """The profiles that a run in a directory can have; default: the current one.
+
+    `project_config_dir`: that of the project, instead of looking for it.
+    """
+
+    def places() -> Mapping[Scope, Path]:
+        project = project_dir(cwd, named=project_config_dir)
+        return {**({} if project is None else {"project": project}), "global": config_dir}
+
+    return Profiles(places, locks=config_dir / "locks")

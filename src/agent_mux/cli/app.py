@@ -11,8 +11,10 @@ from agent_mux.cli.adapters_command import adapters
 from agent_mux.cli.cost_command import cost
 from agent_mux.cli.demo_command import demo
 from agent_mux.cli.doctor_command import doctor
+from agent_mux.cli.init_command import init
 from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir
 from agent_mux.cli.parse_command import parse
+from agent_mux.cli.profiles_command import profiles
 from agent_mux.cli.record_command import record
 from agent_mux.cli.replay_command import replay
 from agent_mux.cli.run_command import run
@@ -24,7 +26,7 @@ from agent_mux.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_GROUPS = ("adapters", "cost", "sessions")
+_GROUPS = ("adapters", "cost", "profiles", "sessions")
 _EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items()) + "."
 
 app = typer.Typer(
@@ -35,11 +37,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for function in (run, parse, validate, replay, record, demo, doctor, schema):
+for function in (run, init, parse, validate, replay, record, demo, doctor, schema):
     app.command()(function)
 app.add_typer(adapters, name="adapters")
 app.add_typer(sessions, name="sessions")
 app.add_typer(cost, name="cost")
+app.add_typer(profiles, name="profiles")
 
 
 def _show_version(wanted: bool) -> None:

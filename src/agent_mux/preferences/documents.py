@@ -5,7 +5,7 @@ Source: run API, section 1 (a corrupt file is CONFIG_ERROR naming file, line and
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -25,7 +25,7 @@ def read_object(path: Path) -> dict[str, Any] | None:
 def parse_object(text: str, where: str) -> dict[str, Any]:
     """One JSON object: strict JSON, in which no key stands twice. `where` names it in errors. Raises CONFIG_ERROR."""
     try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique)
+        value = parse_value(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise _bad(f"{where} is not JSON: {place}: {error.msg}; correct it or move it away") from error
@@ -38,7 +38,26 @@ def parse_object(text: str, where: str) -> dict[str, Any]:
 
 def write_object(path: Path, value: dict[str, Any], *, private: bool) -> None:
     """Replace what a file says. Raises CONFIG_ERROR."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n", private=private)
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", private=private)
+
+
+def parse_value(text: str) -> Any:
+    """One value of strict JSON. Raises `ValueError`, or `RecursionError`."""
+    return json.loads(text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique)
+
+
+def changed(before: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with some of its keys set, or removed (None). `a.b` is the key `b` of the object `a`."""
+    after = dict(before)
+    for key, value in told.items():
+        head, dot, rest = key.partition(".")
+        inner = after.get(head)
+        new = changed(inner if isinstance(inner, Mapping) else {}, {rest: value}) or None if dot else value
+        if new is None:
+            after.pop(head, None)
+        else:
+            after[head] = new
+    return after
 
 
 class Remembered(Generic[_Made]):

@@ -57,6 +57,12 @@ def from_wire(
     return said
 
 
+def takes_text(key: str) -> bool:
+    """What stands under this key is a string, whatever it looks like."""
+    name = KEYS.get(key)
+    return name is not None and name not in _READERS and (_OTHER.get(name) or _wanted(name))[0] is str
+
+
 def _read(name: str, value: Any, path: str, problems: Problems) -> Any:
     special = _READERS.get(name)
     if special is not None:

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from agent_mux.preferences.config import raise_for
 from agent_mux.preferences.fields import from_wire
 from agent_mux.preferences.keys import KEYS, Problems
 from agent_mux.preferences.precedence import Layer, deep_merged
+from agent_mux.redaction import Redactor, secrets_of_servers, shown
 
 Scope = Literal["project", "global"]
 SCOPES: tuple[Scope, ...] = ("project", "global")
@@ -28,6 +31,12 @@ class Profile:
     """Where each key comes from; a key inside of an object is `key.key`."""
     paths: Mapping[Scope, Path]
     """The files it is made of."""
+
+    def shown(self) -> dict[str, Any]:
+        """What it says, as people may see it: as in the files, without the secrets of MCP servers."""
+        plain = msgspec.json.encode(shown("", self.told))
+        masked = Redactor(secrets_of_servers(self.said.get("mcp_servers", ()))).mask(plain)
+        return dict(msgspec.json.decode(masked))
 
     def layer(self) -> Layer:
         """What it says, among the other layers."""

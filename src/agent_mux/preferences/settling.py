@@ -16,8 +16,8 @@ from agent_mux.preferences.config import FILE, Preferences, read_preferences
 from agent_mux.preferences.documents import Remembered
 from agent_mux.preferences.options import options_of, said_in
 from agent_mux.preferences.precedence import Layer, merge
-from agent_mux.preferences.profile import Profile, Scope
-from agent_mux.profiles import Profiles
+from agent_mux.preferences.profile import Profile
+from agent_mux.profiles import Profiles, profiles_of
 from agent_mux.registry import AdapterRegistry
 
 THE_CALL, THE_CLIENT = "the call", "the client"
@@ -59,12 +59,7 @@ class Defaults:
 
     def profiles(self, cwd: Any = None) -> Profiles:
         """The profiles that a run in this directory can have."""
-
-        def places() -> Mapping[Scope, Path]:
-            project = self.project_of(cwd)
-            return {**({} if project is None else {"project": project}), "global": self._config_dir}
-
-        return Profiles(places, locks=self._config_dir / "locks")
+        return profiles_of(self._config_dir, self._named, cwd=cwd)
 
     def settle(self, said: Mapping[str, Any]) -> Settled:
         """Everything that is said about a run. `said`: the fields that the call says.
