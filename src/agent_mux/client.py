@@ -18,7 +18,6 @@ from agent_mux.preferences.settling import Defaults, Settled
 from agent_mux.process.reaper import Reaper
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.handle import RunHandle
-from agent_mux.run.index import INDEX
 from agent_mux.run.indexing import write_into_index
 from agent_mux.run.places import Places
 from agent_mux.run.plan import plan_run
@@ -205,14 +204,9 @@ class AgentMux:
                     end()
                 except Exception:  # an observer of the consumer's may raise anything; other runs go on
                     logging.getLogger(LOGGER).exception("an observer raised at the end of run %s", handle.run_id)
-            await self._write_into_index(handle._runner, settled)  # noqa: SLF001
-
-    async def _write_into_index(self, runner: Runner, settled: Settled) -> None:
-        if runner.result is None or not settled.run_index or settled.options.journal is False:
-            return
-        project = settled.project  # one that was named need not be there, and is not made for this
-        place = project if project is not None and project.is_dir() else self._config_dir
-        await write_into_index(place / INDEX, runner.plan, runner.result)
+            result = handle._runner.result  # noqa: SLF001
+            if result is not None and settled.index is not None:
+                await write_into_index(settled.index, handle._runner.plan, result)  # noqa: SLF001
 
     def _settled(self, options: RunOptions | Settled | None, fields: Mapping[str, Any]) -> Settled:
         if options is None:

@@ -4,6 +4,7 @@ A profile that is in both places is one: what the project says goes over what is
 Source: run API, section 1 (profiles).
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -42,7 +43,7 @@ class Profiles:
 
     def _names(self, scope: Scope | None = None) -> Iterator[str]:
         for place, directory in self._places().items():
-            if scope in {None, place} and (directory / "profiles").is_dir():
+            if scope in {None, place} and os.path.isdir(directory / "profiles"):  # noqa: PTH112  # nor may it be asked
                 for path in (directory / "profiles").glob("*.json"):
                     if PROFILE_NAME.fullmatch(path.stem):
                         yield path.stem
@@ -167,19 +168,16 @@ class Profiles:
 
 def checked_name(name: str) -> str:
     """The name. Raises `ValidationError` when no profile can have it."""
-    if not PROFILE_NAME.fullmatch(name):
+    if not isinstance(name, str) or not PROFILE_NAME.fullmatch(name):
         raise ValidationError([FieldError("profile", name, PROFILE_NAMES)])
     return name
 
 
-def profiles_of(config_dir: Path, project_config_dir: Path | None = None, *, cwd: Any = None) -> Profiles:
-    """The profiles that a run in a directory can have; default: the current one.
-
-    `project_config_dir`: that of the project, instead of looking for it.
-    """
+def profiles_of(config_dir: Path, find_project: Callable[[], Path | None] = project_dir) -> Profiles:
+    """The profiles of the global directory and of a project, if there is one."""
 
     def places() -> Mapping[Scope, Path]:
-        project = project_dir(cwd, named=project_config_dir)
+        project = find_project()
         return {**({} if project is None else {"project": project}), "global": config_dir}
 
     return Profiles(places, locks=config_dir / "locks")

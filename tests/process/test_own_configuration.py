@@ -165,6 +165,14 @@ def test_what_cannot_be_used_is_one_line(installed: Installed, arguments: list[s
     assert all(line.startswith("hint: ") for line in hint)
 
 
+@pytest.mark.parametrize(("mode", "answer"), [("yolo", "yes"), ("deny", "no"), ("prompt", "no")])
+def test_the_approval_mode_of_a_file_counts_where_nobody_is_there(installed: Installed, mode: str, answer: str) -> None:
+    write(installed.home / "config" / "profiles" / "mode.json", {"approvalMode": mode})
+    body = "hear(); say(ask='rm -rf /'); say(text='it was ' + hear()['answer']); say(done=True); rest()"
+    done = installed.run("run", "scripted", "hi", "--profile", "mode", body=body)
+    assert (done.returncode, done.stdout) == (0, f"it was {answer}\n")
+
+
 def test_the_demo_is_the_same_everywhere(installed: Installed) -> None:
     write(installed.home / "config" / "config.json", {"thinkingEffort": "high", "defaultModel": "x", "runIndex": True})
     done = installed.run("demo", AMUX_REPLAY_SPEED="0")

@@ -97,3 +97,12 @@ def _owned_by(stat: object, owners: dict[Path, int]) -> object:
         return os.stat_result(result)
 
     return told
+
+
+def test_where_nothing_can_be_found_nothing_is(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert project_dir("a\0b") is None
+    gone = home / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert project_dir() is None

@@ -28,7 +28,7 @@ def demo(context: typer.Context, config_dir: ConfigDir = None) -> int:
     invocation: Invocation = context.obj
     flags = RunFlags(no_color=invocation.no_color, debug=invocation.debug, config_dir=config_dir)
     agent, prompt = RECORDED
-    recorded = Settled(options=RunOptions(agent=agent, prompt=prompt, approval_mode="yolo"), run_index=False)
+    recorded = Settled(options=RunOptions(agent=agent, prompt=prompt, approval_mode="yolo"))
     result = carry_out(recorded, flags, invocation)
     sys.stdout.flush()
     sys.stderr.write(_what_next(result))

@@ -155,10 +155,10 @@ def apply(
 
 
 def _profiles(config_dir: Path | None, project_dir: Path | None) -> "Profiles":
-    from agent_mux.paths import config_dir as default_config_dir
+    from agent_mux import paths
     from agent_mux.profiles import profiles_of
 
-    return profiles_of(config_dir or default_config_dir(), project_dir)
+    return profiles_of(config_dir or paths.config_dir(), lambda: paths.project_dir(named=project_dir))
 
 
 def _said(*, to_global: bool, to_project: bool) -> "list[Scope]":

@@ -7,8 +7,11 @@ from typing import Any
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.options import RunOptions
 from agent_mux.policy import read_policy
-from agent_mux.preferences.precedence import said_of
+from agent_mux.preferences.precedence import MERGED, said_of
+from agent_mux.redaction import HIDDEN
 from agent_mux.run.retry import RetryPolicy
+
+_POLICY = tuple(RetryPolicy.__dataclass_fields__)
 
 
 def said_by(options: RunOptions) -> dict[str, Any]:
@@ -36,9 +39,18 @@ def options_of(said: Mapping[str, Any]) -> RunOptions:
 
 
 def _with_parts(said: dict[str, Any]) -> dict[str, Any]:
-    policy = said.get("retry_policy")
-    if policy is None or isinstance(policy, Mapping):
-        return said
-    if not isinstance(policy, RetryPolicy):
-        raise ValidationError([FieldError("retry_policy", policy, "a RetryPolicy")])
-    return {**said, "retry_policy": said_of(policy)}
+    """Fields of which parts can be said, as mappings. Raises `ValidationError` for what is none."""
+    parts = {name: _parts(name, said[name]) for name in MERGED if name in said}
+    return {**said, **parts}
+
+
+def _parts(name: str, value: Any) -> Mapping[str, Any]:
+    if name != "retry_policy":
+        if isinstance(value, Mapping):
+            return value
+        raise ValidationError([FieldError(name, HIDDEN, "a mapping of names to texts")])
+    if isinstance(value, RetryPolicy):
+        return said_of(value)
+    if isinstance(value, Mapping) and set(value) <= set(_POLICY):
+        return value
+    raise ValidationError([FieldError(name, value, f"a RetryPolicy, or some of {', '.join(_POLICY)}")])

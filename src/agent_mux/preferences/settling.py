@@ -4,6 +4,7 @@ Per call over profile over client over the project's `config.json` over the glob
 run's agent goes before what is said for all.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from agent_mux.preferences.precedence import Layer, merge
 from agent_mux.preferences.profile import Profile
 from agent_mux.profiles import Profiles, profiles_of
 from agent_mux.registry import AdapterRegistry
+from agent_mux.run.index import INDEX
 
 THE_CALL, THE_CLIENT = "the call", "the client"
 _TELLING = ("command", "mcp_servers", "policy")
@@ -36,8 +38,8 @@ class Settled:
     """What a project says that a person wants to know, one sentence each."""
     project: Path | None = None
     """The `.agent-mux` of the project that the run belongs to."""
-    run_index: bool = True
-    """The run is written into the index."""
+    index: Path | None = None
+    """The file that the run is written into at its end: of the project, or else the global one. None: it is not."""
 
 
 class Defaults:
@@ -55,11 +57,14 @@ class Defaults:
 
     def project_of(self, cwd: Any = None) -> Path | None:
         """The `.agent-mux` of the project that a directory is in; default: the current directory."""
-        return project_dir(cwd, named=self._named)
+        try:
+            return project_dir(cwd, named=self._named)
+        except TypeError:  # no directory at all; the checks of the options say so
+            return None
 
     def profiles(self, cwd: Any = None) -> Profiles:
         """The profiles that a run in this directory can have."""
-        return profiles_of(self._config_dir, self._named, cwd=cwd)
+        return profiles_of(self._config_dir, lambda: self.project_of(cwd))
 
     def settle(self, said: Mapping[str, Any]) -> Settled:
         """Everything that is said about a run. `said`: the fields that the call says.
@@ -78,14 +83,21 @@ class Defaults:
         for file in files:
             layers += [Layer(str(file.path), self._of_agent(file, agent)), Layer(str(file.path), file.said)]
         merged = merge(layers)
-        switches = [file.run_index for file in files if file.run_index is not None]
+        options = options_of({**merged.said, "profile": None if profile is None else profile.name})
         return Settled(
-            options=options_of({**merged.said, "profile": None if profile is None else profile.name}),
+            options=options,
             sources=merged.sources,
             warnings=_warnings(merged.said, merged.sources, project),
             project=project,
-            run_index=switches[0] if switches else True,
+            index=None if options.journal is False else self._index(project, files),
         )
+
+    def _index(self, project: Path | None, files: list[Preferences]) -> Path | None:
+        wanted = next((file.run_index for file in files if file.run_index is not None), True)
+        # A project that was named need not be there, and is not made for this.
+        is_there = project is not None and os.path.isdir(project)  # noqa: PTH112  # or may not be asked
+        place = project if is_there and project is not None else self._config_dir
+        return place / INDEX if wanted else None
 
     def _profile(self, said: Mapping[str, Any], files: list[Preferences]) -> Profile | None:
         profiles = self.profiles(said.get("cwd"))

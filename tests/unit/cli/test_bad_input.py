@@ -100,7 +100,7 @@ CASES: list[tuple[list[object], int, str]] = [
     (["sessions", "fork", "nothing", "go on"], 8, "no stored session has the id 'nothing'"),
     (["sessions", "fork", "x", "go on", "--no-session"], 2, "--session, --fork and --no-session say which"),
     (["sessions", "fork", "x", "go on", "-a", "nobody"], 3, "no agent is named 'nobody'"),
-    (["cost", "report", "--by", "tag"], 2, "Invalid value for '--by'"),
+    (["cost", "report", "--by", "colour"], 2, "Invalid value for '--by'"),
     (["cost", "report", "--dir", missing], 2, "--dir needs --agent"),
     (["cost", "report", "--since", "soon"], 2, "--since 'soon' is no time"),
     # what there is no file to read from

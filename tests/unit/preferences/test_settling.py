@@ -133,7 +133,16 @@ def test_environments_complete_each_other(house: House) -> None:
     assert options.env == {"A": "b"}
 
 
-@pytest.mark.parametrize("fields", [{"modell": "x"}, {"retry_policy": "often"}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"modell": "x"},
+        {"retry_policy": "often"},
+        {"retry_policy": {"attempts": 1}},
+        {"env": "A=b"},
+        {"profile": 5},
+    ],
+)
 def test_what_the_call_cannot_say(house: House, fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         house.client().settled(agent="a", prompt="x", **fields)
@@ -278,12 +287,29 @@ def test_harmless_preferences_of_a_project_are_not_told_of(house: House) -> None
     assert house.client().settled(agent="claude", prompt="x", approval_mode="yolo").warnings == ()
 
 
-def test_the_index_can_be_switched_off(house: House) -> None:
-    assert house.client().settled(agent="a", prompt="x").run_index is True
+def test_the_index_is_that_of_the_project_and_can_be_switched_off(house: House) -> None:
+    def index_of(**said: Any) -> Path | None:
+        return house.client().settled(agent="a", prompt="x", **said).index
+
+    assert index_of() == house.project / "run-index.jsonl"
+    assert index_of(journal=False) is None
     house.write(house.config, {"runIndex": False})
-    assert house.client().settled(agent="a", prompt="x").run_index is False
+    assert index_of() is None
     house.write(house.project, {"runIndex": True})
-    assert house.client().settled(agent="a", prompt="x").run_index is True
+    assert index_of() == house.project / "run-index.jsonl"
+    nowhere = AgentMux(config_directory=house.project, project_config_dir=house.repo / "nowhere")
+    assert nowhere.settled(agent="a", prompt="x").index == house.project / "run-index.jsonl"
+    assert not (house.repo / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    "fields", [{"cwd": "a\0b"}, {"cwd": 5}, {"agent": 5}, {"tags": 5}, {"cwd": "/not/there"}, {"model": ["x"]}]
+)
+def test_what_is_no_option_is_for_the_checks_of_the_run(house: House, fields: dict[str, Any]) -> None:
+    said = {"agent": "a", "prompt": "x", **fields}
+    options = AgentMux(config_directory=house.config).settled(**said).options
+    for name, value in fields.items():
+        assert getattr(options, name) == value
 
 
 def test_what_is_settled_can_be_changed_and_is_run_as_it_is(house: House) -> None:
