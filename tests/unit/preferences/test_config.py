@@ -1,13 +1,14 @@
 """`config.json`: read, complained about, and changed one key at a time."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.preferences.config import CONFIG_KEYS, Preferences, read_preferences, write_preference
+from agent_mux.preferences.config import CONFIG_KEYS, Preferences, checked, read_preferences, write_preference
 from agent_mux.preferences.keys import KEYS
 from agent_mux.redaction import HIDDEN
 
@@ -103,3 +104,21 @@ def test_a_bad_value_is_not_written(path: Path, tmp_path: Path) -> None:
     with pytest.raises(AgentMuxError):
         write_preference(path, "timeout", -1, private=True, locks=tmp_path / "locks")
     assert not path.exists()
+
+
+def test_the_examples_of_the_documentation_can_be_used(tmp_path: Path) -> None:
+    from agent_mux.run.index import read_index
+
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "configure-agent-mux.md").read_text("utf-8")
+    config, line = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    told = checked(tmp_path / "config.json", json.loads(config))
+    assert (told.profile, set(told.agents)) == ("review", {"codex"})
+    (tmp_path / "index").write_text(line)
+    [record] = read_index(tmp_path / "index")
+    assert record.tags == ("nightly",)
+
+
+def test_the_keys_in_the_documentation_are_there() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "configure-agent-mux.md").read_text("utf-8")
+    named = {key for row in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| ", page, re.MULTILINE) for key in row.split(", ")}
+    assert {key.strip("`") for key in named} <= {*CONFIG_KEYS, *KEYS}
