@@ -23,15 +23,23 @@ from agent_mux.preferences.profile import SCOPES, Profile, Scope, checked_profil
 from agent_mux.preferences.writing import to_wire
 from agent_mux.storage import locked, remove
 
+_Files = Remembered[dict[str, Any] | None]
+
 
 class Profiles:
     """The profiles of one place. Blocking; every call looks at the disk again."""
 
-    def __init__(self, places: Callable[[], Mapping[Scope, Path]], *, locks: Path) -> None:
-        """`places`: the directories that there may be profiles in, by scope; `locks`: where locks of files go."""
+    def __init__(self, places: Callable[[], Mapping[Scope, Path]], *, locks: Path, read: _Files | None = None) -> None:
+        """Nothing is read yet.
+
+        Args:
+            places: The directories that there may be profiles in, by scope.
+            locks: Where locks of files go.
+            read: Files that were read already.
+        """
         self._places = places
         self._locks = locks
-        self._read = Remembered(read_object)
+        self._read = read if read is not None else Remembered(read_object)
 
     def list(self) -> "list[Profile]":
         """All of them, by name. Raises CONFIG_ERROR for one that cannot be used."""
@@ -173,11 +181,13 @@ def checked_name(name: str) -> str:
     return name
 
 
-def profiles_of(config_dir: Path, find_project: Callable[[], Path | None] = project_dir) -> Profiles:
-    """The profiles of the global directory and of a project, if there is one."""
+def profiles_of(
+    config_dir: Path, find_project: Callable[[], Path | None] = project_dir, read: _Files | None = None
+) -> Profiles:
+    """The profiles of the global directory and of a project, if there is one. `read`: files that were read already."""
 
     def places() -> Mapping[Scope, Path]:
         project = find_project()
         return {**({} if project is None else {"project": project}), "global": config_dir}
 
-    return Profiles(places, locks=config_dir / "locks")
+    return Profiles(places, locks=config_dir / "locks", read=read)

@@ -101,8 +101,10 @@ def names_agent(word: str) -> bool:
 
     from agent_mux.registry import AdapterRegistry
 
+    if len(word.split()) != 1:
+        return False
     registry = AdapterRegistry()
-    return word in registry or (word.isidentifier() and bool(get_close_matches(word, registry.names(), cutoff=0.8)))
+    return bool(get_close_matches(word, registry.names(), cutoff=0.8)) or word in registry
 
 
 def attachments(named: Iterable[str]) -> tuple[Attachment, ...]:

@@ -18,7 +18,7 @@ from agent_mux.storage import read_text, write_text
 
 README = f"""# .agent-mux
 
-What holds for the runs of [agent-mux](https://pypi.org/project/agent-mux/) in this project. Everything here but
+What holds for the runs of agent-mux (`amux`) in this project. Everything here but
 `{INDEX}` is meant to be shared with it.
 
 | file | what it is |

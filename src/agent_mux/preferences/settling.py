@@ -7,6 +7,7 @@ run's agent goes before what is said for all.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.options import RunOptions
 from agent_mux.paths import project_dir
 from agent_mux.preferences.config import FILE, Preferences, read_preferences
-from agent_mux.preferences.documents import Remembered
+from agent_mux.preferences.documents import Remembered, read_object
 from agent_mux.preferences.options import options_of, said_in
-from agent_mux.preferences.precedence import Layer, merge
+from agent_mux.preferences.precedence import Layer, Merged, merge
 from agent_mux.preferences.profile import Profile
 from agent_mux.profiles import Profiles, profiles_of
 from agent_mux.registry import AdapterRegistry
@@ -54,6 +55,7 @@ class Defaults:
         self._config_dir = config_dir
         self._named = project_config_dir
         self._files = Remembered(read_preferences)
+        self._profile_files = Remembered(read_object)
 
     def project_of(self, cwd: Any = None) -> Path | None:
         """The `.agent-mux` of the project that a directory is in; default: the current directory."""
@@ -64,7 +66,7 @@ class Defaults:
 
     def profiles(self, cwd: Any = None) -> Profiles:
         """The profiles that a run in this directory can have."""
-        return profiles_of(self._config_dir, lambda: self.project_of(cwd))
+        return profiles_of(self._config_dir, lambda: self.project_of(cwd), self._profile_files)
 
     def settle(self, said: Mapping[str, Any]) -> Settled:
         """Everything that is said about a run. `said`: the fields that the call says.
@@ -74,8 +76,10 @@ class Defaults:
         """
         project = self.project_of(said.get("cwd"))
         files = [self._files.of(place / FILE) for place in (project, self._config_dir) if place is not None]
-        profile = self._profile(said, files)
-        layers = [Layer(THE_CALL, said)]
+        call = Layer(THE_CALL, said)
+        named = merge([call, *(Layer(str(file.path), {"profile": file.profile}) for file in files)])
+        profile = self._profile(named, said.get("cwd"))
+        layers = [call]
         layers += [profile.layer()] if profile is not None else []
         layers.append(Layer(THE_CLIENT, self._client))
         general = merge([*layers, *(Layer(str(file.path), file.said) for file in files)])
@@ -86,8 +90,8 @@ class Defaults:
         options = options_of({**merged.said, "profile": None if profile is None else profile.name})
         return Settled(
             options=options,
-            sources=merged.sources,
-            warnings=_warnings(merged.said, merged.sources, project),
+            sources={**merged.sources, **named.sources},
+            warnings=(*_warnings(merged, project), *self._misspelt(files)),
             project=project,
             index=None if options.journal is False else self._index(project, files),
         )
@@ -99,17 +103,14 @@ class Defaults:
         place = project if is_there and project is not None else self._config_dir
         return place / INDEX if wanted else None
 
-    def _profile(self, said: Mapping[str, Any], files: list[Preferences]) -> Profile | None:
-        profiles = self.profiles(said.get("cwd"))
-        if said.get("profile") is not None:
-            return profiles.get(said["profile"]) if said["profile"] else None
-        for file in files:
-            if file.profile is not None:
-                try:
-                    return profiles.get(file.profile)
-                except AgentMuxError as error:
-                    raise _told_by(error, file.path, "profile") from error
-        return None
+    def _profile(self, named: Merged, cwd: Any) -> Profile | None:
+        name, source = named.said.get("profile"), named.sources.get("profile", THE_CALL)
+        if not name:
+            return None
+        try:
+            return self.profiles(cwd).get(name)
+        except AgentMuxError as error:
+            raise error if source == THE_CALL else _told_by(error, Path(source), "profile") from error
 
     def _agent(self, name: Any, source: str) -> str:
         """Its registered name, where it has one: a call that names none that there is is told so later."""
@@ -125,17 +126,31 @@ class Defaults:
             raise _told_by(error, Path(source), "agent") from error
 
     def _of_agent(self, file: Preferences, agent: str) -> Mapping[str, Any]:
-        for name, said in file.agents.items():
-            if name == agent or (name in self._adapters and self._adapters.get(name).agent == agent):
-                return said
-        return {}
+        names = (agent, *self._adapters.get(agent).aliases) if agent in self._adapters else (agent,)
+        return next((file.agents[name] for name in names if name in file.agents), {})
+
+    def _misspelt(self, files: list[Preferences]) -> list[str]:
+        """An agent that is not here is none of our business, but for one that was meant to be another."""
+        known = self._adapters.names()
+        close = {
+            (file.path, name): get_close_matches(name, known, n=1, cutoff=0.8)
+            for file in files
+            for name in file.agents
+            if name not in known
+        }
+        return [
+            f"{path} has settings of {name!r}; did you mean {one!r}?"
+            for (path, name), found in close.items()
+            for one in found
+        ]
 
 
 def _told_by(error: AgentMuxError, path: Path, what: str) -> AgentMuxError:
     return AgentMuxError(error.code, f"{error.message} (the {what} is named in {path})")
 
 
-def _warnings(said: Mapping[str, Any], sources: Mapping[str, str], project: Path | None) -> tuple[str, ...]:
+def _warnings(merged: Merged, project: Path | None) -> tuple[str, ...]:
+    said, sources = merged
     telling = [name for name in _TELLING if said.get(name)]
     telling += ["approval_mode"] if said.get("approval_mode") == "yolo" else []
     return tuple(

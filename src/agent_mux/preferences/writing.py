@@ -1,6 +1,7 @@
 """Fields of `RunOptions`, given by a program, as they stand in our files."""
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -32,14 +33,21 @@ def _written(name: str, value: Any) -> Any:
     if name in DURATIONS and isinstance(value, int | float) and not isinstance(value, bool):
         milliseconds = round(value * 1000, 6)  # 16.109 * 1000 is not 16109
         return int(milliseconds) if milliseconds == int(milliseconds) else milliseconds
-    if isinstance(value, RetryPolicy):
-        value = said_of(value)
-    if name == "retry_policy" and isinstance(value, Mapping):
-        return {camel(part): _written(part, one) for part, one in value.items()}
-    if isinstance(value, McpServer):
-        return {key: list(one) if isinstance(one, tuple) else one for key, one in asdict(value).items() if one}
-    if isinstance(value, frozenset | set):
-        return sorted(value)
-    if isinstance(value, list | tuple):
-        return [_written("", one) for one in value]
+    if name == "retry_policy" and isinstance(value, RetryPolicy | Mapping):
+        parts = said_of(value) if isinstance(value, RetryPolicy) else value
+        return {camel(part): _written(part, one) for part, one in parts.items()}
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it; what it has no word for stays as it is, and is complained about later."""
+    match value:
+        case McpServer():
+            return {key: list(one) if isinstance(one, tuple) else one for key, one in asdict(value).items() if one}
+        case os.PathLike():
+            return os.fspath(value)
+        case frozenset() | set():
+            return sorted(value)
+        case list() | tuple():
+            return [_plain(one) for one in value]
     return value

@@ -1,6 +1,7 @@
 """What may stand in our files about runs, and what is said about what may not."""
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,6 +147,10 @@ def test_a_whole_retry_policy_is_written_as_what_it_says() -> None:
     assert to_wire({"retry_policy": RetryPolicy(max_attempts=5, base_delay=0.5)}) == {
         "retryPolicy": {"maxAttempts": 5, "baseDelay": 500}
     }
+
+
+def test_a_path_is_written_as_text() -> None:
+    assert to_wire({"policy": Path("/etc/rules.toml")}) == {"policy": "/etc/rules.toml"}
 
 
 @given(st.floats(0, 10**7), st.integers(0, 10**9))

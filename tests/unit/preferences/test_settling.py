@@ -166,6 +166,17 @@ def test_what_is_said_for_the_agent_goes_before_what_is_said_for_all(house: Hous
     assert house.client(default_model="client").settled(agent="claude", prompt="x").options.model == "client"
 
 
+def test_settings_of_an_agent_that_is_misspelt_are_told_of(house: House) -> None:
+    path = house.write(house.config, {"agents": {"cluade": {"model": "m"}, "claude-code": {}, "nobody-knows": {}}})
+    settled = house.client().settled(agent="codex", prompt="x")
+    assert settled.warnings == (f"{path} has settings of 'cluade'; did you mean 'claude'?",)
+
+
+def test_the_agents_own_name_goes_before_its_aliases(house: House) -> None:
+    house.write(house.config, {"agents": {"claude-code": {"model": "alias"}, "claude": {"model": "name"}}})
+    assert house.client().settled(agent="claude-code", prompt="x").options.model == "name"
+
+
 def test_the_agent_comes_from_whoever_names_one_first(house: House) -> None:
     house.write(house.config, {"defaultAgent": "claude"})
     house.write(house.config, {"agent": "pi"}, "profiles/p")
@@ -196,7 +207,8 @@ def test_a_file_may_name_the_profile(house: House) -> None:
     client = house.client()
     assert client.settled(agent="a", prompt="x").options.model == "g"
     house.write(house.project, {"profile": "p"})
-    assert client.settled(agent="a", prompt="x").options.model == "p"
+    settled = client.settled(agent="a", prompt="x")
+    assert (settled.options.model, settled.sources["profile"]) == ("p", str(house.project / "config.json"))
     assert client.settled(agent="a", prompt="x", profile="g").options.profile == "g"
     none = client.settled(agent="a", prompt="x", profile="").options
     assert (none.model, none.profile) == (None, None)
