@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_mux import AgentMux
+from agent_mux import AgentMux, BlockingAgentMux
 from agent_mux.errors import AgentMuxError, ValidationError
 from agent_mux.options import RunOptions
 from agent_mux.preferences.profile import Scope
@@ -189,4 +189,7 @@ def test_a_client_has_the_profiles_of_its_places(tmp_path: Path, monkeypatch: py
     mux.profiles.set("a", {"model": "m"})
     mux.profiles.set("b", {"model": "m"}, scope="project")
     assert mux.profiles.names() == ("a", "b")
+    blocking = BlockingAgentMux(config_directory=tmp_path / "mux")
+    assert blocking.profiles.names() == ("a", "b")
+    assert blocking.settled(agent="x", prompt="y", profile="b").options.model == "m"
     assert AgentMux(config_directory=tmp_path / "mux", project_config_dir=tmp_path / "p").profiles.names() == ("a",)

@@ -6,11 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.preferences.config import CONFIG_KEYS, Preferences, checked, read_preferences, write_preference
-from agent_mux.preferences.keys import KEYS
+from agent_mux.preferences.keys import FOR_THE_CALL, KEYS
+from agent_mux.preferences.options import options_of
 from agent_mux.redaction import HIDDEN
+
+KEYS_OF_ALL = st.sampled_from([*CONFIG_KEYS, *KEYS, *FOR_THE_CALL, "maxAttempts", "name", "command"])
 
 
 @pytest.fixture
@@ -78,6 +83,24 @@ def test_what_is_wrong_names_the_file_and_the_key(path: Path, told: Any, said: s
     assert str(raised.value).startswith(f"{path} cannot be used: ")
     assert said in str(raised.value)
     assert "hunter2" not in str(raised.value)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS_OF_ALL | st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(KEYS_OF_ALL, json_values, max_size=4))
+def test_whatever_it_says_it_is_used_or_complained_about(told: dict[str, Any]) -> None:
+    try:
+        made = checked(Path("/x/config.json"), told)
+    except AgentMuxError as error:
+        assert error.code == "CONFIG_ERROR"  # noqa: PT017  # either this or that
+    else:
+        for said in (made.said, *made.agents.values()):
+            options_of({name: value for name, value in said.items() if name != "policy"})
 
 
 def test_one_key_is_changed_and_the_others_stay(path: Path, tmp_path: Path) -> None:
