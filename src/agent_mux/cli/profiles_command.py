@@ -133,7 +133,7 @@ def delete(
 @with_common_flags
 def apply(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of the profile.", show_default=False)] = None,
     none: Annotated[bool, typer.Option("--none", help="No profile any more.", show_default=False)] = False,
     to_global: Global = False,
     config_dir: ConfigDir = None,

@@ -23,7 +23,9 @@ Cwd = Annotated[
 ]
 Tags = Annotated[
     list[str] | None,
-    typer.Option("--tag", help="Only those of runs with this tag; several: with all of them.", show_default=False),
+    typer.Option(
+        "--tag", metavar="TAG", help="Only those of runs with this tag; several: with all of them.", show_default=False
+    ),
 ]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many at most; 0: all.")]
 Directory = Annotated[
