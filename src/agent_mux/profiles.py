@@ -94,17 +94,12 @@ class Profiles:
     def set_keys(self, name: str, told: Mapping[str, Any], *, scope: Scope = "global", replace: bool = False) -> Path:
         """As `set`, with keys and values as they stand in the file: `{"maxTurns": 5, "retryPolicy.maxAttempts": 2}`."""
         path = self._writable(name, scope)
+        _check(told)
         with locked(path, locks=self._locks):
             before: dict[str, Any] = {} if replace else read_object(path) or {}
             checked_profile(path, before)
             after = changed(before, told)
-            problems = Problems()
-            for key in told:
-                if key.partition(".")[0] not in {*KEYS, *after}:
-                    problems.unknown(key, None, KEYS)
-            from_wire(after, problems)
-            if problems.fields:
-                raise ValidationError(problems.fields)
+            checked_profile(path, after)
             write_object(path, after, private=scope == "global")
         return path
 
@@ -179,6 +174,17 @@ def checked_name(name: str) -> str:
     if not isinstance(name, str) or not PROFILE_NAME.fullmatch(name):
         raise ValidationError([FieldError("profile", name, PROFILE_NAMES)])
     return name
+
+
+def _check(told: Mapping[str, Any]) -> None:
+    """What is to be changed makes sense by itself. Raises `ValidationError`."""
+    problems = Problems()
+    for key, value in told.items():
+        if value is None and key.partition(".")[0] not in KEYS:
+            problems.unknown(key, value, KEYS)
+    from_wire(changed({}, told), problems)
+    if problems.fields:
+        raise ValidationError(problems.fields)
 
 
 def profiles_of(

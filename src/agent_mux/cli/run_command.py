@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_mux.cli import exit_codes
+from agent_mux.cli.completion_command import agent_names
 from agent_mux.cli.options import Invocation
 from agent_mux.cli.run_flags import RunFlags, with_run_flags
 
@@ -19,6 +20,7 @@ Words = Annotated[
         help="The agent, and what it is to do. Without a prompt, or with `-`, it is read from standard input. The agent"
         " can be left out where a profile or a configuration names a default.",
         show_default=False,
+        autocompletion=agent_names,
     ),
 ]
 
