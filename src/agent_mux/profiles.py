@@ -14,14 +14,14 @@ from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.options import PROFILE_NAME, PROFILE_NAMES, RunOptions
 from agent_mux.paths import project_dir
 from agent_mux.preferences.config import FILE, read_preferences, write_preference
-from agent_mux.preferences.documents import Remembered, changed, read_object, write_object
+from agent_mux.preferences.documents import EMPTY, Remembered, edited, parse_object, read_object
 from agent_mux.preferences.fields import from_wire
 from agent_mux.preferences.keys import KEYS, Problems
 from agent_mux.preferences.options import options_of, said_by
 from agent_mux.preferences.precedence import Layer, merge
 from agent_mux.preferences.profile import SCOPES, Profile, Scope, checked_profile, read_profile
 from agent_mux.preferences.writing import to_wire
-from agent_mux.storage import locked, remove
+from agent_mux.storage import locked, read_text, remove, write_text
 
 _Files = Remembered[dict[str, Any] | None]
 
@@ -96,11 +96,11 @@ class Profiles:
         path = self._writable(name, scope)
         _check(told)
         with locked(path, locks=self._locks):
-            before: dict[str, Any] = {} if replace else read_object(path) or {}
-            checked_profile(path, before)
-            after = changed(before, told)
-            checked_profile(path, after)
-            write_object(path, after, private=scope == "global")
+            before = EMPTY if replace else read_text(path) or EMPTY
+            checked_profile(path, parse_object(before, str(path)))
+            after = edited(before, told)
+            checked_profile(path, parse_object(after, str(path)))
+            write_text(path, after, private=scope == "global")
         return path
 
     def delete(self, name: str, *, scope: Scope | None = None) -> Path:
@@ -177,12 +177,18 @@ def checked_name(name: str) -> str:
 
 
 def _check(told: Mapping[str, Any]) -> None:
-    """What is to be changed makes sense by itself. Raises `ValidationError`."""
+    """What is to be changed makes sense by itself, and JSON can hold it. Raises `ValidationError`."""
     problems = Problems()
+    try:
+        text = edited(EMPTY, told)
+        text.encode()
+        alone = parse_object(text, "the profile")
+    except (TypeError, ValueError) as error:
+        raise ValidationError([FieldError("profile", None, f"what JSON can hold: {error}")]) from error
     for key, value in told.items():
         if value is None and key.partition(".")[0] not in KEYS:
             problems.unknown(key, value, KEYS)
-    from_wire(changed({}, told), problems)
+    from_wire(alone, problems)
     if problems.fields:
         raise ValidationError(problems.fields)
 

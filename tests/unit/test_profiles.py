@@ -103,7 +103,16 @@ def test_names_are_plain(profiles: Profiles, name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "fields", [{"prompt": "x"}, {"env": {"A": "b"}}, {"modell": "x"}, {"timeout": -1}, {"tags": 3}]
+    "fields",
+    [
+        {"prompt": "x"},
+        {"env": {"A": "b"}},
+        {"modell": "x"},
+        {"timeout": -1},
+        {"tags": 3},
+        {"model": "\udcff"},
+        {"output_schema": {"x": object()}},
+    ],
 )
 def test_what_cannot_be_is_not_written(profiles: Profiles, fields: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ValidationError):
@@ -125,6 +134,14 @@ def test_a_damaged_file_is_named_and_stays(profiles: Profiles, places: Mapping[S
             attempt("bad")
         assert code_of(raised) == "CONFIG_ERROR"
     assert path.read_text() == text
+
+
+def test_what_a_person_has_laid_out_stays(profiles: Profiles, places: Mapping[Scope, Path]) -> None:
+    path = places["global"] / "profiles" / "mine.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{ "model" : "m",\n\n     "tags": ["a",   "b"] }')
+    profiles.set("mine", {"model": "n"})
+    assert path.read_text() == '{ "model" : "n",\n\n     "tags": ["a",   "b"] }'
 
 
 def test_a_profile_is_removed_from_one_place(profiles: Profiles) -> None:

@@ -17,10 +17,10 @@ from typing import Any
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.options import PROFILE_NAME, PROFILE_NAMES
-from agent_mux.preferences.documents import read_object, write_object
+from agent_mux.preferences.documents import EMPTY, edited, parse_object, read_object
 from agent_mux.preferences.fields import from_wire
 from agent_mux.preferences.keys import KEYS, Problems
-from agent_mux.storage import locked
+from agent_mux.storage import locked, read_text, write_text
 
 FILE = "config.json"
 _AGENT_KEYS = {key: name for key, name in KEYS.items() if key != "agent"}
@@ -74,13 +74,10 @@ def checked(path: Path, told: Mapping[str, Any]) -> Preferences:
 def write_preference(path: Path, key: str, value: Any, *, private: bool, locks: Path) -> None:
     """Change one key of a file, or remove it (None); the others stay. Raises CONFIG_ERROR, CONFIG_LOCK_ERROR."""
     with locked(path, locks=locks):
-        told = read_object(path) or {}
-        if value is None:
-            told.pop(key, None)
-        else:
-            told[key] = value
-        checked(path, told)
-        write_object(path, told, private=private)
+        checked(path, read_object(path) or {})
+        text = edited(read_text(path) or EMPTY, {key: value})
+        checked(path, parse_object(text, str(path)))
+        write_text(path, text, private=private)
 
 
 def raise_for(path: Path, problems: Problems) -> None:

@@ -1,4 +1,4 @@
-"""Our own JSON files: read strictly, remembered while they stay what they are, written whole.
+"""Our own JSON files: read strictly, remembered while they stay what they are, changed where something changes.
 
 Source: run API, section 1 (a corrupt file is CONFIG_ERROR naming file, line and column).
 """
@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from agent_mux.documents import DocumentError, with_field, without_field
 from agent_mux.errors import AgentMuxError
-from agent_mux.storage import read_text, write_text
+from agent_mux.storage import read_text
 
+EMPTY = "{}\n"
 _Made = TypeVar("_Made")
 _Mark = tuple[int, int, int]
 
@@ -36,28 +38,23 @@ def parse_object(text: str, where: str) -> dict[str, Any]:
     return value
 
 
-def write_object(path: Path, value: dict[str, Any], *, private: bool) -> None:
-    """Replace what a file says. Raises CONFIG_ERROR."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", private=private)
-
-
 def parse_value(text: str) -> Any:
     """One value of strict JSON. Raises `ValueError`, or `RecursionError`."""
     return json.loads(text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique)
 
 
-def changed(before: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-    """An object with some of its keys set, or removed (None). `a.b` is the key `b` of the object `a`."""
-    after = dict(before)
+def edited(text: str, told: Mapping[str, Any]) -> str:
+    """The text of an object with some of its keys set, or removed (None), and everything else as it is.
+
+    `a.b` is the key `b` of the object `a`. Raises VALIDATION_ERROR for a way that leads nowhere.
+    """
     for key, value in told.items():
-        head, dot, rest = key.partition(".")
-        inner = after.get(head)
-        new = changed(inner if isinstance(inner, Mapping) else {}, {rest: value}) or None if dot else value
-        if new is None:
-            after.pop(head, None)
-        else:
-            after[head] = new
-    return after
+        way = tuple(key.split("."))
+        try:
+            text = without_field(text, "json", way) if value is None else with_field(text, "json", way, value)
+        except DocumentError as error:
+            raise AgentMuxError("VALIDATION_ERROR", f"{key} cannot be set: {error.problem}") from error
+    return text
 
 
 class Remembered(Generic[_Made]):

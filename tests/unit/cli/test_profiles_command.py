@@ -204,6 +204,8 @@ def test_nothing_is_made_by_looking(amux: Amux, config: Path, repo: Path) -> Non
         (["set", "fast", "model=a", "model=b"], 2, "given twice"),
         (["set", "fast", "retryPolicy.maxAtempts=1"], 2, "did you mean 'maxAttempts'?"),
         (["set", "a b", "model=x"], 2, "64 letters"),
+        (["set", "fast", "model=\udcff"], 2, "what JSON can hold"),
+        (["set", "fast", "model.x=y"], 2, "model: got {'x': 'y'}; allowed: a string"),
         (["set", "bad", "model=x"], 7, "bad.json is not JSON"),
         (["set", "fast", "model=x", "--project"], 2, "amux init"),
         (["set", "fast", "model=x", "--project", "--global"], 2, "exclude each other"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.preferences.documents import Remembered, read_object, write_object
+from agent_mux.preferences.documents import EMPTY, Remembered, edited, parse_object, read_object
 
 
 @pytest.mark.parametrize(
@@ -42,12 +42,36 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
         read_object(tmp_path / "x")
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "config.json"
-    assert read_object(path) is None
-    write_object(path, {"b": "é", "a": [1, None]}, private=True)
-    assert read_object(path) == {"b": "é", "a": [1, None]}
-    assert path.read_text("utf-8") == '{\n  "b": "é",\n  "a": [\n    1,\n    null\n  ]\n}\n'
+def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
+    assert read_object(tmp_path / "new" / "config.json") is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_what_changes_is_changed() -> None:
+    text = '{"model":"m",\n      "tags" : ["a", "b"],\n  "retryPolicy": {"jitter": 0.5}}'
+    told = {"model": "n", "retryPolicy.maxAttempts": 3, "timeout": 5}
+    changed = edited(text, told)
+    assert changed.startswith(
+        '{"model":"n",\n      "tags" : ["a", "b"],\n  "retryPolicy": {"jitter": 0.5, "maxAttempts": 3}'
+    )
+    assert parse_object(changed, "x") == {
+        "model": "n", "tags": ["a", "b"], "retryPolicy": {"jitter": 0.5, "maxAttempts": 3}, "timeout": 5,
+    }  # fmt: skip
+
+
+def test_what_is_removed_takes_empty_objects_with_it() -> None:
+    told = {"model": None, "retryPolicy.jitter": None, "not.there": None}
+    assert parse_object(edited('{"model": "m", "retryPolicy": {"jitter": 0.5}}', told), "x") == {}
+
+
+def test_what_is_new_is_laid_out() -> None:
+    assert edited(EMPTY, {"a.b": 1}) == '{\n  "a": {\n    "b": 1\n  }\n}\n'
+
+
+def test_a_way_through_what_is_no_object() -> None:
+    with pytest.raises(AgentMuxError, match=r"a\.b cannot be set") as raised:
+        edited('{"a": 1}', {"a.b": 2})
+    assert raised.value.code == "VALIDATION_ERROR"
 
 
 def test_a_file_is_read_when_it_changed(tmp_path: Path) -> None:
