@@ -3,6 +3,7 @@
 import json
 import stat
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +211,16 @@ def test_a_client_has_the_profiles_of_its_places(tmp_path: Path, monkeypatch: py
     assert blocking.profiles.names() == ("a", "b")
     assert blocking.settled(agent="x", prompt="y", profile="b").options.model == "m"
     assert AgentMux(config_directory=tmp_path / "mux", project_config_dir=tmp_path / "p").profiles.names() == ("a",)
+
+
+def test_several_may_change_a_profile_at_once(places: Mapping[Scope, Path], tmp_path: Path) -> None:
+    keys = [f"k{number}" for number in range(8)]
+
+    def change(key: str) -> None:
+        schema = {f"outputSchema.{key}": {"type": "string"}}
+        Profiles(lambda: places, locks=tmp_path / "locks").set_keys("fast", schema)
+
+    with ThreadPoolExecutor(len(keys)) as pool:
+        list(pool.map(change, keys))
+    profile = Profiles(lambda: places, locks=tmp_path / "locks").get("fast")
+    assert set(profile.told["outputSchema"]) == set(keys)

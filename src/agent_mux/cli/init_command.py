@@ -6,10 +6,18 @@ from typing import Annotated
 
 import typer
 
+from agent_mux.cli.completion_command import agent_names
 from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
 
 Agent = Annotated[
-    str | None, typer.Option("--agent", "-a", help="The agent of runs that name none.", show_default=False)
+    str | None,
+    typer.Option(
+        "--agent",
+        "-a",
+        help="The agent of runs that name none.",
+        show_default=False,
+        autocompletion=agent_names,
+    ),
 ]
 Model = Annotated[str | None, typer.Option("--model", "-m", help="Their model.", show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be written.", show_default=False)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_mux.cli.completion_command import profile_names
 from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 profiles = typer.Typer(help="Options of runs under a name: `amux run --profile NAME`.", no_args_is_help=True)
 LONGEST_VALUE = 60  # characters, in a listing
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the profile.", show_default=False)]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Of the profile.", show_default=False, autocompletion=profile_names)
+]
 Global = Annotated[
     bool, typer.Option("--global", help="The one that holds everywhere: in ~/.agent-mux.", show_default=False)
 ]
@@ -68,7 +71,7 @@ def set_profile(
     assignments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[KEY=VALUE]...",
+            metavar="KEY=VALUE",
             help="What it says, as in the file: maxTurns=5, timeout=60000 (milliseconds), tags='[\"a\"]', "
             "retryPolicy.maxAttempts=3. A value that is no JSON is text. KEY= removes the key.",
             show_default=False,
@@ -133,7 +136,10 @@ def delete(
 @with_common_flags
 def apply(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of the profile.", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Of the profile.", show_default=False, autocompletion=profile_names),
+    ] = None,
     none: Annotated[bool, typer.Option("--none", help="No profile any more.", show_default=False)] = False,
     to_global: Global = False,
     config_dir: ConfigDir = None,

@@ -346,3 +346,20 @@ def test_a_place_that_cannot_be_written(amux: Amux, repo: Path, tmp_path: Path) 
     (tmp_path / "file").touch()
     done = amux("init", "--project-dir", tmp_path / "file" / "below")
     assert (done.code, ERROR.fullmatch(done.err) is not None) == (7, True)
+
+
+# -- a shell asks
+
+
+def test_a_shell_completes_names_of_profiles(
+    amux: Amux, config: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("review", "retry", "fast"):
+        write(config / "profiles" / f"{name}.json", {"model": "m"})
+    monkeypatch.setenv("_AMUX_COMPLETE", "complete_bash")
+    for line in ("amux profiles show re", "amux run --profile re", "amux profiles apply re"):
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        with pytest.raises(SystemExit):
+            amux()
+        assert capfd.readouterr().out.split() == ["retry", "review"]
