@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_mux.errors import AgentMuxError
@@ -51,6 +51,7 @@ def test_without_tags_the_least_important_is_left_out_first() -> None:
 texts = st.text(max_size=700)
 
 
+@settings(deadline=None)  # it is written to disk
 @given(texts, texts, texts, st.lists(texts, max_size=20).map(tuple))
 def test_every_line_is_short_and_can_be_read(model: str, session: str, project: str, tags: tuple[str, ...]) -> None:
     whole = record(model=model, session_id=session, project_id=project, tags=tags)
