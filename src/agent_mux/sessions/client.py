@@ -8,7 +8,6 @@ from agent_mux.sessions import costs, difference, exporting, searching, watching
 from agent_mux.sessions.events import SessionEvents
 from agent_mux.sessions.filter import ALL, SessionFilter
 from agent_mux.sessions.library import SessionLibrary
-from agent_mux.sessions.spending import Sum
 
 
 class Sessions(SessionLibrary):
@@ -18,7 +17,7 @@ class Sessions(SessionLibrary):
         """Where a text occurs. `sort` and `limit`: see `agent_mux.sessions.searching.search`."""
         return searching.search(self, text, wanted, **how)
 
-    def total_cost(self, wanted: SessionFilter = ALL, *, group_by: costs.GroupBy = "agent") -> dict[str, Sum]:
+    def total_cost(self, wanted: SessionFilter = ALL, *, group_by: costs.GroupBy = "agent") -> costs.CostReport:
         """What they cost, by group. See `agent_mux.sessions.costs.cost_report`."""
         return costs.cost_report(self, wanted, group_by=group_by)
 
