@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_mux.cli.options import ConfigDir, Invocation, ProjectDir, with_common_flags
-from agent_mux.cli.session_options import Agent, Cwd, Directory, Model, Since, Tags, Until, library_for, wanted_from
+from agent_mux.cli.session_options import Agent, Cwd, Directory, Model, Since, Tags, Until, reading, wanted_from
 
 if TYPE_CHECKING:
     from agent_mux.sessions.costs import CostReport
@@ -63,7 +63,8 @@ def report(
     if csv and context.obj.json:
         raise bad_input("--csv and --json exclude each other")
     which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
-    sums = library_for(config_dir, project_dir).total_cost(which, group_by=by.value)
+    with reading(config_dir, project_dir) as library:
+        sums = library.total_cost(which, group_by=by.value)
     if csv:
         _print_csv(by.value, sums)
     elif context.obj.json:

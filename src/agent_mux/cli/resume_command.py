@@ -34,12 +34,13 @@ def fork(context: typer.Context, flags: RunFlags, origin: SessionId, text: Promp
 
 def _go_on(context: typer.Context, flags: RunFlags, origin: str, text: str | None, *, is_fork: bool) -> int:
     from agent_mux.cli.inputs import bad_input
-    from agent_mux.cli.session_options import library_for, wanted_from
+    from agent_mux.cli.session_options import reading, wanted_from
 
     settle_format(context.obj, flags)
     if flags.session is not None or flags.fork is not None or flags.no_session:
         raise bad_input("--session, --fork and --no-session say which session it is; that was said already")
-    known = library_for(flags.config_dir, flags.project_dir).find(origin, wanted_from(agent=flags.agent))
+    with reading(flags.config_dir, flags.project_dir) as library:
+        known = library.find(origin, wanted_from(agent=flags.agent))
     summary = known.made.summary
     cwd = flags.cwd
     if cwd is None and summary.cwd is not None:

@@ -21,13 +21,13 @@ from agent_mux.cli.session_options import (
     Since,
     Tags,
     Until,
-    library_for,
+    reading,
     wanted_from,
 )
 
 if TYPE_CHECKING:
     from agent_mux.sessions.client import Sessions
-    from agent_mux.sessions.filter import SessionFilter
+    from agent_mux.sessions.library import Known
 
 _COLUMNS = ("session", "changed", "turns", "cost", "model", "tags", "directory", "title")
 sessions = typer.Typer(help="The conversations that agents stored.", no_args_is_help=True)
@@ -41,6 +41,14 @@ class Order(StrEnum):
     date = "date"
     cost = "cost"
     turns = "turns"
+
+
+class HitOrder(StrEnum):
+    """What comes first: where it was found most often, the latest, or the dearest."""
+
+    relevance = "relevance"
+    date = "date"
+    cost = "cost"
 
 
 class Form(StrEnum):
@@ -76,11 +84,9 @@ def list_sessions(
     """Show the sessions of an agent, or of all agents: the latest first."""
     from agent_mux.cli.tables import print_rows
 
-    found = library_for(config_dir, project_dir).list(
-        wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd),
-        sort=sort.value,
-        limit=limit or None,
-    )
+    which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
+    with reading(config_dir, project_dir) as library:
+        found = library.list(which, sort=sort.value, limit=limit or None)
     rows = [_plain(summary) if context.obj.json else _row(summary) for summary in found]
     print_rows(rows, _COLUMNS, context.obj, empty="no sessions are stored")
     return 0
@@ -101,14 +107,16 @@ def show(
     project_dir: ProjectDir = None,
 ) -> int:
     """Show a session: what was asked, answered and done."""
-    library, where = library_for(config_dir, project_dir), wanted_from(agent=agent, directory=directory)
+    where = wanted_from(agent=agent, directory=directory)
+    with reading(config_dir, project_dir) as library:
+        known = library.find(session, where)
     if events:
-        return _show_events(library, session, where, compact=compact)
+        return _show_events(library, known, compact=compact)
     from agent_mux.cli.json_output import envelope
     from agent_mux.cli.terminal import is_terminal, sanitize
     from agent_mux.sessions.exporting import export
 
-    found = library.get(session, where)
+    found = library.read(known)
     if context.obj.json:
         sys.stdout.write(envelope(_plain(found)) + "\n")
         return 0
@@ -130,6 +138,7 @@ def search(
     until: Until = None,
     tag: Tags = None,
     cwd: Cwd = None,
+    sort: Annotated[HitOrder, typer.Option("--sort", help="What comes first.")] = HitOrder.relevance,
     limit: Limit = 50,
     directory: Directory = None,
     config_dir: ConfigDir = None,
@@ -141,11 +150,9 @@ def search(
 
     if not text.strip():
         raise bad_input("search for what? The text is empty")
-    hits = library_for(config_dir, project_dir).search(
-        text,
-        wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd),
-        limit=limit or None,
-    )
+    which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
+    with reading(config_dir, project_dir) as library:
+        hits = library.search(text, which, sort=sort.value, limit=limit or None)
     rows = [
         {"session": hit.session.id, "changed": _date(hit.session.updated_at), "found": hit.count, "where": hit.excerpt}
         for hit in hits
@@ -169,7 +176,9 @@ def export_session(
 ) -> int:
     """Write a session as a document: JSON, JSON lines, Markdown, or one HTML file."""
     wanted = wanted_from(agent=agent, directory=directory)
-    _write(library_for(config_dir, project_dir).export(session, form.value, wanted), output)
+    with reading(config_dir, project_dir) as library:
+        text = library.export(session, form.value, wanted)
+    _write(text, output)
     return 0
 
 
@@ -187,7 +196,8 @@ def diff_sessions(
     from agent_mux.cli.json_output import envelope
     from agent_mux.cli.session_views import diff_lines
 
-    found = library_for(config_dir, project_dir).diff(first, second)
+    with reading(config_dir, project_dir) as library:
+        found = library.diff(first, second)
     if context.obj.json:
         sys.stdout.write(envelope(_plain(found)) + "\n")
     else:
@@ -214,7 +224,8 @@ def tail(
     from agent_mux.cli.session_views import EventPrinter
 
     printer = EventPrinter(as_json=context.obj.json, compact=compact, no_color=context.obj.no_color)
-    events = library_for(config_dir, project_dir).watch(session, wanted_from(agent=agent), from_start=all_of_it)
+    with reading(config_dir, project_dir) as library:
+        events = library.watch(session, wanted_from(agent=agent), from_start=all_of_it)
 
     async def follow() -> None:
         async for event in events:
@@ -227,11 +238,11 @@ def tail(
     return 0
 
 
-def _show_events(library: "Sessions", session: str, wanted: "SessionFilter", *, compact: bool) -> int:
+def _show_events(library: "Sessions", known: "Known", *, compact: bool) -> int:
     from agent_mux.cli.session_views import EventPrinter
 
     printer = EventPrinter(as_json=True, compact=compact, no_color=True)
-    for event in library.events(session, wanted):
+    for event in library.events_of(known):
         printer.show(event)
     return 0
 

@@ -49,13 +49,14 @@ class Known(NamedTuple):
 class SessionLibrary:
     """Reads what the agents stored. Blocking; every call looks at the disk again."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all have a default
         self,
         adapters: AdapterRegistry | None = None,
         *,
         environ: Mapping[str, str] | None = None,
         cache: Path | None = None,
         tags: SessionTags | None = None,
+        on_read: Callable[[Found], None] | None = None,
         on_skipped: Callable[[Skipped], None] | None = None,
     ) -> None:
         """Nothing is read yet.
@@ -65,12 +66,14 @@ class SessionLibrary:
             environ: Instead of the environment of this process: says where the agents keep their files.
             cache: A file to remember summaries in. None: everything is read each time.
             tags: Knows the tags of sessions. None: they have none.
+            on_read: Is told of each session that was not remembered, once it is read.
             on_skipped: Is told of each file that cannot be read as a session; by default, the log is.
         """
         self._adapters = adapters if adapters is not None else AdapterRegistry()
         self._environ = os.environ if environ is None else environ
         self._cache = SummaryCache(cache)
         self._tags = tags
+        self._on_read = on_read or (lambda _: None)
         self._on_skipped = on_skipped or (lambda skipped: logging.getLogger(LOGGER).warning("%s", skipped))
 
     # -- listing
@@ -125,6 +128,7 @@ class SessionLibrary:
                 made = decode(stored) if (size, modified) == (found.size, found.modified) else None
                 if made is None:
                     made = self._summarized(adapter, store, found)
+                    self._on_read(found)
                     if made is None:
                         continue
                     fresh.append((found, made))
@@ -200,7 +204,10 @@ class SessionLibrary:
 
     def get(self, session: str, wanted: SessionFilter = ALL) -> Session:
         """A session with all its messages. Arguments and errors as for `find`."""
-        known = self.find(session, wanted)
+        return self.read(self.find(session, wanted))
+
+    def read(self, known: Known) -> Session:
+        """The same, of one that was found already."""
         conversation = Conversation(prices_of(known.adapter.models()))
         conversation.read(self.open(known))
         made = conversation.summarizer.result(known.adapter.agent, known.found)
