@@ -70,9 +70,9 @@ def _field(key: str) -> Field | None:
 
 def _kind_of(hint: Any) -> Kind | None:
     """None: several kinds are possible."""
-    plain = {part for part in (get_args(hint) or (hint,)) if part is not type(None)}
-    if hint is None or any(isinstance(part, str) for part in plain):  # a choice, or no field of a run
+    if hint is None:  # no field of a run
         return "string"
+    plain = {part for part in (get_args(hint) or (hint,)) if part is not type(None)}
     return next((kind for types, kind in _KINDS if plain <= types), None)
 
 
