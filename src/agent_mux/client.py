@@ -22,6 +22,7 @@ from agent_mux.run.runner import Runner
 from agent_mux.telemetry.logs import LOGGER
 
 if TYPE_CHECKING:
+    from agent_mux.models.registry import Models
     from agent_mux.sessions.client import Sessions
 
 Observer = Callable[[RunHandle], Callable[[], None]]
@@ -136,6 +137,13 @@ class AgentMux:
         from agent_mux.sessions.client import Sessions  # noqa: PLC0415
 
         return Sessions(self.adapters, cache=self._config_dir / SUMMARIES)
+
+    @property
+    def models(self) -> "Models":
+        """What is known of the agents' models: names, sizes, prices. Blocking; needs no `async with`."""
+        from agent_mux.models.registry import Models  # noqa: PLC0415  # a run does without
+
+        return Models(self.adapters, directory=self._config_dir)
 
     def on_run(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with each run that is started from now on, before anything happens in it.
