@@ -16,10 +16,11 @@ def parse(printed: str) -> tuple[ModelCapabilities, ...]:
     lines = [match for line in printed.splitlines() if (match := _LINE.match(line.strip()))]
     if printed.strip() and not lines:
         raise ValueError("no line is that of a model")
-    named = {line[1]: _TAG.sub("", line[2]).strip() for line in reversed(lines)}
+    named: dict[str, str] = {}
+    for line in lines:
+        named.setdefault(line[1], _TAG.sub("", line[2]).strip())
     return tuple(
-        ModelCapabilities(model_id=name, provider="cursor", display_name=shown)
-        for name, shown in reversed(named.items())
+        ModelCapabilities(model_id=name, provider="cursor", display_name=shown) for name, shown in named.items()
     )
 
 

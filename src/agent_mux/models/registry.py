@@ -1,7 +1,7 @@
 """All there is to know of models, on one object. Source: run API, section 5."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, time
 from pathlib import Path
 
@@ -21,6 +21,10 @@ _Models = tuple[ModelCapabilities, ...]
 LISTING_TIMEOUT = 30.0  # seconds; listings that ask the network take a few
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 class Models:
     """The models that the agents offer: from what comes with agent-mux, and from what the agents said themselves.
 
@@ -33,11 +37,16 @@ class Models:
         *,
         directory: Path | None = None,
         environ: Mapping[str, str] | None = None,
+        now: Callable[[], datetime] = _now,
     ) -> None:
-        """Know these adapters; keep answers below `directory` (default: `~/.agent-mux`)."""
+        """Know these adapters; keep answers below `directory` (default: `~/.agent-mux`).
+
+        `environ` is what agents are asked in (default: ours); `now` tells the time that answers are kept with.
+        """
         self.adapters = adapters if adapters is not None else AdapterRegistry()
         self._listed = ListedModels(directory if directory is not None else config_dir())
         self._environ = environ
+        self._now = now
 
     def list(self, agent: str) -> _Models:
         """The models that an agent offers: those that it listed itself, else those that come with agent-mux.
@@ -111,8 +120,7 @@ class Models:
         adapter = self.adapters.get(agent)
         environ = os.environ if self._environ is None else self._environ
         said = ask_for_models(adapter, environ, timeout=timeout)
-        at = datetime.now(UTC).replace(microsecond=0)
-        listed = Listed(agent=adapter.agent, at=at, models=said)
+        listed = Listed(agent=adapter.agent, at=self._now().replace(microsecond=0), models=said)
         self._listed.write(listed)
         return self._offered(adapter, listed)
 

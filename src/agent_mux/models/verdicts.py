@@ -26,8 +26,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     suggestions: tuple[str, ...] = ()
     """What may have been meant by a name that is unknown."""
 
-    def sentence(self, agent: str) -> str:
-        """What there is to say about it, and what to do; empty where all is well."""
+    def sentence(self, agent: str, *, is_passed_on: bool = False) -> str:
+        """What there is to say about it, and what to do; empty where all is well.
+
+        `is_passed_on`: the agent is given the name all the same.
+        """
         meant = "" if self.model is None or self.model.model_id == self.name else f" (it means {self.model.model_id})"
         match self.status:
             case "deprecated":
@@ -36,7 +39,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             case "unknown":
                 near = " or ".join(self.suggestions)
                 hint = f"did you mean {near}?" if near else f"`amux models list {agent}` shows those that are"
-                return f"{self.name!r} is no model that is known of {agent}; {hint}"
+                but = ", and is passed on as it is" if is_passed_on else ""
+                return f"{self.name!r} is no model that is known of {agent}{but}; {hint}"
         return ""
 
 

@@ -121,7 +121,7 @@ def test_the_tokens_of_an_answer_are_told_once() -> None:
     talk.speaks("hi", _meta={"usage": BUSY})
     talk.speaks("", _meta={"usage": BUSY})
     talk.answers(3, {**END, "usage": {"inputTokens": 200, "outputTokens": 20, "totalTokens": 220}})
-    assert talk.facts(Usage) == [Usage(100, 10, of_one_call=False), Usage(100, 10, of_one_call=False)]
+    assert talk.facts(Usage) == [Usage(100, 10), Usage(100, 10)]
 
 
 def test_tokens_of_the_session_become_those_of_the_turn() -> None:
@@ -171,7 +171,7 @@ def test_a_cost_that_says_nothing_is_none(cost: Any) -> None:
     talk = Talk().prompted()
     talk.updates("usage_update", used=1, size=100, cost=cost)
     talk.answers(3, {**END, "usage": BUSY})
-    assert talk.facts() == [Usage(100, 10), TurnDone()]
+    assert talk.facts() == [Usage(100, 10, of_one_call=False), TurnDone()]
 
 
 def test_what_an_older_session_had_cost_is_not_of_this_run() -> None:
