@@ -53,8 +53,9 @@ def test_of_several_calls_together_nobody_knows_how_long_each_was() -> None:
     assert costs(stream(together, facts.TurnDone(), prices={"m-1": price}), "session_end")[0].total_usd == spent  # type: ignore[union-attr]
     total = CostRecord(total_usd=0.0, input_tokens=20, output_tokens=0, source="unknown")
     assert costs(stream(facts.TurnDone(total), prices={"m-1": price}), "session_end")[0].total_usd == spent  # type: ignore[union-attr]
-    one = facts.Usage(20, 0)
-    assert costs(stream(one, facts.TurnDone(), prices={"m-1": price}), "session_end")[0].total_usd == pytest.approx(60e-6)  # type: ignore[union-attr]
+    [one] = costs(stream(facts.Usage(20, 0), facts.TurnDone(), prices={"m-1": price}), "session_end")
+    assert one is not None
+    assert one.total_usd == pytest.approx(60e-6)
 
 
 @pytest.mark.parametrize("name", ["m-1", "provider/m-1", "m-1-20260101", "provider/m-1-2026-01-01", "m-1@20260101"])

@@ -6,7 +6,7 @@ from agent_mux.models import ModelCapabilities, ModelListing
 
 _COLUMNS = ("provider", "model", "context", "max-out", "thinking", "images")
 _NONE = "No models available"
-_SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KM]?)$")
+_SIZE = re.compile(r"^(\d{1,12}(?:\.\d{1,12})?)([KM]?)$")
 _UNITS = {"": 1, "K": 1_000, "M": 1_000_000}
 
 

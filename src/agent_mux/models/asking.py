@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
+import msgspec
+
 from agent_mux.adapter import Adapter
 from agent_mux.errors import AgentMuxError, AuthError, CapabilityError
 from agent_mux.models.capabilities import ModelCapabilities
@@ -42,10 +44,12 @@ def ask_for_models(adapter: Adapter, environ: Mapping[str, str], *, timeout: flo
 
 def _read(listing: ModelListing, said: str, asked: str) -> tuple[ModelCapabilities, ...]:
     try:
-        return listing.parse(said)
+        models = listing.parse(said)
+        msgspec.json.encode(models)  # a surrogate in it is no text that can be kept
     except ValueError as error:
         strange = f"what {asked} printed is not understood: {error}; the agent may be newer than agent-mux knows"
         raise AgentMuxError("PARSE_ERROR", strange) from error
+    return models
 
 
 def _run(

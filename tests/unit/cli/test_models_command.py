@@ -105,9 +105,7 @@ def test_one_model_for_programs(amux: Amux) -> None:
 def test_a_deprecated_model_is_shown_with_a_warning(amux: Amux) -> None:
     done = amux("models", "get", "claude", "claude-opus-4-1")
     assert done.code == 0
-    assert done.err == (
-        "warning: claude-opus-4-1 is deprecated, and ends on 2026-08-05; use claude-opus-5-5 instead\n"
-    )
+    assert done.err == ("warning: claude-opus-4-1 is deprecated, and ends on 2026-08-05; use claude-opus-5-5 instead\n")
     assert data(amux("models", "get", "claude", "claude-opus-4-1", "--json"))["status"] == "deprecated"
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.models.known import agent, program, said
 
 from agent_mux.errors import AgentMuxError, AuthError, CapabilityError
-from agent_mux.models import ModelListing
+from agent_mux.models import ModelCapabilities, ModelListing
 from agent_mux.models.asking import ask_for_models
 
 SOON = 20.0  # seconds: more than a busy machine takes to start a shell
@@ -83,6 +83,13 @@ def test_it_may_say_what_nobody_understands(tmp_path: Path) -> None:
     code, message = code_of(tmp_path, "echo nonsense")
     assert code == "PARSE_ERROR"
     assert message.startswith("what `toy models` printed is not understood: it is nonsense; ")
+
+
+def test_it_may_say_what_is_no_text(tmp_path: Path) -> None:
+    broken = ModelListing(argv=(), parse=lambda _: (ModelCapabilities(model_id="\ud800", provider="p"),))
+    with pytest.raises(AgentMuxError, match="is not understood") as raised:
+        names(tmp_path, "true", broken)
+    assert raised.value.code == "PARSE_ERROR"
 
 
 def test_it_may_offer_nothing_without_a_key(tmp_path: Path) -> None:

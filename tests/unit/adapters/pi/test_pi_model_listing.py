@@ -27,6 +27,8 @@ def test_without_keys_there_are_none() -> None:
 def test_noise() -> None:
     table = "provider model context max-out thinking images\na b x 1K no no\n"
     assert list(parsed("pi", f"warning\n{table}\nthe end\n")) == ["a/b"]
+    long = parsed("pi", table.replace("1K", "9" * 400 + "M"))["a/b"]
+    assert (long.context_window, long.max_output_tokens) == (None, None)
     refuses("pi", "", "no table of models")
     refuses("pi", "Error: it went wrong", "no table of models")
     survives_every_cut("pi", "0.87.1.txt")
