@@ -16,6 +16,7 @@ from agent_mux.capabilities import AgentCapabilities
 from agent_mux.effects import Effect
 from agent_mux.facts import Fact
 from agent_mux.framing import Framing
+from agent_mux.home import AgentHome
 from agent_mux.models import ModelCapabilities, ModelListing
 from agent_mux.options import ApprovalMode, McpServer, RunOptions
 from agent_mux.sessions.store import SessionStore
@@ -257,6 +258,8 @@ class Adapter:
     """How it lists its models itself; None: it has no command for that."""
     sessions: Callable[[], SessionStore | None] = _no_store
     """How the sessions that it stored are read; None where they cannot be. Called when somebody wants to know."""
+    home: Callable[[], AgentHome] = AgentHome
+    """What it keeps on a machine besides: configuration, credentials, MCP servers, skills, plugins, hooks."""
 
 
 def default_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecContext:

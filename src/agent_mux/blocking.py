@@ -18,6 +18,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from agent_mux.client import AgentMux, Observer
 from agent_mux.effects import Delivery
 from agent_mux.events import AgentEvent
+from agent_mux.namespaces import Namespaces
 from agent_mux.options import RunOptions
 from agent_mux.run.handle import Boundary, RunHandle
 from agent_mux.run.interaction import PendingInteraction, Response
@@ -135,13 +136,15 @@ class BlockingRun:
         return self._portal.call(self._run.close)
 
 
-class BlockingAgentMux:
+class BlockingAgentMux(Namespaces):
     """An `AgentMux` for scripts. Takes the same arguments."""
 
     def __init__(self, *, backend: str = "asyncio", **arguments: Any) -> None:
         """Take the arguments of `AgentMux`; `backend` is `asyncio` or `trio`."""
         self._backend = backend
         self._mux = AgentMux(**arguments)
+        self.adapters = self._mux.adapters
+        self._config_dir = self._mux._config_dir  # noqa: SLF001  # the client is this one, for scripts
         self._portal: BlockingPortal | None = None
         self._closing: list[AbstractContextManager[Any]] = []
 

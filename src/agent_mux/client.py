@@ -4,13 +4,14 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import anyio
 import anyio.abc
 
 from agent_mux.detection import Detector
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.namespaces import Namespaces
 from agent_mux.options import RunOptions, validate_options
 from agent_mux.paths import config_dir
 from agent_mux.process.reaper import Reaper
@@ -20,10 +21,6 @@ from agent_mux.run.places import Places
 from agent_mux.run.plan import plan_run
 from agent_mux.run.runner import Runner
 from agent_mux.telemetry.logs import LOGGER
-
-if TYPE_CHECKING:
-    from agent_mux.models.registry import Models
-    from agent_mux.sessions.client import Sessions
 
 Observer = Callable[[RunHandle], Callable[[], None]]
 """Is told of a run, and returns what is to be called at its end."""
@@ -40,7 +37,7 @@ _DEFAULTS = (
 )
 
 
-class AgentMux:
+class AgentMux(Namespaces):
     """Starts runs and ends them: leaving the block ends whatever still runs, within its grace period.
 
     Making a client does no I/O. Several may live in one process.
@@ -129,21 +126,6 @@ class AgentMux:
         endings = self._tell_observers(handle)
         self._tasks.start_soon(self._execute, handle, endings, name=f"run {plan.run_id}")
         return handle
-
-    @property
-    def sessions(self) -> "Sessions":
-        """What the agents stored of their sessions. Blocking, but for `watch`; needs no `async with`."""
-        from agent_mux.sessions.cache import SUMMARIES  # noqa: PLC0415  # a run does without
-        from agent_mux.sessions.client import Sessions  # noqa: PLC0415
-
-        return Sessions(self.adapters, cache=self._config_dir / SUMMARIES)
-
-    @property
-    def models(self) -> "Models":
-        """What is known of the agents' models: names, sizes, prices. Blocking; needs no `async with`."""
-        from agent_mux.models.registry import Models  # noqa: PLC0415  # a run does without
-
-        return Models(self.adapters, directory=self._config_dir)
 
     def on_run(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with each run that is started from now on, before anything happens in it.

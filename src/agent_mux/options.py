@@ -269,6 +269,13 @@ def _check_place(options: RunOptions, problems: _Problems) -> None:
         problems.check(sound, f"env.{name}", "(hidden)", "a string without NUL characters")
 
 
+def check_mcp_server(server: McpServer) -> None:
+    """Raise `ValidationError` for a server that cannot be."""
+    problems = _Problems()
+    _check_mcp_server(server.name or "mcp_server", server, problems)
+    problems.stop()
+
+
 def _check_mcp_server(path: str, server: McpServer, problems: _Problems) -> None:
     problems.check(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", server.name) is not None, f"{path}.name", server.name,
                    "1 to 64 letters, digits, _ or -")  # fmt: skip

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux import facts
+from agent_mux.place import Place
 from agent_mux.sessions.lines import LineCursor, SubagentCalls, files_below, milliseconds_of
 from agent_mux.sessions.store import (
     Cursor,
@@ -18,7 +19,6 @@ from agent_mux.sessions.store import (
     Entry,
     Found,
     ModelCalled,
-    Place,
     Prompted,
     SessionStore,
     SpentSoFar,

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from agent_mux.place import Place
 from agent_mux.sessions.lines import LineCursor, SubagentCalls, files_below, objects_of
-from agent_mux.sessions.store import Cursor, Described, Entry, Found, Place, SessionStore
+from agent_mux.sessions.store import Cursor, Described, Entry, Found, SessionStore
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.codex.rollout import StoredThread
 

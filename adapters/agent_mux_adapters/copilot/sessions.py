@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.adapter import CodecContext
+from agent_mux.place import Place
 from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
-from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, Place, Prompted, SessionStore, Told
+from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, Prompted, SessionStore, Told
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.copilot.events import SessionEvents

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux import facts
+from agent_mux.place import Place
 from agent_mux.sessions.lines import LineCursor, SubagentCalls, files_below, milliseconds_of
-from agent_mux.sessions.store import Cursor, Described, Entry, Found, ModelCalled, Place, Prompted, SessionStore
+from agent_mux.sessions.store import Cursor, Described, Entry, Found, ModelCalled, Prompted, SessionStore
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.gemini.calls import Calls
 from agent_mux_adapters.gemini.history import History, taken_back

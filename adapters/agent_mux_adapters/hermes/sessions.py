@@ -10,8 +10,9 @@ from pathlib import Path
 from sqlite3 import Connection, Row
 
 from agent_mux import facts
+from agent_mux.place import Place
 from agent_mux.sessions.databases import DatabaseCursor, reading
-from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, Place, SessionStore, UnreadableError
+from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, SessionStore, UnreadableError
 from agent_mux_adapters._dialects.tolerant import dollars, text, whole
 from agent_mux_adapters.hermes.stored import StoredMessages, time_of
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from sqlite3 import Connection, Row
 
+from agent_mux.place import Place
 from agent_mux.sessions.databases import DatabaseCursor, reading
-from agent_mux.sessions.store import Described, Entry, Found, Place, SessionStore, UnreadableError
+from agent_mux.sessions.store import Described, Entry, Found, SessionStore, UnreadableError
 from agent_mux_adapters._dialects.tolerant import text, whole
 from agent_mux_adapters.openclaw.packed import event_of
 from agent_mux_adapters.openclaw.stored import StoredEvents

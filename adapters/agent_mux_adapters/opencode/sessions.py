@@ -8,8 +8,9 @@ Recorded with 1.18.33.
 from collections.abc import Iterator
 from pathlib import Path
 
+from agent_mux.place import Place
 from agent_mux.sessions.databases import DatabaseCursor, reading
-from agent_mux.sessions.store import Found, Place, SessionStore
+from agent_mux.sessions.store import Found, SessionStore
 from agent_mux_adapters.opencode.stored import StoredSession
 
 # The index has all that is counted.

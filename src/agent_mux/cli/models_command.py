@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_mux.cli.options import ConfigDir, Invocation, with_common_flags
+from agent_mux.cli.progress import progress
 
 if TYPE_CHECKING:
     from agent_mux.models.registry import Models
@@ -67,7 +68,8 @@ def refresh(context: typer.Context, agent: AnyAgent = None, config_dir: ConfigDi
     """
     library = _library(config_dir)
     if agent is not None:
-        offered = library.refresh(agent)
+        with progress(f"{agent} lists its models"):
+            offered = library.refresh(agent)
         _print_outcomes([{"agent": _name(library, agent), "models": len(offered)}], context.obj)
         return 0
     return _refresh_all(library, context.obj)
@@ -122,7 +124,9 @@ def _refresh_all(library: "Models", invocation: Invocation) -> int:
         if adapter.model_listing is None:
             continue
         try:
-            outcomes.append({"agent": adapter.agent, "models": len(library.refresh(adapter.agent))})
+            with progress(f"{adapter.agent} lists its models"):
+                offered = library.refresh(adapter.agent)
+            outcomes.append({"agent": adapter.agent, "models": len(offered)})
         except AgentMuxError as error:  # the others can be asked all the same
             outcomes.append({"agent": adapter.agent, "code": error.code, "problem": error.message})
     _print_outcomes(outcomes, invocation)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_mux.cli import exit_codes
+from agent_mux.cli.completion_command import agent_names
 from agent_mux.cli.options import Invocation
 from agent_mux.cli.run_flags import RunFlags, with_run_flags
 
@@ -18,6 +19,7 @@ Words = Annotated[
         metavar="AGENT [PROMPT]",
         help="The agent, and what it is to do. Without a prompt, or with `-`, it is read from standard input.",
         show_default=False,
+        autocompletion=agent_names,
     ),
 ]
 

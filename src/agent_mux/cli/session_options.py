@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_mux.cli.completion_command import agent_names
+
 if TYPE_CHECKING:
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.filter import SessionFilter
 
-Agent = Annotated[str | None, typer.Option("--agent", "-a", help="Only those of this agent.", show_default=False)]
+Agent = Annotated[
+    str | None,
+    typer.Option("--agent", "-a", help="Only those of this agent.", show_default=False, autocompletion=agent_names),
+]
 Model = Annotated[str | None, typer.Option("--model", "-m", help="Only those with this model.", show_default=False)]
 Since = Annotated[
     str | None, typer.Option("--since", metavar="TIME", help="Changed since: 2026-11-21, or 7d.", show_default=False)

@@ -10,11 +10,12 @@ from typing import Literal, NamedTuple
 from agent_mux.adapter import Adapter
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.models import prices_of
+from agent_mux.place import Place
 from agent_mux.registry import AdapterRegistry
 from agent_mux.sessions.cache import SummaryCache, decode
 from agent_mux.sessions.conversation import Conversation, Session
 from agent_mux.sessions.filter import ALL, SessionFilter
-from agent_mux.sessions.store import Cursor, Found, Place, SessionStore, UnreadableError
+from agent_mux.sessions.store import Cursor, Found, SessionStore, UnreadableError
 from agent_mux.sessions.summary import SessionSummary, Summarized, Summarizer
 from agent_mux.telemetry.logs import LOGGER
 

@@ -5,7 +5,7 @@ a run, and with a few more that only stores know; so a stored session becomes me
 whichever agent wrote it. Source: run API, section 6.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from agent_mux import facts
+from agent_mux.place import Place
 
 
 class StoredFact(msgspec.Struct, frozen=True, gc=False):
@@ -101,23 +102,6 @@ class Cursor(Protocol):
 
 class UnreadableError(Exception):
     """This is no session, or none that can be read: says why, as half a sentence."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where to look for sessions."""
-
-    environ: Mapping[str, str]
-    """`HOME` and the agent's own variables say where it keeps its files."""
-    directory: Path | None = None
-    """Instead: a copy of the agent's own directory, somewhere else."""
-
-    def home_of(self, variable: str, default: str) -> Path:
-        """The agent's own directory: what its variable names, else `default`, which is below the home directory."""
-        if self.directory is not None:
-            return self.directory
-        named = self.environ.get(variable)
-        return Path(named) if named else Path(self.environ.get("HOME", "~")).expanduser() / default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_mux import facts
 from agent_mux.adapter import CodecContext
+from agent_mux.place import Place
 from agent_mux.sessions.closing import HeldClosing
 from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
 from agent_mux.sessions.store import (
@@ -17,7 +18,6 @@ from agent_mux.sessions.store import (
     Entry,
     Found,
     ModelCalled,
-    Place,
     Prompted,
     SessionStore,
     Told,

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from agent_mux import validate
+from agent_mux.place import Place
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.filter import SessionFilter
-from agent_mux.sessions.store import Place
 from agent_mux_adapters.openclaw import packed
 from agent_mux_adapters.openclaw.sessions import STORE
 

@@ -1,0 +1,35 @@
+"""The contract: where an agent looks for skills and sub-agents, and what they have to be."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agent_mux.config.files import Scope
+from agent_mux.place import Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """One place that the agent looks into."""
+
+    scope: Scope
+    path: Callable[[Place], Path | None]
+    """Whether it is there or not. None: no project is meant."""
+    is_shared: bool = False
+    """Other agents look there, too (`.agents/skills`): it is listed, and written only when asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefinitionFolders:
+    """Skills, or sub-agents, of an agent."""
+
+    folders: tuple[Folder, ...]
+    layout: Literal["folder", "file"]
+    """A folder of its own with one main file (`<name>/SKILL.md`), or one file (`<name>.md`)."""
+    file: str
+    """The main file of the folder, or the ending of the file: `SKILL.md`, `.md`."""
+    header: Literal["yaml", "toml"] = "yaml"
+    """How name and description are told: YAML between lines of three hyphens, or the file is TOML."""
+    required: tuple[str, ...] = ("name", "description")
+    """What the header has to say for the agent to take it."""

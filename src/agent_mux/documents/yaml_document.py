@@ -1,0 +1,141 @@
+"""YAML that is changed in place: the lines of the entry that changes, or its characters where it is in brackets."""
+
+import json
+from datetime import date, datetime
+from typing import Any, cast
+
+from agent_mux.documents.document import DocumentError, FieldPath
+from agent_mux.documents.values import MISSING, value_at
+from agent_mux.documents.yaml_places import Entry, compose, dump, end_of, entries, is_block, is_mapping, is_scalar, load
+
+
+class YamlDocument:
+    """A YAML text of one document. Raises `DocumentError` for one that is none, or no mapping."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        root = compose(text)
+        if root is not None and not is_mapping(root):
+            raise DocumentError("a mapping is expected", 1, 1)
+
+    def data(self) -> dict[str, Any]:
+        """As `Document.data`."""
+        return cast(dict[str, Any], _plain(load(self.text)) or {})
+
+    def set(self, path: FieldPath, value: Any) -> None:
+        """As `Document.set`."""
+        said = value_at(self.data(), path)
+        if said == value and type(said) is type(value):
+            return
+        node = compose(self.text)
+        if node is None:
+            self._write(len(self.text), len(self.text), _deep(path, value), "\n" if self._lacks_newline() else "")
+            return
+        for at, part in enumerate(path):
+            found = _entry(node, part, self.text)
+            if found is None:
+                self._insert(node, part, _deep(path[at + 1 :], value))
+                return
+            if at == len(path) - 1 or found.value_start == found.end:
+                self._exchange(node, found, _deep(path[at + 1 :], value))
+                return
+            if is_scalar(found.node):
+                raise DocumentError(f"{part!r} is there and no table: it has no {path[at + 1]!r}")
+            node = found.node
+
+    def unset(self, path: FieldPath) -> bool:
+        """As `Document.unset`."""
+        if value_at(self.data(), path) is MISSING:
+            return False
+        holder, way = compose(self.text), []
+        for part in path:
+            found = _entry(holder, part, self.text)
+            if found is None:
+                raise DocumentError(f"{part!r} is said by another part of the file; change it with an editor")
+            way.append((holder, found))
+            holder = found.node
+        for holder, entry in reversed(way):
+            if len(holder.value) > 1 or holder is way[0][0]:
+                self._remove(holder, entry)
+                break
+        return True
+
+    def _insert(self, holder: Any, key: str, value: Any) -> None:
+        there = entries(holder, self.text)
+        if not is_mapping(holder) and key != str(len(there)):
+            raise DocumentError(f"there is neither a table nor a list with an item {key!r}")
+        if is_block(holder):
+            at, column = self._line_end(there[-1].end), self._column_of(there[0])
+            self._write(at, at, {key: value} if is_mapping(holder) else [value], "\n" + " " * column, column)
+            return
+        at = len(self.text[: end_of(holder, self.text) - 1].rstrip())
+        label = f"{dump(key, 0)}: " if is_mapping(holder) else ""
+        self._put(at, at, f"{', ' if there else ''}{label}{json.dumps(value, ensure_ascii=False)}")
+
+    def _exchange(self, holder: Any, entry: Entry, value: Any) -> None:
+        is_deep = isinstance(value, dict | list) and bool(value)
+        if is_block(holder) and (is_deep or is_block(entry.node)):
+            said = {entry.key: value} if is_mapping(holder) else [value]
+            self._write(entry.start, entry.end, said, "", self._column_of(entry))
+            return
+        written = dump(value, 0)
+        if "\n" in written or not is_block(holder):
+            written = json.dumps(value, ensure_ascii=False)
+        is_apart = self.text[entry.value_start - 1 : entry.value_start].isspace()
+        self._put(entry.value_start, entry.end, written if is_apart else f" {written}")
+
+    def _remove(self, holder: Any, entry: Entry) -> None:
+        there = entries(holder, self.text)
+        at = there.index(entry)
+        line = self.text.rfind("\n", 0, entry.start) + 1
+        if is_block(holder) and not self.text[line : entry.start].strip():
+            self._put(line, self._next_line(entry.end), "")
+        elif at + 1 < len(there):  # also the first key of an item: the dash in front of it stays
+            self._put(entry.start, there[at + 1].start, "")
+        else:
+            self._put(there[at - 1].end if at else entry.start, entry.end, "")
+
+    def _column_of(self, entry: Entry) -> int:
+        return entry.start - (self.text.rfind("\n", 0, entry.start) + 1)
+
+    def _line_end(self, at: int) -> int:
+        end = self._next_line(at)
+        return end - len(self.text[at:end]) + len(self.text[at:end].rstrip("\r\n"))
+
+    def _next_line(self, at: int) -> int:
+        return self.text.find("\n", at) + 1 or len(self.text)
+
+    def _lacks_newline(self) -> bool:
+        return bool(self.text) and not self.text.endswith("\n")
+
+    def _write(self, start: int, end: int, value: Any, before: str, column: int = 0) -> None:
+        behind = "" if self.text[end : end + 1] in {"\n", "\r"} else "\n" if end == len(self.text) else ""
+        self._put(start, end, before + dump(value, column) + behind)
+
+    def _put(self, start: int, end: int, written: str) -> None:
+        newline = "\r\n" if "\r\n" in self.text else "\n"
+        self.text = self.text[:start] + written.replace("\n", newline) + self.text[end:]
+
+
+def _deep(path: FieldPath, value: Any) -> Any:
+    """The value inside of the tables that lead to it."""
+    for part in reversed(path):
+        value = {part: value}
+    return value
+
+
+def _entry(node: Any, part: str, text: str) -> Entry | None:
+    return next((entry for entry in reversed(entries(node, text)) if entry.key == part), None)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list() | set() | tuple():
+            return [_plain(item) for item in value]
+        case datetime() | date():
+            return value.isoformat()
+        case bytes():
+            return value.decode("utf-8", "replace")
+    return value
