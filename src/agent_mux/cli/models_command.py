@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_mux.cli.completion_command import agent_names
+from agent_mux.cli.home_options import AgentName, Cwd, DryRun, Scope, ScopeName, homes_for, scope_of, show_change
 from agent_mux.cli.options import ConfigDir, Invocation, with_common_flags
 from agent_mux.cli.progress import progress
 
@@ -15,9 +17,11 @@ if TYPE_CHECKING:
 _COLUMNS = ("agent", "model", "provider", "context", "output", "$ in", "$ out", "$ cached", "can")
 models = typer.Typer(help="The models that agents offer, and their prices.", no_args_is_help=True)
 
-Agent = Annotated[str, typer.Argument(metavar="AGENT", help="Whose.", show_default=False)]
 AnyAgent = Annotated[
-    str | None, typer.Argument(metavar="[AGENT]", help="Whose; default: of all agents.", show_default=False)
+    str | None,
+    typer.Argument(
+        metavar="[AGENT]", help="Whose; default: of all agents.", show_default=False, autocompletion=agent_names
+    ),
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="Its name, or one that means it.", show_default=False)]
 
@@ -42,7 +46,7 @@ def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: Conf
 
 @models.command("get")
 @with_common_flags
-def get_model(context: typer.Context, agent: Agent, model: Model, config_dir: ConfigDir = None) -> int:
+def get_model(context: typer.Context, agent: AgentName, model: Model, config_dir: ConfigDir = None) -> int:
     """Show all that is known of a model. One that is not known is an error that names those that are near."""
     from agent_mux.cli.json_output import envelope
     from agent_mux.cli.model_views import lines, plain
@@ -77,20 +81,50 @@ def refresh(context: typer.Context, agent: AnyAgent = None, config_dir: ConfigDi
 
 @models.command("current")
 @with_common_flags
-def current(context: typer.Context, agent: Agent, config_dir: ConfigDir = None) -> int:
+def current(context: typer.Context, agent: AgentName, cwd: Cwd = None, config_dir: ConfigDir = None) -> int:
     """Show the model that a run would use which names none, and who says so."""
     from agent_mux.cli.json_output import envelope
+    from agent_mux.cli.terminal import one_line
 
     library = _library(config_dir)
-    name, chosen = _name(library, agent), library.current(agent)
+    name, chosen = _name(library, agent), library.current(agent, project=homes_for(cwd).place().project)
     if context.obj.json:
         answer = {"agent": name, "model": chosen.model, "source": chosen.source}
-        sys.stdout.write(envelope(answer) + "\n")
+        said = {} if chosen.path is None else {"path": chosen.path}
+        sys.stdout.write(envelope({**answer, **said}) + "\n")
     elif chosen.model is None:
         sys.stderr.write(f"no model is set for {name}: it chooses for itself, and tells when it starts\n")
     else:
-        sys.stdout.write(f"{chosen.model}\n")
-        sys.stderr.write(f"set by: {chosen.source}\n")
+        sys.stdout.write(f"{one_line(chosen.model, 300)}\n")
+        sys.stderr.write(f"set by: {chosen.source}{f' ({one_line(chosen.path, 1000)})' if chosen.path else ''}\n")
+    return 0
+
+
+@models.command("set")
+@with_common_flags
+def set_model(
+    context: typer.Context,
+    agent: AgentName,
+    model: Model,
+    scope: Scope = ScopeName.everywhere,
+    cwd: Cwd = None,
+    dry_run: DryRun = False,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Let an agent use a model from now on: in its own configuration, for every run of it that names none.
+
+    The name is written as it is given; one that is not known is only warned of.
+    """
+    from agent_mux.cli.terminal import one_line
+    from agent_mux.config.client import AgentConfigs
+
+    library = _library(config_dir)
+    name = _name(library, agent)
+    change = AgentConfigs(homes_for(cwd)).set_model(name, model, scope=scope_of(scope), dry_run=dry_run)
+    doubt = library.validate(name, model).sentence(name, is_passed_on=True) if library.list(name) else ""
+    if doubt:
+        sys.stderr.write(f"warning: {one_line(doubt, 500)}\n")
+    show_change(change, context.obj, dry_run=dry_run)
     return 0
 
 

@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent_mux.adapter import Adapter
 from agent_mux.errors import AgentMuxError
 from agent_mux.models.capabilities import ModelCapabilities
-from agent_mux.models.current import CurrentModel, current_model
 from agent_mux.models.listed import Listed, ListedModels
 from agent_mux.models.merging import merged
 from agent_mux.models.naming import find_model
@@ -16,6 +16,9 @@ from agent_mux.models.prices import cost_in_usd
 from agent_mux.models.verdicts import Verdict, judge
 from agent_mux.paths import config_dir
 from agent_mux.registry import AdapterRegistry
+
+if TYPE_CHECKING:
+    from agent_mux.models.current import CurrentModel
 
 _Models = tuple[ModelCapabilities, ...]
 LISTING_TIMEOUT = 30.0  # seconds; listings that ask the network take a few
@@ -73,9 +76,18 @@ class Models:
         """The model that the adapter chooses where nobody does; None: it leaves that to the agent."""
         return self.adapters.get(agent).default_model
 
-    def current(self, agent: str) -> CurrentModel:
-        """The model that a run would use which names none, and who says so."""
-        return current_model(self.adapters.get(agent))
+    def current(self, agent: str, *, project: Path | None = None) -> "CurrentModel":
+        """The model that a run would use which names none, and who says so.
+
+        `project` is the directory of the run; default: the current one. Raises AGENT_NOT_FOUND, and CONFIG_ERROR where
+        the agent's files cannot be read.
+        """
+        from agent_mux.config.client import AgentConfigs  # noqa: PLC0415  # for this alone
+        from agent_mux.homes import Homes  # noqa: PLC0415
+        from agent_mux.models.current import current_model  # noqa: PLC0415
+
+        homes = Homes(self.adapters, environ=self._environ, project=project)
+        return current_model(self.adapters.get(agent), AgentConfigs(homes).model)
 
     def validate(self, agent: str, model: str) -> Verdict:
         """Whether a name is that of a model of this agent, and which. A run passes unknown ones on all the same.

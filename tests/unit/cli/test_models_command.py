@@ -197,6 +197,37 @@ def test_the_model_that_would_be_used(amux: Amux) -> None:
     assert done.err == "no model is set for claude: it chooses for itself, and tells when it starts\n"
 
 
+def test_a_model_is_set_in_the_agents_own_configuration(amux: Amux, tmp_path: Path) -> None:
+    settings = tmp_path / "home" / ".claude" / "settings.json"
+    told = amux("models", "set", "claude", "opus", "--dry-run")
+    assert (told.code, settings.exists()) == (0, False)
+    assert '+  "model": "opus"' in told.out
+    assert data(amux("models", "set", "claude-code", "opus", "--json"))["changed"] is True
+    assert json.loads(settings.read_text()) == {"model": "opus"}
+    assert data(amux("models", "current", "claude", "--json")) == {
+        "agent": "claude", "model": "opus", "source": "agent config", "path": str(settings),
+    }  # fmt: skip
+    done = amux("models", "current", "claude")
+    assert (done.out, done.err) == ("opus\n", f"set by: agent config ({settings})\n")
+
+
+def test_the_configuration_of_a_project_counts_in_it(amux: Amux, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    assert amux("models", "set", "claude", "haiku", "--scope", "project", "--cwd", project).code == 0
+    assert data(amux("models", "current", "claude", "--cwd", project, "--json"))["model"] == "haiku"
+    assert data(amux("models", "current", "claude", "--cwd", tmp_path, "--json"))["model"] is None
+
+
+def test_a_model_that_is_not_known_is_set_with_a_warning(amux: Amux) -> None:
+    done = amux("models", "set", "claude", "opsu")
+    assert done.code == 0
+    assert done.err.startswith(
+        "warning: 'opsu' is no model that is known of claude, and is passed on as it is; did you"
+    )
+    assert amux("models", "current", "claude").out == "opsu\n"
+
+
 @pytest.mark.parametrize(
     ("tokens", "shown"),
     [(None, ""), (999, "999"), (8192, "8.19k"), (272_000, "272k"), (1_000_000, "1M"), (1_048_576, "1.05M")],

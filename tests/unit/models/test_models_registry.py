@@ -11,9 +11,10 @@ from tests.unit.models.known import BIG, DAY, MODELS, OLD, SMALL, agent, program
 
 from agent_mux import AgentMux
 from agent_mux.adapter import Adapter
+from agent_mux.config.client import Setting
 from agent_mux.errors import AgentMuxError
 from agent_mux.models import ModelCapabilities, ModelListing, Price
-from agent_mux.models.current import CurrentModel
+from agent_mux.models.current import CurrentModel, current_model
 from agent_mux.models.listed import Listed, ListedModels
 from agent_mux.models.merging import merged
 from agent_mux.models.registry import Models
@@ -131,6 +132,14 @@ def test_the_default_of_an_adapter(tmp_path: Path) -> None:
     assert (chosen.default("toy"), chosen.current("toy")) == ("big-2", CurrentModel(model="big-2", source="adapter"))
     left = models(tmp_path, adapter=agent(default_model=None))
     assert (left.default("toy"), left.current("toy")) == (None, CurrentModel(model=None, source="agent"))
+
+
+def test_the_agents_own_files_count_before_the_default_of_the_adapter() -> None:
+    said = {"toy": Setting("small-1.5", "project", Path("/p/toy.json"))}
+    assert current_model(agent(default_model="big-2"), said.get) == CurrentModel(
+        model="small-1.5", source="agent config", path="/p/toy.json"
+    )
+    assert current_model(agent(default_model="big-2"), lambda _: None).source == "adapter"
 
 
 def test_the_client_has_them(tmp_path: Path) -> None:
