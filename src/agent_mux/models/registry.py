@@ -51,11 +51,14 @@ class Models:
         self._environ = environ
         self._now = now
 
-    def list(self, agent: str) -> _Models:
+    def list(self, agent: str | None = None) -> _Models:
         """The models that an agent offers: those that it listed itself, else those that come with agent-mux.
 
-        Raises AGENT_NOT_FOUND.
+        Without one, those of all agents, each name once. Raises AGENT_NOT_FOUND.
         """
+        if agent is None:
+            offered = (model for models in self.catalog().values() for model in models)
+            return tuple({model.model_id: model for model in offered}.values())
         adapter = self.adapters.get(agent)
         listed = self._listed.read(adapter.agent)
         return adapter.models() if listed is None else self._offered(adapter, listed)

@@ -1,5 +1,6 @@
 """The registry: what is known, what an agent said, and both together."""
 
+import dataclasses
 import logging
 import stat
 from datetime import UTC, date, datetime
@@ -39,6 +40,12 @@ def test_what_comes_with_us_is_there_without_asking(tmp_path: Path) -> None:
     assert known.last_updated("toy") == datetime(2026, 11, 1, tzinfo=UTC)
     assert not known.is_listed_by_agent("toy")
     assert not (tmp_path / "mux").exists()
+
+
+def test_without_an_agent_every_name_is_there_once(tmp_path: Path) -> None:
+    other = dataclasses.replace(agent(models=lambda: (SMALL, replace(OLD, model_id="older"))), agent="other")
+    known = Models(registry(agent(), other), directory=tmp_path)
+    assert [model.model_id for model in known.list()] == ["small-1.5", "older", "big-2", "big-1"]
 
 
 def test_agents_without_models_are_not_in_the_catalog(tmp_path: Path) -> None:
