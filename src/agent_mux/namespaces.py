@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from agent_mux.mcp.client import McpServers
     from agent_mux.models.registry import Models
     from agent_mux.plugins.client import Plugins
+    from agent_mux.preferences.settling import Defaults
+    from agent_mux.profiles import Profiles
     from agent_mux.sessions.client import Sessions
 
 
@@ -24,14 +26,23 @@ class Namespaces:
 
     adapters: AdapterRegistry
     _config_dir: Path
+    _project_config_dir: Path | None
+    _defaults: "Defaults"
 
     @property
     def sessions(self) -> "Sessions":
         """What the agents stored of their sessions."""
         from agent_mux.sessions.cache import SUMMARIES  # noqa: PLC0415  # a run does without, here and below
         from agent_mux.sessions.client import Sessions  # noqa: PLC0415
+        from agent_mux.sessions.tags import SessionTags  # noqa: PLC0415
 
-        return Sessions(self.adapters, cache=self._config_dir / SUMMARIES)
+        tags = SessionTags(self._config_dir, self._project_config_dir)
+        return Sessions(self.adapters, cache=self._config_dir / SUMMARIES, tags=tags)
+
+    @property
+    def profiles(self) -> "Profiles":
+        """Options of runs under a name: those of the current directory's project and the global ones."""
+        return self._defaults.profiles()
 
     @property
     def models(self) -> "Models":

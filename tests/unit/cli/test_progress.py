@@ -1,6 +1,7 @@
 """A sign of life: after a while, on a terminal only, and gone afterwards."""
 
 import io
+import re
 import sys
 import threading
 
@@ -66,7 +67,7 @@ def test_it_ends_also_when_something_goes_wrong(monkeypatch: pytest.MonkeyPatch)
 
 def test_how_far_it_is() -> None:
     shown = Progress("reading sessions")
-    assert shown.sentence() == "reading sessions... 0 s"
+    assert re.fullmatch(r"reading sessions\.\.\. \d+ s", shown.sentence())
     for _ in range(1234):
         shown.tick()
-    assert shown.sentence() == "reading sessions... 1,234, 0 s"
+    assert re.fullmatch(r"reading sessions\.\.\. 1,234, \d+ s", shown.sentence())
