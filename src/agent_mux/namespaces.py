@@ -49,7 +49,7 @@ class Namespaces:
         """What is known of the agents' models: names, sizes, prices."""
         from agent_mux.models.registry import Models  # noqa: PLC0415
 
-        return Models(self.adapters, directory=self._config_dir)
+        return Models(self.adapters, directory=self._config_dir, defaults=self._defaults)
 
     @property
     def config(self) -> "AgentConfigs":

@@ -19,6 +19,7 @@ from agent_mux.registry import AdapterRegistry
 
 if TYPE_CHECKING:
     from agent_mux.models.current import CurrentModel
+    from agent_mux.preferences.settling import Defaults
 
 _Models = tuple[ModelCapabilities, ...]
 LISTING_TIMEOUT = 30.0  # seconds; listings that ask the network take a few
@@ -41,13 +42,17 @@ class Models:
         directory: Path | None = None,
         environ: Mapping[str, str] | None = None,
         now: Callable[[], datetime] = _now,
+        defaults: "Defaults | None" = None,
     ) -> None:
         """Know these adapters; keep answers below `directory` (default: `~/.agent-mux`).
 
-        `environ` is what agents are asked in (default: ours); `now` tells the time that answers are kept with.
+        `environ` is what agents are asked in (default: ours); `now` tells the time that answers are kept with;
+        `defaults` are those of a client's runs (default: those of the files).
         """
         self.adapters = adapters if adapters is not None else AdapterRegistry()
-        self._listed = ListedModels(directory if directory is not None else config_dir())
+        self._directory = directory if directory is not None else config_dir()
+        self._listed = ListedModels(self._directory)
+        self._defaults = defaults
         self._environ = environ
         self._now = now
 
@@ -88,9 +93,13 @@ class Models:
         from agent_mux.config.client import AgentConfigs  # noqa: PLC0415  # for this alone
         from agent_mux.homes import Homes  # noqa: PLC0415
         from agent_mux.models.current import current_model  # noqa: PLC0415
+        from agent_mux.preferences.settling import Defaults  # noqa: PLC0415
 
+        adapter = self.adapters.get(agent)
         homes = Homes(self.adapters, environ=self._environ, project=project)
-        return current_model(self.adapters.get(agent), AgentConfigs(homes).model)
+        defaults = self._defaults or Defaults({}, self.adapters, config_dir=self._directory, project_config_dir=None)
+        settled = defaults.settle({"agent": adapter.agent, "cwd": project})
+        return current_model(adapter, settled, self._directory, AgentConfigs(homes).model)
 
     def validate(self, agent: str, model: str) -> Verdict:
         """Whether a name is that of a model of this agent, and which. A run passes unknown ones on all the same.

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.models.known import BIG, DAY, MODELS, OLD, SMALL, agent, program, registry, said
 
-from agent_mux import AgentMux
+from agent_mux import AgentMux, RunOptions
 from agent_mux.adapter import Adapter
 from agent_mux.config.client import Setting
 from agent_mux.errors import AgentMuxError
@@ -19,6 +19,7 @@ from agent_mux.models.current import CurrentModel, current_model
 from agent_mux.models.listed import Listed, ListedModels
 from agent_mux.models.merging import merged
 from agent_mux.models.registry import Models
+from agent_mux.preferences.settling import Settled
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -141,12 +142,31 @@ def test_the_default_of_an_adapter(tmp_path: Path) -> None:
     assert (left.default("toy"), left.current("toy")) == (None, CurrentModel(model=None, source="agent"))
 
 
-def test_the_agents_own_files_count_before_the_default_of_the_adapter() -> None:
-    said = {"toy": Setting("small-1.5", "project", Path("/p/toy.json"))}
-    assert current_model(agent(default_model="big-2"), said.get) == CurrentModel(
-        model="small-1.5", source="agent config", path="/p/toy.json"
+def test_who_says_which_model_is_used(tmp_path: Path) -> None:
+    """The agent's own files before the adapter, ours before them, the client before those, a profile before all."""
+    adapter = agent(default_model="big-2")
+    own = {"toy": Setting("small-1.5", "project", Path("/p/toy.json"))}
+
+    def current(sources: dict[str, str], model: str | None = "x") -> CurrentModel:
+        settled = Settled(options=RunOptions(agent="toy", model=model), sources=sources)
+        return current_model(adapter, settled, tmp_path, own.get)
+
+    assert current({}, None) == CurrentModel(model="small-1.5", source="agent config", path="/p/toy.json")
+    for path, source in (("config.json", "global config"), ("profiles/fast.json", "profile")):
+        said = str(tmp_path / path)
+        assert current({"model": said}) == CurrentModel(model="x", source=source, path=said)  # type: ignore[arg-type]
+    assert current({"model": "/w/.agent-mux/config.json"}).source == "project config"
+    assert current({"model": "the client"}) == CurrentModel(model="x", source="client")
+
+
+def test_the_clients_own_default_counts(tmp_path: Path) -> None:
+    mux = AgentMux(config_directory=tmp_path, adapters=registry(agent()), default_model="small-1.5")
+    assert mux.models.current("toy", project=tmp_path) == CurrentModel(model="small-1.5", source="client")
+    (tmp_path / "config.json").write_text('{"agents": {"toy": {"model": "big"}}}')
+    mux = AgentMux(config_directory=tmp_path, adapters=registry(agent()))
+    assert mux.models.current("toy", project=tmp_path) == CurrentModel(
+        model="big", source="global config", path=str(tmp_path / "config.json")
     )
-    assert current_model(agent(default_model="big-2"), lambda _: None).source == "adapter"
 
 
 def test_the_client_has_them(tmp_path: Path) -> None:
