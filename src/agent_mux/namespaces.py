@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agent_mux.config.client import AgentConfigs
     from agent_mux.definitions.client import Definitions
     from agent_mux.mcp.client import McpServers
+    from agent_mux.models.registry import Models
     from agent_mux.plugins.client import Plugins
     from agent_mux.preferences.settling import Defaults
     from agent_mux.profiles import Profiles
@@ -42,6 +43,13 @@ class Namespaces:
     def profiles(self) -> "Profiles":
         """Options of runs under a name: those of the current directory's project and the global ones."""
         return self._defaults.profiles()
+
+    @property
+    def models(self) -> "Models":
+        """What is known of the agents' models: names, sizes, prices."""
+        from agent_mux.models.registry import Models  # noqa: PLC0415
+
+        return Models(self.adapters, directory=self._config_dir, defaults=self._defaults)
 
     @property
     def config(self) -> "AgentConfigs":

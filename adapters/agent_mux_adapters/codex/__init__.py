@@ -2,10 +2,11 @@
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.sessions.store import SessionStore
-from agent_mux_adapters._models import models_of
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.codex.app_server_codec import AppServerCodec
 from agent_mux_adapters.codex.argv import APP_SERVER, EXEC, build_spawn_args, codec_context
 from agent_mux_adapters.codex.exec_codec import ExecCodec
+from agent_mux_adapters.codex.model_listing import LISTING
 from agent_mux_adapters.codex.sniffing import is_app_server_line, is_exec_line
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
@@ -89,11 +90,13 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=codec_context,
+    models=offered(__file__),
+    takes_any_model=False,
+    model_listing=LISTING,
     install=(
         InstallMethod(kind="npm", command="npm install -g @openai/codex", requires=("npm",)),
         InstallMethod(kind="brew", command="brew install --cask codex", platforms=("darwin",), requires=("brew",)),
     ),
-    models=models_of("openai"),
     sessions=_sessions,
     auth_guidance="run `codex login`, or `codex login --with-api-key` with the key on standard input",
 )

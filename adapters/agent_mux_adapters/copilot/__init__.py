@@ -2,6 +2,7 @@
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.sessions.store import SessionStore
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.copilot.acp import ACP_PROTOCOL
 from agent_mux_adapters.copilot.argv import ACP, HEADLESS, JSON, build_context, build_spawn_args
 from agent_mux_adapters.copilot.headless_codec import HeadlessCodec, is_headless_line
@@ -87,6 +88,8 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    models=offered(__file__),
+    takes_any_model=False,
     install=(
         InstallMethod(kind="npm", command="npm install -g @github/copilot", requires=("npm",)),
         InstallMethod(

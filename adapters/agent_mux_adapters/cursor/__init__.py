@@ -1,8 +1,10 @@
 """Cursor's CLI: stream-json in print mode. From its documented format; it cannot be run without an account."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.cursor.argv import build_spawn_args
 from agent_mux_adapters.cursor.codec import STREAM_JSON, CursorCodec, is_stream_json
+from agent_mux_adapters.cursor.model_listing import LISTING
 from agent_mux_adapters.cursor.outcome import AUTH_GUIDANCE
 
 CAPABILITIES = AgentCapabilities(
@@ -54,6 +56,8 @@ ADAPTER = Adapter(
         )
     },
     spawn=build_spawn_args,
+    models=offered(__file__),
+    model_listing=LISTING,
     install=(
         InstallMethod(
             kind="curl",

@@ -2,6 +2,7 @@
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.sessions.store import SessionStore
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.hermes.acp_codec import hermes_over_acp
 from agent_mux_adapters.hermes.argv import ACP, AGENT, build_spawn_args, codec_context
 from agent_mux_adapters.hermes.gateway_codec import GATEWAY, GatewayCodec
@@ -124,6 +125,7 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=codec_context,
+    models=offered(__file__),
     sessions=_sessions,
     install=(InstallMethod(kind="pip", command="pip install 'hermes-agent[acp,mcp]'", requires=("python3",)),),
     auth_guidance="run `hermes model` and choose a provider, or `hermes auth add`",

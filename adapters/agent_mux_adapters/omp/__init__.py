@@ -12,9 +12,11 @@ from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
 from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
 from agent_mux_adapters._dialects.pi.sniffing import is_event, is_rpc_line
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.omp.acp import QUIRKS
 from agent_mux_adapters.omp.approvals import approval_of
 from agent_mux_adapters.omp.argv import JSON, RPC, build_context, build_spawn_args
+from agent_mux_adapters.omp.model_listing import LISTING
 from agent_mux_adapters.omp.silence import SILENT
 from agent_mux_adapters.omp.tools import DELEGATING, EFFECTS, printed, shell_of, split_mcp_name
 
@@ -135,6 +137,8 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    models=offered(__file__),
+    model_listing=LISTING,
     install=(InstallMethod(kind="npm", command="npm install -g @oh-my-pi/pi-coding-agent", requires=("npm", "bun")),),
     sessions=_sessions,
     auth_guidance="Run `omp` and log in with /login, or set the provider's API key, for example ANTHROPIC_API_KEY.",

@@ -2,10 +2,12 @@
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.sessions.store import SessionStore
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.openclaw.acp_codec import acp_of_openclaw
 from agent_mux_adapters.openclaw.argv import ACP, EXEC, build_spawn_args, codec_context
 from agent_mux_adapters.openclaw.document import is_document
 from agent_mux_adapters.openclaw.exec_codec import ExecCodec
+from agent_mux_adapters.openclaw.model_listing import LISTING
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -75,6 +77,8 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=codec_context,
+    models=offered(__file__),
+    model_listing=LISTING,
     sessions=_sessions,
     install=(InstallMethod(kind="npm", command="npm install -g openclaw", requires=("npm", "node")),),
     auth_guidance="Run `openclaw models auth add`, or set the provider's key (for example ANTHROPIC_API_KEY).",

@@ -11,8 +11,10 @@ from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
 from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
 from agent_mux_adapters._dialects.pi.sniffing import is_event, is_rpc_line
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.pi.approvals import approval_of
 from agent_mux_adapters.pi.argv import JSON, RPC, build_context, build_spawn_args
+from agent_mux_adapters.pi.model_listing import LISTING
 from agent_mux_adapters.pi.tools import EFFECTS, printed, shell_of
 
 __all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
@@ -98,6 +100,8 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    models=offered(__file__),
+    model_listing=LISTING,
     install=(InstallMethod(kind="npm", command="npm install -g @earendil-works/pi-coding-agent", requires=("npm",)),),
     sessions=_sessions,
     auth_guidance="Run `pi` and log in with /login, or set the provider's API key, for example ANTHROPIC_API_KEY.",

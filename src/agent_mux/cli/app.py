@@ -19,6 +19,7 @@ from agent_mux.cli.doctor_command import doctor
 from agent_mux.cli.init_command import init
 from agent_mux.cli.install_commands import install, update
 from agent_mux.cli.mcp_command import mcp
+from agent_mux.cli.models_command import models
 from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir
 from agent_mux.cli.parse_command import parse
 from agent_mux.cli.plugin_command import plugin
@@ -52,6 +53,7 @@ for function in (
 app.add_typer(adapters, name="adapters")
 app.add_typer(sessions, name="sessions")
 app.add_typer(cost, name="cost")
+app.add_typer(models, name="models")
 app.add_typer(profiles, name="profiles")
 app.add_typer(config, name="config")
 app.add_typer(mcp, name="mcp")

@@ -37,6 +37,7 @@ from agent_mux.redaction import (
     shown,
     without_secret_values,
 )
+from agent_mux.run.model_notes import model_notes
 from agent_mux.run.records import Header
 from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.telemetry.propagation import trace_environment
@@ -97,6 +98,7 @@ def plan_run(
             is_root=hasattr(os, "geteuid") and os.geteuid() == 0,
         ),
     )
+    spawn = replace(spawn, notes=(*spawn.notes, *model_notes(adapter, options.model)))
     _check_argv(options, spawn)
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
     cwd = options.working_directory()
