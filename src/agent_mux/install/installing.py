@@ -16,7 +16,7 @@ def carry_out(plan: InstallPlan, environ: Mapping[str, str] | None = None) -> No
     Raises AGENT_NOT_INSTALLED where something is missing, or a program fails; SPAWN_ERROR, TIMEOUT.
     """
     check_ready(plan)
-    given: bytes | None = None
+    given = b""
     for index, step in enumerate(plan.steps):
         is_last = index == len(plan.steps) - 1
         answer = ask(

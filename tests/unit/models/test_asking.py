@@ -63,7 +63,7 @@ def test_what_it_leaves_behind_is_ended(tmp_path: Path) -> None:
 def test_it_may_take_too_long(tmp_path: Path) -> None:
     with held_open(tmp_path / "pipe") as opened:
         code, message = code_of(tmp_path, f"{opened}; sleep 300", timeout=1.5)
-    assert (code, message) == ("TIMEOUT", "`toy models` did not answer within 1.5 s; what was known before stays")
+    assert (code, message) == ("TIMEOUT", "`toy models` did not end within 1.5 s; it was stopped")
 
 
 def test_it_may_fail(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_it_may_be_no_program(tmp_path: Path) -> None:
     with pytest.raises(AgentMuxError) as raised:
         ask_for_models(agent(), environ, timeout=SOON)
     assert raised.value.code == "SPAWN_ERROR"
-    assert raised.value.message.startswith("`toy models` could not be started: ")
+    assert "toy could not be started: its first line names the interpreter" in raised.value.message
 
 
 def test_it_may_have_no_way_to_be_asked(tmp_path: Path) -> None:
