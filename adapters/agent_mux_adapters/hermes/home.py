@@ -38,7 +38,7 @@ def _read_model(data: Mapping[str, Any]) -> str | None:
 
 def _write_model(model: str, data: Mapping[str, Any]) -> Mapping[FieldPath, Any]:
     """A model without a provider may be written as a text."""
-    return {("model",) if text(data.get("model")) else ("model", "default"): model}
+    return {("model",) if isinstance(data.get("model"), str) else ("model", "default"): model}
 
 
 CONFIG = AgentConfig(
@@ -122,6 +122,6 @@ HOME = AgentHome(
         depth=6,
     ),
     plugins=PLUGINS,
-    host_variables=("HERMES_SESSION_ID",),
+    host_variables=("HERMES_REAL_HOME",),
     update=("update",),
 )

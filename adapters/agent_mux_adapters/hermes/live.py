@@ -43,14 +43,14 @@ CONFIG = ".hermes/config.yaml"
 
 def environment(place: Place) -> dict[str, str]:
     """All that Hermes gets."""
-    model = {"provider": "custom", "default": "fake-model", "base_url": f"{place.url}/v1", "api_key": DUMMY_KEY}
+    model = {"provider": "custom", "default": "fake-model", "base_url": "${SCRIPTED_URL}/v1", "api_key": DUMMY_KEY}
     # Otherwise it installs what it misses when it starts.
     security = {"allow_lazy_installs": False, "tirith_enabled": False}
     # Otherwise it asks the model for a title, at a time of its own.
     titles = {"title_generation": {"enabled": False}}
-    if not (place.home / CONFIG).exists():  # else it may have been changed
+    if not (place.home / CONFIG).exists():  # changed by what is tested, it stays so
         place.write(CONFIG, json.dumps({"model": model, "security": security, "auxiliary": titles}))
-    return place.minimal()
+    return place.minimal(SCRIPTED_URL=place.url)
 
 
 def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative

@@ -15,15 +15,15 @@ def directory(place: Place) -> Path:
     """The directory of the profile that `hermes profile use` chose."""
     if place.directory is not None:
         return place.directory
-    chosen = chosen_directory(place.environ, place.home)
+    chosen = chosen_directory(place.environ)
     return chosen if chosen is not None else place.home_of(VARIABLE, ".hermes")
 
 
-def chosen_directory(environ: Mapping[str, str], home: Path) -> Path | None:
+def chosen_directory(environ: Mapping[str, str]) -> Path | None:
     """That of the chosen profile; None where none is chosen. What the variable names a profile with counts more."""
-    named = environ.get(VARIABLE, "").strip()
-    root = Path(named) if named else home / ".hermes"
-    if root.parent.name == "profiles":
+    named, home = environ.get(VARIABLE, "").strip(), environ.get("HOME")
+    root = Path(named) if named else Path(home or "", ".hermes")
+    if root.parent.name == "profiles" or not (named or home):
         return None
     try:
         profile = (root / "active_profile").read_text("utf-8").strip()

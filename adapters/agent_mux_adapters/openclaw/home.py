@@ -40,7 +40,7 @@ def _write_model(model: str, data: Mapping[str, Any]) -> Mapping[FieldPath, Any]
         raise ValueError("a provider and a model, as in anthropic/claude-opus-4-6")
     known = mapping(_defaults(data).get("models"))
     listed: dict[FieldPath, Any] = {(*_DEFAULTS, "models", model): {}} if known and model not in known else {}
-    is_text = bool(text(_defaults(data).get("model")))
+    is_text = isinstance(_defaults(data).get("model"), str)
     return {(*_DEFAULTS, "model") if is_text else (*_DEFAULTS, "model", "primary"): model, **listed}
 
 
@@ -118,8 +118,10 @@ SKILLS = DefinitionFolders(
 
 
 def _plugins(printed: str) -> tuple[Plugin, ...]:
-    """`openclaw plugins list --json`. Bundled ones are named by what brought them."""
-    listed = json.loads(printed)
+    """`openclaw plugins list --json`: those that come with it, too."""
+    listed = mapping(json.loads(printed)).get("plugins")
+    if not isinstance(listed, list):
+        raise ValueError("it has no list of plugins")  # noqa: TRY004  # what the contract wants
     return tuple(
         Plugin(
             name=text(one.get("id")),
@@ -128,7 +130,7 @@ def _plugins(printed: str) -> tuple[Plugin, ...]:
             source=text(one.get("origin")) or None,
             description=text(one.get("description")) or None,
         )
-        for one in rows(mapping(listed).get("plugins"))
+        for one in rows(listed)
     )
 
 

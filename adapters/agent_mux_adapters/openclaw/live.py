@@ -39,14 +39,14 @@ def _environment(place: Place) -> dict[str, str]:
         "maxTokens": 8192,
     }
     models = [model, {**model, "id": "other", "name": "Another"}]
-    provider = {"baseUrl": place.url, "apiKey": DUMMY_KEY, "api": "anthropic-messages", "models": models}
+    provider = {"baseUrl": "${SCRIPTED_URL}", "apiKey": DUMMY_KEY, "api": "anthropic-messages", "models": models}
     config = {
         "models": {"providers": {"scripted": provider}},
         "agents": {"defaults": {"model": {"primary": "scripted/scripted"}}},
     }
-    if not (place.home / _CONFIG).exists():  # else it may have been changed
+    if not (place.home / _CONFIG).exists():  # changed by what is tested, it stays so
         place.write(_CONFIG, json.dumps(config))
-    return place.minimal(OPENCLAW_NO_AUTO_UPDATE="1", NO_COLOR="1")
+    return place.minimal(OPENCLAW_NO_AUTO_UPDATE="1", NO_COLOR="1", SCRIPTED_URL=place.url)
 
 
 def _spell(part: ToolPart, workspace: Path) -> Block:  # a table
