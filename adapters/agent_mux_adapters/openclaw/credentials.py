@@ -76,13 +76,25 @@ def _in_config(place: Place, names: tuple[str, ...]) -> Evidence | None:
 def _in_database(place: Place, kind: str) -> Evidence | None:
     """Credentials are in its database. It is opened only where the configuration names one: that is said in both."""
     path = directory(place) / "state" / "openclaw.sqlite"
-    profiles = mapping(mapping(_config(config_file(place)).get("auth")).get("profiles")).values()
-    if not any(mapping(profile).get("mode") == kind for profile in profiles) or not path.is_file():
+    if not any(mapping(profile).get("mode") == kind for profile in _named(place)) or not path.is_file():
         return None
     lasting = [_NEVER if expires is None else expires for expires in _stored(path, kind)]
     if not lasting:
         return None
     return Evidence(where=str(path), expires_at=None if max(lasting) == _NEVER else int(max(lasting)))
+
+
+def _named(place: Place) -> list[Any]:
+    """What the configuration says of credentials: their kind, and not more."""
+    return list(mapping(mapping(_config(config_file(place)).get("auth")).get("profiles")).values())
+
+
+def _elsewhere(place: Place) -> str | None:
+    try:
+        is_named = bool(_named(place))
+    except (OSError, ValueError):  # that was told
+        return None
+    return f"the databases of its agents ({directory(place) / 'agents'})" if is_named else None
 
 
 def _stored(path: Path, kind: str) -> Iterator[int | None]:
@@ -129,4 +141,5 @@ AUTH = AgentAuth(
         SetupStep(text="Save an API key of a provider.", command=("models", "auth", "paste-api-key")),
         SetupStep(text="Or set an API key of a provider.", variable="ANTHROPIC_API_KEY"),
     ),
+    elsewhere=_elsewhere,
 )

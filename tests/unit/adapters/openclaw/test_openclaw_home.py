@@ -209,7 +209,7 @@ def keep(directory: Path, kind: str, **profile: Any) -> None:
     [
         ("api_key", {"key": "sk-ant-pasted"}, "authenticated"),
         ("api_key", {"keyRef": {"source": "env", "id": "K"}}, "authenticated"),
-        ("api_key", {}, "unauthenticated"),
+        ("api_key", {}, "unknown"),  # named by the configuration: one of its agents may have it
         ("token", {"token": "t"}, "authenticated"),
         ("token", {"token": "t", "expires": NOW + 1}, "authenticated"),
         ("token", {"token": "t", "expires": NOW - 1}, "expired"),
@@ -221,7 +221,7 @@ def test_its_database(tmp_path: Path, directory: Path, kind: str, profile: dict[
     keep(directory, kind, **profile)
     found = state(tmp_path)
     assert found.status == status
-    if status != "unauthenticated":
+    if status != "unknown":
         assert (found.method, found.where) == (kind, str(directory / "state" / "openclaw.sqlite"))
 
 
