@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.config.editing import Change, change_file, read_document
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, Scope
+from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField, Scope
 from agent_mux.config.schema import Problem, problems_of, schema_of
 from agent_mux.documents import FieldPath, open_document, parse_field, with_field, without_field
 from agent_mux.documents.document import DocumentError
@@ -133,10 +133,19 @@ class AgentConfigs:
         if config.model is None:
             raise CapabilityError(self._homes.adapters.get(agent).agent, "a model in its configuration")
         try:
-            values = config.model.write(model)
+            values = self._model_values(config, config.model, agent, model, scope)
         except ValueError as error:
             raise ValidationError([FieldError("model", model, str(error))]) from error
         return self._change(agent, values, scope, dry_run=dry_run)
+
+    def _model_values(
+        self, config: AgentConfig, field: ModelField, agent: str, model: str, scope: Scope
+    ) -> Mapping[FieldPath, Any]:
+        if field.write_over is None:
+            return field.write(model)
+        file, place = self._file_for(config, agent, scope)
+        document = read_document(place, file.format)
+        return field.write_over(model, {} if document is None else document.data())
 
     def _change(self, agent: str, values: Mapping[FieldPath, Any], scope: Scope, *, dry_run: bool) -> Change:
         config = self._config_of(agent)

@@ -44,6 +44,8 @@ class ModelField:
     """The model that this configuration names, as `RunOptions.model` would."""
     write: Callable[[str], Mapping[FieldPath, Any]]
     """What to set for a model. Raises `ValueError`, half a sentence, for a name that cannot be said there."""
+    write_over: Callable[[str, Mapping[str, Any]], Mapping[FieldPath, Any]] | None = None
+    """Instead, where it depends on what the file says already: a model may be a text, or a table with more in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

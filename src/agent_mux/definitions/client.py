@@ -154,7 +154,9 @@ def subagents(homes: Homes | None = None) -> Definitions:
     return Definitions("sub-agent", lambda home: home.subagents, homes)
 
 
-def _in_folder(agent: str, folders: DefinitionFolders, folder: Folder, path: Path) -> Iterator[Definition]:
+def _in_folder(
+    agent: str, folders: DefinitionFolders, folder: Folder, path: Path, depth: int = 1
+) -> Iterator[Definition]:
     is_folder = folders.layout == "folder"
     try:
         inside = sorted(path.iterdir())
@@ -164,6 +166,8 @@ def _in_folder(agent: str, folders: DefinitionFolders, folder: Folder, path: Pat
         main = one / folders.file if is_folder else one
         if (is_folder and main.is_file()) or (not is_folder and one.name.endswith(folders.file) and one.is_file()):
             yield _definition(agent, folders, folder, main, _bare_name(one, folders))
+        elif depth < folders.depth and not one.name.startswith(".") and not one.is_symlink():
+            yield from _in_folder(agent, folders, folder, one, depth + 1)
 
 
 def _definition(agent: str, folders: DefinitionFolders, folder: Folder, main: Path, bare: str) -> Definition:

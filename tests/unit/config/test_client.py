@@ -2,10 +2,13 @@
 
 import os
 import stat
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.unit.made_up import AGENT, homes
+from tests.unit.made_up import AGENT, HOME, homes
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
 from agent_mux.config.client import AgentConfigs
@@ -159,3 +162,18 @@ def test_what_an_agent_has_not_is_said(tmp_path: Path, configs: AgentConfigs) ->
         configs.get_field(AGENT, "a..b")
     with pytest.raises(AgentMuxError, match="did you mean 'wombat'"):
         configs.get("wombt")
+
+
+def test_how_a_model_is_written_may_depend_on_the_file(tmp_path: Path) -> None:
+    def write(model: str, data: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+        return {("model",) if isinstance(data.get("model"), str) else ("model", "name"): model}
+
+    assert HOME.config is not None
+    assert HOME.config.model is not None
+    field = replace(HOME.config.model, read=lambda data: str(data.get("model")), write_over=write)
+    configs = AgentConfigs(homes(tmp_path, replace(HOME, config=replace(HOME.config, model=field))))
+    (tmp_path / "project" / "wombat.json").write_text('{"model": "old"}', "utf-8")
+    configs.set_model(AGENT, "new", scope="project")
+    configs.set_model(AGENT, "new")
+    assert configs.get(AGENT, scope="project") == {"model": "new"}
+    assert configs.get(AGENT, scope="global") == {"model": {"name": "new"}}

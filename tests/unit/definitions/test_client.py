@@ -1,10 +1,12 @@
 """Skills and sub-agents: whole or not at all, in their folder and nowhere else."""
 
 import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.made_up import AGENT, homes
+from tests.unit.made_up import AGENT, HOME, homes
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
 from agent_mux.definitions import copying
@@ -170,3 +172,15 @@ def test_sub_agents_are_single_files(tmp_path: Path) -> None:
 def test_an_agent_without_skills(tmp_path: Path) -> None:
     with pytest.raises(CapabilityError, match="skills in folders"):
         skills(homes(tmp_path, AgentHome())).list(AGENT)
+
+
+def test_an_agent_may_look_into_folders_of_folders(tmp_path: Path, source: Path) -> None:
+    assert HOME.skills is not None
+    deeper = replace(HOME, skills=replace(HOME.skills, depth=3))
+    root = tmp_path / "home" / ".wombat" / "skills"
+    for place in ("a", "group/b", "group/more/c", "group/more/much/d", ".hidden/e", "a/inside/f"):
+        shutil.copytree(source, root / place)
+    (root / "group" / "round").symlink_to(root)
+    found = skills(homes(tmp_path, deeper)).list(AGENT)
+    assert [one.path.parent.relative_to(root) for one in found] == [Path("a"), Path("group/b"), Path("group/more/c")]
+    assert [one.path.parent.name for one in skills(homes(tmp_path)).list(AGENT)] == ["a"]

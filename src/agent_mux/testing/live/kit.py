@@ -97,6 +97,8 @@ class HomeProbes:
     """Prints the names of its MCP servers, whether they can be reached or not."""
     adds_mcp: Callable[[str, str, tuple[str, ...]], tuple[str, ...]] | None = None
     """Adds a server (name, program, its arguments) for all of the user's work."""
+    answers: str = ""
+    """What a person types when the CLI asks back while it adds one."""
     says_login: tuple[str, ...] | None = None
     """Says whether it has credentials."""
     is_logged_in: Callable[[int, str], bool] = lambda exit_code, _: exit_code == 0
