@@ -89,9 +89,10 @@ def is_json_line(line: Mapping[str, Any]) -> bool:
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters._dialects.pi.stored import Location, store_of  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters._dialects.pi.stored import store_of  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.omp.places import data  # noqa: PLC0415
 
-    return store_of(FLAVOR, Location(variable="PI_CODING_AGENT_DIR", default=".omp/agent"))
+    return store_of(FLAVOR, data)
 
 
 def _home() -> AgentHome:
@@ -145,5 +146,8 @@ ADAPTER = Adapter(
     install=(InstallMethod(kind="npm", command="npm install -g @oh-my-pi/pi-coding-agent", requires=("npm", "bun")),),
     sessions=_sessions,
     home=_home,
-    auth_guidance="Run `omp` and log in with /login, or set the provider's API key, for example ANTHROPIC_API_KEY.",
+    auth_guidance=(
+        "Run `omp auth-broker login`, or `omp` and log in with /login, or set the API key of a provider, for example "
+        "ANTHROPIC_API_KEY."
+    ),
 )

@@ -46,13 +46,20 @@ API_KEYS = (
     "ZENMUX_API_KEY",
     "ZHIPU_API_KEY",
 )
+_SET = re.compile(
+    r"""^[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*=[ \t]*(?!''|"")[^\s#]""", re.ASCII | re.MULTILINE
+)
+"""A line that sets a variable, and not to nothing."""
 MODELS = ("models.yml", "models.yaml", "models.json")
 # The secrets themselves stay where they are: only their dates are read.
 _STORED = """
     SELECT provider, json_extract(data, '$.expires') AS expires,
            coalesce(json_extract(data, '$.refresh'), '') <> '' AS renews
-    FROM auth_credentials WHERE credential_type = ? AND disabled_cause IS NULL ORDER BY id
+    FROM auth_credentials WHERE credential_type = ? AND disabled_cause IS NULL
+    ORDER BY renews DESC, expires IS NULL DESC, expires DESC LIMIT 1
 """
+"""The one that lasts longest."""
+MOST = 1 << 16  # bytes of a file of variables
 
 
 def _stored(place: Place, kind: str) -> Evidence | None:
@@ -78,18 +85,15 @@ def _in_files(place: Place, names: tuple[str, ...]) -> Evidence | None:
     """A variable in one of the `.env` files that omp loads: of the project, its directories, and the home."""
     project = place.project_file(".env")
     for path in (*([project] if project else []), directory(place) / ".env", root(place) / ".env", place.home / ".env"):
-        try:
-            said = path.read_text("utf-8", "replace")
-        except (FileNotFoundError, NotADirectoryError):
+        if not path.is_file():  # environments of Python go by this name, too
             continue
+        with path.open("rb") as file:
+            said = file.read(MOST).decode("utf-8", "replace")
         found = {match["name"] for match in _SET.finditer(said)}
         named = next((name for name in names if name in found), None)
         if named is not None:
             return Evidence(where=f"{path} ({named})")
     return None
-
-
-_SET = re.compile(r"""^\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?!''|"")[^\s#]""", re.ASCII | re.MULTILINE)
 
 
 def _login(place: Place) -> Evidence | None:

@@ -141,23 +141,18 @@ def _from_market(one: Mapping[str, Any]) -> Plugin:
     return Plugin(
         name=name,
         version=text(first.get("version")) or None,
-        enabled=first["enabled"] is True if "enabled" in first else None,
+        enabled=first.get("enabled") is not False,
         source=name.rpartition("@")[2] or None,
         extra={"scope": text(one.get("scope"))},
     )
 
 
-def _available(printed: str) -> tuple[Plugin, ...]:
-    """A line for each plugin, indented by two; below it what it is, indented by four."""
-    found: list[Plugin] = []
-    for line in printed.splitlines():
-        said = line.strip()
-        if line.startswith("    ") and found:
-            found[-1] = Plugin(name=found[-1].name, version=found[-1].version, description=said)
-        elif line.startswith("  ") and said:
-            name, _, version = said.partition("@")
-            found.append(Plugin(name=name, version=version or None))
-    return tuple(found)
+def _update(name: str | None) -> tuple[str, ...]:
+    if name is None:
+        return ("plugin", "upgrade")
+    if "@" not in name[1:]:
+        raise ValueError("a plugin of a marketplace (name@marketplace): others are installed again")
+    return ("plugin", "upgrade", name)
 
 
 PLUGINS = PluginCommands(
@@ -165,11 +160,10 @@ PLUGINS = PluginCommands(
     parse=_plugins,
     install=lambda name: ("plugin", "install", name),
     uninstall=lambda name: ("plugin", "uninstall", name),
-    update=lambda name: ("plugin", "upgrade") if name is None else ("plugin", "upgrade", name),
-    search=lambda _: ("plugin", "discover"),
-    parse_search=_available,
-    search_lists_all=True,
-    environment={"NO_COLOR": "1"},
+    update=_update,
+    # No search: `plugin discover` does not say of which marketplace a plugin is, and the bare name is that of a package
+    # of npm, by whomever.
+    environment={"FORCE_COLOR": "0"},
 )
 
 HOME = AgentHome(

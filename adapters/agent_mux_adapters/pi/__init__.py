@@ -64,9 +64,10 @@ def is_json_line(line: Mapping[str, Any]) -> bool:
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters._dialects.pi.stored import Location, store_of  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters._dialects.pi.stored import store_of  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.pi.places import directory  # noqa: PLC0415
 
-    return store_of(FLAVOR, Location(variable="PI_CODING_AGENT_DIR", default=".pi/agent"))
+    return store_of(FLAVOR, directory)
 
 
 def _home() -> AgentHome:

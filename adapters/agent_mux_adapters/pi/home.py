@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,16 @@ from agent_mux.place import Place
 from agent_mux.plugins.commands import Plugin, PluginCommands
 from agent_mux_adapters._dialects.pi.keys import CLOUD_VARIABLES, KEY_VARIABLES, aws_keys, is_key, provider_key
 from agent_mux_adapters._dialects.pi.skills import skills_in
-from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
+from agent_mux_adapters.pi.places import directory
 
 ONE_BY_ONE = ("all", "one-at-a-time")
 DISTANT = ("npm:", "git:", "http:", "https:", "ssh:")
 """How the sources of packages begin that are no folders."""
-
-
-def directory(place: Place) -> Path:
-    """The directory that pi calls its own."""
-    return place.home_of("PI_CODING_AGENT_DIR", ".pi/agent")
+NO_PACKAGES = "No packages installed."
+SCOPES = {"User packages:": "user", "Project packages:": "project"}
+PATH = "    "
+"""How the line begins that says where a package is."""
 
 
 def _read_model(data: Mapping[str, Any]) -> str | None:
@@ -89,14 +91,19 @@ def _credentials(place: Place) -> tuple[Path, dict[str, Any]]:
 
 
 def _login(place: Place) -> Evidence | None:
+    """The one that lasts longest."""
     path, stored = _credentials(place)
-    for name, one in stored.items():
-        login = mapping(one)
-        if login.get("type") == "oauth" and text(login.get("access")):
-            expires = login.get("expires")
-            expires_at = int(expires) if isinstance(expires, int | float) and not text(login.get("refresh")) else None
-            return Evidence(where=f"{path} ({name})", expires_at=expires_at)
-    return None
+    found = [
+        Evidence(where=f"{path} ({name})", expires_at=_expiry(login))
+        for name, login in ((name, mapping(one)) for name, one in stored.items())
+        if login.get("type") == "oauth" and text(login.get("access"))
+    ]
+    return max(found, key=lambda one: inf if one.expires_at is None else one.expires_at, default=None)
+
+
+def _expiry(login: Mapping[str, Any]) -> int | None:
+    """None: it is renewed."""
+    return None if text(login.get("refresh")) else optional_whole(login.get("expires"))
 
 
 def _key(place: Place) -> Evidence | None:
@@ -145,22 +152,19 @@ AUTH = AgentAuth(
 
 
 def _plugins(printed: str) -> tuple[Plugin, ...]:
-    """Headings, below each a line for each source, and below that where it is installed."""
-    return tuple(_listed(printed.splitlines()))
+    """Two headings, below each a line for each source, and below that where it is installed."""
+    lines = printed.splitlines()
+    if not {NO_PACKAGES, *SCOPES} & set(lines):
+        raise ValueError("there is no heading in it")
+    return tuple(_listed(lines))
 
 
 def _listed(lines: list[str]) -> Iterator[Plugin]:
     scope = ""
-    for number, line in enumerate(lines):
-        if line in {"User packages:", "Project packages:"}:
-            scope = "user" if line.startswith("User") else "project"
-        elif line.startswith("    ") or not line.strip() or line == "No packages installed.":
-            continue
-        elif line.startswith("  ") and scope:
-            below = lines[number + 1] if number + 1 < len(lines) else ""
-            yield _plugin(line.strip(), below.strip() if below.startswith("    ") else "", scope)
-        elif scope:
-            raise ValueError(f"the line {line!r} is none of a list of packages")
+    for line, below in pairwise([*lines, ""]):
+        scope = SCOPES.get(line, scope)
+        if scope and line.startswith("  ") and not line.startswith(PATH):
+            yield _plugin(line.strip(), below.strip() if below.startswith(PATH) else "", scope)
 
 
 def _plugin(said: str, path: str, scope: str) -> Plugin:
@@ -181,7 +185,7 @@ PLUGINS = PluginCommands(
     install=lambda source: ("install", source),
     uninstall=lambda source: ("remove", source),
     update=lambda source: ("update", "--extensions") if source is None else ("update", "--extension", source),
-    environment={"NO_COLOR": "1"},
+    environment={"FORCE_COLOR": "0"},
 )
 
 HOME = AgentHome(
