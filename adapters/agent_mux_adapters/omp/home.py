@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.config.editing import read_document
 from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField, Scope
 from agent_mux.definitions.folders import DefinitionFolders, Folder
 from agent_mux.home import AgentHome
@@ -98,6 +97,8 @@ def _is_enabled(native: Mapping[str, Any]) -> bool:
 
 def _left_out(place: Place) -> frozenset[str]:
     """Names that `/mcp disable` wrote down, for servers of files that are not omp's."""
+    from agent_mux.config.editing import read_document  # noqa: PLC0415  # only for this question
+
     document = read_document(directory(place) / "mcp.json", "json")
     listed = None if document is None else document.data().get("disabledServers")
     return frozenset(map(str, listed)) if isinstance(listed, list) else frozenset()
