@@ -40,7 +40,7 @@ CAPABILITIES = AgentCapabilities(
     image_input=True,
     file_attachments=True,
     plugins=True,
-    auth_methods=("api_key", "auth_token", "oauth"),
+    auth_methods=("cloud", "auth_token", "api_key", "oauth"),
     auth_files=("~/.claude/.credentials.json",),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_mux.cli.completion_command import agent_names
 from agent_mux.cli.home_options import AgentName, homes_for, print_json
 from agent_mux.cli.options import with_common_flags
 from agent_mux.cli.tables import print_rows
@@ -21,7 +22,8 @@ auth = typer.Typer(help="The agents' credentials: found, never shown.", no_args_
 def check(
     context: typer.Context,
     agent: Annotated[
-        str | None, typer.Argument(metavar="[AGENT]", help="Default: all agents.", show_default=False)
+        str | None,
+        typer.Argument(metavar="[AGENT]", help="Default: all.", show_default=False, autocompletion=agent_names),
     ] = None,
 ) -> int:
     """Look for credentials in variables and files. No network is used, no keyring opened, nothing shown of them.

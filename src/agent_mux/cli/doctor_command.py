@@ -63,10 +63,12 @@ def doctor(
 def _health(agents: list[str], invocation: Invocation) -> int:
     import anyio
 
+    from agent_mux.cli.progress import progress
     from agent_mux.health import examine
     from agent_mux.homes import Homes
 
-    found = anyio.run(examine, Homes(), agents)
+    with progress("looking around"):
+        found = anyio.run(examine, Homes(), agents)
     rows = [
         {"check": one.check, "ok": one.status == "ok", "status": one.status, "said": one.said, "fix": one.fix}
         for one in found

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_mux.cli.completion_command import agent_names
+
 if TYPE_CHECKING:
     from agent_mux.cli.options import Invocation
     from agent_mux.config.editing import Change
@@ -21,7 +23,9 @@ class ScopeName(StrEnum):
     local = "local"
 
 
-AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="The agent.", show_default=False)]
+AgentName = Annotated[
+    str, typer.Argument(metavar="AGENT", help="The agent.", show_default=False, autocompletion=agent_names)
+]
 Scope = Annotated[
     ScopeName, typer.Option("--scope", help="For all of your work, for the project, or for yours on the project.")
 ]

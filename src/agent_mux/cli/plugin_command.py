@@ -9,6 +9,7 @@ import typer
 
 from agent_mux.cli.home_options import AgentName, Cwd, DryRun, homes_for, print_json, say
 from agent_mux.cli.options import Invocation, with_common_flags
+from agent_mux.cli.progress import progress
 from agent_mux.cli.tables import print_rows
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ _COLUMNS = ("name", "version", "enabled", "source", "description")
 @with_common_flags
 def list_plugins(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> int:
     """Show the plugins that an agent has."""
-    print_rows(_rows(_plugins(cwd).list(agent)), _COLUMNS, context.obj, empty=f"{agent} has no plugin")
+    with progress(f"{agent} lists its plugins"):
+        found = _plugins(cwd).list(agent)
+    print_rows(_rows(found), _COLUMNS, context.obj, empty=f"{agent} has no plugin")
     return 0
 
 
@@ -41,7 +44,9 @@ def search(
     cwd: Cwd = None,
 ) -> int:
     """Show the plugins that an agent could install."""
-    print_rows(_rows(_plugins(cwd).search(agent, text)), _COLUMNS, context.obj, empty="none is found")
+    with progress(f"{agent} looks for plugins"):
+        found = _plugins(cwd).search(agent, text)
+    print_rows(_rows(found), _COLUMNS, context.obj, empty="none is found")
     return 0
 
 
@@ -49,14 +54,18 @@ def search(
 @with_common_flags
 def install(context: typer.Context, agent: AgentName, name: Name, cwd: Cwd = None, dry_run: DryRun = False) -> int:
     """Let an agent install a plugin."""
-    return _show(_plugins(cwd).install(agent, name, dry_run=dry_run), context.obj)
+    with progress(f"{agent} installs"):
+        done = _plugins(cwd).install(agent, name, dry_run=dry_run)
+    return _show(done, context.obj)
 
 
 @plugin.command("uninstall")
 @with_common_flags
 def uninstall(context: typer.Context, agent: AgentName, name: Name, cwd: Cwd = None, dry_run: DryRun = False) -> int:
     """Let an agent remove a plugin."""
-    return _show(_plugins(cwd).uninstall(agent, name, dry_run=dry_run), context.obj)
+    with progress(f"{agent} removes"):
+        done = _plugins(cwd).uninstall(agent, name, dry_run=dry_run)
+    return _show(done, context.obj)
 
 
 @plugin.command("update")
@@ -71,7 +80,9 @@ def update(
     dry_run: DryRun = False,
 ) -> int:
     """Let an agent update a plugin, or all of them."""
-    return _show(_plugins(cwd).update(agent, name, dry_run=dry_run), context.obj)
+    with progress(f"{agent} updates"):
+        done = _plugins(cwd).update(agent, name, dry_run=dry_run)
+    return _show(done, context.obj)
 
 
 def _plugins(cwd: Path | None) -> "Plugins":

@@ -103,7 +103,7 @@ class Plugins:
     ) -> tuple[Plugin, ...]:
         try:
             return parse(answer.stdout)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             unknown = f"{adapter.agent} listed its plugins in a way that is not known: {error}; update agent-mux"
             raise AgentMuxError("PLUGIN_ERROR", unknown) from error
 
