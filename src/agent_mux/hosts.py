@@ -32,11 +32,14 @@ class Host:
 
 def detect_hosts(adapters: AdapterRegistry, environ: Mapping[str, str]) -> list[Host]:
     """Everybody whose signs are there: agents run each other."""
+    homes = {adapter.agent: adapter.home() for adapter in adapters}
+    there = {name: home for name, home in homes.items() if any(map(environ.get, home.host_variables))}
+    imitated = {variable for home in there.values() for variable in home.imitates}
     agents = [
-        Host(kind="agent", name=adapter.agent, variable=variable)
-        for adapter in adapters
-        for variable in adapter.home().host_variables
-        if environ.get(variable)
+        Host(kind="agent", name=name, variable=variable)
+        for name, home in there.items()
+        for variable in home.host_variables
+        if environ.get(variable) and variable not in imitated
     ]
     first = list({host.name: host for host in reversed(agents)}.values())[::-1]
     systems = [Host(kind="ci", name=name, variable=variable) for variable, name in _CI.items() if environ.get(variable)]

@@ -42,10 +42,11 @@ class Home:
     def ask(self, *words: str, environment: dict[str, str] | None = None, answers: str = "") -> tuple[int, str]:
         """A command of the agent's own: its exit code, and what it printed."""
         start = self.live.launch
+        behind, told = self.live.kit.home.spoken(words)
         done = subprocess.run(
-            [start.environment[self.adapter.executable_variable], *words],
+            [start.environment[self.adapter.executable_variable], *behind],
             env=start.environment if environment is None else environment,
-            cwd=self.live.workspace, input=answers.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            cwd=self.live.workspace, input=(told or answers).encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             timeout=BOUND, check=False,
         )  # fmt: skip
         return done.returncode, done.stdout.decode("utf-8", "replace")

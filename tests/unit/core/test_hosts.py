@@ -6,6 +6,7 @@ from tests.unit.made_up import AGENT, homes
 
 from agent_mux.home import AgentHome
 from agent_mux.hosts import Host, detect_hosts
+from agent_mux.registry import AdapterRegistry
 
 
 def test_the_signs_of_agents_and_ci_systems(tmp_path: Path) -> None:
@@ -19,3 +20,9 @@ def test_the_signs_of_agents_and_ci_systems(tmp_path: Path) -> None:
         Host(kind="agent", name=AGENT, variable="WOMBAT_RUNS"),
         Host(kind="ci", name="GitHub Actions", variable="GITHUB_ACTIONS"),
     ]
+
+
+def test_an_agent_that_acts_as_another_is_not_taken_for_it() -> None:
+    told = detect_hosts(AdapterRegistry(), {"OMPCODE": "1", "CLAUDECODE": "1"})
+    assert [host.name for host in told] == ["omp"]  # measured with omp 18.2.3
+    assert [host.name for host in detect_hosts(AdapterRegistry(), {"CLAUDECODE": "1"})] == ["claude"]

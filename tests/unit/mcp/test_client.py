@@ -6,8 +6,11 @@ import pytest
 from tests.unit.made_up import AGENT, homes
 
 from agent_mux import AgentMuxError, CapabilityError, McpServer, ValidationError
+from agent_mux.config.files import ConfigFile
 from agent_mux.home import AgentHome
 from agent_mux.mcp.client import McpServers
+from agent_mux.mcp.files import McpFiles
+from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 
 FILE = """\
 mode = "slow"  # stays
@@ -100,3 +103,34 @@ def test_a_broken_file_is_left_alone(servers: McpServers, path: Path) -> None:
 def test_a_table_that_is_none_holds_no_servers(servers: McpServers, path: Path) -> None:
     path.write_text("servers = 3\n", "utf-8")
     assert servers.list(AGENT) == []
+
+
+def in_project(name: str) -> ConfigFile:
+    return ConfigFile(scope="project", format="json", path=lambda place: place.project_file(name))
+
+
+TWO_FILES = AgentHome(
+    mcp=McpFiles(
+        files=(in_project("shared.json"), in_project("own.json")), read=read_server, write=write_server,
+        left_out=lambda _: {"quiet"},
+    )
+)  # fmt: skip
+
+
+def test_of_two_files_of_a_scope_the_last_is_written_and_each_is_removed_from(tmp_path: Path) -> None:
+    servers = McpServers(homes(tmp_path, TWO_FILES))
+    shared, own = (tmp_path / "project" / name for name in ("shared.json", "own.json"))
+    shared.write_text('{"old": {"command": "dig"}}\n', "utf-8")
+    servers.add(AGENT, McpServer("old", command="new"), scope="project")
+    assert [(one.path, one.wins) for one in servers.list(AGENT)] == [(shared, False), (own, True)]
+    servers.remove(AGENT, "old")
+    assert [(one.path, one.wins) for one in servers.list(AGENT)] == [(shared, True)]
+    servers.remove(AGENT, "old")
+    assert shared.read_text("utf-8") == "{}\n"
+
+
+def test_a_server_that_is_left_out_by_its_name_is_off(tmp_path: Path) -> None:
+    servers = McpServers(homes(tmp_path, TWO_FILES))
+    for name in ("quiet", "loud"):
+        servers.add(AGENT, McpServer(name, command="run"), scope="project")
+    assert {one.name: one.enabled for one in servers.list(AGENT)} == {"quiet": False, "loud": True}

@@ -107,6 +107,8 @@ class HomeProbes:
     """Writes a plugin below a directory: commands that come first, what `install` takes, and the name it has then."""
     model: str | None = None
     """Another model that it can be told to use by its configuration."""
+    spoken: Callable[[tuple[str, ...]], tuple[tuple[str, ...], str]] = lambda words: (words, "")
+    """Words as they reach the agent: behind the program, and on standard input, where it is told things there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
