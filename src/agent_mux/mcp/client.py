@@ -86,13 +86,14 @@ class McpServers:
             close = get_close_matches(name, names, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(names) or 'none'}"
             raise ValidationError([FieldError("name", name, f"an MCP server of {adapter}; {hint}")])
-        file, path, table = self._file_for(adapter, files, there[-1].scope)
+        file, path, table = self._file_for(adapter, files, there[-1].scope, there[-1].path)
         return change_file(
             path, file.format, lambda text: without_field(text, file.format, (*table, name)), dry_run=dry_run
         )
 
     def _stored(self, agent: str, files: McpFiles) -> Iterator[StoredServer]:
         place = self._homes.place()
+        left_out = files.left_out(place)
         for file in files.files:
             path = file.path(place)
             document = None if path is None else read_document(path, file.format)
@@ -104,18 +105,21 @@ class McpServers:
                 yield StoredServer(
                     agent=agent, name=name, scope=file.scope, path=path,
                     server=files.read(name, native) if is_table else None,
-                    enabled=files.is_enabled(native) if is_table else False,
+                    enabled=is_table and files.is_enabled(native) and name not in left_out,
                 )  # fmt: skip
 
     def _of(self, agent: str) -> tuple[str, McpFiles]:
         adapter, files = self._homes.find(agent, lambda home: home.mcp, "MCP servers in files that are known")
         return adapter.agent, files
 
-    def _file_for(self, agent: str, files: McpFiles, scope: Scope) -> tuple[ConfigFile, Path, FieldPath]:
+    def _file_for(
+        self, agent: str, files: McpFiles, scope: Scope, wanted: Path | None = None
+    ) -> tuple[ConfigFile, Path, FieldPath]:
+        """The last file of a scope, or the one at a path."""
         place = self._homes.place()
-        for file in files.files:
+        for file in reversed(files.files):
             path = file.path(place)
-            if file.scope == scope and path is not None:
+            if file.scope == scope and path is not None and wanted in {None, path}:
                 return file, path, file.table(place)
         scopes = ", ".join(dict.fromkeys(file.scope for file in files.files))
         raise CapabilityError(agent, f"MCP servers for the scope {scope!r}", hint=f"it has: {scopes}")
