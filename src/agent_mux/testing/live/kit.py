@@ -107,6 +107,12 @@ class HomeProbes:
     """Writes a plugin below a directory: commands that come first, what `install` takes, and the name it has then."""
     model: str | None = None
     """Another model that it can be told to use by its configuration."""
+    says_model: tuple[str, ...] | None = None
+    """Prints the model of its configuration, for an agent that takes no such model to the scripted provider."""
+    eager_model: str | None = None
+    """A model that is told of all sub-agents at once, where the usual one would have to search for them."""
+    trust: Callable[[Path, Path], None] = lambda home, workspace: None  # noqa: ARG005  # most have no such question
+    """Has it trust a workspace, as a person would who is asked: writes into the home. The files of a project count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
