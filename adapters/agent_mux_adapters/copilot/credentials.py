@@ -8,6 +8,7 @@ from typing import Any
 
 from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux.config.editing import read_document
+from agent_mux.errors import AgentMuxError
 from agent_mux.place import Place
 from agent_mux_adapters._dialects.tolerant import mapping, rows
 
@@ -64,7 +65,11 @@ def _hosts_file(place: Place) -> Path | None:
 
 
 def _elsewhere(place: Place) -> str | None:
-    if rows(_state(place).get("loggedInUsers")):
+    try:
+        state = _state(place)
+    except AgentMuxError:
+        return None  # the method that looks there has said so already
+    if rows(state.get("loggedInUsers")):
         return "the keyring of the system"
     return "the keyring that the GitHub CLI uses" if _hosts_file(place) else None
 

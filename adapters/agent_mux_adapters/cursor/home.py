@@ -95,9 +95,9 @@ AUTH = AgentAuth(
 
 
 def _write_server(server: McpServer) -> dict[str, Any]:
-    """A server behind an address has no type: Cursor finds out which it speaks."""
+    """A server behind an address is documented without a type: Cursor finds out what it speaks."""
     written = write_server(server)
-    return written if server.transport == "stdio" else {name: written[name] for name in ("url", "headers")}
+    return {name: written[name] for name in ("url", "headers")} if written["type"] == "http" else written
 
 
 MCP = McpFiles(
