@@ -150,7 +150,7 @@ def test_credentials_are_known_as_the_capabilities_say(adapter: Adapter, tmp_pat
 @every_home
 def test_what_is_claimed_is_there(adapter: Adapter) -> None:
     home, can = adapter.home(), adapter.capabilities
-    assert (home.mcp is None) or can.mcp
+    # Not `can.mcp`: that is about the servers of one run, which an agent may not take although it keeps some.
     assert (home.skills is not None) == can.skills
     assert (home.plugins is not None) == can.plugins
 
@@ -163,9 +163,9 @@ def test_a_name_stays_one_word_of_a_plugin_command(adapter: Adapter) -> None:
     hostile = "a; rm -rf ~ $(x) `y`"
     for words in (plugins.install, plugins.uninstall, plugins.update, plugins.search):
         if words is not None:
-            told = words(hostile)
-            if words is not plugins.search or hostile in told:
-                assert [word for word in told if hostile in word], told
+            with contextlib.suppress(ValueError):  # it takes no such name at all
+                told = words(hostile)
+                assert words is plugins.search or [word for word in told if hostile in word], told
     assert (plugins.list is None) == (plugins.parse is None)
     assert (plugins.search is None) == (plugins.parse_search is None)
 

@@ -57,6 +57,7 @@ def home(live: Live) -> Home:
     """The model is there, and has something to say; the home is what the kit made of it."""
     live.script(live.answer(Say("Nothing to do.")))
     environment = live.launch.environment
+    live.kit.home.trust(live.home, live.workspace)
     return Home(live, AdapterRegistry().get(live.agent), Homes(environ=environment, project=live.workspace))
 
 
@@ -135,11 +136,12 @@ async def test_home_subagents(home: Home, tmp_path: Path) -> None:
 async def is_told(home: Home, definitions: Definitions, source: Path, text: str) -> None:
     """Added for each scope, it is in what the model is told; removed, it is not."""
     agent = home.live.agent
+    eager = {} if home.live.kit.home.eager_model is None else {"model": home.live.kit.home.eager_model}
     own = [folder.scope for folder, _ in definitions.where(agent) if not folder.is_shared]
     for scope in scopes_of(*own):
         definitions.add(agent, source, scope=scope)
         home.live.script(home.live.answer(Say("Nothing to do.")))
-        await home.live.run()
+        await home.live.run(**eager)
         told = [json.dumps(request.body) for request in home.live.model.requests]
         assert any(text in body for body in told), f"added for {scope}"
         [found] = definitions.list(agent)
@@ -147,7 +149,7 @@ async def is_told(home: Home, definitions: Definitions, source: Path, text: str)
         definitions.remove(agent, found.name)
         assert definitions.list(agent) == []
     home.live.script(home.live.answer(Say("Nothing to do.")))
-    await home.live.run()
+    await home.live.run(**eager)
     assert not any(text in json.dumps(request.body) for request in home.live.model.requests)
 
 
@@ -213,6 +215,11 @@ async def test_home_model(home: Home) -> None:
     assert said is not None
     assert said.value == model
     assert configs.validate(home.live.agent) == []
+    words = home.live.kit.home.says_model
+    if words is not None:
+        code, printed = home.ask(*words)
+        assert (code, printed.strip()) == (0, model)
+        return
     await home.live.run()
     bare = model.rpartition("/")[2]
     told = [json.dumps(request.body.get("model", "")) + request.path for request in home.live.model.requests]

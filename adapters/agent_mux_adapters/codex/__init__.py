@@ -1,6 +1,7 @@
 """Codex CLI: `codex exec --json` for one-shot runs, `codex app-server` for everything else."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.codex.app_server_codec import AppServerCodec
@@ -26,12 +27,14 @@ CAPABILITIES = AgentCapabilities(
     thinking=True,
     thinking_effort_levels=("low", "medium", "high", "max"),
     structured_output=True,
+    skills=True,
     agents_md=True,
     subagent_dispatch=True,
     interactive_mode=True,
     stdin_injection=True,
     image_input=True,
-    auth_methods=("chatgpt", "api-key"),
+    plugins=True,
+    auth_methods=("own-provider", "access-token", "api-key", "chatgpt", "exec-key"),
     auth_files=("~/.codex/auth.json",),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
@@ -50,6 +53,12 @@ def _sessions() -> SessionStore:
     from agent_mux_adapters.codex.sessions import STORE  # noqa: PLC0415  # a run does without
 
     return STORE
+
+
+def _home() -> AgentHome:
+    from agent_mux_adapters.codex.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
 
 
 ADAPTER = Adapter(
@@ -98,5 +107,6 @@ ADAPTER = Adapter(
         InstallMethod(kind="brew", command="brew install --cask codex", platforms=("darwin",), requires=("brew",)),
     ),
     sessions=_sessions,
+    home=_home,
     auth_guidance="run `codex login`, or `codex login --with-api-key` with the key on standard input",
 )

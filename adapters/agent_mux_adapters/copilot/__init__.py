@@ -1,6 +1,7 @@
 """GitHub Copilot CLI: headless JSON-RPC for nearly everything; its `--output-format json` and its ACP to be read."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.copilot.acp import ACP_PROTOCOL
@@ -33,7 +34,8 @@ CAPABILITIES = AgentCapabilities(
     stdin_injection=True,
     image_input=True,
     file_attachments=True,
-    auth_methods=("github-oauth", "github-token", "own-provider"),
+    plugins=True,
+    auth_methods=("own-provider", "github-token", "github-oauth", "github-cli"),
     auth_files=("~/.copilot/config.json",),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
@@ -52,6 +54,12 @@ def _sessions() -> SessionStore:
     from agent_mux_adapters.copilot.sessions import STORE  # noqa: PLC0415  # a run does without
 
     return STORE
+
+
+def _home() -> AgentHome:
+    from agent_mux_adapters.copilot.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
 
 
 ADAPTER = Adapter(
@@ -98,7 +106,8 @@ ADAPTER = Adapter(
         InstallMethod(kind="winget", command="winget install GitHub.Copilot", platforms=("win32",)),
     ),
     sessions=_sessions,
+    home=_home,
     auth_guidance=(
-        "run `copilot login`, or set COPILOT_GITHUB_TOKEN, or COPILOT_PROVIDER_API_KEY for a provider of your own"
+        "run `copilot login`, or set COPILOT_GITHUB_TOKEN, or COPILOT_PROVIDER_BASE_URL for a provider of your own"
     ),
 )

@@ -1,6 +1,7 @@
 """Cursor's CLI: stream-json in print mode. From its documented format; it cannot be run without an account."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.home import AgentHome
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.cursor.argv import build_spawn_args
 from agent_mux_adapters.cursor.codec import STREAM_JSON, CursorCodec, is_stream_json
@@ -15,10 +16,12 @@ CAPABILITIES = AgentCapabilities(
     thinking_streaming=True,
     parallel_tool_calls=True,
     approval_modes=("yolo", "deny"),
+    skills=True,
     agents_md=True,
     subagent_dispatch=True,
     file_attachments=True,
-    auth_methods=("api_key", "oauth"),
+    auth_methods=("api_key", "auth_token", "oauth"),
+    auth_files=("~/.config/cursor/auth.json",),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "cost", "crash", "debug", "error",
         "file_create", "file_delete", "file_patch", "file_read", "file_write", "image_output", "log",
@@ -29,6 +32,13 @@ CAPABILITIES = AgentCapabilities(
         "token_usage", "tool_call_ready", "tool_call_start", "tool_error", "tool_result", "turn_end", "turn_start",
     }),
 )  # fmt: skip
+
+
+def _home() -> AgentHome:
+    from agent_mux_adapters.cursor.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
+
 
 ADAPTER = Adapter(
     agent="cursor",
@@ -58,6 +68,7 @@ ADAPTER = Adapter(
     spawn=build_spawn_args,
     models=offered(__file__),
     model_listing=LISTING,
+    home=_home,
     install=(
         InstallMethod(
             kind="curl",

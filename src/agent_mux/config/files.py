@@ -33,7 +33,9 @@ class Field:
     meaning: str
     """Half a sentence."""
     choices: tuple[str, ...] = ()
-    """All there are; empty: any value."""
+    """All there are, of a string; empty: any value."""
+    or_kinds: tuple[Kind, ...] = ()
+    """What it may be instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

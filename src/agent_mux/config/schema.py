@@ -44,9 +44,7 @@ def schema_of(title: str, config: AgentConfig) -> dict[str, Any]:
         for part in parse_field(name)[:-1]:
             holder = holder.setdefault("properties", {}).setdefault(part, {"type": "object"})
         known = holder.setdefault("properties", {}).setdefault(parse_field(name)[-1], {})
-        known.update({"type": _TYPES[field.kind][0], "description": field.meaning})
-        if field.choices:
-            known["enum"] = list(field.choices)
+        known.update({**_alternatives(field), "description": field.meaning})
     return schema
 
 
@@ -60,10 +58,21 @@ def problems_of(config: AgentConfig, scope: Scope, path: Path, data: Mapping[str
     return found
 
 
+def _alternatives(field: Field) -> dict[str, Any]:
+    first = {"type": _TYPES[field.kind][0], **({"enum": list(field.choices)} if field.choices else {})}
+    others = [{"type": _TYPES[kind][0]} for kind in field.or_kinds]
+    return {"anyOf": [first, *others]} if others else first
+
+
 def _fits(field: Field, value: Any) -> bool:
-    is_kind = isinstance(value, _TYPES[field.kind][1]) and (field.kind == "boolean" or not isinstance(value, bool))
-    return is_kind and (not field.choices or value in field.choices)
+    chosen = not field.choices or value in field.choices
+    return (_is_a(field.kind, value) and chosen) or any(_is_a(kind, value) for kind in field.or_kinds)
+
+
+def _is_a(kind: Kind, value: Any) -> bool:
+    return isinstance(value, _TYPES[kind][1]) and (kind == "boolean" or not isinstance(value, bool))
 
 
 def _allowed(field: Field) -> str:
-    return f"one of {', '.join(field.choices)}" if field.choices else f"a {field.kind}"
+    first = f"one of {', '.join(field.choices)}" if field.choices else f"a {field.kind}"
+    return " or ".join((first, *(f"a {kind}" for kind in field.or_kinds)))

@@ -109,6 +109,12 @@ class HomeProbes:
     """Another model that it can be told to use by its configuration."""
     spoken: Callable[[tuple[str, ...]], tuple[tuple[str, ...], str]] = lambda words: (words, "")
     """Words as they reach the agent: behind the program, and on standard input, where it is told things there."""
+    says_model: tuple[str, ...] | None = None
+    """Prints the model of its configuration, for an agent that takes no such model to the scripted provider."""
+    eager_model: str | None = None
+    """A model that is told of all sub-agents at once, where the usual one would have to search for them."""
+    trust: Callable[[Path, Path], None] = lambda home, workspace: None  # noqa: ARG005  # most have no such question
+    """Has it trust a workspace, as a person would who is asked: writes into the home. The files of a project count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
