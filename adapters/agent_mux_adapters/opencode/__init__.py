@@ -1,6 +1,7 @@
 """OpenCode: its server behind a bridge of ours, `opencode run --format json`, and `opencode acp` to be read."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters.opencode.acp import ACP_PROTOCOL
 from agent_mux_adapters.opencode.argv import ACP, RUN, SERVE, build_spawn_args, opencode_context
@@ -33,8 +34,9 @@ CAPABILITIES = AgentCapabilities(
     stdin_injection=True,
     image_input=True,
     file_attachments=True,
+    plugins=True,
     platforms=("linux", "darwin"),
-    auth_methods=("api-key", "oauth"),
+    auth_methods=("api_key", "oauth", "organization"),
     auth_files=("~/.local/share/opencode/auth.json",),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
@@ -59,6 +61,12 @@ def _sessions() -> SessionStore:
     from agent_mux_adapters.opencode.sessions import STORE  # noqa: PLC0415  # a run does without
 
     return STORE
+
+
+def _home() -> AgentHome:
+    from agent_mux_adapters.opencode.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
 
 
 ADAPTER = Adapter(
@@ -106,4 +114,5 @@ ADAPTER = Adapter(
     ),
     auth_guidance=GUIDANCE,
     sessions=_sessions,
+    home=_home,
 )

@@ -1,6 +1,6 @@
 """The contract: which files an agent reads its configuration from, and what may stand in them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +10,8 @@ from agent_mux.place import Place
 
 Scope = Literal["global", "project", "local"]
 """For all of a user's work; for all who work on a project; for one user's work on a project."""
-Kind = Literal["string", "number", "boolean", "list", "table"]
+Kind = Literal["string", "number", "boolean", "list", "table", "any"]
+"""`any`: of several kinds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,8 @@ class ConfigFile:
     """Whether it is there or not; where there may be several, the one that is there. None: no project is meant."""
     table: Callable[[Place], FieldPath] = lambda _: ()
     """The part of it that counts."""
+    is_optional: bool = False
+    """It is read and changed where it is there, and never made: there is another one for that. Its path may be None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +58,19 @@ class AgentConfig:
     fields: Mapping[str, Field] = field(default_factory=dict)
     """By name, as in `documents.parse_field`. There are always more than these."""
     model: ModelField | None = None
+
+
+def files_that_count(files: Iterable[ConfigFile], place: Place) -> Iterator[tuple[ConfigFile, Path]]:
+    """With their paths, in their order; optional ones only where they are there."""
+    for file in files:
+        path = file.path(place)
+        if path is not None and (not file.is_optional or path.exists()):
+            yield file, path
+
+
+def file_to_change(files: Iterable[ConfigFile], place: Place, scope: Scope) -> tuple[ConfigFile, Path] | None:
+    """The last of a scope that is there, so that a change wins; else the one that is made. None: there is neither."""
+    found = [(file, path) for file, path in files_that_count(files, place) if file.scope == scope]
+    there = [(file, path) for file, path in found if path.exists()]
+    best = there or found
+    return best[-1] if best else None

@@ -44,7 +44,9 @@ def schema_of(title: str, config: AgentConfig) -> dict[str, Any]:
         for part in parse_field(name)[:-1]:
             holder = holder.setdefault("properties", {}).setdefault(part, {"type": "object"})
         known = holder.setdefault("properties", {}).setdefault(parse_field(name)[-1], {})
-        known.update({"type": _TYPES[field.kind][0], "description": field.meaning})
+        known["description"] = field.meaning
+        if field.kind in _TYPES:
+            known["type"] = _TYPES[field.kind][0]
         if field.choices:
             known["enum"] = list(field.choices)
     return schema
@@ -61,6 +63,8 @@ def problems_of(config: AgentConfig, scope: Scope, path: Path, data: Mapping[str
 
 
 def _fits(field: Field, value: Any) -> bool:
+    if field.kind not in _TYPES:
+        return True
     is_kind = isinstance(value, _TYPES[field.kind][1]) and (field.kind == "boolean" or not isinstance(value, bool))
     return is_kind and (not field.choices or value in field.choices)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from agent_mux.config.files import ConfigFile
 from agent_mux.options import McpServer
+from agent_mux.place import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,3 +20,5 @@ class McpFiles:
     write: Callable[[McpServer], dict[str, Any]]
     """A server as the agent wants it. Raises `ValueError`, half a sentence, for one that it cannot use."""
     is_enabled: Callable[[Mapping[str, Any]], bool] = lambda _: True
+    is_switched_off: Callable[[Place, str], bool] = lambda _place, _name: False
+    """By its name, in another place than where it is written down."""
