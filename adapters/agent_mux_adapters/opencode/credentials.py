@@ -22,6 +22,7 @@ from agent_mux_adapters.opencode.places import data_directory
 KEYS = (
     "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY",
     "OPENROUTER_API_KEY", "OPENCODE_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "XAI_API_KEY",
+    "CEREBRAS_API_KEY", "MOONSHOT_API_KEY", "ZHIPU_API_KEY", "AWS_BEARER_TOKEN_BEDROCK",
 )  # fmt: skip
 """Of the providers that are used most; it knows those of many more."""
 _VARIABLE = "OPENCODE_AUTH_CONTENT"

@@ -6,8 +6,12 @@ import pytest
 from tests.unit.made_up import AGENT, homes
 
 from agent_mux import AgentMuxError, CapabilityError, McpServer, ValidationError
+from agent_mux.config.files import ConfigFile
 from agent_mux.home import AgentHome
 from agent_mux.mcp.client import McpServers
+from agent_mux.mcp.files import McpFiles
+from agent_mux.place import Place
+from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 
 FILE = """\
 mode = "slow"  # stays
@@ -100,3 +104,45 @@ def test_a_broken_file_is_left_alone(servers: McpServers, path: Path) -> None:
 def test_a_table_that_is_none_holds_no_servers(servers: McpServers, path: Path) -> None:
     path.write_text("servers = 3\n", "utf-8")
     assert servers.list(AGENT) == []
+
+
+def several(tmp_path: Path) -> McpServers:
+    """An agent with two files for one scope; what is in `off` is switched off."""
+    files = tuple(
+        ConfigFile(
+            scope="global", format="json", path=lambda place, name=name: place.home / name,  # type: ignore[misc]
+            table=lambda _: ("servers",), is_optional=name == "old.json",
+        )
+        for name in ("old.json", "new.json")
+    )  # fmt: skip
+
+    def is_switched_off(place: Place, name: str) -> bool:
+        return (place.home / "off" / name).exists()
+
+    mcp = McpFiles(files=files, read=read_server, write=write_server, is_switched_off=is_switched_off)
+    (tmp_path / "home").mkdir()
+    return McpServers(homes(tmp_path, AgentHome(mcp=mcp)))
+
+
+def test_of_several_files_the_one_that_is_there_is_changed(tmp_path: Path) -> None:
+    servers, home = several(tmp_path), tmp_path / "home"
+    (home / "old.json").write_text("{}", "utf-8")
+    assert servers.add(AGENT, McpServer("a", command="x")).path == home / "old.json"
+    (home / "new.json").write_text("{}", "utf-8")
+    assert servers.add(AGENT, McpServer("b", command="x")).path == home / "new.json"
+    assert [(one.name, one.path.name) for one in servers.list(AGENT)] == [("a", "old.json"), ("b", "new.json")]
+    assert servers.remove(AGENT, "a").path == home / "old.json"  # where it is
+    assert [one.name for one in servers.list(AGENT)] == ["b"]
+
+
+def test_an_optional_file_is_never_made(tmp_path: Path) -> None:
+    assert several(tmp_path).add(AGENT, McpServer("a", command="x")).path == tmp_path / "home" / "new.json"
+
+
+def test_a_server_may_be_switched_off_elsewhere(tmp_path: Path) -> None:
+    servers = several(tmp_path)
+    for name in ("a", "b"):
+        servers.add(AGENT, McpServer(name, command="x"))
+    (tmp_path / "home" / "off").mkdir()
+    (tmp_path / "home" / "off" / "a").touch()
+    assert [(one.name, one.enabled) for one in servers.list(AGENT)] == [("a", False), ("b", True)]

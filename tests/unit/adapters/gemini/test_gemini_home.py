@@ -211,7 +211,9 @@ def test_the_home_directory_is_no_project(home: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_credentials_in_variables(home: Path, way: str | None, environ: dict[str, str], method: str, where: str) -> None:
+def test_credentials_in_variables(
+    home: Path, way: str | None, environ: dict[str, str], method: str, where: str
+) -> None:
     selected(home, way or "")
     state = Auth(homes(home, **environ)).check("gemini")
     assert (state.status, state.method, state.where) == ("authenticated", method, where)

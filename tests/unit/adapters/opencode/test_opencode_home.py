@@ -227,7 +227,9 @@ def test_logins_may_be_in_a_variable_which_is_all_then(home: Path) -> None:
 
 
 def test_a_login_that_cannot_be_renewed_expires(home: Path) -> None:
-    write(home / ".local/share/opencode/auth.json", {"x": {"type": "oauth", "access": "a", "refresh": "", "expires": 5}})
+    write(
+        home / ".local/share/opencode/auth.json", {"x": {"type": "oauth", "access": "a", "refresh": "", "expires": 5}}
+    )
     auth = Auth(homes(home))
     assert auth.check("opencode", now_ms=4).status == "authenticated"
     assert auth.check("opencode", now_ms=5).status == "expired"
@@ -271,7 +273,9 @@ def test_a_file_without_credentials_has_none(home: Path, text: str) -> None:
 
 def test_skills_of_others_count_unless_a_variable_says_no(home: Path) -> None:
     def shared(**environ: str) -> set[str]:
-        return {path.parent.name for folder, path in skills(homes(home, **environ)).where("opencode") if folder.is_shared}
+        return {
+            path.parent.name for folder, path in skills(homes(home, **environ)).where("opencode") if folder.is_shared
+        }
 
     assert shared() == {".claude", ".agents"}
     assert shared(OPENCODE_DISABLE_CLAUDE_CODE_SKILLS="1") == {".agents"}
