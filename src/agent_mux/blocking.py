@@ -20,6 +20,8 @@ from agent_mux.effects import Delivery
 from agent_mux.events import AgentEvent
 from agent_mux.namespaces import Namespaces
 from agent_mux.options import RunOptions
+from agent_mux.preferences.settling import Settled
+from agent_mux.profiles import Profiles
 from agent_mux.run.handle import Boundary, RunHandle
 from agent_mux.run.interaction import PendingInteraction, Response
 from agent_mux.run.result import RunResult
@@ -168,7 +170,16 @@ class BlockingAgentMux(Namespaces):
         """Call `observer` with each run that is started from now on. As `AgentMux.on_run`."""
         return self._mux.on_run(observer)
 
-    def run(self, options: RunOptions | None = None, /, **fields: Any) -> BlockingRun:
+    @property
+    def profiles(self) -> Profiles:
+        """Options of runs under a name. As `AgentMux.profiles`."""
+        return self._mux.profiles
+
+    def settled(self, options: RunOptions | None = None, /, **fields: Any) -> Settled:
+        """What `run` would do with this. As `AgentMux.settled`."""
+        return self._mux.settled(options, **fields)
+
+    def run(self, options: RunOptions | Settled | None = None, /, **fields: Any) -> BlockingRun:
         """Start a run and return at once. As `AgentMux.run`."""
         if self._portal is None:
             raise RuntimeError("start runs inside of `with BlockingAgentMux() as mux:`")

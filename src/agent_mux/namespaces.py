@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from agent_mux.definitions.client import Definitions
     from agent_mux.mcp.client import McpServers
     from agent_mux.plugins.client import Plugins
+    from agent_mux.preferences.settling import Defaults
+    from agent_mux.profiles import Profiles
     from agent_mux.sessions.client import Sessions
 
 
@@ -23,14 +25,23 @@ class Namespaces:
 
     adapters: AdapterRegistry
     _config_dir: Path
+    _project_config_dir: Path | None
+    _defaults: "Defaults"
 
     @property
     def sessions(self) -> "Sessions":
         """What the agents stored of their sessions."""
         from agent_mux.sessions.cache import SUMMARIES  # noqa: PLC0415  # a run does without, here and below
         from agent_mux.sessions.client import Sessions  # noqa: PLC0415
+        from agent_mux.sessions.tags import SessionTags  # noqa: PLC0415
 
-        return Sessions(self.adapters, cache=self._config_dir / SUMMARIES)
+        tags = SessionTags(self._config_dir, self._project_config_dir)
+        return Sessions(self.adapters, cache=self._config_dir / SUMMARIES, tags=tags)
+
+    @property
+    def profiles(self) -> "Profiles":
+        """Options of runs under a name: those of the current directory's project and the global ones."""
+        return self._defaults.profiles()
 
     @property
     def config(self) -> "AgentConfigs":

@@ -16,11 +16,13 @@ from agent_mux.cli.definition_commands import commands_for
 from agent_mux.cli.demo_command import demo
 from agent_mux.cli.detect_commands import capabilities, detect_host
 from agent_mux.cli.doctor_command import doctor
+from agent_mux.cli.init_command import init
 from agent_mux.cli.install_commands import install, update
 from agent_mux.cli.mcp_command import mcp
-from agent_mux.cli.options import ConfigDir, Debug, NoColor
+from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir
 from agent_mux.cli.parse_command import parse
 from agent_mux.cli.plugin_command import plugin
+from agent_mux.cli.profiles_command import profiles
 from agent_mux.cli.record_command import record
 from agent_mux.cli.replay_command import replay
 from agent_mux.cli.run_command import run
@@ -32,7 +34,6 @@ from agent_mux.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_GROUPS = ("adapters", "cost", "sessions")
 _EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items()) + "."
 
 app = typer.Typer(
@@ -44,13 +45,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for function in (
-    run, parse, validate, replay, record, demo, doctor, schema, install, update, detect, detect_host, capabilities,
-    completion,
+    run, init, parse, validate, replay, record, demo, doctor, schema, install, update, detect, detect_host,
+    capabilities, completion,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(adapters, name="adapters")
 app.add_typer(sessions, name="sessions")
 app.add_typer(cost, name="cost")
+app.add_typer(profiles, name="profiles")
 app.add_typer(config, name="config")
 app.add_typer(mcp, name="mcp")
 app.add_typer(auth, name="auth")
@@ -74,6 +76,7 @@ def root(
     debug: Debug = False,
     no_color: NoColor = False,
     config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
     version: Annotated[  # noqa: ARG001  # its callback has done it
         bool, typer.Option("--version", "-V", help="Show the version.", callback=_show_version, is_eager=True)
     ] = False,
@@ -81,6 +84,7 @@ def root(
     """Drive any coding-agent CLI through one typed event stream."""
     given = {"agent": agent, "model": model, "json": json, "debug": debug, "no_color": no_color}
     given["config_dir"] = None if config_dir is None else str(config_dir)
+    given["project_dir"] = None if project_dir is None else str(project_dir)
     said = {name: value for name, value in given.items() if value}
     context.default_map = _defaults_of_all(context.command, said)
     if context.invoked_subcommand is None:

@@ -25,7 +25,7 @@ def completion(
     context: typer.Context,
     shell: Annotated[Shell, typer.Argument(help="The shell that it is for.", show_default=False)],
 ) -> int:
-    """Print the completion script of a shell: commands, options and names of agents.
+    """Print the completion script of a shell: commands, options, names of agents and profiles.
 
     Example: amux completion bash > ~/.local/share/bash-completion/completions/amux
     """
@@ -46,3 +46,11 @@ def agent_names(incomplete: str) -> list[str]:
     from agent_mux.registry import AdapterRegistry
 
     return [name for name in AdapterRegistry().names() if name.startswith(incomplete)]
+
+
+def profile_names(incomplete: str) -> list[str]:
+    """Names of profiles of the current project, and of global ones, that begin so."""
+    from agent_mux.paths import config_dir
+    from agent_mux.profiles import profiles_of
+
+    return [name for name in profiles_of(config_dir()).names() if name.startswith(incomplete)]

@@ -9,11 +9,12 @@ from typing import Any
 from agent_mux.config.editing import Change, change_file, read_document
 from agent_mux.config.files import AgentConfig, ConfigFile, Field, Scope, file_to_change, files_that_count
 from agent_mux.config.schema import Problem, problems_of, schema_of
-from agent_mux.documents import FieldPath, parse_field, with_field, without_field
+from agent_mux.documents import FieldPath, open_document, parse_field, with_field, without_field
 from agent_mux.documents.document import DocumentError
 from agent_mux.documents.values import MISSING, value_at
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
 from agent_mux.homes import Homes
+from agent_mux.preferences.own import CONFIG, OWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class Setting:
 class AgentConfigs:
     """The agents' own files: read, and changed so that whatever is not touched stays. Blocking.
 
-    Nothing is remembered between calls: what is returned is what the files say now.
+    Nothing is remembered between calls: what is returned is what the files say now. Under the name `amux` it is our
+    own configuration.
     """
 
     def __init__(self, homes: Homes | None = None) -> None:
@@ -95,7 +97,7 @@ class AgentConfigs:
     def schema(self, agent: str) -> dict[str, Any]:
         """JSON Schema of the fields that are known; others are possible."""
         config = self._config_of(agent)
-        return schema_of(self._homes.adapters.get(agent).display_name, config)
+        return schema_of("agent-mux" if agent == OWN else self._homes.adapters.get(agent).display_name, config)
 
     def fields(self, agent: str) -> Mapping[str, Field]:
         """The fields that are known, by name."""
@@ -110,7 +112,9 @@ class AgentConfigs:
             except AgentMuxError as error:
                 found.append(Problem(scope, path, None, error.message))
                 continue
-            found += problems_of(config, scope, path, {} if document is None else document.data())
+            data = {} if document is None else document.data()
+            wrong = problems_of(config, scope, path, data)
+            found += wrong or _others(config, scope, path, data)
         return found
 
     def model(self, agent: str) -> Setting | None:
@@ -142,6 +146,8 @@ class AgentConfigs:
         def changed(text: str) -> str:
             for path, value in values.items():
                 text = with_field(text, file.format, path, value)
+            if config.check is not None:
+                config.check(place, open_document(text, file.format).data())
             return text
 
         wrong = [problem for path, value in values.items() for problem in _problems(config, scope, place, path, value)]
@@ -153,8 +159,7 @@ class AgentConfigs:
         found = file_to_change(config.files, self._homes.place(), scope)
         if found is None:
             scopes = ", ".join(dict.fromkeys(file.scope for file in config.files))
-            name = self._homes.adapters.get(agent).agent
-            raise CapabilityError(name, f"configuration for the scope {scope!r}", hint=f"it has: {scopes}")
+            raise CapabilityError(agent, f"configuration for the scope {scope!r}", hint=f"it has: {scopes}")
         return found
 
     def _file_saying(self, config: AgentConfig, scope: Scope, field: FieldPath) -> tuple[ConfigFile, Path] | None:
@@ -176,6 +181,8 @@ class AgentConfigs:
             yield file.scope, path, file
 
     def _config_of(self, agent: str) -> AgentConfig:
+        if agent == OWN:
+            return CONFIG
         return self._homes.find(agent, lambda home: home.config, "configuration in files that are known")[1]
 
     def _path_of(self, field: str) -> FieldPath:
@@ -190,6 +197,15 @@ def _problems(config: AgentConfig, scope: Scope, place: Path, path: FieldPath, v
     for part in reversed(path):
         data = {part: data}
     return problems_of(config, scope, place, data)
+
+
+def _others(config: AgentConfig, scope: Scope, path: Path, data: Mapping[str, Any]) -> list[Problem]:
+    try:
+        if config.check is not None and data:
+            config.check(path, data)
+    except AgentMuxError as error:
+        return [Problem(scope, path, None, error.message)]
+    return []
 
 
 def _merged(first: dict[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

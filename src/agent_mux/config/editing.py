@@ -48,8 +48,9 @@ def change_file(
     Raises:
         AgentMuxError: CONFIG_ERROR, CONFIG_LOCK_ERROR. Then nothing was written.
     """
-    if dry_run:
-        return _planned(path, form, change)
+    planned = _planned(path, form, change)  # what cannot be done leaves not even a lock
+    if dry_run or not planned.is_needed:
+        return planned
     with locked(path):
         planned = _planned(path, form, change)
         if planned.is_needed:

@@ -58,6 +58,8 @@ class AgentConfig:
     fields: Mapping[str, Field] = field(default_factory=dict)
     """By name, as in `documents.parse_field`. There are always more than these."""
     model: ModelField | None = None
+    check: Callable[[Path, Mapping[str, Any]], None] | None = None
+    """What else a file has to keep to; raises CONFIG_ERROR. None: nobody knows more than `fields`."""
 
 
 def files_that_count(files: Iterable[ConfigFile], place: Place) -> Iterator[tuple[ConfigFile, Path]]:

@@ -32,9 +32,9 @@ from agent_mux.process.marker import marker_variable
 from agent_mux.redaction import (
     HIDDEN,
     Redactor,
-    is_secret_name,
     secret_values,
     secrets_of_servers,
+    shown,
     without_secret_values,
 )
 from agent_mux.run.records import Header
@@ -44,7 +44,6 @@ from agent_mux.version import __version__
 
 MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
 SHORTEST_STRING = 4  # characters of a value of an MCP server that is hidden where it stands alone
-_SHOWN_AS_NAMES = frozenset({"env", "headers"})  # their values may be secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,21 +231,8 @@ def find_protocol(adapter: Adapter, name: str, find_adapter: Callable[[str], Ada
 
 def redacted(options: RunOptions) -> dict[str, Any]:
     """The options as plain data for people: no callbacks, no values of environments and headers."""
-
-    def plain(name: str, value: Any) -> Any:
-        if name in _SHOWN_AS_NAMES and isinstance(value, Mapping):
-            return dict.fromkeys(value, HIDDEN)
-        if value is not None and (name == "base64" or is_secret_name(name)) and isinstance(value, str):
-            return HIDDEN
-        if isinstance(value, Mapping):
-            return {key: plain(str(key), item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            shown = [plain("", item) for item in value]
-            return list(without_secret_values(shown)) if name in {"args", "command"} else shown
-        return value if isinstance(value, str | int | float | bool | None) else str(value)
-
     return {
-        name: plain(name, value)
+        name: shown(name, value)
         for name, value in asdict(replace(options, on_approval_request=None, on_input_required=None)).items()
         if value not in (None, "", (), [], {}, False)
     }
