@@ -98,7 +98,7 @@ MCP = McpFiles(
     ),
     read=read_server,
     write=mcp_entry,
-    left_out=_switched_off,
+    is_switched_off=lambda place, name: name in _switched_off(place),
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.facts import Capability
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.acp import is_acp_line
 from agent_mux_adapters._models import offered
@@ -33,8 +34,9 @@ CAPABILITIES = AgentCapabilities(
     stdin_injection=True,
     image_input=True,
     file_attachments=True,
+    plugins=True,
     auth_methods=("api_key", "oauth", "vertex_ai"),
-    auth_files=("~/.gemini/oauth_creds.json", "~/.gemini/settings.json"),
+    auth_files=("~/.gemini/oauth_creds.json", "~/.gemini/.env", "~/.gemini/gemini-credentials.json"),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_exceeded", "cost", "error",
         "file_create", "file_patch", "file_read", "file_write", "mcp_tool_call_start", "mcp_tool_error",
@@ -67,6 +69,12 @@ def _sessions() -> SessionStore:
     from agent_mux_adapters.gemini.sessions import STORE  # noqa: PLC0415  # a run does without
 
     return STORE
+
+
+def _home() -> AgentHome:
+    from agent_mux_adapters.gemini.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
 
 
 ADAPTER = Adapter(
@@ -126,4 +134,5 @@ ADAPTER = Adapter(
     ),
     auth_guidance=GUIDANCE,
     sessions=_sessions,
+    home=_home,
 )
