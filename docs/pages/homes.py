@@ -54,7 +54,11 @@ def _files(files: Iterable[ConfigFile]) -> str:
 def _file(file: ConfigFile, path: Path) -> str:
     table = field_name(file.table(PLACE))
     part = f" (`{_neutral(table)}`)" if table else ""
-    return f"{file.scope} `{_neutral(str(path))}`{part}{', where it is there' if file.is_optional else ''}"
+    return f"{file.scope} `{_neutral(str(path))}`{part}{_kind(file)}"
+
+
+def _kind(file: ConfigFile) -> str:
+    return ", where it is there" if file.is_optional else " (shared)" if file.is_shared else ""
 
 
 def _folders(known: DefinitionFolders | None) -> str:

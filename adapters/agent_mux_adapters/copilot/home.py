@@ -65,7 +65,7 @@ CONFIG = AgentConfig(
         "storeTokenPlaintext": Field(kind="boolean", meaning="keep the token in a file, not in the keyring"),
         "autoUpdate": Field(kind="boolean", meaning="download newer versions"),
     },
-    model=ModelField(read=lambda data: text(data.get("model")) or None, write=lambda model: {("model",): model}),
+    model=ModelField(read=lambda data: text(data.get("model")) or None, write=lambda model, _: {("model",): model}),
 )
 
 

@@ -69,7 +69,7 @@ CONFIG = AgentConfig(
     },
     model=ModelField(
         read=lambda data: text(value_at(data, ("model", "name"), "")) or None,
-        write=lambda model: {("model", "name"): model},
+        write=lambda model, _: {("model", "name"): model},
     ),
 )
 

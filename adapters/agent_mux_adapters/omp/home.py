@@ -87,7 +87,7 @@ CONFIG = AgentConfig(
             choices=("off", "local", "hindsight", "mnemopi", "sharpshooter"),
         ),
     },
-    model=ModelField(read=_read_model, write=lambda model: {("modelRoles", "default"): model}),
+    model=ModelField(read=_read_model, write=lambda model, _: {("modelRoles", "default"): model}),
 )
 
 

@@ -1,7 +1,7 @@
 """What OpenCode keeps on a machine. Measured with 1.18.33; tests/e2e/test_live_home.py asks the CLI itself."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from agent_mux_adapters.opencode.mcp_servers import is_enabled, read_server, wri
 from agent_mux_adapters.opencode.places import config_directory, further_directory, project_file
 
 
-def _model(model: str) -> dict[FieldPath, Any]:
+def _model(model: str, _: Mapping[str, Any]) -> dict[FieldPath, Any]:
     provider, slash, name = model.partition("/")
     if not (provider and slash and name):
         raise ValueError("provider/model, as in anthropic/claude-sonnet-4-6")

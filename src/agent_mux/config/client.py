@@ -11,7 +11,6 @@ from agent_mux.config.files import (
     AgentConfig,
     ConfigFile,
     Field,
-    ModelField,
     Scope,
     file_to_change,
     files_that_count,
@@ -141,20 +140,13 @@ class AgentConfigs:
         config = self._config_of(agent)
         if config.model is None:
             raise CapabilityError(self._homes.adapters.get(agent).agent, "a model in its configuration")
+        file, place = self._file_for(config, agent, scope)
+        document = read_document(place, file.format)
         try:
-            values = self._model_values(config, config.model, agent, model, scope)
+            values = config.model.write(model, {} if document is None else document.data())
         except ValueError as error:
             raise ValidationError([FieldError("model", model, str(error))]) from error
         return self._change(agent, values, scope, dry_run=dry_run)
-
-    def _model_values(
-        self, config: AgentConfig, field: ModelField, agent: str, model: str, scope: Scope
-    ) -> Mapping[FieldPath, Any]:
-        if field.write_over is None:
-            return field.write(model)
-        file, place = self._file_for(config, agent, scope)
-        document = read_document(place, file.format)
-        return field.write_over(model, {} if document is None else document.data())
 
     def _change(self, agent: str, values: Mapping[FieldPath, Any], scope: Scope, *, dry_run: bool) -> Change:
         config = self._config_of(agent)

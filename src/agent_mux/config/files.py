@@ -48,10 +48,11 @@ class ModelField:
 
     read: Callable[[Mapping[str, Any]], str | None]
     """The model that this configuration names, as `RunOptions.model` would."""
-    write: Callable[[str], Mapping[FieldPath, Any]]
-    """What to set for a model. Raises `ValueError`, half a sentence, for a name that cannot be said there."""
-    write_over: Callable[[str, Mapping[str, Any]], Mapping[FieldPath, Any]] | None = None
-    """Instead, where it depends on what the file says already: a model may be a text, or a table with more in it."""
+    write: Callable[[str, Mapping[str, Any]], Mapping[FieldPath, Any]]
+    """What to set for a model, where the file says this already: it may be a text, or a table with more in it.
+
+    Raises `ValueError`, half a sentence, for a name that cannot be said there.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -171,7 +171,7 @@ def test_how_a_model_is_written_may_depend_on_the_file(tmp_path: Path) -> None:
 
     assert HOME.config is not None
     assert HOME.config.model is not None
-    field = replace(HOME.config.model, read=lambda data: str(data.get("model")), write_over=write)
+    field = replace(HOME.config.model, read=lambda data: str(data.get("model")), write=write)
     configs = AgentConfigs(homes(tmp_path, replace(HOME, config=replace(HOME.config, model=field))))
     (tmp_path / "project" / "wombat.json").write_text('{"model": "old"}', "utf-8")
     configs.set_model(AGENT, "new", scope="project")
