@@ -6,7 +6,7 @@ from typing import Any
 
 from agent_mux.documents.document import DocumentError, FieldPath
 from agent_mux.documents.json_scanner import Entry, Value, scan
-from agent_mux.documents.values import value_at
+from agent_mux.documents.values import MISSING, value_at
 
 _SAME_LINE = re.compile(r"[ \t]*(?:/\*[^\n\r]*?\*/[ \t]*)*(?://[^\n\r]*)?")
 """What belongs to the entry in front of it: the rest of the line, if that is a comment."""
@@ -18,16 +18,24 @@ class JsonDocument:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._root()
+        self._scanned: tuple[str, Value | None] | None = None
+        self.data()
 
     def data(self) -> dict[str, Any]:
         """What it says. An empty text says nothing."""
-        root = self._root()
-        return {} if root is None else dict(root.data())
+        try:
+            said = json.loads(self.text)  # a hundred times as fast as looking for places
+        except (ValueError, RecursionError):
+            root = self._root()
+            return {} if root is None else dict(root.data())
+        if not isinstance(said, dict):
+            raise DocumentError("an object is expected", 1, 1)
+        return said
 
     def set(self, path: FieldPath, value: Any) -> None:
         """As `Document.set`."""
-        if value_at(self.data(), path) == value and type(value_at(self.data(), path)) is type(value):
+        said = value_at(self.data(), path)
+        if said == value and type(said) is type(value):
             return
         root = self._root()
         if root is None:
@@ -49,7 +57,7 @@ class JsonDocument:
     def unset(self, path: FieldPath) -> bool:
         """As `Document.unset`."""
         root = self._root()
-        if root is None or value_at(root.data(), path, _NOTHING) is _NOTHING:
+        if root is None or value_at(self.data(), path) is MISSING:
             return False
         for length in range(len(path), 0, -1):
             holder, entry, _ = _descend(root, path[:length])
@@ -69,10 +77,13 @@ class JsonDocument:
         return found.group(1) if found else "  "
 
     def _root(self) -> Value | None:
-        root = scan(self.text)
-        if root is not None and not root.is_object:
-            raise DocumentError("an object is expected", 1, 1)
-        return root
+        """Where everything stands in the text as it is now."""
+        if self._scanned is None or self._scanned[0] is not self.text:
+            root = scan(self.text)
+            if root is not None and not root.is_object:
+                raise DocumentError("an object is expected", 1, 1)
+            self._scanned = (self.text, root)
+        return self._scanned[1]
 
     def _insert(self, holder: Value, key: str, value: Any) -> None:
         if holder.entries is None or (not holder.is_object and key != str(len(holder.entries))):
@@ -164,9 +175,6 @@ class JsonDocument:
 
     def _put(self, start: int, end: int, written: str) -> None:
         self.text = self.text[:start] + written + self.text[end:]
-
-
-_NOTHING = object()
 
 
 def _descend(root: Value, path: FieldPath) -> tuple[Value, Entry | None, FieldPath]:

@@ -1,12 +1,15 @@
 """YAML that is changed in place: the lines of the entry that changes, or its characters where it is in brackets."""
 
 import json
+import re
 from datetime import date, datetime
 from typing import Any, cast
 
 from agent_mux.documents.document import DocumentError, FieldPath
 from agent_mux.documents.values import MISSING, value_at
 from agent_mux.documents.yaml_places import Entry, compose, dump, end_of, entries, is_block, is_mapping, is_scalar, load
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 class YamlDocument:
@@ -69,7 +72,7 @@ class YamlDocument:
             self._write(at, at, {key: value} if is_mapping(holder) else [value], "\n" + " " * column, column)
             return
         at = len(self.text[: end_of(holder, self.text) - 1].rstrip())
-        label = f"{dump(key, 0)}: " if is_mapping(holder) else ""
+        label = f"{_in_brackets(key)}: " if is_mapping(holder) else ""
         self._put(at, at, f"{', ' if there else ''}{label}{json.dumps(value, ensure_ascii=False)}")
 
     def _exchange(self, holder: Any, entry: Entry, value: Any) -> None:
@@ -122,6 +125,11 @@ def _deep(path: FieldPath, value: Any) -> Any:
     for part in reversed(path):
         value = {part: value}
     return value
+
+
+def _in_brackets(key: str) -> str:
+    """A key as it is safe between braces: as it is, where it is a word and no other value, else in quotes."""
+    return key if _WORD.fullmatch(key) and dump(key, 0) == key else json.dumps(key, ensure_ascii=False)
 
 
 def _entry(node: Any, part: str, text: str) -> Entry | None:
