@@ -68,7 +68,8 @@ def commands(group: Any, *way: str) -> Iterator[tuple[str, ...]]:
 def test_commands(live: Live, tmp_path: Path) -> None:
     """Each does what it is for, or says that this agent has no such thing; keys are never shown."""
     live.script(live.answer(Shell("echo needle-in-the-output")), live.answer(Say("All done.")))
-    assert amux(live, "run", *live.named, "find the needle", "--yolo", "--tag", "hay").code == 0
+    # Streamed: where an agent has a cheaper way to answer, that leaves no session.
+    assert amux(live, "run", *live.named, "find the needle", "--yolo", "--stream", "--tag", "hay").code == 0
     type_in = Commands(live)
     agent, home = live.agent, type_in.home
     looks_around(type_in, agent)
@@ -77,6 +78,8 @@ def test_commands(live: Live, tmp_path: Path) -> None:
     changes_servers(type_in, agent, home)
     changes_definitions(type_in, agent, home, tmp_path)
     asks_for_plugins(type_in, agent, home)
+    knows_models(type_in, agent)
+    keeps_profiles(type_in, agent)
     missing = {way for way in commands(command()) if way not in type_in.typed | ELSEWHERE}
     assert missing == set(), "not exercised"
 
@@ -103,7 +106,8 @@ def reads_what_is_stored(type_in: Commands) -> None:
     for form in ("json", "jsonl", "markdown", "html"):
         assert "needle" in type_in.for_people("sessions", "export", session["id"], "--format", form).out
     type_in.typed.add(("sessions", "export"))
-    for by in ("agent", "model", "day"):
+    assert [one["id"] for one in type_in("sessions", "list", "--tag", "hay")] == [session["id"]]
+    for by in ("agent", "model", "day", "tag"):
         type_in("cost", "report", "--by", by)
         type_in.for_people("cost", "report", "--by", by)
 
@@ -183,6 +187,33 @@ def asks_for_plugins(type_in: Commands, agent: str, home: AgentHome) -> None:
         found = type_in("plugin", "search", agent, "no-such-plugin-anywhere", has=has)
         assert not found
     type_in.typed.add(("plugin", "search"))
+
+
+def knows_models(type_in: Commands, agent: str) -> None:
+    adapter = AdapterRegistry().get(agent)
+    models = type_in("models", "list", agent)
+    type_in.for_people("models", "list", agent)
+    if models:
+        assert type_in("models", "get", agent, models[0]["modelId"])["modelId"] == models[0]["modelId"]
+    type_in("models", "current", agent)
+    type_in("models", "refresh", agent, has=adapter.model_listing is not None)
+    config = adapter.home().config
+    has = config is not None and config.model is not None
+    planned = type_in("models", "set", agent, "anthropic/claude-opus-4-6", "--dry-run", has=has)
+    assert not has or planned["changed"]
+    type_in.typed.add(("models", "get"))
+
+
+def keeps_profiles(type_in: Commands, agent: str) -> None:
+    type_in("init", "--dry-run")
+    type_in("init")
+    type_in("profiles", "set", "careful", "approvalMode=deny", f"agent={agent}")
+    assert [one["name"] for one in type_in("profiles", "list")] == ["careful"]
+    type_in("profiles", "show", "careful")
+    type_in("profiles", "apply", "careful")
+    type_in("profiles", "apply", "--none")
+    type_in("profiles", "delete", "careful")
+    assert type_in("profiles", "list") == []
 
 
 def everything(directory: Path) -> dict[str, bytes]:
