@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.facts import Capability
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import text
@@ -80,6 +81,12 @@ def _sessions() -> SessionStore:
     return STORE
 
 
+def _home() -> AgentHome:
+    from agent_mux_adapters.claude.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
+
+
 STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
 LOSES = ("the output of commands while they run", "stderr of commands apart from stdout")
 """Of both: it is the same stream."""
@@ -126,5 +133,6 @@ ADAPTER = Adapter(
     ),
     models=models_of("anthropic"),
     sessions=_sessions,
+    home=_home,
     auth_guidance="Set ANTHROPIC_API_KEY, or run `claude` and log in with /login.",
 )

@@ -1,6 +1,7 @@
 """Codex CLI: `codex exec --json` for one-shot runs, `codex app-server` for everything else."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import models_of
 from agent_mux_adapters.codex.app_server_codec import AppServerCodec
@@ -51,6 +52,12 @@ def _sessions() -> SessionStore:
     return STORE
 
 
+def _home() -> AgentHome:
+    from agent_mux_adapters.codex.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
+
+
 ADAPTER = Adapter(
     agent="codex",
     display_name="Codex CLI",
@@ -95,5 +102,6 @@ ADAPTER = Adapter(
     ),
     models=models_of("openai"),
     sessions=_sessions,
+    home=_home,
     auth_guidance="run `codex login`, or `codex login --with-api-key` with the key on standard input",
 )

@@ -1,6 +1,7 @@
 """GitHub Copilot CLI: headless JSON-RPC for nearly everything; its `--output-format json` and its ACP to be read."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters.copilot.acp import ACP_PROTOCOL
 from agent_mux_adapters.copilot.argv import ACP, HEADLESS, JSON, build_context, build_spawn_args
@@ -53,6 +54,12 @@ def _sessions() -> SessionStore:
     return STORE
 
 
+def _home() -> AgentHome:
+    from agent_mux_adapters.copilot.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
+
+
 ADAPTER = Adapter(
     agent="copilot",
     display_name="GitHub Copilot CLI",
@@ -95,6 +102,7 @@ ADAPTER = Adapter(
         InstallMethod(kind="winget", command="winget install GitHub.Copilot", platforms=("win32",)),
     ),
     sessions=_sessions,
+    home=_home,
     auth_guidance=(
         "run `copilot login`, or set COPILOT_GITHUB_TOKEN, or COPILOT_PROVIDER_API_KEY for a provider of your own"
     ),

@@ -1,6 +1,7 @@
 """Cursor's CLI: stream-json in print mode. From its documented format; it cannot be run without an account."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.home import AgentHome
 from agent_mux_adapters.cursor.argv import build_spawn_args
 from agent_mux_adapters.cursor.codec import STREAM_JSON, CursorCodec, is_stream_json
 from agent_mux_adapters.cursor.outcome import AUTH_GUIDANCE
@@ -27,6 +28,13 @@ CAPABILITIES = AgentCapabilities(
         "token_usage", "tool_call_ready", "tool_call_start", "tool_error", "tool_result", "turn_end", "turn_start",
     }),
 )  # fmt: skip
+
+
+def _home() -> AgentHome:
+    from agent_mux_adapters.cursor.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
+
 
 ADAPTER = Adapter(
     agent="cursor",
@@ -62,5 +70,6 @@ ADAPTER = Adapter(
             requires=("curl", "bash"),
         ),
     ),
+    home=_home,
     auth_guidance=AUTH_GUIDANCE,
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.facts import Capability
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.acp import is_acp_line
 from agent_mux_adapters._models import models_of
@@ -69,6 +70,12 @@ def _sessions() -> SessionStore:
     return STORE
 
 
+def _home() -> AgentHome:
+    from agent_mux_adapters.gemini.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
+
+
 ADAPTER = Adapter(
     agent="gemini",
     display_name="Gemini CLI",
@@ -125,4 +132,5 @@ ADAPTER = Adapter(
     auth_guidance=GUIDANCE,
     models=models_of("google"),
     sessions=_sessions,
+    home=_home,
 )

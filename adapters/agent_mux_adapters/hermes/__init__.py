@@ -1,6 +1,7 @@
 """Hermes Agent: the gateway of its terminal interface for every run; ACP where that cannot be started."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters.hermes.acp_codec import hermes_over_acp
 from agent_mux_adapters.hermes.argv import ACP, AGENT, build_spawn_args, codec_context
@@ -90,6 +91,12 @@ def _sessions() -> SessionStore:
     return STORE
 
 
+def _home() -> AgentHome:
+    from agent_mux_adapters.hermes.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
+
+
 ADAPTER = Adapter(
     agent=AGENT,
     display_name="Hermes Agent",
@@ -125,6 +132,7 @@ ADAPTER = Adapter(
     spawn=build_spawn_args,
     context=codec_context,
     sessions=_sessions,
+    home=_home,
     install=(InstallMethod(kind="pip", command="pip install 'hermes-agent[acp,mcp]'", requires=("python3",)),),
     auth_guidance="run `hermes model` and choose a provider, or `hermes auth add`",
 )

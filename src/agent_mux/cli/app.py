@@ -11,6 +11,7 @@ from agent_mux.cli.adapters_command import adapters
 from agent_mux.cli.cost_command import cost
 from agent_mux.cli.demo_command import demo
 from agent_mux.cli.doctor_command import doctor
+from agent_mux.cli.hooks_command import hooks
 from agent_mux.cli.options import ConfigDir, Debug, NoColor
 from agent_mux.cli.parse_command import parse
 from agent_mux.cli.record_command import record
@@ -24,7 +25,7 @@ from agent_mux.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_GROUPS = ("adapters", "cost", "sessions")
+_GROUPS = ("adapters", "cost", "hooks", "sessions")
 _EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items()) + "."
 
 app = typer.Typer(
@@ -40,6 +41,7 @@ for function in (run, parse, validate, replay, record, demo, doctor, schema):
 app.add_typer(adapters, name="adapters")
 app.add_typer(sessions, name="sessions")
 app.add_typer(cost, name="cost")
+app.add_typer(hooks, name="hooks")
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,6 @@
+"""What GitHub Copilot CLI keeps on a machine besides its sessions."""
+
+from agent_mux.home import AgentHome
+from agent_mux_adapters.copilot.hooks import HOOKS
+
+HOME = AgentHome(hooks=HOOKS)

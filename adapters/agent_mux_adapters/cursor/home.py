@@ -1,0 +1,6 @@
+"""What Cursor keeps on a machine besides its sessions."""
+
+from agent_mux.home import AgentHome
+from agent_mux_adapters.cursor.hooks import HOOKS
+
+HOME = AgentHome(hooks=HOOKS)

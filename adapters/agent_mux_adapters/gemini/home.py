@@ -1,0 +1,6 @@
+"""What Gemini CLI keeps on a machine besides its sessions."""
+
+from agent_mux.home import AgentHome
+from agent_mux_adapters.gemini.hooks import HOOKS
+
+HOME = AgentHome(hooks=HOOKS)
