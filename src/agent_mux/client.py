@@ -16,12 +16,14 @@ from agent_mux.paths import config_dir
 from agent_mux.process.reaper import Reaper
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.hooks import RunHooks, execute_hooked
 from agent_mux.run.places import Places
-from agent_mux.run.plan import plan_run
+from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
 from agent_mux.telemetry.logs import LOGGER
 
 if TYPE_CHECKING:
+    from agent_mux.hooks.client import Hooks
     from agent_mux.sessions.client import Sessions
 
 Observer = Callable[[RunHandle], Callable[[], None]]
@@ -120,14 +122,34 @@ class AgentMux:
         """
         if self._tasks is None:
             raise AgentMuxError("RUN_NOT_ACTIVE", "start runs inside of `async with AgentMux() as mux:`")
-        plan = plan_run(self._options(options, fields), self.adapters.get, self._config_dir / "runs")
+        plan, hooks = self._plan(self._options(options, fields))
         if any(run.run_id == plan.run_id for run in self._live):
             raise ValidationError([FieldError("run_id", plan.run_id, "one that no living run has")])
-        handle = RunHandle(Runner(plan, self._reaper, self._places.enter() if self._places is not None else None))
+        place = self._places.enter() if self._places is not None else None
+        handle = RunHandle(Runner(plan, self._reaper, place, hooks))
         self._live.add(handle)
         endings = self._tell_observers(handle)
         self._tasks.start_soon(self._execute, handle, endings, name=f"run {plan.run_id}")
         return handle
+
+    def _plan(self, options: RunOptions) -> tuple[RunPlan, RunHooks | None]:
+        journals = self._config_dir / "runs"
+        plan = plan_run(options, self.adapters.get, journals)
+        if options.hooks is False:
+            return plan, None
+        from agent_mux.run.hooked import hooks_of, planned_to_ask  # noqa: PLC0415  # those of other agents do without
+
+        hooks = hooks_of(plan, self._config_dir)
+        if hooks is not None and hooks.asks:
+            plan = planned_to_ask(plan, self.adapters.get, journals)
+        return plan, hooks
+
+    @property
+    def hooks(self) -> "Hooks":
+        """What is to happen when an agent does something. Blocking; needs no `async with`."""
+        from agent_mux.hooks.client import Hooks  # noqa: PLC0415  # a run does without
+
+        return Hooks(self.adapters, own=self._config_dir)
 
     @property
     def sessions(self) -> "Sessions":
@@ -161,8 +183,9 @@ class AgentMux:
         return endings
 
     async def _execute(self, handle: RunHandle, endings: Sequence[Callable[[], None]]) -> None:
+        runner = handle._runner  # noqa: SLF001  # the handle is this module's own kind
         try:
-            await handle._runner.execute()  # noqa: SLF001  # the handle is this module's own kind
+            await (runner.execute() if runner.hooks is None else execute_hooked(runner, runner.hooks))
         finally:
             self._live.discard(handle)
             for end in endings:

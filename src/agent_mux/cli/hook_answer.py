@@ -14,16 +14,19 @@ def answer_hook(agent: str, hook_type: str, own: Path | None = None) -> int:
     """Read what the agent says from standard input, and answer. Returns the exit code that the answer asks for."""
     from dataclasses import replace
 
-    from agent_mux.hooks.answering import LARGEST_INPUT, answered, occasion
+    from agent_mux.hooks.answering import LARGEST_INPUT, answered, nobody_asked, occasion
 
+    stdin = b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST_INPUT + 1)
+    stdin = stdin if len(stdin) <= LARGEST_INPUT else b""
+    if nobody_asked(agent, hook_type, stdin, own):
+        return 0
     try:
         asked = occasion(agent, hook_type)
     except AgentMuxError as error:
         from agent_mux.cli.errors import report
 
         return report(error)
-    stdin = b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST_INPUT + 1)
-    answer = answered(replace(asked, own=own), stdin if len(stdin) <= LARGEST_INPUT else b"")
+    answer = answered(replace(asked, own=own), stdin)
     for stream, text in ((sys.stderr, answer.stderr), (sys.stdout, answer.stdout)):
         if stream is not None and text:
             with contextlib.suppress(OSError):  # it does not listen

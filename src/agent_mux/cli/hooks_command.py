@@ -201,18 +201,19 @@ def status(
     """Show which agents call us, and where that is written."""
     from agent_mux.cli.tables import print_rows
 
+    as_json = context.obj.json
     rows = [
         {
             "agent": one.agent,
             "kind": one.kind,
             "types": list(one.types),
-            "installed": {str(path): list(types) for path, types in one.installed.items()},
+            "installed": {str(path): list(types) for path, types in one.installed.items()}
+            if as_json
+            else [str(path) for path in one.installed],
             "consent": one.consent,
         }
         for one in _client(cwd, config_dir).status(agent)
     ]
-    if not context.obj.json:
-        rows = [{**row, "installed": list(row["installed"])} for row in rows]
     print_rows(rows, ("agent", "kind", "installed", "consent"), context.obj)
     return 0
 

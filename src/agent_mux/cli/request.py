@@ -118,6 +118,7 @@ def options_for(words: list[str], flags: RunFlags) -> RunOptions:
         "interactive": flags.interactive,
         "approval_mode": "yolo" if flags.yolo else "deny" if flags.deny else "prompt",
         "policy": None if flags.policy is None else read_policy(flags.policy),
+        "hooks": flags.hooks,
         "approval_timeout": flags.approval_timeout,
         "mcp_servers": inputs.mcp_servers(flags.mcp_server or ()),
         "run_id": flags.run_id,

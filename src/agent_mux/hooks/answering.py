@@ -10,14 +10,16 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.hooks.call import GUARDED, HOOK_TYPES, HookCall, HookDecision, HookType
 from agent_mux.hooks.dispatch import dispatched
 from agent_mux.hooks.files import HookFiles
-from agent_mux.hooks.native import HookAnswer, NativeHooks
-from agent_mux.hooks.registrations import Registration
+from agent_mux.hooks.registrations import ANY, Registration
+
+if TYPE_CHECKING:
+    from agent_mux.hooks.native import HookAnswer, NativeHooks
 
 CALLED_FROM_EVENTS = "AGENT_MUX_HOOKS_FROM_EVENTS"
 """In the environment of a run: the types, with commas, that the run itself calls. Nobody is called twice."""
@@ -31,7 +33,7 @@ class Occasion:
 
     agent: str
     hook_type: HookType
-    native: NativeHooks
+    native: "NativeHooks"
     environ: Mapping[str, str]
     own: Path | None = None
     """The global directory, if it is not the usual one."""
@@ -53,8 +55,23 @@ def occasion(agent: str, hook_type: str, environ: Mapping[str, str] = os.environ
     return Occasion(adapter.agent, kind, native, environ)
 
 
-def answered(asked: Occasion, stdin: bytes) -> HookAnswer:
+def nobody_asked(agent: str, hook_type: str, stdin: bytes, own: Path | None = None) -> bool:
+    """Nobody is registered for this: known without looking at the agent, which takes most of the time."""
+    if hook_type not in HOOK_TYPES:
+        return False
+    try:
+        files = HookFiles.around(_directory(_said(stdin)), own)
+        return files.untrusted is None and not any(
+            one.enabled and one.agent in (ANY, agent) and one.hook_type in (ANY, hook_type) for one in files.effective()
+        )
+    except AgentMuxError:
+        return False
+
+
+def answered(asked: Occasion, stdin: bytes) -> "HookAnswer":
     """The answer to what the agent wrote. Never raises."""
+    from agent_mux.hooks.native import HookAnswer  # noqa: PLC0415
+
     if asked.hook_type in asked.environ.get(CALLED_FROM_EVENTS, "").split(","):
         return HookAnswer()
     said = _said(stdin)
@@ -107,7 +124,9 @@ def _directory(said: Mapping[str, Any] | None) -> Path:
     return Path.cwd()
 
 
-def _failed(asked: Occasion, registrations: tuple[Registration, ...] | None, error: Exception) -> HookAnswer:
+def _failed(asked: Occasion, registrations: tuple[Registration, ...] | None, error: Exception) -> "HookAnswer":
+    from agent_mux.hooks.native import HookAnswer  # noqa: PLC0415
+
     why = str(error) if isinstance(error, AgentMuxError) else f"agent-mux failed: {error!r}"
     call = HookCall(agent=asked.agent, hook_type=asked.hook_type)
     guards = registrations is None or any(one.is_policy and one.applies_to(call) for one in registrations)
@@ -116,10 +135,12 @@ def _failed(asked: Occasion, registrations: tuple[Registration, ...] | None, err
     return _with_notes(HookAnswer(), [why])
 
 
-def _with_notes(answer: HookAnswer, notes: list[str]) -> HookAnswer:
-    from agent_mux.redaction import redact_text  # noqa: PLC0415
+def _with_notes(answer: "HookAnswer", notes: list[str]) -> "HookAnswer":
+    from agent_mux.hooks.native import HookAnswer  # noqa: PLC0415
 
     if not notes:
         return answer
+    from agent_mux.redaction import redact_text  # noqa: PLC0415
+
     lines = "".join(f"warning: {redact_text(' '.join(note.split()))}\n" for note in notes)
     return HookAnswer(stdout=answer.stdout, stderr=answer.stderr + lines, exit_code=answer.exit_code)

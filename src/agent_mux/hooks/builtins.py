@@ -10,7 +10,7 @@ from typing import Any
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.hooks.call import GUARDED, NO_OPINION, HookCall, HookDecision
-from agent_mux.hooks.process import HandlerFailedError
+from agent_mux.hooks.failure import HandlerFailedError
 from agent_mux.hooks.registrations import Builtin, Registration
 from agent_mux.hooks.wire import call_to_plain
 from agent_mux.paths import config_dir

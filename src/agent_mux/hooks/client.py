@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -189,9 +189,7 @@ class Hooks:
         return HookStatus(agent, "native", tuple(native.types), installed, native.consent if installed else None)
 
     def _hook_files(self, agent: str, native: NativeHooks) -> tuple[HookFile, ...]:
-        place = Place(environ=os.environ, project=self._place())
-        paths = [(file, file.path(place)) for file in native.files]
-        return tuple(HookFile(agent, native, file, place, path) for file, path in paths if path is not None)
+        return _hook_files(agent, native, Place(environ=os.environ, project=self._place()))
 
     def _file(self, agent: str, scope: Scope) -> HookFile:
         adapter = self._adapters.get(agent)
@@ -233,6 +231,17 @@ class Hooks:
 
     def _place(self) -> Path:
         return (self._directory or Path.cwd()).absolute()
+
+
+def installed_in(agent: str, native: NativeHooks, environ: Mapping[str, str], directory: Path) -> frozenset[HookType]:
+    """The hooks for which this agent calls us when it works in this directory. Raises CONFIG_ERROR."""
+    files = _hook_files(agent, native, Place(environ=environ, project=directory))
+    return frozenset(kind for file in files for kind in file.installed(read_text(file.path)))
+
+
+def _hook_files(agent: str, native: NativeHooks, place: Place) -> tuple[HookFile, ...]:
+    paths = [(file, file.path(place)) for file in native.files]
+    return tuple(HookFile(agent, native, file, place, path) for file, path in paths if path is not None)
 
 
 def _check_target(registration: Registration) -> None:

@@ -10,18 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent_mux.hooks.builtins import run_builtin
 from agent_mux.hooks.call import GUARDED, HookCall, HookDecision
-from agent_mux.hooks.process import HandlerFailedError
-from agent_mux.hooks.programs import run_command, run_script
-from agent_mux.hooks.registrations import Handler, Registration
+from agent_mux.hooks.failure import HandlerFailedError
+from agent_mux.hooks.registrations import Registration
 
 Warn = Callable[[str], None]
-_HANDLERS: Mapping[Handler, Callable[[Registration, HookCall], HookDecision]] = {
-    "builtin": run_builtin,
-    "command": run_command,
-    "script": run_script,
-}
 
 
 def dispatch(call: HookCall, registrations: Iterable[Registration], warn: Warn) -> HookDecision:
@@ -42,13 +35,24 @@ def dispatch(call: HookCall, registrations: Iterable[Registration], warn: Warn) 
 
 def _ask(registration: Registration, call: HookCall, warn: Warn) -> HookDecision:
     try:
-        return _HANDLERS[registration.handler](registration, call)
+        return _handler(registration)(registration, call)
     except HandlerFailedError as error:
         failure = f"the hook {registration.id!r} failed: {error}"
     if registration.is_policy and call.hook_type in GUARDED:
         return HookDecision(behavior="deny", reason=failure)
     warn(failure)
     return HookDecision()
+
+
+def _handler(registration: Registration) -> Callable[[Registration, HookCall], HookDecision]:
+    # An agent waits: what is not needed is not imported.
+    if registration.handler == "builtin":
+        from agent_mux.hooks.builtins import run_builtin  # noqa: PLC0415
+
+        return run_builtin
+    from agent_mux.hooks.programs import run_command, run_script  # noqa: PLC0415
+
+    return run_command if registration.handler == "command" else run_script
 
 
 def _joined(before: HookDecision, said: HookDecision) -> HookDecision:

@@ -9,14 +9,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from agent_mux.hooks.failure import HandlerFailedError
+
 LARGEST_OUTPUT = 1 << 20
 """Bytes that a handler may print, on either stream: what is more is no answer."""
 _READ = 1 << 16
 _LOOK_EVERY = 0.05  # seconds between two looks whether it is gone, where something else holds its pipes
-
-
-class HandlerFailedError(Exception):
-    """A handler has no answer: half a sentence says why."""
 
 
 @dataclass(frozen=True, slots=True)

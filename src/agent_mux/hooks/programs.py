@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from agent_mux.hooks.call import HookCall, HookDecision
-from agent_mux.hooks.process import HandlerFailedError, Printed, run_program
+from agent_mux.hooks.failure import HandlerFailedError
+from agent_mux.hooks.process import Printed, run_program
 from agent_mux.hooks.registrations import Registration
 from agent_mux.hooks.wire import call_to_json, decision_from_json
 
