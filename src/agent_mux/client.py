@@ -38,6 +38,7 @@ _DEFAULTS = (
     "event_buffer_size",
     "model",
     "journal",
+    "hooks",
 )
 
 
@@ -67,7 +68,7 @@ class AgentMux:
             max_concurrent_runs: How many agents work at a time; further runs wait, and begin in the order in which
                 they were started. None: all at once.
             **defaults: `approval_mode`, `timeout`, `inactivity_timeout` (seconds), `stream`, `debug`,
-                `event_buffer_size`, `journal`: as in `RunOptions`.
+                `event_buffer_size`, `journal`, `hooks`: as in `RunOptions`.
 
         Raises:
             ValidationError: A default that is unknown or out of range.

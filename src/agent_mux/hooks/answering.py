@@ -103,9 +103,9 @@ def _call(asked: Occasion, said: Mapping[str, Any] | None) -> HookCall | None:
 
 
 def _calls_itself(agent: str, asked: Occasion, directory: Path) -> bool:
-    from agent_mux.hooks.client import Hooks  # noqa: PLC0415  # rarely
+    from agent_mux.hooks.agents import HookedAgents  # noqa: PLC0415  # rarely
 
-    statuses = Hooks(own=asked.own, directory=directory).status(agent)
+    statuses = HookedAgents(own=asked.own, directory=directory).status(agent)
     return any(asked.hook_type in types for status in statuses for types in status.installed.values())
 
 

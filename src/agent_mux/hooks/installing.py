@@ -118,6 +118,8 @@ class HookFile:
         text = self._without(text, name, lambda command: type_of(command, self.agent) == kind)
         there = value_at(self._data(text), self._field(name), None)
         wanted = self.native.add(there, name, line)
+        if there is not None and type(wanted) is not type(there):
+            raise self._wrong(DocumentError(f"{'.'.join(self._field(name))} holds no hooks of {self.agent}"))
         if isinstance(there, list) and wanted[: len(there)] == there:  # what is there keeps its looks
             for at in range(len(there), len(wanted)):
                 text = self._edited(text, (*self._field(name), str(at)), wanted[at])

@@ -46,7 +46,7 @@ def _called_by_agent(plan: RunPlan) -> frozenset[HookType]:
     native = plan.adapter.home().hooks
     if native is None or plan.protocol.name not in native.runs:
         return frozenset()
-    from agent_mux.hooks.client import installed_in  # noqa: PLC0415  # few runs have both
+    from agent_mux.hooks.agents import installed_in  # noqa: PLC0415  # few runs have both
 
     try:
         return installed_in(plan.adapter.agent, native, plan.environ, Path(plan.cwd))

@@ -74,36 +74,45 @@ def test_comments_are_allowed() -> None:
     assert parse_registrations('{"hooks": [ /* none yet */ ], }', PATH) == ()
 
 
+def test_a_text_that_is_no_list_of_hooks() -> None:
+    for text, said in (('{"hooks": [', "line 1"), ("[]", "object"), ('{"hook": []}', '{"hooks": [...]}')):
+        with pytest.raises(AgentMuxError, match="cannot be used") as caught:
+            parse_registrations(text, PATH)
+        assert said in str(caught.value)
+
+
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("fields", "said"),
     [
-        ('{"hooks": [', "line 1"),
-        ("[]", "object"),
-        ('{"hook": []}', '{"hooks": [...]}'),
-        ('{"hooks": [3]}', "hooks[0] is no object"),
-        ('{"hooks": [{"handler": "builtin", "target": "log"}]}', "hooks[0] has no id"),
-        ('{"hooks": [{"id": "a", "handler": "builtin", "target": "lgo"}]}', "hooks[0].target: 'lgo'; did you mean 'log'?"),
-        ('{"hooks": [{"id": "a", "handler": "comand", "target": "x"}]}', "did you mean 'command'?"),
-        ('{"hooks": [{"id": "a", "handler": "builtin", "target": "log", "hooktype": "stop"}]}', "did you mean 'hookType'?"),
-        ('{"hooks": [{"id": "a", "handler": "builtin", "target": "log", "hookType": "pre_tool"}]}',
-         "hooks[0].hookType: 'pre_tool'; did you mean 'pre_tool_use'?"),
-        ('{"hooks": [{"id": "a", "handler": "builtin", "target": "policy"}]}', "write policy:FILE"),
-        ('{"hooks": [{"id": "a", "handler": "command", "target": "a \'b"}]}', "hooks[0].target"),
-        ('{"hooks": [{"id": "a", "handler": "command", "target": []}]}', "hooks[0].target"),
-        ('{"hooks": [{"id": "a", "handler": "command", "target": [1]}]}', "hooks[0].target"),
-        ('{"hooks": [{"id": "a", "handler": "script", "target": ["x"]}]}', "hooks[0].target"),
-        ('{"hooks": [{"id": "a", "handler": "builtin", "target": "log", "priority": "1"}]}', "hooks[0].priority"),
-        ('{"hooks": [{"id": "a", "handler": "builtin", "target": "log", "priority": true}]}', "hooks[0].priority"),
-        ('{"hooks": [{"id": "a", "handler": "builtin", "target": "log", "enabled": 1}]}', "hooks[0].enabled"),
-        ('{"hooks": [{"id": "", "handler": "builtin", "target": "log"}]}', "hooks[0].id"),
-        ('{"hooks": [{"id": "a\\u001b[2J", "handler": "builtin", "target": "log"}]}', "hooks[0].id"),
-        ('{"hooks": [{"id": "a", "handler": "builtin", "target": "log"}, {"id": "a", "handler": "builtin", "target": "log"}]}',
-         "hooks[1].id: 'a' is there twice"),
+        ({"id": None}, "hooks[0].id"),
+        ({"target": "lgo"}, "hooks[0].target: 'lgo'; did you mean 'log'?"),
+        ({"handler": "comand"}, "hooks[0].handler: 'comand'; did you mean 'command'?"),
+        ({"hooktype": "stop"}, "hooks[0] has a field 'hooktype'; did you mean 'hookType'?"),
+        ({"hookType": "pre_tool"}, "hooks[0].hookType: 'pre_tool'; did you mean 'pre_tool_use'?"),
+        ({"target": "policy"}, "write policy:FILE"),
+        ({"handler": "command", "target": "a 'b"}, "hooks[0].target"),
+        ({"handler": "command", "target": []}, "hooks[0].target"),
+        ({"handler": "command", "target": [1]}, "hooks[0].target"),
+        ({"handler": "script", "target": ["x"]}, "hooks[0].target"),
+        ({"priority": "1"}, "hooks[0].priority"),
+        ({"priority": True}, "hooks[0].priority"),
+        ({"enabled": 1}, "hooks[0].enabled"),
+        ({"id": ""}, "hooks[0].id"),
+        ({"id": "a\x1b[2J"}, "hooks[0].id"),
+        ({"agent": 3}, "hooks[0].agent"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_meant_names_file_and_place(text: str, said: str) -> None:
+)
+def test_what_cannot_be_meant_names_file_and_place(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(AgentMuxError) as caught:
-        parse_registrations(text, PATH)
+        parsed({"id": "a", "handler": "builtin", "target": "log", **fields})
     assert caught.value.code == "CONFIG_ERROR"
     assert str(PATH) in str(caught.value)
     assert said in str(caught.value)
+
+
+def test_registrations_that_are_not_whole() -> None:
+    log = {"id": "a", "handler": "builtin", "target": "log"}
+    for several, said in (([3], "hooks[0] is no object"), ([{"id": "a"}], "no handler"), ([log, log], "there twice")):
+        with pytest.raises(AgentMuxError, match="cannot be used") as caught:
+            parsed(*several)
+        assert said in str(caught.value)
