@@ -205,4 +205,6 @@ async def test_hooks_of_a_run_are_in_its_options_and_the_environment(make_client
     register(own, LOG)
     body = "hear(); say(session='S'); say(text=os.environ['AGENT_MUX_HOOKS_FROM_EVENTS']); say(done=True); rest()"
     _, result = await run_to_end(make_client, body)
-    assert "pre_tool_use" in (result.text or "").split(",")
+    agent, _, types = (result.text or "").partition(":")
+    assert agent == "scripted"
+    assert "pre_tool_use" in types.split(",")

@@ -49,8 +49,11 @@ def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
 
 
 def caller(environ: Mapping[str, str]) -> str | None:
-    """GitHub Copilot CLI reads the hooks of a project's `.claude`, too, and says so in the environment."""
-    return "copilot" if environ.get("COPILOT_CLI") else None
+    """GitHub Copilot CLI reads the hooks of a project's `.claude`, too, and says so in the environment.
+
+    So does the environment of a Claude Code that Copilot has started; that has marks of its own.
+    """
+    return "copilot" if environ.get("COPILOT_CLI") and not environ.get("CLAUDECODE") else None
 
 
 HOOKS = NativeHooks(
@@ -85,5 +88,6 @@ HOOKS = NativeHooks(
     read=read,
     answer=reply,
     runs=frozenset({ONE_SHOT, TWO_WAY}),
+    off=lambda data: data.get("disableAllHooks") is True,
     caller=caller,
 )

@@ -55,6 +55,12 @@ def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
     return hooks.as_json(plain)
 
 
+def is_off(data: Mapping[str, Any]) -> bool:
+    """All hooks are switched off, or some that may be ours."""
+    switches = mapping(data.get("hooksConfig"))
+    return switches.get("enabled") is False or bool(switches.get("disabled"))
+
+
 HOOKS = NativeHooks(
     files=(
         ConfigFile(
@@ -78,5 +84,6 @@ HOOKS = NativeHooks(
     commands=hooks.commands_in_groups,
     read=read,
     answer=reply,
+    off=is_off,
     runs=frozenset({"stream-json"}),
 )

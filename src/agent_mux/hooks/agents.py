@@ -92,9 +92,12 @@ class HookedAgents:
     def _status(self, agent: str, native: NativeHooks | None) -> HookStatus:
         if native is None:
             return HookStatus(agent, "virtual", (), {})
-        there = {file.path: tuple(file.installed(read_text(file.path))) for file in self._hook_files(agent, native)}
+        texts = [(file, read_text(file.path)) for file in self._hook_files(agent, native)]
+        there = {file.path: tuple(file.installed(text)) for file, text in texts}
         installed = {path: types for path, types in there.items() if types}
-        return HookStatus(agent, "native", tuple(native.types), installed, native.consent if installed else None)
+        todo = [native.consent] if installed and native.consent else []
+        todo += [f"hooks are switched off in {file.path}" for file, text in texts if file.is_off(text)]
+        return HookStatus(agent, "native", tuple(native.types), installed, "; ".join(todo) or None)
 
     def _hook_files(self, agent: str, native: NativeHooks) -> tuple[HookFile, ...]:
         return _hook_files(agent, native, Place(environ=os.environ, project=self._place()))
@@ -139,9 +142,12 @@ class HookedAgents:
 
 
 def installed_in(agent: str, native: NativeHooks, environ: Mapping[str, str], directory: Path) -> frozenset[HookType]:
-    """The hooks for which this agent calls us when it works in this directory. Raises CONFIG_ERROR."""
+    """The hooks for which this agent calls us indeed when it works in this directory. Raises CONFIG_ERROR."""
     files = _hook_files(agent, native, Place(environ=environ, project=directory))
-    return frozenset(kind for file in files for kind in file.installed(read_text(file.path)))
+    texts = [(file, read_text(file.path)) for file in files]
+    if any(file.is_off(text) for file, text in texts):
+        return frozenset()
+    return frozenset(kind for file, text in texts for kind in file.works(text))
 
 
 def _hook_files(agent: str, native: NativeHooks, place: Place) -> tuple[HookFile, ...]:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from agent_mux.hooks.native import HookAnswer, NativeHooks
 
 CALLED_FROM_EVENTS = "AGENT_MUX_HOOKS_FROM_EVENTS"
-"""In the environment of a run: the types, with commas, that the run itself calls. Nobody is called twice."""
+"""In the environment of a run: `AGENT:TYPE,TYPE`, what the run calls itself. Nobody is called twice; an agent that this
+one starts is another one."""
 LARGEST_INPUT = 64 << 20
 """Bytes that an agent may say to a hook."""
 
@@ -72,7 +73,8 @@ def answered(asked: Occasion, stdin: bytes) -> "HookAnswer":
     """The answer to what the agent wrote. Never raises."""
     from agent_mux.hooks.native import HookAnswer  # noqa: PLC0415
 
-    if asked.hook_type in asked.environ.get(CALLED_FROM_EVENTS, "").split(","):
+    agent, _, types = asked.environ.get(CALLED_FROM_EVENTS, "").partition(":")
+    if agent == asked.agent and asked.hook_type in types.split(","):
         return HookAnswer()
     said = _said(stdin)
     registrations: tuple[Registration, ...] | None = None

@@ -85,6 +85,15 @@ class HookFile:
                     found[kind] = command
         return found
 
+    def works(self, text: str | None) -> tuple[HookType, ...]:
+        """For what the agent calls us indeed: the program is there. Raises CONFIG_ERROR."""
+        found = self.installed(text)
+        return tuple(kind for kind, command in found.items() if shutil.which(shlex.split(command)[0]) is not None)
+
+    def is_off(self, text: str | None) -> bool:
+        """It keeps the agent from calling hooks. Raises CONFIG_ERROR."""
+        return text is not None and self.native.off(self._data(text))
+
     def with_hooks(self, text: str | None, types: Iterable[HookType], program: Sequence[str]) -> str:
         """The text with us called for these types, and for no others that we were called for with another command."""
         changed = empty_text(self.file.format) if text is None else text

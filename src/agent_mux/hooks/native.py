@@ -22,6 +22,10 @@ def _nobody(environ: Mapping[str, str]) -> str | None:  # noqa: ARG001
     return None
 
 
+def _never(data: Mapping[str, Any]) -> bool:  # noqa: ARG001
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeHooks:
     """The hooks of an agent that has some."""
@@ -50,5 +54,7 @@ class NativeHooks:
     """Native protocols in which our runs can count on these hooks; in others they are called from the events."""
     consent: str | None = None
     """What a person has to do before the agent calls hooks that are new to it; None: nothing."""
+    off: Callable[[Mapping[str, Any]], bool] = _never
+    """A file that says this keeps the agent from calling any hook, or ours."""
     caller: Callable[[Mapping[str, str]], str | None] = _nobody
     """By the environment of a hook: the other agent that calls it, as it reads these files, too."""

@@ -69,7 +69,7 @@ class RunHooks:
     @property
     def environment(self) -> dict[str, str]:
         """For the agent: what it would call by itself is called from here."""
-        return {CALLED_FROM_EVENTS: ",".join(sorted(self.types))}
+        return {CALLED_FROM_EVENTS: f"{self._agent}:{','.join(sorted(self.types))}"}
 
     def tell(self, warn: Callable[[str], None]) -> None:
         """Who hears of handlers that fail."""

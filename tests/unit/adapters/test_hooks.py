@@ -1,6 +1,7 @@
 """Native hooks: what agents told them in recordings, how they are answered, and how they stand in files."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from agent_mux import AgentMuxError
 from agent_mux.documents import open_document
+from agent_mux.hooks.agents import installed_in
 from agent_mux.hooks.call import HOOK_TYPES, HookCall, HookDecision
 from agent_mux.hooks.client import Hooks
 from agent_mux.hooks.native import NativeHooks
@@ -286,6 +288,28 @@ def test_a_file_that_we_do_not_understand_stays(text: str) -> None:
     assert caught.value.code == "CONFIG_ERROR"
     assert str(path) in str(caught.value)
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("agent", "switch"),
+    [
+        ("claude", {"disableAllHooks": True}),
+        ("gemini", {"hooksConfig": {"enabled": False}}),
+        ("gemini", {"hooksConfig": {"disabled": ["amux"]}}),
+    ],
+)
+def test_hooks_that_are_switched_off_or_lead_nowhere_do_not_count(
+    agent: str, switch: dict[str, Any], home: Path
+) -> None:
+    hooks = Hooks()
+    path = hooks.install(agent, program=["/bin/sh"]).path
+    counting = partial(installed_in, agent, native(agent), {"HOME": str(home)}, home)
+    assert counting() == frozenset(native(agent).types)
+    hooks.install(agent, program=["/nowhere/amux"], types=["stop"])
+    assert counting() == frozenset(native(agent).types) - {"stop"}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **switch}))
+    assert counting() == frozenset()
+    assert hooks.status(agent)[0].consent == f"hooks are switched off in {path}"
 
 
 def test_every_type_has_a_name_that_is_ours() -> None:

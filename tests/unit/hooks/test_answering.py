@@ -102,8 +102,14 @@ def test_warnings_hide_secrets_and_are_one_line(tmp_path: Path, program: Handler
 
 
 def test_a_run_that_calls_its_hooks_itself_is_not_told_twice(guard: Hooks, tmp_path: Path) -> None:
-    assert answer(said(tmp_path), environ={CALLED_FROM_EVENTS: "stop,pre_tool_use"}) == HookAnswer()
-    assert denied(answer(said(tmp_path), environ={CALLED_FROM_EVENTS: "stop"})) == "nothing leaves"
+    assert answer(said(tmp_path), environ={CALLED_FROM_EVENTS: "claude:stop,pre_tool_use"}) == HookAnswer()
+    assert denied(answer(said(tmp_path), environ={CALLED_FROM_EVENTS: "claude:stop"})) == "nothing leaves"
+
+
+def test_an_agent_that_another_one_started_is_told(guard: Hooks, tmp_path: Path) -> None:
+    guard.install("copilot", program=["amux"])
+    for environ in ({CALLED_FROM_EVENTS: "codex:stop,pre_tool_use"}, {"COPILOT_CLI": "1", "CLAUDECODE": "1"}):
+        assert denied(answer(said(tmp_path), environ=environ)) == "nothing leaves"
 
 
 def test_another_agent_that_reads_the_same_files(guard: Hooks, own: Path, tmp_path: Path) -> None:
