@@ -9,12 +9,16 @@ from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
 
+REFUSED = 2
+"""Exit code that most agents take for a no: without knowing who calls, there is no better answer."""
+
 
 def answer_hook(agent: str, hook_type: str, own: Path | None = None) -> int:
     """Read what the agent says from standard input, and answer. Returns the exit code that the answer asks for."""
     from dataclasses import replace
 
     from agent_mux.hooks.answering import LARGEST_INPUT, answered, nobody_asked, occasion
+    from agent_mux.hooks.call import GUARDED
 
     stdin = b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST_INPUT + 1)
     stdin = stdin if len(stdin) <= LARGEST_INPUT else b""
@@ -25,7 +29,8 @@ def answer_hook(agent: str, hook_type: str, own: Path | None = None) -> int:
     except AgentMuxError as error:
         from agent_mux.cli.errors import report
 
-        return report(error)
+        code = report(error)
+        return REFUSED if hook_type in GUARDED else code
     answer = answered(replace(asked, own=own), stdin)
     for stream, text in ((sys.stderr, answer.stderr), (sys.stdout, answer.stdout)):
         if stream is not None and text:

@@ -65,7 +65,7 @@ def nobody_asked(agent: str, hook_type: str, stdin: bytes, own: Path | None = No
         return files.untrusted is None and not any(
             one.enabled and one.agent in (ANY, agent) and one.hook_type in (ANY, hook_type) for one in files.effective()
         )
-    except AgentMuxError:
+    except (AgentMuxError, OSError, ValueError):
         return False
 
 

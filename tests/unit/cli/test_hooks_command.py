@@ -165,6 +165,7 @@ def test_what_an_agent_says_is_nonsense(amux: Amux) -> None:
         (["status", "--cwd", "nowhere"], 2, "nowhere is no directory"),
         (["clade", "handle", "stop"], 3, "did you mean 'claude'?"),
         (["pi", "handle", "stop"], 6, "hooks of its own"),
+        (["clade", "handle", "pre_tool_use"], 2, "did you mean 'claude'?"),
         (["claude", "handle", "stopp"], 2, "it has: "),
         (["claude", "handle"], 2, "TYPE"),
         (["claude", "handel", "stop"], 2, "claude"),
