@@ -4,6 +4,7 @@ A project can come from anybody, and its registrations are programs to run: they
 file as it is (`trust.py`). One of a project replaces the global one with its id.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -43,8 +44,10 @@ class HookFiles:
     def read(self, scope: HookScope) -> tuple[Registration, ...]:
         """What stands in a file. Raises CONFIG_ERROR."""
         path = self.path(scope)
-        text = None if path is None else read_text(path)
-        return () if text is None or path is None else parse_registrations(text, path)
+        if path is None or not os.path.lexists(path):  # a process without a free descriptor can know that, too
+            return ()
+        text = read_text(path)
+        return () if text is None else parse_registrations(text, path)
 
     @property
     def untrusted(self) -> Path | None:
