@@ -74,7 +74,7 @@ def answered(asked: Occasion, stdin: bytes) -> "HookAnswer":
     from agent_mux.hooks.native import HookAnswer  # noqa: PLC0415
 
     agent, _, types = asked.environ.get(CALLED_FROM_EVENTS, "").partition(":")
-    if agent == asked.agent and asked.hook_type in types.split(","):
+    if agent == (asked.native.caller(asked.environ) or asked.agent) and asked.hook_type in types.split(","):
         return HookAnswer()
     said = _said(stdin)
     registrations: tuple[Registration, ...] | None = None

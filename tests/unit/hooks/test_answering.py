@@ -117,6 +117,8 @@ def test_another_agent_that_reads_the_same_files(guard: Hooks, own: Path, tmp_pa
     as_copilot = {"COPILOT_CLI": "1"}
     assert denied(answer(said(tmp_path), environ=as_copilot)) == "nothing leaves"
     assert json.loads((own / "hooks.log.jsonl").read_text())["agent"] == "copilot"
+    in_a_run = {**as_copilot, CALLED_FROM_EVENTS: "copilot:pre_tool_use"}
+    assert answer(said(tmp_path), environ=in_a_run) == HookAnswer()
     guard.install("copilot", program=["amux"])
     assert answer(said(tmp_path), environ=as_copilot) == HookAnswer()
 
