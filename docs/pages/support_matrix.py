@@ -10,6 +10,8 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 
+from docs.pages.homes import homes_section
+
 from agent_mux.adapter import Adapter
 from agent_mux.events import CATEGORIES
 from agent_mux.registry import AdapterRegistry
@@ -56,6 +58,7 @@ def support_matrix_page() -> str:
     parts = [INTRODUCTION, "## Agents\n", _agents(adapters), PROTOCOLS, _protocols(adapters)]
     parts += ["### What they do not tell\n", _losses(adapters)]
     parts += [EVENTS.format(mux=", ".join(f"`{name}`" for name in OF_ANY_AGENT)), _events(adapters)]
+    parts += [homes_section(_adapters())]
     parts += [SCENARIOS, _scenarios(), "## Gaps\n", _gaps()]
     return "\n".join(part for part in parts if part)
 

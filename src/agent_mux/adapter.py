@@ -17,7 +17,7 @@ from agent_mux.effects import Effect
 from agent_mux.facts import Fact
 from agent_mux.framing import Framing
 from agent_mux.home import AgentHome
-from agent_mux.models import ModelCapabilities
+from agent_mux.models import ModelCapabilities, ModelListing
 from agent_mux.options import ApprovalMode, McpServer, RunOptions
 from agent_mux.sessions.store import SessionStore
 
@@ -30,6 +30,7 @@ __all__ = [
     "Exit",
     "InstallMethod",
     "ModelCapabilities",
+    "ModelListing",
     "NativeProtocol",
     "Source",
     "SpawnArgs",
@@ -251,6 +252,10 @@ class Adapter:
     default_model: str | None = None
     models: Callable[[], tuple[ModelCapabilities, ...]] = tuple
     """What is known of the models it can use; called when somebody wants to know."""
+    takes_any_model: bool = True
+    """It has no list of its own that a name must be on: models of other providers, gateways, one's own."""
+    model_listing: ModelListing | None = None
+    """How it lists its models itself; None: it has no command for that."""
     sessions: Callable[[], SessionStore | None] = _no_store
     """How the sessions that it stored are read; None where they cannot be. Called when somebody wants to know."""
     home: Callable[[], AgentHome] = AgentHome

@@ -18,7 +18,10 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from agent_mux.client import AgentMux, Observer
 from agent_mux.effects import Delivery
 from agent_mux.events import AgentEvent
+from agent_mux.namespaces import Namespaces
 from agent_mux.options import RunOptions
+from agent_mux.preferences.settling import Settled
+from agent_mux.profiles import Profiles
 from agent_mux.run.handle import Boundary, RunHandle
 from agent_mux.run.interaction import PendingInteraction, Response
 from agent_mux.run.result import RunResult
@@ -135,13 +138,15 @@ class BlockingRun:
         return self._portal.call(self._run.close)
 
 
-class BlockingAgentMux:
+class BlockingAgentMux(Namespaces):
     """An `AgentMux` for scripts. Takes the same arguments."""
 
     def __init__(self, *, backend: str = "asyncio", **arguments: Any) -> None:
         """Take the arguments of `AgentMux`; `backend` is `asyncio` or `trio`."""
         self._backend = backend
         self._mux = AgentMux(**arguments)
+        self.adapters = self._mux.adapters
+        self._config_dir = self._mux._config_dir  # noqa: SLF001  # the client is this one, for scripts
         self._portal: BlockingPortal | None = None
         self._closing: list[AbstractContextManager[Any]] = []
 
@@ -165,7 +170,16 @@ class BlockingAgentMux:
         """Call `observer` with each run that is started from now on. As `AgentMux.on_run`."""
         return self._mux.on_run(observer)
 
-    def run(self, options: RunOptions | None = None, /, **fields: Any) -> BlockingRun:
+    @property
+    def profiles(self) -> Profiles:
+        """Options of runs under a name. As `AgentMux.profiles`."""
+        return self._mux.profiles
+
+    def settled(self, options: RunOptions | None = None, /, **fields: Any) -> Settled:
+        """What `run` would do with this. As `AgentMux.settled`."""
+        return self._mux.settled(options, **fields)
+
+    def run(self, options: RunOptions | Settled | None = None, /, **fields: Any) -> BlockingRun:
         """Start a run and return at once. As `AgentMux.run`."""
         if self._portal is None:
             raise RuntimeError("start runs inside of `with BlockingAgentMux() as mux:`")

@@ -1,30 +1,30 @@
 """The client: where runs are started and where they end. Source: run API, section 1."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import anyio
 import anyio.abc
 
 from agent_mux.detection import Detector
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.namespaces import Namespaces
 from agent_mux.options import RunOptions, validate_options
 from agent_mux.paths import config_dir
+from agent_mux.preferences.options import said_by, said_in
+from agent_mux.preferences.settling import Defaults, Settled
 from agent_mux.process.reaper import Reaper
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.hooks import RunHooks, execute_hooked
+from agent_mux.run.indexing import write_into_index
 from agent_mux.run.places import Places
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
 from agent_mux.telemetry.logs import LOGGER
-
-if TYPE_CHECKING:
-    from agent_mux.hooks.client import Hooks
-    from agent_mux.sessions.client import Sessions
 
 Observer = Callable[[RunHandle], Callable[[], None]]
 """Is told of a run, and returns what is to be called at its end."""
@@ -36,24 +36,25 @@ _DEFAULTS = (
     "stream",
     "debug",
     "event_buffer_size",
-    "model",
     "journal",
+    "retry_policy",
     "hooks",
 )
 
 
-class AgentMux:
+class AgentMux(Namespaces):
     """Starts runs and ends them: leaving the block ends whatever still runs, within its grace period.
 
     Making a client does no I/O. Several may live in one process.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one for each thing that only a client has
         self,
         *,
         default_agent: str | None = None,
         default_model: str | None = None,
         config_directory: str | Path | None = None,
+        project_config_dir: str | Path | None = None,
         adapters: AdapterRegistry | None = None,
         max_concurrent_runs: int | None = None,
         **defaults: Any,
@@ -64,11 +65,14 @@ class AgentMux:
             default_agent: The agent of runs that name none.
             default_model: The model of runs that name none.
             config_directory: Instead of `~/.agent-mux` (or `$AGENT_MUX_CONFIG_DIR`).
+            project_config_dir: The `.agent-mux` of the project (or the directory that has it), instead of
+                `$AGENT_MUX_PROJECT_DIR` and of looking upwards from where a run works.
             adapters: Instead of those of the entry points.
             max_concurrent_runs: How many agents work at a time; further runs wait, and begin in the order in which
                 they were started. None: all at once.
             **defaults: `approval_mode`, `timeout`, `inactivity_timeout` (seconds), `stream`, `debug`,
-                `event_buffer_size`, `journal`, `hooks`: as in `RunOptions`.
+                `event_buffer_size`, `journal`, `retry_policy`, `hooks`: as in `RunOptions`. They go before what the
+                files say (`config.json` of the project and the global one), and after the profile and the call.
 
         Raises:
             ValidationError: A default that is unknown or out of range.
@@ -76,11 +80,17 @@ class AgentMux:
         unknown = [name for name in defaults if name not in _DEFAULTS]
         if unknown:
             raise ValidationError([FieldError(name, defaults[name], ", ".join(_DEFAULTS)) for name in unknown])
-        self._defaults = {**defaults, **({"model": default_model} if default_model is not None else {})}
-        self._default_agent = default_agent
-        _check_defaults(self._defaults)
+        said = {name: value for name, value in defaults.items() if value is not None}
+        _check_defaults({**said, "model": default_model})
         self._config_dir = Path(config_directory) if config_directory is not None else config_dir()
+        self._project_config_dir = None if project_config_dir is None else Path(project_config_dir)
         self.adapters = adapters if adapters is not None else AdapterRegistry()
+        self._defaults = Defaults(
+            {**said, "agent": default_agent, "model": default_model},
+            self.adapters,
+            config_dir=self._config_dir,
+            project_config_dir=self._project_config_dir,
+        )
         self.detector = Detector(self.adapters)
         self._reaper = Reaper()
         self._places = _places(max_concurrent_runs)
@@ -109,28 +119,34 @@ class AgentMux:
         finally:
             self._reaper.close()
 
-    def run(self, options: RunOptions | None = None, /, **fields: Any) -> RunHandle:
+    def run(self, options: RunOptions | Settled | None = None, /, **fields: Any) -> RunHandle:
         """Start a run and return at once.
 
         Args:
-            options: The options, or give them one by one as keywords.
-            **fields: Fields of `RunOptions`; `agent` may be left out when the client has a default.
+            options: The options, or give them one by one as keywords. Of options that are given whole, those count as
+                said that are not as they are by default; what `settled` returned is taken as it is.
+            **fields: Fields of `RunOptions`; all of them count as said, but for None. `agent` may be left out when
+                somebody names a default: the client, a profile or a file.
 
         Raises:
             ValidationError: Options that cannot work, every bad field named.
             CapabilityError: The agent cannot do what was asked.
-            AgentMuxError: AGENT_NOT_FOUND, AGENT_NOT_INSTALLED; RUN_NOT_ACTIVE outside of the client's block.
+            AgentMuxError: AGENT_NOT_FOUND, AGENT_NOT_INSTALLED; PROFILE_NOT_FOUND; CONFIG_ERROR for a file of ours
+                that cannot be used; RUN_NOT_ACTIVE outside of the client's block.
         """
         if self._tasks is None:
             raise AgentMuxError("RUN_NOT_ACTIVE", "start runs inside of `async with AgentMux() as mux:`")
-        plan, hooks = self._plan(self._options(options, fields))
+        settled = self._settled(options, fields)
+        plan, hooks = self._plan(settled.options)
         if any(run.run_id == plan.run_id for run in self._live):
             raise ValidationError([FieldError("run_id", plan.run_id, "one that no living run has")])
         place = self._places.enter() if self._places is not None else None
         handle = RunHandle(Runner(plan, self._reaper, place, hooks))
         self._live.add(handle)
+        for warning in settled.warnings:
+            handle._runner.recording.note(warning)  # noqa: SLF001  # the handle is this module's own kind
         endings = self._tell_observers(handle)
-        self._tasks.start_soon(self._execute, handle, endings, name=f"run {plan.run_id}")
+        self._tasks.start_soon(self._execute, handle, settled, endings, name=f"run {plan.run_id}")
         return handle
 
     def _plan(self, options: RunOptions) -> tuple[RunPlan, RunHooks | None]:
@@ -138,27 +154,19 @@ class AgentMux:
         plan = plan_run(options, self.adapters.get, journals)
         if options.hooks is False:
             return plan, None
-        from agent_mux.run.hooked import hooks_of, planned_to_ask  # noqa: PLC0415  # those of other agents do without
+        from agent_mux.run.hooked import hooks_of, planned_to_ask  # noqa: PLC0415  # most runs have none
 
-        hooks = hooks_of(plan, self._config_dir)
+        hooks = hooks_of(plan, self._config_dir, self._project_config_dir)
         if hooks is not None and hooks.asks:
             plan = planned_to_ask(plan, self.adapters.get, journals)
         return plan, hooks
 
-    @property
-    def hooks(self) -> "Hooks":
-        """What is to happen when an agent does something. Blocking; needs no `async with`."""
-        from agent_mux.hooks.client import Hooks  # noqa: PLC0415  # a run does without
+    def settled(self, options: RunOptions | None = None, /, **fields: Any) -> Settled:
+        """What `run` would do with this: all options, and who said each. Blocking; starts nothing.
 
-        return Hooks(self.adapters, own=self._config_dir)
-
-    @property
-    def sessions(self) -> "Sessions":
-        """What the agents stored of their sessions. Blocking, but for `watch`; needs no `async with`."""
-        from agent_mux.sessions.cache import SUMMARIES  # noqa: PLC0415  # a run does without
-        from agent_mux.sessions.client import Sessions  # noqa: PLC0415
-
-        return Sessions(self.adapters, cache=self._config_dir / SUMMARIES)
+        Raises as `run` does for what the files say; the options themselves are checked when they are run.
+        """
+        return self._settled(options, fields)
 
     def on_run(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with each run that is started from now on, before anything happens in it.
@@ -183,7 +191,7 @@ class AgentMux:
                 handle._runner.recording.note(f"an observer raised {error!r}; the run goes on")  # noqa: SLF001
         return endings
 
-    async def _execute(self, handle: RunHandle, endings: Sequence[Callable[[], None]]) -> None:
+    async def _execute(self, handle: RunHandle, settled: Settled, endings: Sequence[Callable[[], None]]) -> None:
         runner = handle._runner  # noqa: SLF001  # the handle is this module's own kind
         try:
             await (runner.execute() if runner.hooks is None else execute_hooked(runner, runner.hooks))
@@ -194,17 +202,16 @@ class AgentMux:
                     end()
                 except Exception:  # an observer of the consumer's may raise anything; other runs go on
                     logging.getLogger(LOGGER).exception("an observer raised at the end of run %s", handle.run_id)
+            result = handle._runner.result  # noqa: SLF001
+            if result is not None and settled.index is not None:
+                await write_into_index(settled.index, handle._runner.plan, result)  # noqa: SLF001
 
-    def _options(self, options: RunOptions | None, fields: dict[str, Any]) -> RunOptions:
+    def _settled(self, options: RunOptions | Settled | None, fields: Mapping[str, Any]) -> Settled:
         if options is None:
-            known = RunOptions.__dataclass_fields__
-            unknown = [FieldError(name, fields[name], "a field of RunOptions") for name in fields if name not in known]
-            if unknown:
-                raise ValidationError(unknown)
-            options = RunOptions(**{"agent": self._default_agent or "", **fields})
-        elif fields:
+            return self._defaults.settle(said_in(fields))
+        if fields:
             raise TypeError("give either RunOptions or keywords, not both")
-        return options.with_defaults(self._defaults)
+        return options if isinstance(options, Settled) else self._defaults.settle(said_by(options))
 
 
 def _places(most: int | None) -> Places | None:

@@ -342,6 +342,8 @@ class Usage(Fact, frozen=True):
     thinking_tokens: int | None = None
     cached_tokens: int | None = None
     cache_creation_tokens: int | None = None
+    of_one_call: bool = True
+    """False: of several calls together. How long each of them was nobody knows, and so what a long one costs."""
 
 
 class RunCost(Fact, frozen=True):

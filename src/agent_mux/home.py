@@ -25,5 +25,9 @@ class AgentHome:
     subagents: DefinitionFolders | None = None
     plugins: PluginCommands | None = None
     hooks: NativeHooks | None = None
+    host_variables: tuple[str, ...] = ()
+    """Set in the environment of what the agent runs: whoever sees one of them is run by it."""
+    imitates: tuple[str, ...] = ()
+    """Variables of other agents that it sets there, too: they are no sign of those."""
     update: tuple[str, ...] | None = None
     """Words behind the program with which it updates itself; None: by the way it was installed."""

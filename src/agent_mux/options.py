@@ -3,14 +3,15 @@
 Durations are seconds (float), unless a name says otherwise; 0 means no limit.
 """
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent_mux.errors import FieldError, ValidationError
+from agent_mux.errors import ERROR_CODES, FieldError, ValidationError
 
 if TYPE_CHECKING:
     from agent_mux.policy import Policy
@@ -24,6 +25,8 @@ ThinkingEffort = Literal["low", "medium", "high", "max"]
 
 RUN_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PROFILE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+PROFILE_NAMES = "1 to 64 letters, digits, _ or -"
 MIN_THINKING_BUDGET = 1024  # below this every provider refuses
 
 
@@ -135,6 +138,8 @@ class RunOptions:
     """Put the native line into the `raw` of each event."""
     journal: bool | str | os.PathLike[str] = True
     """Where the recording goes: True: the default place, a path, or False: nowhere (then slow readers lose events)."""
+    profile: str | None = None
+    """Name of a profile: what it says holds where the call says nothing. Empty: none, also where a file names one."""
 
     @property
     def prompt_text(self) -> str:
@@ -161,18 +166,6 @@ class RunOptions:
     def working_directory(self) -> str:
         """Absolute path the agent runs in."""
         return os.fspath(self.cwd) if self.cwd is not None else str(Path.cwd())
-
-    def with_defaults(self, defaults: Mapping[str, Any]) -> "RunOptions":
-        """These options, with `defaults` for the fields that still have their own default; `env` is merged."""
-        unset = {spec.name for spec in fields(self) if getattr(self, spec.name) == _default_of(spec)}
-        taken = {name: value for name, value in defaults.items() if name in unset and value is not None}
-        if defaults.get("env"):
-            taken["env"] = {**defaults["env"], **self.env}
-        return replace(self, **taken)
-
-
-def _default_of(spec: Any) -> Any:
-    return spec.default_factory() if callable(spec.default_factory) else spec.default
 
 
 class _Problems:
@@ -253,11 +246,30 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     one_of("thinking_effort", (None, "low", "medium", "high", "max"))
     run_id = options.run_id
     problems.check(run_id is None or RUN_ID.fullmatch(run_id) is not None, "run_id", run_id, "a ULID (26 characters)")
+    profile = options.profile
+    problems.check(not profile or PROFILE_NAME.fullmatch(profile) is not None, "profile", profile, PROFILE_NAMES)
+    _check_retry(options.retry_policy, problems)
     _check_place(options, problems)
     for index, server in enumerate(options.mcp_servers):
         _check_mcp_server(f"mcp_servers[{index}]", server, problems)
     for index, attachment in enumerate(options.attachments):
         _check_attachment(f"attachments[{index}]", attachment, problems)
+
+
+def _check_retry(policy: "RetryPolicy | None", problems: _Problems) -> None:
+    if policy is None:
+        return
+    if not hasattr(policy, "retry_on"):
+        problems.check(False, "retry_policy", policy, "a RetryPolicy")
+        return
+    attempts: Any = policy.max_attempts
+    is_count = isinstance(attempts, int) and not isinstance(attempts, bool) and attempts >= 1
+    problems.check(is_count, "retry_policy.max_attempts", attempts, "a whole number >= 1")
+    for name in ("base_delay", "max_delay", "jitter"):
+        value = getattr(policy, name)
+        problems.check(_number(value) and 0 <= value < math.inf, f"retry_policy.{name}", value, "a number >= 0")
+    unknown = sorted(set(policy.retry_on) - set(ERROR_CODES))
+    problems.check(not unknown, "retry_policy.retry_on", unknown, f"some of {', '.join(ERROR_CODES)}")
 
 
 def _check_place(options: RunOptions, problems: _Problems) -> None:
@@ -271,6 +283,13 @@ def _check_place(options: RunOptions, problems: _Problems) -> None:
         # The value may be a secret: it is never shown.
         sound = isinstance(value, str) and "\0" not in value
         problems.check(sound, f"env.{name}", "(hidden)", "a string without NUL characters")
+
+
+def check_mcp_server(server: McpServer) -> None:
+    """Raise `ValidationError` for a server that cannot be."""
+    problems = _Problems()
+    _check_mcp_server(server.name or "mcp_server", server, problems)
+    problems.stop()
 
 
 def _check_mcp_server(path: str, server: McpServer, problems: _Problems) -> None:

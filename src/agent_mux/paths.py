@@ -29,10 +29,13 @@ def project_dir(
     named = named or os.environ.get("AGENT_MUX_PROJECT_DIR")
     if named:
         return _meant(Path(named).expanduser().absolute())
-    place = Path(os.path.realpath(start if start is not None else Path.cwd()))
+    try:
+        place = Path(os.path.realpath(start if start is not None else Path.cwd()))
+    except (OSError, ValueError):  # it was removed, or no directory can have that name
+        return None
     for directory in (place, *place.parents):
         found = directory / OWN_NAME
-        if found.is_dir():
+        if os.path.isdir(found):  # noqa: PTH112  # False, and no error, for what may not be looked at
             if is_global(found):
                 return None
             if _is_trusted(found, place):
@@ -53,5 +56,12 @@ def _meant(named: Path) -> Path:
 
 def _is_trusted(found: Path, start: Path) -> bool:
     """It belongs to us, to the administrator, or to whoever owns the directory that we were asked to work in."""
-    owner = found.stat().st_uid
-    return owner in {os.geteuid(), 0} or (start.exists() and owner == start.stat().st_uid)
+    owner = _owner(found)
+    return owner is not None and owner in {os.geteuid(), 0, _owner(start)}
+
+
+def _owner(path: Path) -> int | None:
+    try:
+        return path.stat().st_uid
+    except OSError:
+        return None

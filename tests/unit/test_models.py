@@ -45,6 +45,19 @@ def test_a_long_call_costs_more_all_of_it(going_in: int, dollars: float) -> None
     assert spent == pytest.approx(dollars)
 
 
+def test_of_several_calls_together_nobody_knows_how_long_each_was() -> None:
+    price = Price(1.0, 1.0, threshold=10, beyond=Price(3.0, 3.0))
+    spent = cost_in_usd(price, input_tokens=20, output_tokens=0, of_one_call=False)
+    assert spent == pytest.approx(20e-6)
+    together = facts.Usage(20, 0, of_one_call=False)
+    assert costs(stream(together, facts.TurnDone(), prices={"m-1": price}), "session_end")[0].total_usd == spent  # type: ignore[union-attr]
+    total = CostRecord(total_usd=0.0, input_tokens=20, output_tokens=0, source="unknown")
+    assert costs(stream(facts.TurnDone(total), prices={"m-1": price}), "session_end")[0].total_usd == spent  # type: ignore[union-attr]
+    [one] = costs(stream(facts.Usage(20, 0), facts.TurnDone(), prices={"m-1": price}), "session_end")
+    assert one is not None
+    assert one.total_usd == pytest.approx(60e-6)
+
+
 @pytest.mark.parametrize("name", ["m-1", "provider/m-1", "m-1-20260101", "provider/m-1-2026-01-01", "m-1@20260101"])
 def test_names_that_mean_a_model(name: str) -> None:
     assert find_price(PRICES, name) is PRICE
@@ -59,6 +72,15 @@ def test_aliases_have_the_price_of_their_model() -> None:
     models = [ModelCapabilities(model_id="a", provider="p", alias=("b",), price=PRICE),
               ModelCapabilities(model_id="c", provider="p")]  # fmt: skip
     assert prices_of(models) == {"a": PRICE, "b": PRICE}
+
+
+def test_prices_are_by_names_without_their_provider_where_that_is_clear() -> None:
+    other = Price(1.0, 1.0)
+    models = [ModelCapabilities(model_id=name, provider="p", price=price) for name, price in
+              [("p/a", PRICE), ("q/a", PRICE), ("r/a", other), ("p/b", other)]]  # fmt: skip
+    prices = prices_of(models)
+    assert prices == {"a": PRICE, "r/a": other, "b": other}
+    assert [find_price(prices, name) for name in ("q/a-20260101", "r/a", "a", "x/b")] == [PRICE, other, PRICE, other]
 
 
 def test_usage_is_priced_and_says_so() -> None:

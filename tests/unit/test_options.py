@@ -8,6 +8,7 @@ import pytest
 from agent_mux.capabilities import AgentCapabilities, check_capabilities
 from agent_mux.errors import CapabilityError, ValidationError
 from agent_mux.options import Attachment, McpServer, RunOptions, validate_options
+from agent_mux.run.retry import RetryPolicy
 
 GOOD = RunOptions(agent="someone", prompt="hello")
 NAN = float("nan")
@@ -169,41 +170,33 @@ def test_secrets_are_never_shown(fields: dict[str, Any]) -> None:
     assert SECRET not in repr(run)
 
 
-# -- defaults
+# -- retries and profiles
 
 
-def test_defaults_fill_what_was_not_said() -> None:
-    run = options(model="mine", timeout=5.0)
-    merged = run.with_defaults({"model": "theirs", "timeout": 9.0, "stream": False, "tags": ["a"], "max_turns": 3})
-    assert (merged.model, merged.timeout, merged.stream, merged.tags, merged.max_turns) == (
-        "mine",
-        5.0,
-        False,
-        ["a"],
-        3,
-    )
-    assert (merged.agent, merged.prompt) == ("someone", "hello")
-    assert run.stream == "auto"
+@pytest.mark.parametrize(
+    ("policy", "path"),
+    [
+        (RetryPolicy(max_attempts=0), "retry_policy.max_attempts"),
+        (RetryPolicy(max_attempts=True), "retry_policy.max_attempts"),
+        (RetryPolicy(base_delay=-1.0), "retry_policy.base_delay"),
+        (RetryPolicy(max_delay=float("inf")), "retry_policy.max_delay"),
+        (RetryPolicy(jitter=-0.1), "retry_policy.jitter"),
+        (RetryPolicy(retry_on=frozenset({"NO_SUCH_CODE"})), "retry_policy.retry_on"),
+        ("often", "retry_policy"),
+    ],
+)
+def test_a_retry_policy_has_to_make_sense(policy: Any, path: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        validate_options(options(retry_policy=policy))
+    assert [one.path for one in raised.value.fields] == [path]
 
 
-def test_the_agent_and_the_prompt_that_were_said_stay() -> None:
-    merged = GOOD.with_defaults({"agent": "other", "prompt": "other"})
-    assert (merged.agent, merged.prompt) == ("someone", "hello")
-
-
-def test_a_default_that_is_not_said_overrides_nothing() -> None:
-    assert GOOD.with_defaults({"stream": None, "approval_mode": None}) == GOOD
-    assert GOOD.with_defaults({}) == GOOD
-
-
-def test_environments_are_merged_and_the_call_wins() -> None:
-    merged = options(env={"A": "call", "B": "call"}).with_defaults({"env": {"B": "default", "C": "default"}})
-    assert merged.env == {"A": "call", "B": "call", "C": "default"}
-    assert GOOD.with_defaults({"env": {"C": "default"}}).env == {"C": "default"}
-
-
-def test_names_that_are_no_options_are_ignored() -> None:
-    assert GOOD.with_defaults({"retries": "later"}) == GOOD
+@pytest.mark.parametrize("name", ["a b", "../x", "x" * 65, "é"])
+def test_a_profile_has_a_plain_name(name: str) -> None:
+    with pytest.raises(ValidationError, match="profile"):
+        validate_options(options(profile=name))
+    validate_options(options(profile="A-z_9"))
+    validate_options(options(profile=""))
 
 
 # -- what follows from options

@@ -9,7 +9,7 @@ from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import text
-from agent_mux_adapters._models import models_of
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.claude.argv import build_context, build_spawn_args
 from agent_mux_adapters.claude.codec import ClaudeCodec
 
@@ -40,7 +40,7 @@ CAPABILITIES = AgentCapabilities(
     image_input=True,
     file_attachments=True,
     plugins=True,
-    auth_methods=("api_key", "auth_token", "oauth"),
+    auth_methods=("cloud", "auth_token", "api_key", "oauth"),
     auth_files=("~/.claude/.credentials.json",),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
@@ -122,6 +122,8 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    models=offered(__file__),
+    takes_any_model=False,
     install=(
         InstallMethod(kind="npm", command="npm install -g @anthropic-ai/claude-code", requires=("npm",)),
         InstallMethod(
@@ -131,7 +133,6 @@ ADAPTER = Adapter(
             kind="winget", command="winget install Anthropic.ClaudeCode", platforms=("win32",), requires=("winget",)
         ),
     ),
-    models=models_of("anthropic"),
     sessions=_sessions,
     home=_home,
     auth_guidance="Set ANTHROPIC_API_KEY, or run `claude` and log in with /login.",

@@ -33,7 +33,8 @@ def untallied(raw: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
 
 def uses_anything(usage: facts.Usage) -> bool:
     """At least one token."""
-    return any(msgspec.structs.astuple(usage))
+    counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_creation_tokens)
+    return any(counts) or bool(usage.thinking_tokens)
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,6 +137,7 @@ class Accounts:
                 thinking_tokens=usage.thinking_tokens if everything else None,
                 cached_tokens=rest[2],
                 cache_creation_tokens=rest[3],
+                of_one_call=False,
             ),
         )
 

@@ -6,12 +6,12 @@ the control protocol). What the user has configured (settings, hooks, MCP server
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec.structs import replace
 
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
-from agent_mux.options import McpServer, RunOptions
+from agent_mux.options import RunOptions
+from agent_mux_adapters._dialects.mcp_servers import write_server
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import as_json
 
@@ -130,16 +130,9 @@ def _files(options: RunOptions) -> dict[str, str]:
     if options.system_prompt is not None:
         files[SYSTEM_PROMPT_FILE] = options.system_prompt
     if options.mcp_servers:
-        servers = {server.name: _mcp_entry(server) for server in options.mcp_servers}
+        servers = {server.name: write_server(server) for server in options.mcp_servers}
         files[MCP_FILE] = as_json({"mcpServers": servers})
     return files
-
-
-def _mcp_entry(server: McpServer) -> dict[str, Any]:
-    if server.transport == "stdio":
-        return {"type": "stdio", "command": server.command, "args": list(server.args), "env": dict(server.env)}
-    kind = "sse" if server.transport == "sse" else "http"
-    return {"type": kind, "url": server.url, "headers": dict(server.headers)}
 
 
 def _limits(options: RunOptions) -> dict[str, str]:

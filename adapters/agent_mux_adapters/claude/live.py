@@ -1,5 +1,6 @@
 """Claude Code against the scripted model: where it is from, what it gets, how its model says things."""
 
+import json
 import os
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from agent_mux.testing.live import (
     Delegate,
     Edit,
     Gap,
+    HomeProbes,
     LiveKit,
     Mcp,
     Pin,
@@ -74,6 +76,18 @@ def _question(question: str, options: tuple[str, ...]) -> dict[str, object]:
     return {"question": question, "header": "Pick", "options": choices, "multiSelect": False}
 
 
+def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+    """A marketplace with one plugin."""
+    for name, said in (
+        (".claude-plugin/marketplace.json", {"name": "shop", "owner": {"name": "x"}, "plugins": [PLUGIN]}),
+        ("demo/.claude-plugin/plugin.json", {"name": "demo", "version": "1.2.0", "description": "A demo"}),
+    ):
+        (directory / name).parent.mkdir(parents=True)
+        (directory / name).write_text(json.dumps(said), "utf-8")
+    return (("plugin", "marketplace", "add", str(directory)),), "demo@shop", "demo@shop"
+
+
+PLUGIN = {"name": "demo", "source": "./demo", "description": "A demo"}
 KIT = LiveKit(
     agent="claude",
     pins=(
@@ -98,6 +112,13 @@ KIT = LiveKit(
     ),
     once=("-p", "--output-format=stream-json", "--verbose"),
     baseline=Path(__file__).with_name("baseline.json"),
+    home=HomeProbes(
+        lists_mcp=("mcp", "list"),
+        adds_mcp=lambda name, program, words: ("mcp", "add", "--scope=user", name, "--", program, *words),
+        says_login=("auth", "status"),
+        plugin=plugin,
+        model="claude-opus-4-6",
+    ),
     gaps={
         "tools_at_the_same_time": Gap(
             "never", "Claude Code runs commands one after the other, unless it knows that they only read"

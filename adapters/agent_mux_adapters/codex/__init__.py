@@ -3,10 +3,11 @@
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
-from agent_mux_adapters._models import models_of
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.codex.app_server_codec import AppServerCodec
 from agent_mux_adapters.codex.argv import APP_SERVER, EXEC, build_spawn_args, codec_context
 from agent_mux_adapters.codex.exec_codec import ExecCodec
+from agent_mux_adapters.codex.model_listing import LISTING
 from agent_mux_adapters.codex.sniffing import is_app_server_line, is_exec_line
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
@@ -26,12 +27,14 @@ CAPABILITIES = AgentCapabilities(
     thinking=True,
     thinking_effort_levels=("low", "medium", "high", "max"),
     structured_output=True,
+    skills=True,
     agents_md=True,
     subagent_dispatch=True,
     interactive_mode=True,
     stdin_injection=True,
     image_input=True,
-    auth_methods=("chatgpt", "api-key"),
+    plugins=True,
+    auth_methods=("own-provider", "access-token", "api-key", "chatgpt", "exec-key"),
     auth_files=("~/.codex/auth.json",),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
@@ -96,11 +99,13 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=codec_context,
+    models=offered(__file__),
+    takes_any_model=False,
+    model_listing=LISTING,
     install=(
         InstallMethod(kind="npm", command="npm install -g @openai/codex", requires=("npm",)),
         InstallMethod(kind="brew", command="brew install --cask codex", platforms=("darwin",), requires=("brew",)),
     ),
-    models=models_of("openai"),
     sessions=_sessions,
     home=_home,
     auth_guidance="run `codex login`, or `codex login --with-api-key` with the key on standard input",

@@ -141,7 +141,7 @@ class ExecCodec:
             why = "codex exec counts tokens over the whole session: what this turn used is not known"
             return Note(why), TurnDone(structured_output=answer)
         self._spent = sum_of(self._spent, tokens)
-        usage = usage_of(tokens)
+        usage = usage_of(tokens, of_one_call=False)
         return (*((usage,) if usage else ()), RunCost(cost_of(self._spent)), TurnDone(cost_of(tokens), answer))
 
     def _turn_failed(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:

@@ -1,6 +1,177 @@
-"""What Codex keeps on a machine besides its sessions."""
+"""What Codex keeps on a machine. Measured with 0.169.0; tests/e2e/test_live_home.py asks the CLI itself.
 
+The files of a project count when its directory is trusted: `[projects."<path>"] trust_level = "trusted"` in the user's
+configuration. Its skills are an exception.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
+from agent_mux.definitions.folders import DefinitionFolders, Folder
+from agent_mux.documents import FieldPath
 from agent_mux.home import AgentHome
+from agent_mux.mcp.files import McpFiles
+from agent_mux.options import McpServer
+from agent_mux.place import Place
+from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux_adapters._dialects.mcp_servers import read_server
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
+from agent_mux_adapters.codex.credentials import AUTH, config_file, directory
 from agent_mux_adapters.codex.hooks import HOOKS
 
-HOME = AgentHome(hooks=HOOKS)
+
+def _files(table: FieldPath = ()) -> tuple[ConfigFile, ...]:
+    def of_project(place: Place) -> Path | None:
+        return place.project_file(".codex", "config.toml")
+
+    return (
+        ConfigFile(scope="global", format="toml", path=config_file, table=lambda _: table),
+        ConfigFile(scope="project", format="toml", path=of_project, table=lambda _: table),
+    )
+
+
+CONFIG = AgentConfig(
+    files=_files(),
+    fields={
+        "model": Field(kind="string", meaning="the model"),
+        "model_provider": Field(kind="string", meaning="whose model: openai, or a name in model_providers"),
+        "model_providers": Field(kind="table", meaning="other providers: base_url, env_key, wire_api"),
+        "model_reasoning_effort": Field(kind="string", meaning="how much the model thinks, such as low or high"),
+        "model_reasoning_summary": Field(
+            kind="string", meaning="how thoughts are summed up", choices=("auto", "concise", "detailed", "none")
+        ),
+        "model_verbosity": Field(kind="string", meaning="how much the model says", choices=("low", "medium", "high")),
+        "approval_policy": Field(
+            kind="string",
+            meaning="when commands need approval",
+            choices=("untrusted", "on-failure", "on-request", "never"),
+            or_kinds=("table",),
+        ),
+        "sandbox_mode": Field(
+            kind="string",
+            meaning="what commands may touch",
+            choices=("read-only", "workspace-write", "danger-full-access"),
+        ),
+        "sandbox_workspace_write.network_access": Field(kind="boolean", meaning="sandboxed commands have the network"),
+        "sandbox_workspace_write.writable_roots": Field(kind="list", meaning="more directories to write to"),
+        "web_search": Field(
+            kind="string",
+            meaning="how the web is searched",
+            choices=("disabled", "cached", "indexed", "live"),
+        ),
+        "developer_instructions": Field(kind="string", meaning="what the model is told besides"),
+        "model_instructions_file": Field(kind="string", meaning="a file that replaces the built-in instructions"),
+        "project_doc_max_bytes": Field(kind="number", meaning="how much of AGENTS.md is read"),
+        "project_doc_fallback_filenames": Field(kind="list", meaning="files that are read where AGENTS.md is missing"),
+        "shell_environment_policy.inherit": Field(
+            kind="string", meaning="which variables commands get", choices=("core", "all", "none")
+        ),
+        "history.persistence": Field(
+            kind="string", meaning="whether prompts are remembered", choices=("save-all", "none")
+        ),
+        "notify": Field(kind="list", meaning="a program, with arguments, that is told of finished turns"),
+        "cli_auth_credentials_store": Field(
+            kind="string", meaning="where credentials are kept", choices=("file", "keyring", "auto", "ephemeral")
+        ),
+        "check_for_update_on_startup": Field(kind="boolean", meaning="look for a newer version at the start"),
+    },
+    model=ModelField(read=lambda data: text(data.get("model")) or None, write=lambda model: {("model",): model}),
+)
+
+
+def _read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
+    """The keys that count: Codex has no types of servers, and its own word for headers."""
+    known = {key: native[key] for key in ("command", "args", "env", "url") if key in native}
+    return read_server(name, {**known, "headers": native.get("http_headers")})
+
+
+def _write_server(server: McpServer) -> dict[str, Any]:
+    match server.transport:
+        case "sse":
+            raise ValueError("MCP servers over SSE: it speaks streamable HTTP only")
+        case "stdio":
+            said: dict[str, Any] = {"command": server.command, "args": list(server.args), "env": dict(server.env)}
+        case _:
+            said = {"url": server.url, "http_headers": dict(server.headers)}
+    return {key: value for key, value in said.items() if value}
+
+
+MCP = McpFiles(
+    files=_files(("mcp_servers",)),
+    read=_read_server,
+    write=_write_server,
+    is_enabled=lambda native: native.get("enabled") is not False,
+)
+
+
+def _folders(kind: str) -> tuple[Folder, ...]:
+    return (
+        Folder(scope="global", path=lambda place: directory(place) / kind),
+        Folder(scope="project", path=lambda place: place.project_file(".codex", kind)),
+    )
+
+
+SKILLS = DefinitionFolders(
+    folders=(
+        *_folders("skills"),
+        Folder(scope="global", path=lambda place: place.home / ".agents" / "skills", is_shared=True),
+        Folder(scope="project", path=lambda place: place.project_file(".agents", "skills"), is_shared=True),
+    ),
+    layout="folder",
+    file="SKILL.md",
+    required=("description",),
+)
+SUBAGENTS = DefinitionFolders(
+    folders=_folders("agents"),
+    layout="file",
+    file=".toml",
+    header="toml",
+    required=("name", "description", "developer_instructions"),
+)
+
+
+def _listed(of: str) -> Callable[[str], tuple[Plugin, ...]]:
+    """Plugins that `plugin list --json` prints under a name: `installed`, `available`."""
+
+    def parse(printed: str) -> tuple[Plugin, ...]:
+        listed = json.loads(printed)
+        return tuple(_plugin(one) for one in rows(mapping(listed).get(of)))
+
+    return parse
+
+
+def _plugin(one: Mapping[str, Any]) -> Plugin:
+    where = mapping(one.get("marketplaceSource"))
+    return Plugin(
+        name=text(one.get("pluginId")),
+        version=text(one.get("version")) or None,
+        enabled=one.get("enabled") is True,
+        source=text(where.get("source")) or text(one.get("marketplaceName")) or None,
+        description=text(one.get("description")) or None,
+    )
+
+
+PLUGINS = PluginCommands(
+    list=("plugin", "list", "--json"),
+    parse=_listed("installed"),
+    install=lambda name: ("plugin", "add", name),
+    uninstall=lambda name: ("plugin", "remove", name),
+    search=lambda _: ("plugin", "list", "--available", "--json"),
+    parse_search=_listed("available"),
+    search_lists_all=True,
+)
+
+HOME = AgentHome(
+    config=CONFIG,
+    auth=AUTH,
+    mcp=MCP,
+    skills=SKILLS,
+    subagents=SUBAGENTS,
+    plugins=PLUGINS,
+    host_variables=("CODEX_THREAD_ID",),
+    hooks=HOOKS,
+    update=("update",),
+)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from agent_mux.documents import with_field
 from agent_mux.events.cost import CostRecord
 from agent_mux.testing.live import (
     DUMMY_KEY,
@@ -14,6 +15,7 @@ from agent_mux.testing.live import (
     Delegate,
     Edit,
     Gap,
+    HomeProbes,
     LiveKit,
     Mcp,
     Pin,
@@ -34,7 +36,7 @@ model_provider = "scripted"
 
 [model_providers.scripted]
 name = "scripted"
-base_url = {base_url}
+base_url = ""
 wire_api = "responses"
 env_key = "SCRIPTED_API_KEY"
 request_max_retries = 1
@@ -49,8 +51,11 @@ _SPAWNED = "{{re:agent_id[^0-9a-f]+([0-9a-f-]{36})}}"
 
 
 def environment(place: Place) -> dict[str, str]:
-    """All that Codex gets."""
-    config = place.write(".codex/config.toml", _CONFIG.format(base_url=json.dumps(f"{place.url}/v1")))
+    """All that Codex gets. What a scenario has configured stays."""
+    there = place.home / ".codex" / "config.toml"
+    said = there.read_text("utf-8") if there.exists() else _CONFIG
+    said = with_field(said, "toml", ("model_providers", "scripted", "base_url"), f"{place.url}/v1")
+    config = place.write(".codex/config.toml", said)
     return place.minimal(CODEX_HOME=str(config.parent), SCRIPTED_API_KEY=DUMMY_KEY)
 
 
@@ -90,6 +95,30 @@ def _question(question: str, options: tuple[str, ...]) -> dict[str, Any]:
     return {"question": question, "header": "Pick", "options": choices, "id": "q1"}
 
 
+def trust(home: Path, workspace: Path) -> None:
+    """A project that is trusted, as Codex itself writes it down."""
+    config = home / ".codex" / "config.toml"
+    said = with_field(config.read_text("utf-8"), "toml", ("projects", str(workspace), "trust_level"), "trusted")
+    config.write_text(said, "utf-8")
+
+
+def is_logged_in(_: int, printed: str) -> bool:
+    """What `codex doctor` says of credentials. `codex login status` knows only those of OpenAI."""
+    report = json.loads(printed[printed.index("{") :])
+    return bool(report["checks"]["auth.credentials"]["status"] == "ok")
+
+
+def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+    """A marketplace with one plugin."""
+    one = {"name": "demo", "version": "1.2.0", "description": "A demo"}
+    listed = {"name": "demo", "source": "./demo", "description": "A demo"}
+    shop = {"name": "shop", "owner": {"name": "x"}, "plugins": [listed]}
+    for name, said in ((".claude-plugin/marketplace.json", shop), ("demo/.codex-plugin/plugin.json", one)):
+        (directory / name).parent.mkdir(parents=True)
+        (directory / name).write_text(json.dumps(said), "utf-8")
+    return (("plugin", "marketplace", "add", str(directory)),), "demo@shop", "demo@shop"
+
+
 KIT = LiveKit(
     agent="codex",
     pins=(
@@ -117,6 +146,16 @@ KIT = LiveKit(
     once=("exec", "--json", "--skip-git-repo-check"),
     help=(("exec", "--help"), ("app-server", "--help")),
     baseline=Path(__file__).with_name("baseline.json"),
+    home=HomeProbes(
+        lists_mcp=("mcp", "list"),
+        adds_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),
+        says_login=("doctor", "--json"),
+        is_logged_in=is_logged_in,
+        plugin=plugin,
+        model="gpt-5.6-terra",
+        eager_model="gpt-5.6-sol",
+        trust=trust,
+    ),
     gaps={
         "file_read": Gap("never", "Codex has no tool that reads files: it runs `cat`, which is a command"),
         "file_edits/one_shot": Gap("not_yet", "`codex exec` tells neither what a patch changed nor how much"),

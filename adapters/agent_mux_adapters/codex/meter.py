@@ -33,7 +33,7 @@ class Meter:
         return last if added is None else added
 
 
-def usage_of(tokens: Tokens) -> Usage | None:
+def usage_of(tokens: Tokens, *, of_one_call: bool = True) -> Usage | None:
     """The fact; None when no token was used. OpenAI's input count includes the cached tokens, ours does not."""
     if not (tokens.input_tokens or tokens.output_tokens):
         return None
@@ -43,6 +43,7 @@ def usage_of(tokens: Tokens) -> Usage | None:
         thinking_tokens=tokens.reasoning_output_tokens,
         cached_tokens=tokens.cached_input_tokens,
         cache_creation_tokens=tokens.cache_write_input_tokens,
+        of_one_call=of_one_call,
     )
 
 

@@ -3,6 +3,7 @@
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.copilot.acp import ACP_PROTOCOL
 from agent_mux_adapters.copilot.argv import ACP, HEADLESS, JSON, build_context, build_spawn_args
 from agent_mux_adapters.copilot.headless_codec import HeadlessCodec, is_headless_line
@@ -33,7 +34,8 @@ CAPABILITIES = AgentCapabilities(
     stdin_injection=True,
     image_input=True,
     file_attachments=True,
-    auth_methods=("github-oauth", "github-token", "own-provider"),
+    plugins=True,
+    auth_methods=("own-provider", "github-token", "github-oauth", "github-cli"),
     auth_files=("~/.copilot/config.json",),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
@@ -94,6 +96,8 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    models=offered(__file__),
+    takes_any_model=False,
     install=(
         InstallMethod(kind="npm", command="npm install -g @github/copilot", requires=("npm",)),
         InstallMethod(
@@ -104,6 +108,6 @@ ADAPTER = Adapter(
     sessions=_sessions,
     home=_home,
     auth_guidance=(
-        "run `copilot login`, or set COPILOT_GITHUB_TOKEN, or COPILOT_PROVIDER_API_KEY for a provider of your own"
+        "run `copilot login`, or set COPILOT_GITHUB_TOKEN, or COPILOT_PROVIDER_BASE_URL for a provider of your own"
     ),
 )

@@ -13,6 +13,7 @@ from agent_mux.testing.live import (
     Delegate,
     Edit,
     Gap,
+    HomeProbes,
     LiveKit,
     Mcp,
     Pin,
@@ -74,6 +75,23 @@ def _insert(items: tuple[str, ...]) -> str:
     return f"INSERT INTO todos (id, title, status) VALUES {', '.join(rows)}"  # noqa: S608  # the script of a test
 
 
+def trust(home: Path, workspace: Path) -> None:
+    """A folder that is trusted, as Copilot's terminal writes it down."""
+    (home / ".copilot").mkdir(exist_ok=True)
+    (home / ".copilot" / "config.json").write_text(json.dumps({"trustedFolders": [str(workspace)]}), "utf-8")
+
+
+def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+    """A marketplace with one plugin."""
+    one = {"name": "demo", "version": "1.2.0", "description": "A demo"}
+    listed = {"name": "demo", "source": "./demo", "description": "A demo"}
+    shop = {"name": "shop", "owner": {"name": "x"}, "plugins": [listed]}
+    for name, said in ((".claude-plugin/marketplace.json", shop), ("demo/.claude-plugin/plugin.json", one)):
+        (directory / name).parent.mkdir(parents=True)
+        (directory / name).write_text(json.dumps(said), "utf-8")
+    return (("plugin", "marketplace", "add", str(directory)),), "demo@shop", "demo@shop"
+
+
 KIT = LiveKit(
     agent="copilot",
     pins=(
@@ -99,6 +117,14 @@ KIT = LiveKit(
     ways=("one_shot",),
     once=("-p",),
     baseline=Path(__file__).with_name("baseline.json"),
+    home=HomeProbes(
+        lists_mcp=("mcp", "list"),
+        adds_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),
+        plugin=plugin,
+        model="gpt-5.4",
+        says_model=("config", "model"),
+        trust=trust,
+    ),
     gaps={
         "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
         "file_overwritten": Gap("never", "Copilot's tool for new files refuses one that is there"),

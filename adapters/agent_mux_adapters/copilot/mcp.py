@@ -1,4 +1,4 @@
-"""MCP servers of one run: a file of their own, which comes on top of the user's configuration."""
+"""MCP servers as Copilot has them. Those of one run are a file of their own, on top of the user's configuration."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ def mcp_files(servers: Sequence[McpServer]) -> dict[str, str]:
     """The file for `--additional-mcp-config=@...`. It holds the servers' secrets."""
     if not servers:
         return {}
-    return {MCP_FILE: as_json({"mcpServers": {server.name: _entry(server) for server in servers}})}
+    return {MCP_FILE: as_json({"mcpServers": {server.name: mcp_entry(server) for server in servers}})}
 
 
 def mcp_flags(servers: Sequence[McpServer], temp_dir: str) -> list[str]:
@@ -21,7 +21,8 @@ def mcp_flags(servers: Sequence[McpServer], temp_dir: str) -> list[str]:
     return [f"--additional-mcp-config=@{temp_dir}/{MCP_FILE}"] if servers else []
 
 
-def _entry(server: McpServer) -> dict[str, Any]:
+def mcp_entry(server: McpServer) -> dict[str, Any]:
+    """A server as Copilot wants it, in any of its files."""
     if server.transport == "stdio":
         program = {"command": server.command, "args": list(server.args), "env": dict(server.env)}
         return {"type": "local", **program, "tools": ["*"]}

@@ -41,6 +41,9 @@ def session_params(context: HeadlessContext) -> dict[str, Any]:
         "includeSubAgentStreamingEvents": context.shows_insides,
         "requestPermission": True,
         "requestUserInput": context.answers_questions,
+        # Without it, a headless session knows none of the user's skills and agents, and no MCP server of the project.
+        # Those of a project that the user does not trust are left out all the same.
+        "enableConfigDiscovery": True,
     }
     if context.model is not None:
         params["model"] = context.model

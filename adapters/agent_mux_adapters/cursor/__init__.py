@@ -2,8 +2,10 @@
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.cursor.argv import build_spawn_args
 from agent_mux_adapters.cursor.codec import STREAM_JSON, CursorCodec, is_stream_json
+from agent_mux_adapters.cursor.model_listing import LISTING
 from agent_mux_adapters.cursor.outcome import AUTH_GUIDANCE
 
 CAPABILITIES = AgentCapabilities(
@@ -14,10 +16,12 @@ CAPABILITIES = AgentCapabilities(
     thinking_streaming=True,
     parallel_tool_calls=True,
     approval_modes=("yolo", "deny"),
+    skills=True,
     agents_md=True,
     subagent_dispatch=True,
     file_attachments=True,
-    auth_methods=("api_key", "oauth"),
+    auth_methods=("api_key", "auth_token", "oauth"),
+    auth_files=("~/.config/cursor/auth.json",),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "cost", "crash", "debug", "error",
         "file_create", "file_delete", "file_patch", "file_read", "file_write", "image_output", "log",
@@ -62,6 +66,9 @@ ADAPTER = Adapter(
         )
     },
     spawn=build_spawn_args,
+    models=offered(__file__),
+    model_listing=LISTING,
+    home=_home,
     install=(
         InstallMethod(
             kind="curl",
@@ -70,6 +77,5 @@ ADAPTER = Adapter(
             requires=("curl", "bash"),
         ),
     ),
-    home=_home,
     auth_guidance=AUTH_GUIDANCE,
 )

@@ -63,5 +63,6 @@ def usage_of(line: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
         output_tokens=whole(told.get("outputTokens")),
         cached_tokens=optional_whole(told.get("cacheReadTokens")),
         cache_creation_tokens=optional_whole(told.get("cacheWriteTokens")),
+        of_one_call=False,
     )
     return (usage,) if told else ()

@@ -8,7 +8,7 @@ from agent_mux.facts import Capability
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.acp import is_acp_line
-from agent_mux_adapters._models import models_of
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.gemini.acp import GeminiAcpCodec
 from agent_mux_adapters.gemini.argv import ACP, STREAM_JSON, build_context, build_spawn_args
 from agent_mux_adapters.gemini.failures import GUIDANCE
@@ -123,6 +123,8 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    models=offered(__file__),
+    takes_any_model=False,
     install=(
         InstallMethod(kind="npm", command="npm install -g @google/gemini-cli", requires=("npm",)),
         InstallMethod(
@@ -130,7 +132,6 @@ ADAPTER = Adapter(
         ),
     ),
     auth_guidance=GUIDANCE,
-    models=models_of("google"),
     sessions=_sessions,
     home=_home,
 )

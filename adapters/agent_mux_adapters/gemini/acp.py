@@ -191,7 +191,7 @@ def _usage_of(result: Mapping[str, Any]) -> Usage | None:
     """Input and output of all model calls of the turn. The cached part of the input is not told, nor are thoughts."""
     counted = mapping(mapping(mapping(result.get("_meta")).get("quota")).get("token_count"))
     taken, given = whole(counted.get("input_tokens")), whole(counted.get("output_tokens"))
-    return Usage(taken, given) if taken or given else None
+    return Usage(taken, given, of_one_call=False) if taken or given else None
 
 
 def _unwrapped(step: ThinkingDelta, *, is_next: bool) -> Step:

@@ -39,7 +39,7 @@ def usage_of(stats: Mapping[str, Any]) -> Usage | None:
     if not taken and not given and not total:
         return None
     thought = max(total - taken - given, 0)
-    return Usage(max(taken - cached, 0), given + thought, thought, cached)
+    return Usage(max(taken - cached, 0), given + thought, thought, cached, of_one_call=False)
 
 
 _UNSAID = Failure("AGENT_CRASH", "gemini reports an error and does not say which")

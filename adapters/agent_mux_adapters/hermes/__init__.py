@@ -3,6 +3,7 @@
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.hermes.acp_codec import hermes_over_acp
 from agent_mux_adapters.hermes.argv import ACP, AGENT, build_spawn_args, codec_context
 from agent_mux_adapters.hermes.gateway_codec import GATEWAY, GatewayCodec
@@ -32,8 +33,9 @@ CAPABILITIES = AgentCapabilities(
     interactive_mode=True,
     stdin_injection=True,
     image_input=True,
-    auth_methods=("api-key", "oauth"),
-    auth_files=("~/.hermes/auth.json", "~/.hermes/.env"),
+    plugins=True,
+    auth_methods=("oauth", "api_key"),
+    auth_files=("~/.hermes/auth.json", "~/.hermes/.env", "~/.hermes/config.yaml"),
     emits=frozenset(
         {
             "approval_denied",
@@ -131,8 +133,10 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=codec_context,
+    models=offered(__file__),
     sessions=_sessions,
     home=_home,
     install=(InstallMethod(kind="pip", command="pip install 'hermes-agent[acp,mcp]'", requires=("python3",)),),
-    auth_guidance="run `hermes model` and choose a provider, or `hermes auth add`",
+    auth_guidance="Run `hermes model` and choose a provider, or `hermes auth add`, or set the provider's key "
+    "(for example OPENROUTER_API_KEY).",
 )

@@ -17,6 +17,7 @@ from agent_mux_adapters.hermes import overlay
 from agent_mux_adapters.hermes.asks import NO_PLACE
 from agent_mux_adapters.hermes.gateway_codec import GATEWAY
 from agent_mux_adapters.hermes.launcher import python_of
+from agent_mux_adapters.hermes.profiles import VARIABLE, chosen_directory
 from agent_mux_adapters.hermes.setup import is_image_name, is_plain_model_name
 
 AGENT = "hermes"
@@ -39,7 +40,13 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
         # -P: a folder in the project must not be taken for a module of Hermes.
         argv=(python, "-P", "-m", MODULE),
         protocol=GATEWAY,
-        env={**_variables(options, environment), **laid_over.env, "HERMES_TUI_TOOL_PROGRESS": "verbose", **turns},
+        env={
+            **_variables(options, environment),
+            **laid_over.env,
+            **_profile(environment),
+            "HERMES_TUI_TOOL_PROGRESS": "verbose",
+            **turns,
+        },
         unset_env=_not_inherited(options),
         files=laid_over.files,
         notes=(*_notes(options), *laid_over.notes),
@@ -98,6 +105,12 @@ def _variables(options: RunOptions, environment: SpawnEnvironment) -> dict[str, 
     if options.approval_mode == "deny":
         variables["HERMES_WRITE_SAFE_ROOT"] = f"{environment.temp_dir}/{NO_PLACE}"
     return variables
+
+
+def _profile(environment: SpawnEnvironment) -> dict[str, str]:
+    """The `hermes` program looks up the chosen profile, and not the module behind it."""
+    chosen = chosen_directory(environment.environ)
+    return {} if chosen is None else {VARIABLE: str(chosen)}
 
 
 def _not_inherited(options: RunOptions) -> tuple[str, ...]:

@@ -1,6 +1,129 @@
-"""What Hermes Agent keeps on a machine besides its sessions."""
+"""What Hermes keeps on a machine. Measured with 0.19.0; tests/e2e/test_live_home.py asks the CLI itself.
 
+All of it is below one directory, and nothing in a project. Where an administrator has `/etc/hermes`, that wins over the
+user's configuration; it is theirs, and not looked at here.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
+from agent_mux.definitions.folders import DefinitionFolders, Folder
+from agent_mux.documents import FieldPath
 from agent_mux.home import AgentHome
+from agent_mux.mcp.files import McpFiles
+from agent_mux.place import Place
+from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
+from agent_mux_adapters.hermes import mcp_files
+from agent_mux_adapters.hermes.credentials import AUTH
 from agent_mux_adapters.hermes.hooks import HOOKS
+from agent_mux_adapters.hermes.profiles import directory
 
-HOME = AgentHome(hooks=HOOKS)
+_MODEL_KEYS = ("default", "model", "name")
+"""Of the table `model`; the first that says something counts."""
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra")
+
+
+def _config(place: Place) -> Path:
+    return directory(place) / "config.yaml"
+
+
+def _read_model(data: Mapping[str, Any]) -> str | None:
+    model = data.get("model")
+    names = [text(mapping(model).get(key)) for key in _MODEL_KEYS]
+    return text(model) or next((name for name in names if name), None)
+
+
+def _write_model(model: str, data: Mapping[str, Any]) -> Mapping[FieldPath, Any]:
+    """A model without a provider may be written as a text."""
+    return {("model",) if isinstance(data.get("model"), str) else ("model", "default"): model}
+
+
+CONFIG = AgentConfig(
+    files=(ConfigFile(scope="global", format="yaml", path=_config),),
+    fields={
+        "model.default": Field(kind="string", meaning="the model"),
+        "model.provider": Field(kind="string", meaning="the provider of the model, such as openrouter or custom"),
+        "model.base_url": Field(kind="string", meaning="the address of a provider of one's own"),
+        "agent.max_turns": Field(kind="number", meaning="model calls in a turn"),
+        "agent.reasoning_effort": Field(kind="string", meaning="how much is thought", choices=EFFORTS),
+        "approvals.mode": Field(
+            kind="string", meaning="who decides about harmful commands", choices=("manual", "smart", "off")
+        ),
+        "approvals.timeout": Field(kind="number", meaning="seconds that a question waits for an answer"),
+        "approvals.deny": Field(kind="list", meaning="patterns of commands that never run"),
+        "terminal.backend": Field(kind="string", meaning="where commands run, such as local, docker or ssh"),
+        "terminal.timeout": Field(kind="number", meaning="seconds that a command may take"),
+        "compression.enabled": Field(kind="boolean", meaning="shorten a long conversation"),
+        "compression.threshold": Field(kind="number", meaning="share of the context that is full before that"),
+        "memory.memory_enabled": Field(kind="boolean", meaning="keep notes between sessions"),
+        "skills.external_dirs": Field(kind="list", meaning="more directories with skills"),
+        "delegation.model": Field(kind="string", meaning="the model of sub-agents; empty: the same"),
+        "mcp_servers": Field(kind="table", meaning="MCP servers by name"),
+        "toolsets": Field(kind="list", meaning="sets of tools that are on"),
+        "security.redact_secrets": Field(kind="boolean", meaning="hide secrets in what tools return"),
+    },
+    model=ModelField(
+        read=_read_model, write=lambda model: {("model", "default"): model}, write_over=_write_model
+    ),
+)  # fmt: skip
+
+MCP = McpFiles(
+    files=(ConfigFile(scope="global", format="yaml", path=_config, table=lambda _: ("mcp_servers",)),),
+    read=mcp_files.read,
+    write=mcp_files.write,
+    is_enabled=mcp_files.is_enabled,
+)
+
+
+def _plugins(printed: str) -> tuple[Plugin, ...]:
+    """`hermes plugins list --json`."""
+    listed = json.loads(printed)
+    if not isinstance(listed, list):
+        raise ValueError("it is no list")  # noqa: TRY004  # what the contract wants
+    return tuple(
+        Plugin(
+            name=text(one.get("name")),
+            version=text(one.get("version")) or None,
+            enabled=one.get("status") == "enabled",
+            source=text(one.get("source")) or None,
+            description=text(one.get("description")) or None,
+        )
+        for one in rows(listed)
+    )
+
+
+def _update(name: str | None) -> tuple[str, ...]:
+    if name is None:
+        raise ValueError("the name of a plugin: this agent updates them one by one")
+    return ("plugins", "update", name)
+
+
+PLUGINS = PluginCommands(
+    list=("plugins", "list", "--json"),
+    parse=_plugins,
+    # Otherwise it asks whether the plugin is to be on.
+    install=lambda name: ("plugins", "install", "--enable", name),
+    uninstall=lambda name: ("plugins", "remove", name),
+    update=_update,
+)
+
+HOME = AgentHome(
+    config=CONFIG,
+    auth=AUTH,
+    mcp=MCP,
+    skills=DefinitionFolders(
+        folders=(Folder(scope="global", path=lambda place: directory(place) / "skills"),),
+        layout="folder",
+        file="SKILL.md",
+        required=(),
+        depth=6,
+    ),
+    plugins=PLUGINS,
+    host_variables=("HERMES_REAL_HOME",),
+    hooks=HOOKS,
+    update=("update",),
+)

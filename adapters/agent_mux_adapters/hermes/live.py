@@ -1,6 +1,8 @@
 """Hermes against the scripted model: where it is from, what it gets, how its model says things."""
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 from agent_mux.events.cost import CostRecord
@@ -13,6 +15,7 @@ from agent_mux.testing.live import (
     Delegate,
     Edit,
     Gap,
+    HomeProbes,
     LiveKit,
     Mcp,
     Pin,
@@ -32,16 +35,22 @@ from agent_mux_adapters.hermes.servers import PREFIX
 HARMFUL = "rm -rf ./nothing-there"
 """Hermes asks before commands that look harmful, and only before those."""
 
+GIT = shutil.which("git") or "git"
+NOBODY = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+
+CONFIG = ".hermes/config.yaml"
+
 
 def environment(place: Place) -> dict[str, str]:
     """All that Hermes gets."""
-    model = {"provider": "custom", "default": "fake-model", "base_url": f"{place.url}/v1", "api_key": DUMMY_KEY}
+    model = {"provider": "custom", "default": "fake-model", "base_url": "${SCRIPTED_URL}/v1", "api_key": DUMMY_KEY}
     # Otherwise it installs what it misses when it starts.
     security = {"allow_lazy_installs": False, "tirith_enabled": False}
     # Otherwise it asks the model for a title, at a time of its own.
     titles = {"title_generation": {"enabled": False}}
-    place.write(".hermes/config.yaml", json.dumps({"model": model, "security": security, "auxiliary": titles}))
-    return place.minimal()
+    if not (place.home / CONFIG).exists():  # changed by what is tested, it stays so
+        place.write(CONFIG, json.dumps({"model": model, "security": security, "auxiliary": titles}))
+    return place.minimal(SCRIPTED_URL=place.url)
 
 
 def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
@@ -72,6 +81,17 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  #
             raise Unspeakable("Hermes takes no schema for its answer")
 
 
+def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+    """A repository with a plugin: it installs from nothing else."""
+    repository = directory / "demo"
+    repository.mkdir(parents=True)
+    (repository / "plugin.yaml").write_text("name: demo\nversion: 1.2.0\ndescription: A demo\n", "utf-8")
+    (repository / "__init__.py").write_text("def register(ctx):\n    pass\n", "utf-8")
+    for words in (("init", "-q"), ("add", "."), (*NOBODY, "commit", "-q", "-m", "x")):
+        subprocess.run([GIT, "-C", str(repository), *words], check=True)
+    return (), repository.as_uri(), "demo"
+
+
 KIT = LiveKit(
     agent="hermes",
     pins=(Pin(version="0.19.0", pip="hermes-agent[acp,mcp]==0.19.0", program="bin/hermes"),),
@@ -85,7 +105,17 @@ KIT = LiveKit(
     ways=("one_shot",),
     once=("-z",),
     baseline=Path(__file__).with_name("baseline.json"),
+    home=HomeProbes(
+        lists_mcp=("mcp", "list"),
+        adds_mcp=lambda name, program, words: ("mcp", "add", name, f"--command={program}", "--args", *words),
+        answers="y\n",  # to all the tools that it has found
+        plugin=plugin,
+        model="other-model",
+    ),
     gaps={
+        "home_subagents": Gap(
+            "never", "its sub-agents are made for one task each: nothing of them is written down beforehand"
+        ),
         "policy_decides_about_changed_files": Gap(
             "not_yet", "it changes files without asking; that is told, not prevented"
         ),

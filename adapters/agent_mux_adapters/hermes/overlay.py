@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.options import McpServer, RunOptions
+from agent_mux.options import RunOptions
+from agent_mux_adapters.hermes import mcp_files
 
 VARIABLE = "HERMES_MANAGED_DIR"
 DIRECTORY = Path("/etc/hermes")
@@ -38,7 +39,7 @@ def settings_of(options: RunOptions) -> dict[str, Any]:
     if options.output_limit is not None:
         settings["model"] = {"max_tokens": options.output_limit}
     if options.mcp_servers:
-        settings["mcp_servers"] = {server.name: _server(server) for server in options.mcp_servers}
+        settings["mcp_servers"] = {server.name: mcp_files.write(server) for server in options.mcp_servers}
         settings["mcp_discovery_timeout"] = SERVER_START
     return settings
 
@@ -59,10 +60,3 @@ def unsaid(options: RunOptions) -> Iterable[str]:
 def as_file(settings: Mapping[str, Any]) -> str:
     """JSON is YAML. Hermes replaces `${NAME}` by a variable, once: one that is a dollar keeps it as it was."""
     return json.dumps(settings).replace("${", f"${{{DOLLAR}}}{{")
-
-
-def _server(server: McpServer) -> dict[str, Any]:
-    if server.transport == "stdio":
-        return {"command": server.command, "args": list(server.args), "env": dict(server.env)}
-    transport = {"transport": "sse"} if server.transport == "sse" else {}
-    return {"url": server.url, "headers": dict(server.headers), **transport}

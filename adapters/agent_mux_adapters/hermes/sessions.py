@@ -114,7 +114,7 @@ class _StoredSession:
             if not any(new):
                 continue
             fresh, out, read, written, thought, usd = new
-            usage = facts.Usage(int(fresh), int(out), int(thought), int(read), int(written))
+            usage = facts.Usage(int(fresh), int(out), int(thought), int(read), int(written), of_one_call=False)
             priced = usd if row["cost_status"] in _PRICED else None
             is_inside = row["session_id"] != self._session
             yield Entry(self._at, ModelCalled("", text(row["model"]), usage, priced, is_inside))

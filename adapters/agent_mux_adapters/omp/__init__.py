@@ -6,15 +6,18 @@ from typing import Any
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.facts import Capability
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.acp import acp_protocol
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
 from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
 from agent_mux_adapters._dialects.pi.sniffing import is_event, is_rpc_line
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.omp.acp import QUIRKS
 from agent_mux_adapters.omp.approvals import approval_of
 from agent_mux_adapters.omp.argv import JSON, RPC, build_context, build_spawn_args
+from agent_mux_adapters.omp.model_listing import LISTING
 from agent_mux_adapters.omp.silence import SILENT
 from agent_mux_adapters.omp.tools import DELEGATING, EFFECTS, printed, shell_of, split_mcp_name
 
@@ -59,7 +62,7 @@ CAPABILITIES = AgentCapabilities(
     image_input=True,
     file_attachments=True,
     plugins=True,
-    auth_methods=("api_key", "oauth"),
+    auth_methods=("oauth", "api_key", "cloud"),
     auth_files=("~/.omp/agent/agent.db",),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_exceeded", "cost",
@@ -88,9 +91,16 @@ def is_json_line(line: Mapping[str, Any]) -> bool:
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters._dialects.pi.stored import Location, store_of  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters._dialects.pi.stored import store_of  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.omp.places import data  # noqa: PLC0415
 
-    return store_of(FLAVOR, Location(variable="PI_CODING_AGENT_DIR", default=".omp/agent"))
+    return store_of(FLAVOR, data)
+
+
+def _home() -> AgentHome:
+    from agent_mux_adapters.omp.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
 
 
 ADAPTER = Adapter(
@@ -135,7 +145,13 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    models=offered(__file__),
+    model_listing=LISTING,
     install=(InstallMethod(kind="npm", command="npm install -g @oh-my-pi/pi-coding-agent", requires=("npm", "bun")),),
     sessions=_sessions,
-    auth_guidance="Run `omp` and log in with /login, or set the provider's API key, for example ANTHROPIC_API_KEY.",
+    home=_home,
+    auth_guidance=(
+        "Run `omp auth-broker login`, or `omp` and log in with /login, or set the API key of a provider, for example "
+        "ANTHROPIC_API_KEY."
+    ),
 )

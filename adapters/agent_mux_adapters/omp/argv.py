@@ -9,7 +9,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
-from agent_mux.options import McpServer, RunOptions
+from agent_mux.options import RunOptions
+from agent_mux_adapters._dialects.mcp_servers import write_server
 from agent_mux_adapters._dialects.pi import extension
 from agent_mux_adapters._dialects.pi.starting import (
     NO_KNOB,
@@ -95,7 +96,7 @@ def _files(options: RunOptions) -> dict[str, str]:
     if options.system_prompt is not None:
         files[SYSTEM_PROMPT_FILE] = options.system_prompt
     if options.mcp_servers:
-        files[MCP_FILE] = as_json({"mcpServers": {server.name: _mcp_entry(server) for server in options.mcp_servers}})
+        files[MCP_FILE] = as_json({"mcpServers": {server.name: write_server(server) for server in options.mcp_servers}})
     return files
 
 
@@ -105,13 +106,6 @@ def _settings(options: RunOptions) -> dict[str, Any]:
     if options.thinking_budget_tokens is not None:
         settings["thinkingBudgets"] = dict.fromkeys(LEVELS, options.thinking_budget_tokens)
     return settings
-
-
-def _mcp_entry(server: McpServer) -> dict[str, Any]:
-    if server.transport == "stdio":
-        return {"type": "stdio", "command": server.command, "args": list(server.args), "env": dict(server.env)}
-    kind = "sse" if server.transport == "sse" else "http"
-    return {"type": kind, "url": server.url, "headers": dict(server.headers)}
 
 
 def _notes(options: RunOptions) -> Iterator[str]:

@@ -11,6 +11,7 @@ from agent_mux.testing.live import (
     Delegate,
     Edit,
     Gap,
+    HomeProbes,
     LiveKit,
     Mcp,
     Pin,
@@ -24,7 +25,16 @@ from agent_mux.testing.live import (
 )
 from agent_mux.testing.model_server import Step, ToolUse
 from agent_mux.testing.model_server.script import Block
-from agent_mux_adapters._dialects.pi.scripted import MODEL, PER_CALL, PROVIDER, provider, subtask
+from agent_mux_adapters._dialects.pi.scripted import (
+    MODEL,
+    OTHER_MODEL,
+    PER_CALL,
+    PROVIDER,
+    provider,
+    settle,
+    skill_package,
+    subtask,
+)
 
 REPORT = r"{{re:(There are [^\"]+?)\"}}"
 """What the sub-agent said last."""
@@ -38,13 +48,8 @@ def environment(place: Place) -> dict[str, str]:
     """All that omp gets."""
     name = f"{PROVIDER}/{MODEL}"
     place.write(".omp/agent/models.yml", json.dumps({"providers": {PROVIDER: provider(place, DUMMY_KEY)}}))
-    place.write(
-        ".omp/agent/config.yml",
-        json.dumps({
-            "modelRoles": {"default": name, "smol": name},
-            "retry": {"maxRetries": 0},  # the provider's client alone repeats for half a minute
-        }),
-    )  # fmt: skip
+    retry = {"maxRetries": 0}  # the provider's client alone repeats for half a minute
+    settle(place, ".omp/agent/config.yml", {"modelRoles": {"default": name, "smol": name}, "retry": retry})
     return place.minimal(PI_OFFLINE="1", PI_EDIT_VARIANT="replace")
 
 
@@ -74,6 +79,24 @@ def _question(question: str, options: tuple[str, ...]) -> dict[str, object]:
     return {"id": "q1", "question": question, "options": [{"label": option} for option in options]}
 
 
+def spoken(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """Commands with a slash are for its prompt: rpc mode takes them, and answers without the model."""
+    if not words[0].startswith("/"):
+        return words, ""
+    prompt = {"type": "prompt", "message": " ".join(words)}
+    return ("--mode=rpc", "--no-session"), json.dumps(prompt) + "\n"
+
+
+def _adds_mcp(name: str, program: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    quoted = (f'"{word}"' if " " in word else word for word in words)
+    return ("/mcp", "add", name, "--scope", "user", "--", program, *quoted)
+
+
+def package(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+    """A package that is a folder: it goes by the name that it says."""
+    return *skill_package(directory), "demo-package"
+
+
 KIT = LiveKit(
     agent="omp",
     pins=(
@@ -99,6 +122,14 @@ KIT = LiveKit(
     # It prints a message that begins or goes on as far as it is when it comes to printing.
     # What has been made of a message so far; what the input of a call streams, where it takes long enough.
     unsteady=r"message_(start|update)\S* (message|assistantMessageEvent\.partial)\.content\[\].*|tool_stream_update .*",
+    home=HomeProbes(
+        lists_mcp=("/mcp", "list"),
+        adds_mcp=_adds_mcp,
+        says_login=("token", PROVIDER),
+        plugin=package,
+        model=f"{PROVIDER}/{OTHER_MODEL}",
+        spoken=spoken,
+    ),
     gaps={
         "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
         "deny_reason_reaches_the_model": Gap("not_yet", DENIED),

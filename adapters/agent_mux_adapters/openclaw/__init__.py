@@ -1,11 +1,14 @@
 """OpenClaw: `openclaw agent exec` for one-shot runs, ACP behind a gateway of its own for everything else."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.openclaw.acp_codec import acp_of_openclaw
 from agent_mux_adapters.openclaw.argv import ACP, EXEC, build_spawn_args, codec_context
 from agent_mux_adapters.openclaw.document import is_document
 from agent_mux_adapters.openclaw.exec_codec import ExecCodec
+from agent_mux_adapters.openclaw.model_listing import LISTING
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -27,8 +30,8 @@ CAPABILITIES = AgentCapabilities(
     image_input=True,
     file_attachments=True,
     plugins=True,
-    auth_methods=("api_key", "token", "oauth"),
-    auth_files=("~/.openclaw/state/openclaw.sqlite", "~/.openclaw/openclaw.json"),
+    auth_methods=("oauth", "token", "api_key"),
+    auth_files=("~/.openclaw/state/openclaw.sqlite", "~/.openclaw/openclaw.json", "~/.openclaw/.env"),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_exceeded", "cost", "error",
         "file_create", "file_patch", "file_read", "mcp_tool_call_start", "mcp_tool_error", "mcp_tool_result",
@@ -44,6 +47,12 @@ def _sessions() -> SessionStore:
     from agent_mux_adapters.openclaw.sessions import STORE  # noqa: PLC0415  # a run does without
 
     return STORE
+
+
+def _home() -> AgentHome:
+    from agent_mux_adapters.openclaw.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
 
 
 ADAPTER = Adapter(
@@ -75,7 +84,11 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=codec_context,
+    models=offered(__file__),
+    model_listing=LISTING,
     sessions=_sessions,
+    home=_home,
     install=(InstallMethod(kind="npm", command="npm install -g openclaw", requires=("npm", "node")),),
-    auth_guidance="Run `openclaw models auth add`, or set the provider's key (for example ANTHROPIC_API_KEY).",
+    auth_guidance="Run `openclaw models auth login` or `openclaw models auth paste-api-key`, or set the provider's key "
+    "(for example ANTHROPIC_API_KEY).",
 )

@@ -123,6 +123,7 @@ def usage_of(usage: Mapping[str, Any]) -> Usage | None:
         optional_whole(usage.get("reasoningTokens")),
         optional_whole(usage.get("cacheRead")),
         optional_whole(usage.get("cacheWrite")),
+        of_one_call=False,
     )
 
 

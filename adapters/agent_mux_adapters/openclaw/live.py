@@ -9,6 +9,7 @@ from agent_mux.testing.live import (
     MCP_SERVER,
     Edit,
     Gap,
+    HomeProbes,
     LiveKit,
     Mcp,
     Pin,
@@ -22,6 +23,7 @@ from agent_mux.testing.live import (
 from agent_mux.testing.model_server.script import Block, ToolUse
 from agent_mux_adapters.openclaw.tools import CATALOG_TOOL
 
+_CONFIG = ".openclaw/openclaw.json"
 _CENTS = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
 """Dollars for a million tokens, so that a cost is told."""
 
@@ -36,13 +38,15 @@ def _environment(place: Place) -> dict[str, str]:
         "contextWindow": 200_000,
         "maxTokens": 8192,
     }
-    provider = {"baseUrl": place.url, "apiKey": DUMMY_KEY, "api": "anthropic-messages", "models": [model]}
+    models = [model, {**model, "id": "other", "name": "Another"}]
+    provider = {"baseUrl": "${SCRIPTED_URL}", "apiKey": DUMMY_KEY, "api": "anthropic-messages", "models": models}
     config = {
         "models": {"providers": {"scripted": provider}},
         "agents": {"defaults": {"model": {"primary": "scripted/scripted"}}},
     }
-    place.write(".openclaw/openclaw.json", json.dumps(config))
-    return place.minimal(OPENCLAW_NO_AUTO_UPDATE="1", NO_COLOR="1")
+    if not (place.home / _CONFIG).exists():  # changed by what is tested, it stays so
+        place.write(_CONFIG, json.dumps(config))
+    return place.minimal(OPENCLAW_NO_AUTO_UPDATE="1", NO_COLOR="1", SCRIPTED_URL=place.url)
 
 
 def _spell(part: ToolPart, workspace: Path) -> Block:  # a table
@@ -59,6 +63,18 @@ def _spell(part: ToolPart, workspace: Path) -> Block:  # a table
             # MCP tools are not in the model's list, but in a catalog.
             return ToolUse(CATALOG_TOOL, {"id": f"{MCP_SERVER}__{tool}", "args": dict(arguments)})
     raise Unspeakable(f"openclaw's model has no way to say {type(part).__name__} in these runs")
+
+
+def _plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+    """A folder with a plugin."""
+    about = {"version": "1.2.0", "description": "A demo"}
+    manifest = {"id": "demo", "name": "Demo", **about, "configSchema": {"type": "object", "properties": {}}}
+    package = {"name": "demo", **about, "type": "module", "openclaw": {"extensions": ["./index.js"]}}
+    directory.mkdir()
+    (directory / "openclaw.plugin.json").write_text(json.dumps(manifest), "utf-8")
+    (directory / "package.json").write_text(json.dumps(package), "utf-8")
+    (directory / "index.js").write_text('export default { id: "demo", register() {} };\n', "utf-8")
+    return (), str(directory), "demo"
 
 
 KIT = LiveKit(
@@ -86,7 +102,21 @@ KIT = LiveKit(
     once=("agent", "exec"),
     help=(("agent", "exec", "--help"), ("acp", "--help"), ("gateway", "run", "--help")),
     baseline=Path(__file__).with_name("baseline.json"),
+    home=HomeProbes(
+        lists_mcp=("mcp", "list"),
+        adds_mcp=lambda name, program, words: (
+            "mcp",
+            "add",
+            name,
+            f"--command={program}",
+            *(f"--arg={word}" for word in words),
+        ),
+        says_login=("models", "status", "--check"),
+        plugin=_plugin,
+        model="scripted/other",
+    ),
     gaps={
+        "home_subagents": Gap("never", "its sub-agents are entries of its configuration, and no files of their own"),
         "policy_decides_about_changed_files": Gap(
             "not_yet", "it changes files without asking; that is told, not prevented"
         ),

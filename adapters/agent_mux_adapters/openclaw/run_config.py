@@ -3,11 +3,12 @@
 `launching` puts it together. Texts of ours that hold `${` are escaped: OpenClaw would put variables in their place.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.options import McpServer, RunOptions
+from agent_mux.options import RunOptions
+from agent_mux_adapters.openclaw import mcp_files
 
 DEFAULTS: Mapping[str, Any] = {
     "agents": {"defaults": {"sandbox": {"mode": "off"}}},
@@ -37,7 +38,7 @@ def run_config(options: RunOptions) -> dict[str, Any]:
         "update": {"checkOnStart": False},
     }
     if options.mcp_servers:
-        config["mcp"] = {"servers": dict(map(_server, options.mcp_servers))}
+        config["mcp"] = {"servers": {server.name: _escaped(mcp_files.write(server)) for server in options.mcp_servers}}
     return config
 
 
@@ -49,10 +50,12 @@ def _level(options: RunOptions) -> str:
 def users_config(environ: Mapping[str, str]) -> Path:
     """Where the user's own configuration is, or would be."""
     chosen = environ.get("OPENCLAW_CONFIG_PATH", "").strip()
-    if chosen:
-        return _absolute(chosen, environ)
-    state = environ.get("OPENCLAW_STATE_DIR", "").strip() or "~/.openclaw"
-    return _absolute(state, environ) / "openclaw.json"
+    return _absolute(chosen, environ) if chosen else state_directory(environ) / "openclaw.json"
+
+
+def state_directory(environ: Mapping[str, str]) -> Path:
+    """Where everything else is that OpenClaw keeps for the user."""
+    return _absolute(environ.get("OPENCLAW_STATE_DIR", "").strip() or "~/.openclaw", environ)
 
 
 def _absolute(path: str, environ: Mapping[str, str]) -> Path:
@@ -73,20 +76,16 @@ def _agent(options: RunOptions) -> dict[str, Any]:
     return {**settings, "params": given} if given else settings
 
 
-def _server(server: McpServer) -> tuple[str, dict[str, Any]]:
-    if server.transport == "stdio":
-        command = {"command": _literal(server.command or ""), "args": _literals(server.args)}
-        return server.name, {**command, "env": _pairs(server.env)}
-    remote = {"url": _literal(server.url or ""), "transport": server.transport}
-    return server.name, {**remote, "headers": _pairs(server.headers)}
-
-
-def _pairs(pairs: Mapping[str, str]) -> dict[str, str]:
-    return {name: _literal(value) for name, value in pairs.items()}
-
-
-def _literals(values: Iterable[str]) -> list[str]:
-    return list(map(_literal, values))
+def _escaped(value: Any) -> Any:
+    """The same, where every text is what it says."""
+    match value:
+        case str():
+            return _literal(value)
+        case list():
+            return [_escaped(item) for item in value]
+        case dict():
+            return {name: _escaped(item) for name, item in value.items()}
+    return value
 
 
 def _literal(value: str) -> str:

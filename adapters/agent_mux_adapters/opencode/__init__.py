@@ -2,9 +2,11 @@
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.sessions.store import SessionStore
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.opencode.acp import ACP_PROTOCOL
 from agent_mux_adapters.opencode.argv import ACP, RUN, SERVE, build_spawn_args, opencode_context
 from agent_mux_adapters.opencode.failures import GUIDANCE
+from agent_mux_adapters.opencode.model_listing import LISTING
 from agent_mux_adapters.opencode.run_codec import RunCodec
 from agent_mux_adapters.opencode.serve_codec import ServeCodec
 from agent_mux_adapters.opencode.sniffing import is_run_line, is_serve_line
@@ -99,6 +101,8 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=opencode_context,
+    models=offered(__file__),
+    model_listing=LISTING,
     install=(
         InstallMethod(kind="npm", command="npm install -g opencode-ai", requires=("npm",)),
         InstallMethod(kind="brew", command="brew install opencode", platforms=("darwin", "linux"), requires=("brew",)),

@@ -6,13 +6,16 @@ from typing import Any
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.facts import Capability
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
 from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
 from agent_mux_adapters._dialects.pi.sniffing import is_event, is_rpc_line
+from agent_mux_adapters._models import offered
 from agent_mux_adapters.pi.approvals import approval_of
 from agent_mux_adapters.pi.argv import JSON, RPC, build_context, build_spawn_args
+from agent_mux_adapters.pi.model_listing import LISTING
 from agent_mux_adapters.pi.tools import EFFECTS, printed, shell_of
 
 __all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
@@ -39,7 +42,7 @@ CAPABILITIES = AgentCapabilities(
     image_input=True,
     file_attachments=True,
     plugins=True,
-    auth_methods=("api_key", "oauth"),
+    auth_methods=("oauth", "api_key", "cloud"),
     auth_files=("~/.pi/agent/auth.json",),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
@@ -63,9 +66,16 @@ def is_json_line(line: Mapping[str, Any]) -> bool:
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters._dialects.pi.stored import Location, store_of  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters._dialects.pi.stored import store_of  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.pi.places import directory  # noqa: PLC0415
 
-    return store_of(FLAVOR, Location(variable="PI_CODING_AGENT_DIR", default=".pi/agent"))
+    return store_of(FLAVOR, directory)
+
+
+def _home() -> AgentHome:
+    from agent_mux_adapters.pi.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
 
 
 ADAPTER = Adapter(
@@ -98,7 +108,10 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    models=offered(__file__),
+    model_listing=LISTING,
     install=(InstallMethod(kind="npm", command="npm install -g @earendil-works/pi-coding-agent", requires=("npm",)),),
     sessions=_sessions,
+    home=_home,
     auth_guidance="Run `pi` and log in with /login, or set the provider's API key, for example ANTHROPIC_API_KEY.",
 )

@@ -9,6 +9,7 @@ from agent_mux.testing.live import (
     DUMMY_KEY,
     Edit,
     Gap,
+    HomeProbes,
     LiveKit,
     Pin,
     Place,
@@ -20,7 +21,15 @@ from agent_mux.testing.live import (
 )
 from agent_mux.testing.model_server import ToolUse
 from agent_mux.testing.model_server.script import Block
-from agent_mux_adapters._dialects.pi.scripted import MODEL, PER_CALL, PROVIDER, provider
+from agent_mux_adapters._dialects.pi.scripted import (
+    MODEL,
+    OTHER_MODEL,
+    PER_CALL,
+    PROVIDER,
+    provider,
+    settle,
+    skill_package,
+)
 
 NO_MCP = "pi has no MCP; its author says to use tools of the shell instead"
 NO_QUESTIONS = "pi has no tool to ask questions with, unless an extension of the user's brings one"
@@ -32,7 +41,8 @@ def environment(place: Place) -> dict[str, str]:
     # Until 0.73 the provider's client repeats calls for itself, and tells nobody.
     retry = {"maxRetries": 2, "baseDelayMs": 50, "provider": {"maxRetries": 0}}
     chosen = {"defaultProvider": PROVIDER, "defaultModel": MODEL, "retry": retry}
-    place.write(".pi/agent/settings.json", json.dumps(chosen))
+    # Since 0.79 the skills of a project are used only where somebody trusts it.
+    settle(place, ".pi/agent/settings.json", {**chosen, "defaultProjectTrust": "always"})
     return place.minimal(PI_OFFLINE="1", PI_TELEMETRY="0")
 
 
@@ -48,6 +58,12 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001  # paths ar
         case Read(name):
             return ToolUse("read", {"path": name})
     raise Unspeakable(f"pi has no tool for {type(part).__name__}")
+
+
+def package(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+    """A package that is a folder: it goes by that."""
+    first, source = skill_package(directory)
+    return first, source, source
 
 
 KIT = LiveKit(
@@ -75,7 +91,17 @@ KIT = LiveKit(
     baseline=Path(__file__).with_name("baseline.json"),
     # While a message goes on, its usage is told as far as it is known when it comes to printing.
     unsteady=r"message_update\S* usage\.reasoning",
+    home=HomeProbes(
+        # 0.73 has no other way to ask: it lists the models that there are credentials for.
+        says_login=("--list-models",),
+        is_logged_in=lambda _, printed: MODEL in printed,
+        plugin=package,
+        model=f"{PROVIDER}/{OTHER_MODEL}",
+    ),
     gaps={
+        "home_mcp_servers_of_ours": Gap("never", NO_MCP),
+        "home_mcp_servers_of_the_agent": Gap("never", NO_MCP),
+        "home_subagents": Gap("never", "pi has no sub-agents"),
         "mcp_tool/one_shot": Gap("never", NO_MCP),
         "mcp_tool/two_way": Gap("never", NO_MCP),
         "mcp_tool_failure/one_shot": Gap("never", NO_MCP),

@@ -62,19 +62,19 @@ class CostTally:
 
     def of_run(self, cost: CostRecord | None) -> CostRecord | None:
         """The agent's cumulative figure. Returns it, priced."""
-        self._run = self._priced(cost, self._calls)
+        self._run = self._priced_sum(cost, self._calls)
         return self._run
 
     def of_turn(self, cost: CostRecord | None) -> CostRecord | None:
         """A turn is over: its own figure, or what its calls add up to. Returns it, priced."""
-        known = self._priced(cost, self._calls_of_turn) if cost is not None else self._calls_of_turn
+        known = self._priced_sum(cost, self._calls_of_turn) if cost is not None else self._calls_of_turn
         self._turns = add_costs(self._turns, known)
         self._calls_of_turn = None
         return known
 
     def of_call(self, usage: Usage) -> None:
         """The tokens of a model call."""
-        cost = self._priced(cost_of_usage(usage), None)
+        cost = self._priced(cost_of_usage(usage), of_one_call=usage.of_one_call)
         self._calls = add_costs(self._calls, cost)
         self._calls_of_turn = add_costs(self._calls_of_turn, cost)
 
@@ -88,16 +88,19 @@ class CostTally:
         """The agent gives its own cumulative figures."""
         return self._run is not None
 
-    def _priced(self, cost: CostRecord | None, calls: CostRecord | None) -> CostRecord | None:
+    def _priced_sum(self, cost: CostRecord | None, calls: CostRecord | None) -> CostRecord | None:
         if cost is None or cost.source not in {None, "unknown"}:
             return cost
         if calls is not None and calls.source == "computed" and _tokens(calls) == _tokens(cost):
             return replace(cost, total_usd=calls.total_usd, source="computed")  # long calls may cost more than short
+        return self._priced(cost, of_one_call=False)
+
+    def _priced(self, cost: CostRecord, *, of_one_call: bool) -> CostRecord:
         price = find_price(self._prices, self.model)
         if price is None:
             return cost
         tokens = dict(zip(_COUNTS, _tokens(cost), strict=True))
-        return replace(cost, total_usd=cost_in_usd(price, **tokens), source="computed")
+        return replace(cost, total_usd=cost_in_usd(price, **tokens, of_one_call=of_one_call), source="computed")
 
 
 _COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "cache_creation_tokens")

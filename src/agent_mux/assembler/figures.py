@@ -26,6 +26,7 @@ def possible_usage(usage: Usage) -> Usage:
         possible_or_none(usage.thinking_tokens),
         possible_or_none(usage.cached_tokens),
         possible_or_none(usage.cache_creation_tokens),
+        usage.of_one_call,
     )
 
 

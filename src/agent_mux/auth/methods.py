@@ -48,5 +48,5 @@ class AgentAuth:
     methods: tuple[AuthMethod, ...]
     """In the order in which the agent prefers them."""
     steps: tuple[SetupStep, ...]
-    elsewhere: str | None = None
+    elsewhere: Callable[[Place], str | None] = lambda _: None
     """Where credentials may be that nobody looks for here, such as the keyring of the system; None: nowhere."""

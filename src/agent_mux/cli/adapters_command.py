@@ -1,7 +1,10 @@
 """`amux adapters`: which agents there are, and which of them are installed here."""
 
+from typing import Annotated
+
 import typer
 
+from agent_mux.cli.completion_command import agent_names
 from agent_mux.cli.options import with_common_flags
 from agent_mux.cli.tables import print_rows
 
@@ -33,14 +36,23 @@ def list_adapters(context: typer.Context) -> int:
 
 @adapters.command("detect")
 @with_common_flags
-def detect(context: typer.Context) -> int:
+def detect(
+    context: typer.Context,
+    agent: Annotated[
+        str | None,
+        typer.Argument(metavar="[AGENT]", help="Default: all.", show_default=False, autocompletion=agent_names),
+    ] = None,
+) -> int:
     """Look for the agents on this machine, and ask for their versions."""
     import anyio
 
+    from agent_mux.cli.progress import progress
     from agent_mux.detection import Detector
     from agent_mux.registry import AdapterRegistry
 
-    found = anyio.run(Detector(AdapterRegistry()).detect_all)
+    detector = Detector(AdapterRegistry())
+    with progress("asking for versions"):
+        found = anyio.run(detector.detect_all) if agent is None else [anyio.run(detector.detect, agent)]
     rows = [
         {
             "agent": one.agent,

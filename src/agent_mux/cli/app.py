@@ -7,13 +7,24 @@ import typer
 from typer.core import TyperGroup
 
 from agent_mux.cli import exit_codes
-from agent_mux.cli.adapters_command import adapters
+from agent_mux.cli.adapters_command import adapters, detect
+from agent_mux.cli.auth_command import auth
+from agent_mux.cli.completion_command import completion
+from agent_mux.cli.config_command import config
 from agent_mux.cli.cost_command import cost
+from agent_mux.cli.definition_commands import commands_for
 from agent_mux.cli.demo_command import demo
+from agent_mux.cli.detect_commands import capabilities, detect_host
 from agent_mux.cli.doctor_command import doctor
 from agent_mux.cli.hooks_command import hooks
-from agent_mux.cli.options import ConfigDir, Debug, NoColor
+from agent_mux.cli.init_command import init
+from agent_mux.cli.install_commands import install, update
+from agent_mux.cli.mcp_command import mcp
+from agent_mux.cli.models_command import models
+from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir
 from agent_mux.cli.parse_command import parse
+from agent_mux.cli.plugin_command import plugin
+from agent_mux.cli.profiles_command import profiles
 from agent_mux.cli.record_command import record
 from agent_mux.cli.replay_command import replay
 from agent_mux.cli.run_command import run
@@ -25,7 +36,6 @@ from agent_mux.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_GROUPS = ("adapters", "cost", "hooks", "sessions")
 _EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items()) + "."
 
 app = typer.Typer(
@@ -36,12 +46,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for function in (run, parse, validate, replay, record, demo, doctor, schema):
+for function in (
+    run, init, parse, validate, replay, record, demo, doctor, schema, install, update, detect, detect_host,
+    capabilities, completion,
+):  # fmt: skip
     app.command()(function)
 app.add_typer(adapters, name="adapters")
 app.add_typer(sessions, name="sessions")
 app.add_typer(cost, name="cost")
 app.add_typer(hooks, name="hooks")
+app.add_typer(models, name="models")
+app.add_typer(profiles, name="profiles")
+app.add_typer(config, name="config")
+app.add_typer(mcp, name="mcp")
+app.add_typer(auth, name="auth")
+app.add_typer(commands_for("skills", "skill"), name="skill")
+app.add_typer(commands_for("subagents", "sub-agent"), name="agent")
+app.add_typer(plugin, name="plugin")
 
 
 def _show_version(wanted: bool) -> None:
@@ -59,6 +80,7 @@ def root(
     debug: Debug = False,
     no_color: NoColor = False,
     config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
     version: Annotated[  # noqa: ARG001  # its callback has done it
         bool, typer.Option("--version", "-V", help="Show the version.", callback=_show_version, is_eager=True)
     ] = False,
@@ -66,6 +88,7 @@ def root(
     """Drive any coding-agent CLI through one typed event stream."""
     given = {"agent": agent, "model": model, "json": json, "debug": debug, "no_color": no_color}
     given["config_dir"] = None if config_dir is None else str(config_dir)
+    given["project_dir"] = None if project_dir is None else str(project_dir)
     said = {name: value for name, value in given.items() if value}
     context.default_map = _defaults_of_all(context.command, said)
     if context.invoked_subcommand is None:

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -15,7 +15,7 @@ from agent_mux.cli.output import Output
 from agent_mux.cli.terminal import Palette, width_of
 from agent_mux.cli.views import View
 from agent_mux.client import AgentMux
-from agent_mux.options import RunOptions
+from agent_mux.preferences.settling import Settled
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult
 
@@ -34,14 +34,14 @@ class Conduct:
     """Of standard output, instead of its own."""
     config_directory: Path | None = None
 
-    async def run(self, options: RunOptions) -> RunResult:
+    async def run(self, settled: Settled) -> RunResult:
         """Carry it out. Raises `BrokenPipeError` when the reader went away; the run is aborted then."""
         output = Output(self.encoding)
         company = self.company(output, self.palette)
         with anyio.open_signal_receiver(*_heeded(), signal.SIGWINCH) as signals:
             async with AgentMux(config_directory=self.config_directory) as mux, anyio.create_task_group() as tasks:
                 observe_if_traced(mux)
-                run = mux.run(company.answers(options))
+                run = mux.run(replace(settled, options=company.answers(settled.options)))
                 with company:
                     tasks.start_soon(output.run)
                     tasks.start_soon(output.watch, sys.stdout.fileno())

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_mux.cli.options import ConfigDir, Invocation, with_common_flags
-from agent_mux.cli.session_options import Agent, Cwd, Directory, Model, Since, Until, library_for, wanted_from
+from agent_mux.cli.options import ConfigDir, Invocation, ProjectDir, with_common_flags
+from agent_mux.cli.session_options import Agent, Cwd, Directory, Model, Since, Tags, Until, reading, wanted_from
 
 if TYPE_CHECKING:
+    from agent_mux.sessions.costs import CostReport
     from agent_mux.sessions.spending import Sum
 
 cost = typer.Typer(help="What the agents' sessions cost.", no_args_is_help=True)
@@ -33,6 +34,7 @@ class Group(StrEnum):
     agent = "agent"
     model = "model"
     day = "day"
+    tag = "tag"
 
 
 @cost.command("report")
@@ -44,22 +46,25 @@ def report(
     model: Model = None,
     since: Since = None,
     until: Until = None,
+    tag: Tags = None,
     cwd: Cwd = None,
     csv: Annotated[bool, typer.Option("--csv", help="As comma-separated values.", show_default=False)] = False,
     directory: Directory = None,
     config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
 ) -> int:
     """Sum up what the stored sessions cost. Each model call counts once, also where a fork has a copy of it.
 
     What agents tell themselves (native) and what price lists say (computed) are kept apart; calls that nobody can
-    price are counted (unpriced).
+    price are counted (unpriced). By tag, a session with two of them is in both sums, and in the total once.
     """
     from agent_mux.cli.inputs import bad_input
 
     if csv and context.obj.json:
         raise bad_input("--csv and --json exclude each other")
-    which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, cwd=cwd)
-    sums = library_for(config_dir).total_cost(which, group_by=by.value)
+    which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
+    with reading(config_dir, project_dir) as library:
+        sums = library.total_cost(which, group_by=by.value)
     if csv:
         _print_csv(by.value, sums)
     elif context.obj.json:
@@ -69,7 +74,7 @@ def report(
     return 0
 
 
-def _print_csv(by: str, sums: "dict[str, Sum]") -> None:
+def _print_csv(by: str, sums: "CostReport") -> None:
     from csv import writer
 
     out = writer(sys.stdout, lineterminator="\n")
@@ -77,11 +82,11 @@ def _print_csv(by: str, sums: "dict[str, Sum]") -> None:
     out.writerows((name, *(getattr(total, field) for field in _FIELDS)) for name, total in sums.items())
 
 
-def _print_json(by: str, sums: "dict[str, Sum]") -> None:
+def _print_json(by: str, sums: "CostReport") -> None:
     from agent_mux.cli.json_output import envelope
 
     groups = [{by: name, **_plain(total)} for name, total in sums.items()]
-    sys.stdout.write(envelope({"by": by, "groups": groups, "total": _plain(_total(sums))}) + "\n")
+    sys.stdout.write(envelope({"by": by, "groups": groups, "total": _plain(sums.total)}) + "\n")
 
 
 def _plain(total: "Sum") -> dict[str, Any]:
@@ -89,11 +94,13 @@ def _plain(total: "Sum") -> dict[str, Any]:
     return {first + "".join(word.capitalize() for word in rest): value for (first, *rest), value in words}
 
 
-def _print_table(by: str, sums: "dict[str, Sum]", invocation: Invocation) -> None:
+def _print_table(by: str, sums: "CostReport", invocation: Invocation) -> None:
     from agent_mux.cli.tables import print_rows
 
     most = max((total.usd for total in sums.values()), default=0.0)
-    named = dict(sums) if len(sums) < 2 else {**sums, "total": _total(sums)}
+    shares = [(name, total, _bar(total.usd, most)) for name, total in sums.items()]
+    if len(sums) > 1:
+        shares.append(("total", sums.total, ""))
     rows = [
         {
             by: name,
@@ -103,9 +110,9 @@ def _print_table(by: str, sums: "dict[str, Sum]", invocation: Invocation) -> Non
             "unpriced": total.unknown_calls or None,
             "tokens in": total.input_tokens + total.cached_tokens + total.cache_creation_tokens,
             "tokens out": total.output_tokens,
-            "share": _bar(total.usd, most) if name in sums else None,
+            "share": share or None,
         }
-        for name, total in named.items()
+        for name, total, share in shares
     ]
     columns = (by, "native USD", "computed USD", "calls", "unpriced", "tokens in", "tokens out", "share")
     print_rows(rows, columns, invocation, empty="no sessions are stored")
@@ -113,9 +120,3 @@ def _print_table(by: str, sums: "dict[str, Sum]", invocation: Invocation) -> Non
 
 def _bar(usd: float, most: float) -> str:
     return "█" * round(BAR * usd / most) if most else ""
-
-
-def _total(sums: "dict[str, Sum]") -> "Sum":
-    from agent_mux.sessions.spending import Sum
-
-    return Sum(**{field: sum(getattr(one, field) for one in sums.values()) for field in _FIELDS})

@@ -23,11 +23,13 @@ def demo(context: typer.Context, config_dir: ConfigDir = None) -> int:
     from agent_mux.cli.run_command import carry_out, exit_code_of
     from agent_mux.cli.run_flags import RunFlags
     from agent_mux.options import RunOptions
+    from agent_mux.preferences.settling import Settled
 
     invocation: Invocation = context.obj
     flags = RunFlags(no_color=invocation.no_color, debug=invocation.debug, config_dir=config_dir)
     agent, prompt = RECORDED
-    result = carry_out(RunOptions(agent=agent, prompt=prompt, approval_mode="yolo"), flags, invocation)
+    recorded = Settled(options=RunOptions(agent=agent, prompt=prompt, approval_mode="yolo"))
+    result = carry_out(recorded, flags, invocation)
     sys.stdout.flush()
     sys.stderr.write(_what_next(result))
     return exit_code_of(result)

@@ -1,9 +1,7 @@
 """`amux doctor`: what this machine has, what stands in the way, and whether installed CLIs still are what we know."""
 
 import os
-import platform
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +13,8 @@ if TYPE_CHECKING:
     from agent_mux.testing.live.drift import DriftReport
 
 EXIT_DRIFT = 1
+EXIT_PROBLEM = 1
+_MARKS = {"ok": "ok  ", "problem": "  ! ", "absent": "  - "}
 
 
 @with_common_flags
@@ -49,7 +49,10 @@ def doctor(
         str, typer.Option(metavar="asyncio|trio", help="With --torture: the event loop that is used.")
     ] = "asyncio",
 ) -> int:
-    """Check this machine and the agents on it."""
+    """Check this machine and the agents on it: versions, credentials, configuration, and what to do where one lacks.
+
+    The exit code is 1 where there is a problem, or where an agent that was named is not ready.
+    """
     if torture:
         from agent_mux.cli.torture_table import torture_cases
 
@@ -60,39 +63,18 @@ def doctor(
 def _health(agents: list[str], invocation: Invocation) -> int:
     import anyio
 
-    from agent_mux.detection import Detector
-    from agent_mux.registry import AdapterRegistry
-    from agent_mux.version import __version__
+    from agent_mux.cli.progress import progress
+    from agent_mux.health import examine
+    from agent_mux.homes import Homes
 
-    registry = AdapterRegistry()
-    wanted = {registry.get(agent).agent for agent in agents}
-    found = [one for one in anyio.run(Detector(registry).detect_all) if one.agent in wanted or not wanted]
-    rows: list[dict[str, Any]] = [
-        {"check": "agent-mux", "ok": True, "said": __version__},
-        {"check": "python", "ok": sys.version_info >= (3, 11), "said": platform.python_version()},
-        _finds_leftovers(),
-        _keeps_recordings(),
+    with progress("looking around"):
+        found = anyio.run(examine, Homes(), agents)
+    rows = [
+        {"check": one.check, "ok": one.status == "ok", "status": one.status, "said": one.said, "fix": one.fix}
+        for one in found
     ]
-    for one in found:
-        said = one.problem or f"{one.version} at {one.path}"
-        rows.append({"check": one.agent, "ok": one.installed and one.problem is None, "said": said})
     _print(rows, invocation)
-    return 0
-
-
-def _finds_leftovers() -> dict[str, Any]:
-    has_proc = Path("/proc/self/environ").exists()
-    said = "processes that leave their group are found" if has_proc else "no /proc: only the process group is ended"
-    return {"check": "clean-up", "ok": has_proc, "said": said}
-
-
-def _keeps_recordings() -> dict[str, Any]:
-    from agent_mux.paths import config_dir
-
-    place = config_dir()
-    existing = next(path for path in (place, *place.parents) if path.exists())
-    ok = os.access(existing, os.W_OK)
-    return {"check": "recordings", "ok": ok, "said": f"{place / 'runs'}{'' if ok else ' cannot be written'}"}
+    return EXIT_PROBLEM if any(row["status"] == "problem" or (agents and not row["ok"]) for row in rows) else 0
 
 
 def _drift(agents: list[str], invocation: Invocation) -> int:
@@ -163,7 +145,9 @@ def _print(rows: list[dict[str, Any]], invocation: Invocation) -> None:
 def _write(rows: list[dict[str, Any]]) -> None:
     from agent_mux.cli.terminal import sanitize
 
+    width = max([12, *(len(row["check"]) + 2 for row in rows)])
     for row in rows:
-        mark = "ok  " if row["ok"] else "  ! "
-        sys.stdout.write(f"{mark}{row['check']:<12}{sanitize(str(row['said']))}\n")
+        mark = _MARKS[row.get("status") or ("ok" if row["ok"] else "problem")]
+        fix = f"; do: {row['fix']}" if row.get("fix") else ""
+        sys.stdout.write(f"{mark}{row['check']:<{width}}{sanitize(row['said'] + fix)}\n")
     sys.stdout.flush()

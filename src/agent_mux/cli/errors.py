@@ -15,6 +15,7 @@ LONGEST_MESSAGE = 2000
 _HINTS: dict[ErrorCode, str] = {
     "AGENT_NOT_FOUND": "`amux adapters list` shows the agents there are",
     "AGENT_NOT_INSTALLED": "`amux adapters detect` shows what is installed here",
+    "PROFILE_NOT_FOUND": "`amux profiles list` shows the profiles there are",
     "INTERNAL": "an error of agent-mux itself; --debug shows where",
 }
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import typer
 
 from agent_mux.cli.app import command
+from agent_mux.cli.completion_command import VARIABLE
 from agent_mux.cli.errors import report
 from agent_mux.cli.options import Invocation
-
-_COMPLETION = "_AMUX_COMPLETE"  # set by the completion scripts of the shells
 
 
 def execute(arguments: Sequence[str]) -> int:
@@ -27,7 +26,7 @@ def execute(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as error:
         return report(error, invocation)
     except SystemExit:
-        if _COMPLETION in os.environ:
+        if VARIABLE in os.environ:
             raise
         return report(BrokenPipeError(), invocation)  # what rich makes of it
     return code
@@ -35,7 +34,7 @@ def execute(arguments: Sequence[str]) -> int:
 
 def _invoke(arguments: list[str], invocation: Invocation) -> int:
     amux = command()
-    if _COMPLETION in os.environ:
+    if VARIABLE in os.environ:
         amux.main(arguments, prog_name="amux")
     try:
         with amux.make_context("amux", arguments, obj=invocation) as context:

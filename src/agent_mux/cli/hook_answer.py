@@ -6,6 +6,7 @@ Agents read standard output and the exit code: nothing else may be there.
 import contextlib
 import sys
 from pathlib import Path
+from typing import Any
 
 from agent_mux.errors import AgentMuxError
 
@@ -13,7 +14,7 @@ REFUSED = 2
 """Exit code that most agents take for a no: without knowing who calls, there is no better answer."""
 
 
-def answer_hook(agent: str, hook_type: str, own: Path | None = None) -> int:
+def answer_hook(agent: str, hook_type: str, own: Path | None = None, invocation: Any = None) -> int:
     """Read what the agent says from standard input, and answer. Returns the exit code that the answer asks for."""
     from dataclasses import replace
 
@@ -29,7 +30,7 @@ def answer_hook(agent: str, hook_type: str, own: Path | None = None) -> int:
     except AgentMuxError as error:
         from agent_mux.cli.errors import report
 
-        code = report(error)
+        code = report(error, invocation)
         return REFUSED if hook_type in GUARDED else code
     answer = answered(replace(asked, own=own), stdin)
     for stream, text in ((sys.stderr, answer.stderr), (sys.stdout, answer.stdout)):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_mux.cli.hook_options import ProjectDir, client_for
+from agent_mux.cli.hook_options import Cwd, client_for
 from agent_mux.cli.options import ConfigDir, with_common_flags
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def install(
     scope: Scoped = FileScope.everywhere,
     types: Types = None,
     dry_run: DryRun = False,
-    cwd: ProjectDir = None,
+    cwd: Cwd = None,
     config_dir: ConfigDir = None,
 ) -> int:
     """Tell an agent to call us, in its own configuration."""
@@ -53,7 +53,7 @@ def uninstall(
     scope: Scoped = FileScope.everywhere,
     types: Types = None,
     dry_run: DryRun = False,
-    cwd: ProjectDir = None,
+    cwd: Cwd = None,
     config_dir: ConfigDir = None,
 ) -> int:
     """Tell an agent to call us no more. What somebody else wrote stays."""
@@ -65,7 +65,7 @@ def uninstall(
 def status(
     context: typer.Context,
     agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help="Only this one.", show_default=False)] = None,
-    cwd: ProjectDir = None,
+    cwd: Cwd = None,
     config_dir: ConfigDir = None,
 ) -> int:
     """Show which agents call us, and where that is written."""
@@ -89,6 +89,7 @@ def status(
 
 
 def handle(
+    context: typer.Context,
     agent: AgentName,
     hook_type: Annotated[str, typer.Argument(metavar="TYPE", help="As pre_tool_use.", show_default=False)],
     config_dir: ConfigDir = None,
@@ -99,7 +100,7 @@ def handle(
     """
     from agent_mux.cli.hook_answer import answer_hook
 
-    return answer_hook(agent, hook_type, config_dir)
+    return answer_hook(agent, hook_type, config_dir, context.obj)
 
 
 def _show_change(

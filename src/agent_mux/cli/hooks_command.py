@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from agent_mux.cli.hook_options import ProjectDir, client_for
+from agent_mux.cli.hook_options import Cwd, client_for
 from agent_mux.cli.hooked_agents_command import handle, install, status, uninstall
-from agent_mux.cli.options import ConfigDir, with_common_flags
+from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
 
 
 class _HooksGroup(TyperGroup):
@@ -46,7 +46,9 @@ Name = Annotated[str, typer.Argument(metavar="ID", help="Its id.", show_default=
 
 @hooks.command("list")
 @with_common_flags
-def list_hooks(context: typer.Context, cwd: ProjectDir = None, config_dir: ConfigDir = None) -> int:
+def list_hooks(
+    context: typer.Context, cwd: Cwd = None, config_dir: ConfigDir = None, project_dir: ProjectDir = None
+) -> int:
     """Show what is registered, in the order in which it is called."""
     from agent_mux.cli.tables import print_rows
 
@@ -58,7 +60,7 @@ def list_hooks(context: typer.Context, cwd: ProjectDir = None, config_dir: Confi
             "counts": one.counts,
             "whyNot": one.why_not,
         }
-        for one in client_for(cwd, config_dir).list()
+        for one in client_for(cwd, config_dir, project_dir).list()
     ]
     shown = rows if context.obj.json else [{**row, "target": _target(row["target"])} for row in rows]
     print_rows(shown, _COLUMNS, context.obj, empty="no hooks are registered")
@@ -84,11 +86,12 @@ def add(
     priority: Annotated[int, typer.Option("--priority", help="Lower ones are called first.")] = 100,
     disabled: Annotated[bool, typer.Option("--disabled", help="Not yet.", show_default=False)] = False,
     project: Project = False,
-    cwd: ProjectDir = None,
+    cwd: Cwd = None,
     config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
 ) -> int:
     """Register a handler."""
-    client = client_for(cwd, config_dir)
+    client = client_for(cwd, config_dir, project_dir)
     words: Any = list(target) if handler is Handler.command and len(target) > 1 else " ".join(target)
     path = client.add(
         "project" if project else "global",
@@ -106,38 +109,53 @@ def add(
 @hooks.command("remove")
 @with_common_flags
 def remove(
-    context: typer.Context, name: Name, project: Project = False, cwd: ProjectDir = None, config_dir: ConfigDir = None
+    context: typer.Context,
+    name: Name,
+    project: Project = False,
+    cwd: Cwd = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
 ) -> int:
     """Register a handler no more."""
-    path = client_for(cwd, config_dir).remove(name, "project" if project else None)
+    path = client_for(cwd, config_dir, project_dir).remove(name, "project" if project else None)
     return _done(context, f"{name} is removed from {path}", id=name, path=str(path))
 
 
 @hooks.command("enable")
 @with_common_flags
 def enable(
-    context: typer.Context, name: Name, project: Project = False, cwd: ProjectDir = None, config_dir: ConfigDir = None
+    context: typer.Context,
+    name: Name,
+    project: Project = False,
+    cwd: Cwd = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
 ) -> int:
     """Call a handler again."""
-    path = client_for(cwd, config_dir).enable(name, "project" if project else None)
+    path = client_for(cwd, config_dir, project_dir).enable(name, "project" if project else None)
     return _done(context, f"{name} is switched on in {path}", id=name, path=str(path))
 
 
 @hooks.command("disable")
 @with_common_flags
 def disable(
-    context: typer.Context, name: Name, project: Project = False, cwd: ProjectDir = None, config_dir: ConfigDir = None
+    context: typer.Context,
+    name: Name,
+    project: Project = False,
+    cwd: Cwd = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
 ) -> int:
     """Call a handler no more, and keep it."""
-    path = client_for(cwd, config_dir).disable(name, "project" if project else None)
+    path = client_for(cwd, config_dir, project_dir).disable(name, "project" if project else None)
     return _done(context, f"{name} is switched off in {path}", id=name, path=str(path))
 
 
 @hooks.command("trust")
 @with_common_flags
-def trust(context: typer.Context, cwd: ProjectDir = None, config_dir: ConfigDir = None) -> int:
+def trust(context: typer.Context, cwd: Cwd = None, config_dir: ConfigDir = None, project_dir: ProjectDir = None) -> int:
     """Let the hooks of the project here count, as they are now. Read them first: they are programs."""
-    path = client_for(cwd, config_dir).trust()
+    path = client_for(cwd, config_dir, project_dir).trust()
     return _done(context, f"{path} is trusted as it is now", path=str(path))
 
 

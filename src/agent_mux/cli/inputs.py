@@ -5,7 +5,6 @@ import math
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,20 +79,32 @@ def environment(assignments: Iterable[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def retry_policy(attempts: int | None, delay: float | None) -> RetryPolicy | None:
-    """How often and how soon a run that fails is tried again; None: never."""
+def retry_policy(attempts: int | None, delay: float | None) -> dict[str, Any] | None:
+    """The fields of a `RetryPolicy` that are said: how often and how soon a run that fails is tried again."""
     if attempts is None:
         if delay is not None:
             raise bad_input("--retry-delay says how soon; say how often with --retry")
         return None
     if attempts < 1:
         raise bad_input(f"--retry wants the number of attempts, at least 1; got {attempts}")
-    policy = RetryPolicy(max_attempts=attempts)
     if delay is None:
-        return policy
+        return {"max_attempts": attempts}
     if not 0 <= delay < math.inf:
         raise bad_input(f"--retry-delay wants seconds, at least 0; got {delay:g}")
-    return replace(policy, base_delay=delay, max_delay=max(delay, policy.max_delay))
+    longer = {"max_delay": delay} if delay > RetryPolicy().max_delay else {}
+    return {"max_attempts": attempts, "base_delay": delay, **longer}
+
+
+def names_agent(word: str) -> bool:
+    """The word is the name of an agent, or so near to one that it was meant to be: then it is no prompt."""
+    from difflib import get_close_matches
+
+    from agent_mux.registry import AdapterRegistry
+
+    if len(word.split()) != 1:
+        return False
+    registry = AdapterRegistry()
+    return bool(get_close_matches(word, registry.names(), cutoff=0.8)) or word in registry
 
 
 def attachments(named: Iterable[str]) -> tuple[Attachment, ...]:

@@ -31,6 +31,14 @@ ConfigDir = Annotated[
     Path | None,
     typer.Option("--config-dir", help="Instead of ~/.agent-mux (or $AGENT_MUX_CONFIG_DIR).", show_default=False),
 ]
+ProjectDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--project-dir",
+        help="The project's .agent-mux, instead of looking for it (or $AGENT_MUX_PROJECT_DIR).",
+        show_default=False,
+    ),
+]
 _COMMON = {"json": Json, "debug": Debug, "no_color": NoColor}
 
 

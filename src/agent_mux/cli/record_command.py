@@ -1,12 +1,13 @@
 """`amux record`: run an agent and keep what crossed its boundary as a fixture."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_mux.cli.run_command import Words, carry_out, exit_code_of, settle_format
+from agent_mux.cli.run_command import Words, carry_out, exit_code_of, settle_format, settled_with
 from agent_mux.cli.run_flags import RunFlags, with_run_flags
 
 if TYPE_CHECKING:
@@ -30,13 +31,15 @@ def record(
     compact). Home, working directory and temp directory are made neutral; look for other secrets before you share it.
     """
     from agent_mux.cli.inputs import bad_input
-    from agent_mux.cli.request import options_for
 
     settle_format(context.obj, flags)
     if flags.no_journal:
         raise bad_input("--no-journal leaves nothing to make a fixture of")
     _check_folder(to, force=force)
-    result = carry_out(options_for(words or [], flags), flags, context.obj)
+    settled = settled_with(words or [], flags)
+    if settled.options.journal is False:  # a file says so
+        settled = replace(settled, options=replace(settled.options, journal=True))
+    result = carry_out(settled, flags, context.obj)
     _save(result, to, note)
     return exit_code_of(result)
 

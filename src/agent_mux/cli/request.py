@@ -11,14 +11,13 @@ from typing import Any, TextIO
 
 from agent_mux.cli import inputs
 from agent_mux.cli.company import Company, Unattended
-from agent_mux.cli.inputs import bad_input
+from agent_mux.cli.inputs import bad_input, names_agent
 from agent_mux.cli.output import Output
 from agent_mux.cli.paper import Screen
 from agent_mux.cli.person import Person
 from agent_mux.cli.run_flags import RunFlags
 from agent_mux.cli.terminal import Palette, is_terminal, palette_for, width_of
 from agent_mux.cli.views import HumanView, JsonView, QuietView, View
-from agent_mux.options import RunOptions
 from agent_mux.policy import read_policy
 
 
@@ -80,20 +79,27 @@ def screen_for(*, no_color: bool, verbose: bool = False) -> Screen:
     return Screen(palette_for(sys.stderr, no_color=no_color), width_of(sys.stderr), out, out and err, verbose)
 
 
-def options_for(words: list[str], flags: RunFlags) -> RunOptions:
-    """The options of the run. Reads the prompt from standard input if nothing else gives one."""
+def said_with(words: list[str], flags: RunFlags, default_agent: Callable[[], str] = str) -> dict[str, Any]:
+    """The fields of `RunOptions` that the command line says.
+
+    Reads the prompt from standard input if nothing else gives one. `default_agent`: that of runs that name none; empty:
+    there is none.
+    """
     _check_text([*words, *(getattr(flags, spec.name) for spec in fields(flags))])
-    agent, prompt = _agent_and_prompt(words, flags)
+    agent, prompt = _agent_and_prompt(words, flags, default_agent)
     if flags.yolo and flags.deny:
         raise bad_input("--yolo and --deny exclude each other")
     if flags.journal is not None and flags.no_journal:
         raise bad_input("--journal and --no-journal exclude each other")
     schema = flags.output_schema
     given: dict[str, Any] = {
-        "command": () if flags.command is None else inputs.command(flags.command),
+        "agent": agent,
+        "prompt": prompt,
+        "profile": "" if flags.no_profile else flags.profile,
+        "command": None if flags.command is None else inputs.command(flags.command),
         "system_prompt": flags.system,
         "system_prompt_mode": flags.system_mode,
-        "attachments": inputs.attachments(flags.attach or ()),
+        "attachments": inputs.attachments(flags.attach or ()) or None,
         "model": flags.model,
         "thinking_effort": flags.thinking_effort,
         "thinking_budget_tokens": flags.thinking_budget,
@@ -103,11 +109,11 @@ def options_for(words: list[str], flags: RunFlags) -> RunOptions:
         "max_tokens": flags.max_tokens,
         "session_id": flags.session,
         "fork_session_id": flags.fork,
-        "no_session": flags.no_session,
+        "no_session": flags.no_session or None,
         "stream": flags.stream,
         "output_schema": None if schema is None else inputs.read_json_object(schema, "a JSON Schema"),
         "cwd": None if flags.cwd is None else Path(os.path.abspath(flags.cwd)),  # noqa: PTH100  # resolves `..` only
-        "env": inputs.environment(flags.env or ()),
+        "env": inputs.environment(flags.env or ()) or None,
         "timeout": flags.timeout,
         "inactivity_timeout": flags.inactivity_timeout,
         "grace_period": flags.grace_period,
@@ -115,21 +121,20 @@ def options_for(words: list[str], flags: RunFlags) -> RunOptions:
         "max_cost_usd": flags.max_cost,
         "max_tokens_total": flags.max_tokens_total,
         "retry_policy": inputs.retry_policy(flags.retry, flags.retry_delay),
-        "interactive": flags.interactive,
-        "approval_mode": "yolo" if flags.yolo else "deny" if flags.deny else "prompt",
+        "interactive": flags.interactive,  # always said: who talks is here, and not in a file
+        "approval_mode": "yolo" if flags.yolo else "deny" if flags.deny else None,
         "policy": None if flags.policy is None else read_policy(flags.policy),
         "hooks": flags.hooks,
         "approval_timeout": flags.approval_timeout,
-        "mcp_servers": inputs.mcp_servers(flags.mcp_server or ()),
+        "mcp_servers": inputs.mcp_servers(flags.mcp_server or ()) or None,
         "run_id": flags.run_id,
-        "tags": tuple(flags.tag or ()),
+        "tags": tuple(flags.tag or ()) or None,
         "project_id": flags.project_id,
-        "include_subagent_events": flags.include_subagent_events,
-        "debug": flags.debug,
+        "include_subagent_events": flags.include_subagent_events or None,
+        "debug": flags.debug or None,
         "journal": False if flags.no_journal else flags.journal,
     }
-    said = {name: value for name, value in given.items() if value is not None}
-    return RunOptions(agent=agent, prompt=prompt, **said)
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _check_text(given: Iterable[Any]) -> None:
@@ -144,10 +149,11 @@ def _check_text(given: Iterable[Any]) -> None:
                 raise bad_input(f"{str(value)!r} is not UTF-8") from error
 
 
-def _agent_and_prompt(words: list[str], flags: RunFlags) -> tuple[str, str | list[str]]:
-    if flags.agent is None and not words:
-        raise bad_input("no agent; name one: amux run AGENT PROMPT")
-    agent, *rest = words if flags.agent is None else [flags.agent, *words]
+def _agent_and_prompt(
+    words: list[str], flags: RunFlags, default_agent: Callable[[], str]
+) -> tuple[str | None, str | list[str]]:
+    """No agent: it is the default one. Where there is one, a single word that names no agent is the prompt."""
+    agent, rest = _agent_of(words, flags, default_agent)
     if len(rest) > 1:
         raise bad_input(f"one prompt is expected, got {len(rest)} words; quote it")
     if rest and flags.prompt:
@@ -159,6 +165,18 @@ def _agent_and_prompt(words: list[str], flags: RunFlags) -> tuple[str, str | lis
             raise bad_input("with --interactive, standard input is read line by line; leave the - out")
         return agent, rest[0] if rest else ""
     return agent, rest[0] if rest and rest != [inputs.STDIN] else inputs.pipe_prompt()
+
+
+def _agent_of(words: list[str], flags: RunFlags, default_agent: Callable[[], str]) -> tuple[str | None, list[str]]:
+    if flags.agent is not None:
+        return flags.agent, words
+    if len(words) > 1 or (words and names_agent(words[0])):
+        return words[0], words[1:]
+    if default_agent():
+        return None, words
+    if not words:
+        raise bad_input("no agent; name one: amux run AGENT PROMPT")
+    return words[0], []
 
 
 def _is_pipe(stream: TextIO) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agent_mux.cli.run_command import carry_out, exit_code_of, settle_format
+from agent_mux.cli.run_command import carry_out, exit_code_of, settle_format, settled_with
 from agent_mux.cli.run_flags import RunFlags, with_run_flags
 from agent_mux.cli.session_options import SessionId
 
@@ -34,13 +34,13 @@ def fork(context: typer.Context, flags: RunFlags, origin: SessionId, text: Promp
 
 def _go_on(context: typer.Context, flags: RunFlags, origin: str, text: str | None, *, is_fork: bool) -> int:
     from agent_mux.cli.inputs import bad_input
-    from agent_mux.cli.request import options_for
-    from agent_mux.cli.session_options import library_for, wanted_from
+    from agent_mux.cli.session_options import reading, wanted_from
 
     settle_format(context.obj, flags)
     if flags.session is not None or flags.fork is not None or flags.no_session:
         raise bad_input("--session, --fork and --no-session say which session it is; that was said already")
-    known = library_for(flags.config_dir).find(origin, wanted_from(agent=flags.agent))
+    with reading(flags.config_dir, flags.project_dir) as library:
+        known = library.find(origin, wanted_from(agent=flags.agent))
     summary = known.made.summary
     cwd = flags.cwd
     if cwd is None and summary.cwd is not None:
@@ -49,4 +49,4 @@ def _go_on(context: typer.Context, flags: RunFlags, origin: str, text: str | Non
             raise bad_input(f"{cwd}, where {summary.id} was held, is not there any more; give another with --cwd")
     flags = replace(flags, agent=known.adapter.agent, cwd=cwd)
     flags = replace(flags, fork=summary.native_id) if is_fork else replace(flags, session=summary.native_id)
-    return exit_code_of(carry_out(options_for([] if text is None else [text], flags), flags, context.obj))
+    return exit_code_of(carry_out(settled_with([] if text is None else [text], flags), flags, context.obj))

@@ -5,19 +5,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_mux.cli import exit_codes
+from agent_mux.cli.completion_command import agent_names
 from agent_mux.cli.options import Invocation
 from agent_mux.cli.run_flags import RunFlags, with_run_flags
 
 if TYPE_CHECKING:
-    from agent_mux.options import RunOptions
+    from agent_mux.preferences.settling import Settled
     from agent_mux.run.result import RunResult
 
 Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="AGENT [PROMPT]",
-        help="The agent, and what it is to do. Without a prompt, or with `-`, it is read from standard input.",
+        help="The agent, and what it is to do. Without a prompt, or with `-`, it is read from standard input. The agent"
+        " can be left out where a profile or a configuration names a default.",
         show_default=False,
+        autocompletion=agent_names,
     ),
 ]
 
@@ -32,10 +35,21 @@ def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
     With --interactive it is a conversation: each line is a prompt, Ctrl-C stops the turn that runs, /help shows the
     commands. With --json, prompts and commands are lines of standard input.
     """
-    from agent_mux.cli.request import options_for
-
     settle_format(context.obj, flags)
-    return exit_code_of(carry_out(options_for(words or [], flags), flags, context.obj))
+    return exit_code_of(carry_out(settled_with(words or [], flags), flags, context.obj))
+
+
+def settled_with(words: list[str], flags: RunFlags) -> "Settled":
+    """What the run is to do: by the command line, a profile and the configuration."""
+    from agent_mux.cli.request import said_with
+    from agent_mux.client import AgentMux
+
+    mux = AgentMux(config_directory=flags.config_dir, project_config_dir=flags.project_dir)
+
+    def default_agent() -> str:
+        return mux.settled(profile="" if flags.no_profile else flags.profile, cwd=flags.cwd).options.agent
+
+    return mux.settled(**said_with(words, flags, default_agent))
 
 
 def settle_format(invocation: Invocation, flags: RunFlags) -> None:
@@ -45,7 +59,7 @@ def settle_format(invocation: Invocation, flags: RunFlags) -> None:
     invocation.json = wants_json(flags, look_around())
 
 
-def carry_out(options: "RunOptions", flags: RunFlags, invocation: Invocation) -> "RunResult":
+def carry_out(settled: "Settled", flags: RunFlags, invocation: Invocation) -> "RunResult":
     """Run it and show it. Raises what kept it from starting."""
     import sys
 
@@ -65,7 +79,7 @@ def carry_out(options: "RunOptions", flags: RunFlags, invocation: Invocation) ->
         config_directory=flags.config_dir,
     )
     with logs_for(debug=flags.debug):
-        return anyio.run(conduct.run, options)
+        return anyio.run(conduct.run, settled)
 
 
 def exit_code_of(result: "RunResult") -> int:

@@ -7,7 +7,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from agent_mux.cli.options import Compact, ConfigDir, Debug, NoColor, extended, keyword
+from agent_mux.cli.completion_command import profile_names
+from agent_mux.cli.options import Compact, ConfigDir, Debug, NoColor, ProjectDir, extended, keyword
 
 _TASK, _MODEL, _SESSION, _LIMITS, _TOOLS, _OUTPUT = (
     "Task",
@@ -19,8 +20,8 @@ _TASK, _MODEL, _SESSION, _LIMITS, _TOOLS, _OUTPUT = (
 )
 
 
-def _flag(*names: str, panel: str, help: str, metavar: str | None = None) -> Any:  # noqa: A002  # as typer calls it
-    return typer.Option(*names, help=help, rich_help_panel=panel, metavar=metavar, show_default=False)
+def _flag(*names: str, panel: str, help: str, metavar: str | None = None, **more: Any) -> Any:  # noqa: A002  # as typer calls it
+    return typer.Option(*names, help=help, rich_help_panel=panel, metavar=metavar, show_default=False, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,19 @@ class RunFlags:
             panel=_TASK,
             help="Talk to the agent: each line is a prompt, or a command such as /help. With --json: for programs.",
         ),
+    ] = False
+    profile: Annotated[
+        str | None,
+        _flag(
+            "--profile",
+            panel=_TASK,
+            metavar="NAME",
+            help="What it says holds where the command line says nothing.",
+            autocompletion=profile_names,
+        ),
+    ] = None
+    no_profile: Annotated[
+        bool, _flag("--no-profile", panel=_TASK, help="No profile, also where a configuration names one.")
     ] = False
     cwd: Annotated[Path | None, _flag("--cwd", panel=_TASK, help="Where the agent works.")] = None
     env: Annotated[
@@ -168,6 +182,7 @@ class RunFlags:
     debug: Debug = False
     no_color: NoColor = False
     config_dir: ConfigDir = None
+    project_dir: ProjectDir = None
 
 
 def with_run_flags(function: Callable[..., int]) -> Callable[..., int]:

@@ -1,16 +1,23 @@
 """What the commands about stored sessions have in common."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from agent_mux.cli.completion_command import agent_names
 
 if TYPE_CHECKING:
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.filter import SessionFilter
 
-Agent = Annotated[str | None, typer.Option("--agent", "-a", help="Only those of this agent.", show_default=False)]
+Agent = Annotated[
+    str | None,
+    typer.Option("--agent", "-a", help="Only those of this agent.", show_default=False, autocompletion=agent_names),
+]
 Model = Annotated[str | None, typer.Option("--model", "-m", help="Only those with this model.", show_default=False)]
 Since = Annotated[
     str | None, typer.Option("--since", metavar="TIME", help="Changed since: 2026-11-21, or 7d.", show_default=False)
@@ -20,6 +27,12 @@ Until = Annotated[
 ]
 Cwd = Annotated[
     Path | None, typer.Option("--cwd", help="Only those held in this directory, or below.", show_default=False)
+]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag", metavar="TAG", help="Only those of runs with this tag; several: with all of them.", show_default=False
+    ),
 ]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many at most; 0: all.")]
 Directory = Annotated[
@@ -32,17 +45,28 @@ SessionId = Annotated[
 ]
 
 
-def library_for(config_dir: Path | None) -> "Sessions":
-    """The sessions of all agents. What cannot be read is told on standard error."""
+@contextmanager
+def reading(config_dir: Path | None, project_dir: Path | None = None) -> "Iterator[Sessions]":
+    """The sessions of all agents, with a sign of life. What cannot be read is told on standard error at the end."""
+    from agent_mux.cli.progress import progress
     from agent_mux.cli.terminal import one_line
     from agent_mux.paths import config_dir as default_config_dir
     from agent_mux.sessions.cache import SUMMARIES
     from agent_mux.sessions.client import Sessions
+    from agent_mux.sessions.tags import SessionTags
 
-    def warn(skipped: Any) -> None:
-        sys.stderr.write(f"warning: {one_line(str(skipped), 1000)}\n")
-
-    return Sessions(cache=(config_dir or default_config_dir()) / SUMMARIES, on_skipped=warn)
+    place, passed_over = config_dir or default_config_dir(), list[str]()
+    tags = SessionTags(place, project_dir)
+    try:
+        with progress("reading sessions") as shown:
+            yield Sessions(
+                cache=place / SUMMARIES,
+                tags=tags,
+                on_read=lambda _: shown.tick(),
+                on_skipped=lambda skipped: passed_over.append(one_line(str(skipped), 1000)),
+            )
+    finally:
+        sys.stderr.writelines(f"warning: {one}\n" for one in passed_over)
 
 
 def wanted_from(
@@ -52,6 +76,7 @@ def wanted_from(
     model: str | None = None,
     since: str | None = None,
     until: str | None = None,
+    tags: list[str] | None = None,
     cwd: Path | None = None,
 ) -> "SessionFilter":
     """Which sessions the flags mean. Raises VALIDATION_ERROR."""
@@ -69,5 +94,6 @@ def wanted_from(
         model=model,
         since=moment(since, "--since"),
         until=moment(until, "--until"),
+        tags=tuple(tags or ()),
         cwd=None if cwd is None else str(cwd.absolute()),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_mux.cli.options import Compact, ConfigDir, with_common_flags
+from agent_mux.cli.options import Compact, ConfigDir, ProjectDir, with_common_flags
 from agent_mux.cli.resume_command import fork, resume
 from agent_mux.cli.session_options import (
     Agent,
@@ -19,16 +19,17 @@ from agent_mux.cli.session_options import (
     Model,
     SessionId,
     Since,
+    Tags,
     Until,
-    library_for,
+    reading,
     wanted_from,
 )
 
 if TYPE_CHECKING:
     from agent_mux.sessions.client import Sessions
-    from agent_mux.sessions.filter import SessionFilter
+    from agent_mux.sessions.library import Known
 
-_COLUMNS = ("session", "changed", "turns", "cost", "model", "directory", "title")
+_COLUMNS = ("session", "changed", "turns", "cost", "model", "tags", "directory", "title")
 sessions = typer.Typer(help="The conversations that agents stored.", no_args_is_help=True)
 sessions.command("resume")(resume)
 sessions.command("fork")(fork)
@@ -40,6 +41,14 @@ class Order(StrEnum):
     date = "date"
     cost = "cost"
     turns = "turns"
+
+
+class HitOrder(StrEnum):
+    """What comes first: where it was found most often, the latest, or the dearest."""
+
+    relevance = "relevance"
+    date = "date"
+    cost = "cost"
 
 
 class Form(StrEnum):
@@ -64,20 +73,20 @@ def list_sessions(
     model: Model = None,
     since: Since = None,
     until: Until = None,
+    tag: Tags = None,
     cwd: Cwd = None,
     sort: Annotated[Order, typer.Option("--sort", help="What comes first.")] = Order.date,
     limit: Limit = 100,
     directory: Directory = None,
     config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
 ) -> int:
     """Show the sessions of an agent, or of all agents: the latest first."""
     from agent_mux.cli.tables import print_rows
 
-    found = library_for(config_dir).list(
-        wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, cwd=cwd),
-        sort=sort.value,
-        limit=limit or None,
-    )
+    which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
+    with reading(config_dir, project_dir) as library:
+        found = library.list(which, sort=sort.value, limit=limit or None)
     rows = [_plain(summary) if context.obj.json else _row(summary) for summary in found]
     print_rows(rows, _COLUMNS, context.obj, empty="no sessions are stored")
     return 0
@@ -95,16 +104,19 @@ def show(
     compact: Compact = False,
     directory: Directory = None,
     config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
 ) -> int:
     """Show a session: what was asked, answered and done."""
-    library, where = library_for(config_dir), wanted_from(agent=agent, directory=directory)
+    where = wanted_from(agent=agent, directory=directory)
+    with reading(config_dir, project_dir) as library:
+        known = library.find(session, where)
     if events:
-        return _show_events(library, session, where, compact=compact)
+        return _show_events(library, known, compact=compact)
     from agent_mux.cli.json_output import envelope
     from agent_mux.cli.terminal import is_terminal, sanitize
     from agent_mux.sessions.exporting import export
 
-    found = library.get(session, where)
+    found = library.read(known)
     if context.obj.json:
         sys.stdout.write(envelope(_plain(found)) + "\n")
         return 0
@@ -124,10 +136,13 @@ def search(
     model: Model = None,
     since: Since = None,
     until: Until = None,
+    tag: Tags = None,
     cwd: Cwd = None,
+    sort: Annotated[HitOrder, typer.Option("--sort", help="What comes first.")] = HitOrder.relevance,
     limit: Limit = 50,
     directory: Directory = None,
     config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
 ) -> int:
     """Find sessions by what was said in them, or by what tools were given and answered."""
     from agent_mux.cli.inputs import bad_input
@@ -135,11 +150,9 @@ def search(
 
     if not text.strip():
         raise bad_input("search for what? The text is empty")
-    hits = library_for(config_dir).search(
-        text,
-        wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, cwd=cwd),
-        limit=limit or None,
-    )
+    which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
+    with reading(config_dir, project_dir) as library:
+        hits = library.search(text, which, sort=sort.value, limit=limit or None)
     rows = [
         {"session": hit.session.id, "changed": _date(hit.session.updated_at), "found": hit.count, "where": hit.excerpt}
         for hit in hits
@@ -159,10 +172,13 @@ def export_session(
     agent: Agent = None,
     directory: Directory = None,
     config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
 ) -> int:
     """Write a session as a document: JSON, JSON lines, Markdown, or one HTML file."""
     wanted = wanted_from(agent=agent, directory=directory)
-    _write(library_for(config_dir).export(session, form.value, wanted), output)
+    with reading(config_dir, project_dir) as library:
+        text = library.export(session, form.value, wanted)
+    _write(text, output)
     return 0
 
 
@@ -173,13 +189,15 @@ def diff_sessions(
     first: Annotated[str, typer.Argument(metavar="FIRST", help="As for `show`.", show_default=False)],
     second: Annotated[str, typer.Argument(metavar="SECOND", help="As for `show`.", show_default=False)],
     config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
 ) -> int:
     """Compare two sessions: exit 1 where they differ. A fork and its origin begin alike."""
     from agent_mux.cli import exit_codes
     from agent_mux.cli.json_output import envelope
     from agent_mux.cli.session_views import diff_lines
 
-    found = library_for(config_dir).diff(first, second)
+    with reading(config_dir, project_dir) as library:
+        found = library.diff(first, second)
     if context.obj.json:
         sys.stdout.write(envelope(_plain(found)) + "\n")
     else:
@@ -198,6 +216,7 @@ def tail(
     ] = False,
     compact: Compact = False,
     config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
 ) -> int:
     """Follow a session while its agent works: its events, as they are stored. Ctrl-C ends it."""
     import anyio
@@ -205,7 +224,8 @@ def tail(
     from agent_mux.cli.session_views import EventPrinter
 
     printer = EventPrinter(as_json=context.obj.json, compact=compact, no_color=context.obj.no_color)
-    events = library_for(config_dir).watch(session, wanted_from(agent=agent), from_start=all_of_it)
+    with reading(config_dir, project_dir) as library:
+        events = library.watch(session, wanted_from(agent=agent), from_start=all_of_it)
 
     async def follow() -> None:
         async for event in events:
@@ -218,11 +238,11 @@ def tail(
     return 0
 
 
-def _show_events(library: "Sessions", session: str, wanted: "SessionFilter", *, compact: bool) -> int:
+def _show_events(library: "Sessions", known: "Known", *, compact: bool) -> int:
     from agent_mux.cli.session_views import EventPrinter
 
     printer = EventPrinter(as_json=True, compact=compact, no_color=True)
-    for event in library.events(session, wanted):
+    for event in library.events_of(known):
         printer.show(event)
     return 0
 
@@ -237,6 +257,7 @@ def _row(summary: Any) -> dict[str, Any]:
         "turns": summary.turn_count,
         "cost": None if cost.source == "unknown" else cost.total_usd,
         "model": ", ".join(summary.models),
+        "tags": one_line(", ".join(summary.tags), 50),
         "directory": summary.cwd,
         "title": one_line(summary.title, 50),
     }

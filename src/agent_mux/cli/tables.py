@@ -28,7 +28,7 @@ def print_rows(
     from rich.table import Table
     from rich.text import Text
 
-    shown = [name for name in columns if any(row.get(name) for row in rows)]
+    shown = [name for name in columns if any(_is_said(row.get(name)) for row in rows)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in shown:
         is_number = all(isinstance(row.get(name), int | float | None) for row in rows)
@@ -50,3 +50,7 @@ def _cell(value: Any) -> str:
         case float():
             return f"{value:.4f}"
     return sanitize(str(value))
+
+
+def _is_said(value: Any) -> bool:
+    return value is not None and value not in ("", [])

@@ -33,7 +33,9 @@ class Field:
     meaning: str
     """Half a sentence."""
     choices: tuple[str, ...] = ()
-    """All there are; empty: any value."""
+    """All there are, of a string; empty: any value."""
+    or_kinds: tuple[Kind, ...] = ()
+    """What it may be instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,8 @@ class ModelField:
     """The model that this configuration names, as `RunOptions.model` would."""
     write: Callable[[str], Mapping[FieldPath, Any]]
     """What to set for a model. Raises `ValueError`, half a sentence, for a name that cannot be said there."""
+    write_over: Callable[[str, Mapping[str, Any]], Mapping[FieldPath, Any]] | None = None
+    """Instead, where it depends on what the file says already: a model may be a text, or a table with more in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +59,5 @@ class AgentConfig:
     fields: Mapping[str, Field] = field(default_factory=dict)
     """By name, as in `documents.parse_field`. There are always more than these."""
     model: ModelField | None = None
+    check: Callable[[Path, Mapping[str, Any]], None] | None = None
+    """What else a file has to keep to; raises CONFIG_ERROR. None: nobody knows more than `fields`."""

@@ -33,3 +33,5 @@ class DefinitionFolders:
     """How name and description are told: YAML between lines of three hyphens, or the file is TOML."""
     required: tuple[str, ...] = ("name", "description")
     """What the header has to say for the agent to take it."""
+    depth: int = 1
+    """Where there may be folders of folders (`<group>/<name>/SKILL.md`): how deep the agent looks."""

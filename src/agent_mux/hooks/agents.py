@@ -37,12 +37,25 @@ class HookedAgents:
     """The agents, and the files in which they are told. Blocking."""
 
     def __init__(
-        self, adapters: AdapterRegistry | None = None, *, own: Path | None = None, directory: Path | None = None
+        self,
+        adapters: AdapterRegistry | None = None,
+        *,
+        own: Path | None = None,
+        directory: Path | None = None,
+        project: Path | None = None,
     ) -> None:
-        """`own`: the global directory; `directory`: where the project is looked for, by default the current one."""
+        """Look at these.
+
+        Args:
+            adapters: Of the agents.
+            own: The global directory.
+            directory: Where the project is looked for; default: the current one.
+            project: The `.agent-mux` of the project, instead of looking for it.
+        """
         self._adapters = adapters if adapters is not None else AdapterRegistry()
         self._own = own or config_dir()
         self._directory = directory
+        self._project = project
 
     def install(
         self,

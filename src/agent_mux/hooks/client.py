@@ -101,7 +101,7 @@ class Hooks(HookedAgents):
         return dispatched(call, self.effective(directory))
 
     def _files(self, directory: Path | None = None) -> HookFiles:
-        return HookFiles.around(directory or self._place(), self._own)
+        return HookFiles.around(directory or self._place(), self._own, self._project)
 
 
 def _check_target(registration: Registration) -> None:

@@ -32,9 +32,9 @@ class HookFiles:
     """The directory of the project; None: there is none."""
 
     @classmethod
-    def around(cls, directory: Path, own: Path | None = None) -> "HookFiles":
-        """Those for what happens in this directory."""
-        return cls(own or config_dir(), project_dir(directory))
+    def around(cls, directory: Path, own: Path | None = None, project: Path | None = None) -> "HookFiles":
+        """Those for what happens in this directory. `project`: instead of looking for it."""
+        return cls(own or config_dir(), project_dir(directory, named=project))
 
     def path(self, scope: HookScope) -> Path | None:
         """The file of a scope, whether it is there or not."""

@@ -1,11 +1,12 @@
 """The contract: where an agent keeps its MCP servers, and how it writes one down."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from agent_mux.config.files import ConfigFile
 from agent_mux.options import McpServer
+from agent_mux.place import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,9 +14,11 @@ class McpFiles:
     """The MCP servers of an agent."""
 
     files: tuple[ConfigFile, ...]
-    """Their `table` holds the servers, by name. The later ones win."""
+    """Their `table` holds the servers, by name. The later ones win; of a scope, the last one is written."""
     read: Callable[[str, Mapping[str, Any]], McpServer | None]
     """A server as the agent wrote it; None where it is none that can be understood."""
     write: Callable[[McpServer], dict[str, Any]]
     """A server as the agent wants it. Raises `ValueError`, half a sentence, for one that it cannot use."""
     is_enabled: Callable[[Mapping[str, Any]], bool] = lambda _: True
+    left_out: Callable[[Place], Collection[str]] = lambda _: ()
+    """Names of servers that are not used, whatever is written down for them. May raise CONFIG_ERROR."""

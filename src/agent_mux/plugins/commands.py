@@ -36,5 +36,9 @@ class PluginCommands:
     update: Callable[[str | None], Words] | None = None
     """One of them, or (None) all; raises `ValueError` where only the other is possible."""
     search: Callable[[str], Words] | None = None
+    parse_search: Callable[[str], tuple[Plugin, ...]] | None = None
+    """As `parse`, for `search`."""
+    search_lists_all: bool = False
+    """It lists all there are; which of them are meant is found out here."""
     environment: dict[str, str] = field(default_factory=dict)
     """Set for these commands, so that they ask nothing and colour nothing."""

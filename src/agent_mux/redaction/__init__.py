@@ -5,6 +5,7 @@ that framing and JSON stay whole, and a run can put it back into what it sends t
 """
 
 from agent_mux.redaction.names import HIDDEN, is_secret_name, without_secret_values
+from agent_mux.redaction.plain import shown
 from agent_mux.redaction.redactor import Redactor
 from agent_mux.redaction.stream import RedactedStream
 from agent_mux.redaction.texts import redact_text
@@ -18,5 +19,6 @@ __all__ = [
     "redact_text",
     "secret_values",
     "secrets_of_servers",
+    "shown",
     "without_secret_values",
 ]

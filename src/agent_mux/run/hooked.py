@@ -15,9 +15,12 @@ from agent_mux.run.plan import RunPlan, plan_run
 EVERY: frozenset[HookType] = frozenset(HOOK_TYPES)
 
 
-def hooks_of(plan: RunPlan, own: Path) -> RunHooks | None:
-    """The hooks that this run calls; None: nobody is registered. `own`: the global directory. Raises CONFIG_ERROR."""
-    files, agent = HookFiles.around(Path(plan.cwd), own), plan.adapter.agent
+def hooks_of(plan: RunPlan, own: Path, project: Path | None = None) -> RunHooks | None:
+    """The hooks that this run calls; None: nobody is registered. Raises CONFIG_ERROR.
+
+    `own`: the global directory; `project`: that of the project, instead of looking for it.
+    """
+    files, agent = HookFiles.around(Path(plan.cwd), own, project), plan.adapter.agent
     registrations = [one for one in files.effective() if one.enabled and one.agent in (ANY, agent)]
     untrusted = files.untrusted
     if not registrations and untrusted is None:

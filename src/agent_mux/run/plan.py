@@ -32,11 +32,12 @@ from agent_mux.process.marker import marker_variable
 from agent_mux.redaction import (
     HIDDEN,
     Redactor,
-    is_secret_name,
     secret_values,
     secrets_of_servers,
+    shown,
     without_secret_values,
 )
+from agent_mux.run.model_notes import model_notes
 from agent_mux.run.records import Header
 from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.telemetry.propagation import trace_environment
@@ -44,7 +45,6 @@ from agent_mux.version import __version__
 
 MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
 SHORTEST_STRING = 4  # characters of a value of an MCP server that is hidden where it stands alone
-_SHOWN_AS_NAMES = frozenset({"env", "headers"})  # their values may be secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +106,7 @@ def plan_run(
             is_root=hasattr(os, "geteuid") and os.geteuid() == 0,
         ),
     )
+    spawn = replace(spawn, notes=(*spawn.notes, *model_notes(adapter, options.model)))
     _check_argv(options, spawn)
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
     cwd = options.working_directory()
@@ -247,21 +248,8 @@ def find_protocol(adapter: Adapter, name: str, find_adapter: Callable[[str], Ada
 
 def redacted(options: RunOptions) -> dict[str, Any]:
     """The options as plain data for people: no callbacks, no values of environments and headers."""
-
-    def plain(name: str, value: Any) -> Any:
-        if name in _SHOWN_AS_NAMES and isinstance(value, Mapping):
-            return dict.fromkeys(value, HIDDEN)
-        if value is not None and (name == "base64" or is_secret_name(name)) and isinstance(value, str):
-            return HIDDEN
-        if isinstance(value, Mapping):
-            return {key: plain(str(key), item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            shown = [plain("", item) for item in value]
-            return list(without_secret_values(shown)) if name in {"args", "command"} else shown
-        return value if isinstance(value, str | int | float | bool | None) else str(value)
-
     return {
-        name: plain(name, value)
+        name: shown(name, value)
         for name, value in asdict(replace(options, on_approval_request=None, on_input_required=None)).items()
         if value not in (None, "", (), [], {}, False)
     }

@@ -7,8 +7,7 @@ from agent_mux.events import AgentEvent
 from agent_mux.sessions import costs, difference, exporting, searching, watching
 from agent_mux.sessions.events import SessionEvents
 from agent_mux.sessions.filter import ALL, SessionFilter
-from agent_mux.sessions.library import SessionLibrary
-from agent_mux.sessions.spending import Sum
+from agent_mux.sessions.library import Known, SessionLibrary
 
 
 class Sessions(SessionLibrary):
@@ -18,7 +17,7 @@ class Sessions(SessionLibrary):
         """Where a text occurs. `sort` and `limit`: see `agent_mux.sessions.searching.search`."""
         return searching.search(self, text, wanted, **how)
 
-    def total_cost(self, wanted: SessionFilter = ALL, *, group_by: costs.GroupBy = "agent") -> dict[str, Sum]:
+    def total_cost(self, wanted: SessionFilter = ALL, *, group_by: costs.GroupBy = "agent") -> costs.CostReport:
         """What they cost, by group. See `agent_mux.sessions.costs.cost_report`."""
         return costs.cost_report(self, wanted, group_by=group_by)
 
@@ -32,7 +31,10 @@ class Sessions(SessionLibrary):
 
     def events(self, session: str, wanted: SessionFilter = ALL) -> Iterator[AgentEvent]:
         """A session as the events that a run of it would have had. Arguments and errors as for `find`."""
-        known = self.find(session, wanted)
+        return self.events_of(self.find(session, wanted))
+
+    def events_of(self, known: Known) -> Iterator[AgentEvent]:
+        """The same, of one that was found already."""
         events = SessionEvents(known.adapter, known.made.summary)
         yield from events.read(self.open(known))
         yield from events.end()

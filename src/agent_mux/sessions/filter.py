@@ -22,6 +22,8 @@ class SessionFilter:
     """Changed before this time."""
     model: str | None = None
     """One of its models is this one."""
+    tags: tuple[str, ...] = ()
+    """It has all of these."""
     cwd: str | None = None
     """It was held in this directory, or below."""
     directory: Path | None = None
@@ -32,6 +34,7 @@ class SessionFilter:
         return (
             self.has_time(summary.updated_at)
             and (self.model is None or self.model in summary.models)
+            and set(self.tags) <= set(summary.tags)
             and (self.cwd is None or _is_below(summary.cwd, self.cwd))
         )
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from msgspec import structs
+
 from agent_mux.adapter import Adapter
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.models import prices_of
@@ -17,6 +19,7 @@ from agent_mux.sessions.conversation import Conversation, Session
 from agent_mux.sessions.filter import ALL, SessionFilter
 from agent_mux.sessions.store import Cursor, Found, SessionStore, UnreadableError
 from agent_mux.sessions.summary import SessionSummary, Summarized, Summarizer
+from agent_mux.sessions.tags import SessionTags, TagsOf
 from agent_mux.telemetry.logs import LOGGER
 
 Sort = Literal["date", "cost", "turns"]
@@ -46,12 +49,14 @@ class Known(NamedTuple):
 class SessionLibrary:
     """Reads what the agents stored. Blocking; every call looks at the disk again."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all have a default
         self,
         adapters: AdapterRegistry | None = None,
         *,
         environ: Mapping[str, str] | None = None,
         cache: Path | None = None,
+        tags: SessionTags | None = None,
+        on_read: Callable[[Found], None] | None = None,
         on_skipped: Callable[[Skipped], None] | None = None,
     ) -> None:
         """Nothing is read yet.
@@ -60,11 +65,15 @@ class SessionLibrary:
             adapters: Instead of those of the entry points.
             environ: Instead of the environment of this process: says where the agents keep their files.
             cache: A file to remember summaries in. None: everything is read each time.
+            tags: Knows the tags of sessions. None: they have none.
+            on_read: Is told of each session that was not remembered, once it is read.
             on_skipped: Is told of each file that cannot be read as a session; by default, the log is.
         """
         self._adapters = adapters if adapters is not None else AdapterRegistry()
         self._environ = os.environ if environ is None else environ
         self._cache = SummaryCache(cache)
+        self._tags = tags
+        self._on_read = on_read or (lambda _: None)
         self._on_skipped = on_skipped or (lambda skipped: logging.getLogger(LOGGER).warning("%s", skipped))
 
     # -- listing
@@ -89,8 +98,10 @@ class SessionLibrary:
     def known(self, wanted: SessionFilter = ALL) -> Iterator[Known]:
         """Every session that is wanted, with its summary, in no order. Raises as `list` does."""
         place = Place(environ=self._environ, directory=wanted.directory)
+        tags_of = None if self._tags is None else self._tags.look()
         for adapter, store in self._stores(wanted.agent):
-            for known in self._known_of(adapter, store, place):
+            for untagged in self._known_of(adapter, store, place):
+                known = untagged if tags_of is None else _tagged(untagged, tags_of)
                 if wanted.matches(known.made.summary):
                     yield known
 
@@ -117,6 +128,7 @@ class SessionLibrary:
                 made = decode(stored) if (size, modified) == (found.size, found.modified) else None
                 if made is None:
                     made = self._summarized(adapter, store, found)
+                    self._on_read(found)
                     if made is None:
                         continue
                     fresh.append((found, made))
@@ -192,17 +204,28 @@ class SessionLibrary:
 
     def get(self, session: str, wanted: SessionFilter = ALL) -> Session:
         """A session with all its messages. Arguments and errors as for `find`."""
-        known = self.find(session, wanted)
+        return self.read(self.find(session, wanted))
+
+    def read(self, known: Known) -> Session:
+        """The same, of one that was found already."""
         conversation = Conversation(prices_of(known.adapter.models()))
         conversation.read(self.open(known))
         made = conversation.summarizer.result(known.adapter.agent, known.found)
-        return Session(summary=made.summary, messages=conversation.messages)
+        summary = structs.replace(made.summary, tags=known.made.summary.tags)
+        return Session(summary=summary, messages=conversation.messages)
 
     def open(self, known: Known) -> Cursor:
         """Read it from its beginning."""
         store = known.adapter.sessions()
         assert store is not None  # noqa: S101  # it was found there
         return store.open(known.found)
+
+
+def _tagged(known: Known, tags_of: TagsOf) -> Known:
+    tags = tags_of(known.made.summary)
+    if not tags:
+        return known
+    return known._replace(made=structs.replace(known.made, summary=structs.replace(known.made.summary, tags=tags)))
 
 
 def _keep_latest(found: dict[str, Known], known: Known) -> None:

@@ -159,4 +159,5 @@ def _price_of(usage: facts.Usage, price: Price) -> float:
         output_tokens=usage.output_tokens,
         cached_tokens=usage.cached_tokens or 0,
         cache_creation_tokens=usage.cache_creation_tokens or 0,
+        of_one_call=usage.of_one_call,
     )

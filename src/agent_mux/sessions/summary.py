@@ -42,6 +42,8 @@ class SessionSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     cost: CostRecord
     path: str
     """The file that holds it."""
+    tags: tuple[str, ...] = ()
+    """Of the runs that it came of: see `agent_mux.sessions.tags`. Never remembered with the rest."""
 
 
 class Summarized(msgspec.Struct, frozen=True):

@@ -3,12 +3,18 @@
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.unit.cli import bad_inputs_around, bad_inputs_hooks
 from tests.unit.cli.conftest import CLAUDE, Amux
 
+from agent_mux.cli.app import command
+
+WITHOUT_INPUT = {("version",), ("help",), ("adapters", "list"), ("demo",)}
+"""What takes no argument of its own, or answers anything."""
 TRANSCRIPT = CLAUDE / "plain_text" / "stdout.jsonl"
 Make = Callable[[Path], object]
 
@@ -100,7 +106,7 @@ CASES: list[tuple[list[object], int, str]] = [
     (["sessions", "fork", "nothing", "go on"], 8, "no stored session has the id 'nothing'"),
     (["sessions", "fork", "x", "go on", "--no-session"], 2, "--session, --fork and --no-session say which"),
     (["sessions", "fork", "x", "go on", "-a", "nobody"], 3, "no agent is named 'nobody'"),
-    (["cost", "report", "--by", "tag"], 2, "Invalid value for '--by'"),
+    (["cost", "report", "--by", "colour"], 2, "Invalid value for '--by'"),
     (["cost", "report", "--dir", missing], 2, "--dir needs --agent"),
     (["cost", "report", "--since", "soon"], 2, "--since 'soon' is no time"),
     # what there is no file to read from
@@ -195,6 +201,31 @@ CASES: list[tuple[list[object], int, str]] = [
     (["record", "claude", "hi", "--to", missing, "--no-journal"], 2, "nothing to make a fixture of"),
     (["run", "claude", "hi"], 4, "claude is not installed .*; try: npm install"),
     (["run", "replay", missing], 2, "does not exist"),
+    # our own files
+    (["init", "extra"], 2, "extra"),
+    (["init", "--agent", "cluade", "--project-dir", missing], 3, "did you mean 'claude'"),
+    (["init", "--project-dir", [some_dict, "/below"]], 7, "cannot read .*: Not a directory"),
+    (["profiles", "list", "extra"], 2, "extra"),
+    (["profiles", "list", "--agent", "claude"], 2, "--agent"),
+    (["profiles", "list", "--project-dir"], 2, "--project-dir"),
+    (["profiles", "show"], 2, "Missing argument 'NAME'"),
+    (["profiles", "show", "fast"], 9, "no profile is named 'fast'; there are: none"),
+    (["profiles", "show", "../fast"], 2, "1 to 64 letters"),
+    (["profiles", "set", "fast"], 2, "KEY=VALUE..., or --file"),
+    (["profiles", "set", "fast", "modle=m"], 2, "modle: got 'm'; .*did you mean 'model'"),
+    (["profiles", "set", "fast", "timeout=soon"], 2, "timeout: got 'soon'; allowed: a number"),
+    (["profiles", "set", "fast", "--file", cut_json], 2, "cut.json is not JSON: line 2"),
+    (["profiles", "set", "a b", "model=m"], 2, "1 to 64 letters"),
+    (["profiles", "delete"], 2, "Missing argument 'NAME'"),
+    (["profiles", "delete", "fast"], 9, "no profile is named 'fast'"),
+    (["profiles", "delete", "fast", "--global", "--project"], 2, "exclude each other"),
+    (["profiles", "apply"], 2, "say which profile, or --none"),
+    (["profiles", "apply", "fast", "--none"], 2, "say which profile, or --none"),
+    (["profiles", "apply", "fast", "--global"], 9, "no profile is named 'fast'"),
+    (["run", "claude", "hi", "--profile", "fast"], 9, "no profile is named 'fast'"),
+    (["run", "claude", "hi", "--profile", "a b"], 2, "profile: got 'a b'"),
+    *bad_inputs_around.CASES,
+    *bad_inputs_hooks.CASES,
 ]  # fmt: skip
 
 
@@ -231,13 +262,34 @@ def test_is_one_line_on_standard_error(
     assert len(hint) <= 1
     assert all(line.startswith("hint: ") for line in hint)
     assert re.search(message, said), said
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    assert written.isdisjoint({"home", "config"}), "nothing is written for bad input"
+
+
+def commands(group: Any, *way: str) -> Iterator[tuple[str, ...]]:
+    """Every command that there is, as its words."""
+    for name, inner in group.commands.items():
+        if hasattr(inner, "commands"):
+            yield from commands(inner, *way, name)
+        else:
+            yield (*way, name)
+
+
+def test_every_command_has_three_bad_inputs() -> None:
+    given = [[str(word) for word in arguments] for arguments, _, _ in CASES]
+    count = {
+        way: sum(arguments[: len(way)] == list(way) for arguments in given)
+        for way in commands(command())
+        if way not in WITHOUT_INPUT
+    }
+    assert {way: found for way, found in count.items() if found < 3} == {}
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), CASES, ids=[name_of(case[0]) for case in CASES])
 def test_is_an_envelope_on_standard_output_with_json(
     amux: Amux, tmp_path: Path, arguments: list[object], code: int, message: str
 ) -> None:
-    done = amux(*[built(argument, tmp_path) for argument in arguments], "--json")
+    done = amux("--json", *[built(argument, tmp_path) for argument in arguments])
     assert (done.code, done.err) == (code, "")
     told = json.loads(done.out)
     assert set(told) == {"ok", "error"}

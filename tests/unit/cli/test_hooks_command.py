@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.cli import bad_inputs_hooks
 from tests.unit.cli.conftest import Amux
 
 from agent_mux.hooks.answering import CALLED_FROM_EVENTS
@@ -122,64 +123,17 @@ def test_what_an_agent_says_is_nonsense(amux: Amux) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (["add", "a", "builtin", "lgo"], 2, "did you mean 'log'?"),
-        (["add", "a", "program", "x"], 2, "program"),
-        (["add", "a", "builtin", "policy:nowhere.toml"], 7, "nowhere.toml"),
-        (["add", "a", "command", "/nowhere/it"], 2, "/nowhere/it is not a program"),
-        (["add", "a", "command", "it 'is"], 2, "quoted as in a shell"),
-        (["add", "a", "script", "nowhere.py"], 2, "nowhere.py"),
-        (["add", "a", "builtin", "log", "--type", "pre_tool"], 2, "did you mean 'pre_tool_use'?"),
-        (["add", "a", "builtin", "log", "--agent", "clade"], 3, "did you mean 'claude'?"),
-        (["add", "a", "builtin", "log", "--priority", "x"], 2, "--priority"),
-        (["add", "a"], 2, "handler"),
-        (["add", "\x1b[2Ja", "builtin", "log"], 2, "is no name"),
-        (["add", "a", "builtin", "log", "--cwd", "nowhere"], 2, "nowhere is no directory"),
-        (["remove", "x"], 2, "no hook is named 'x'"),
-        (["remove"], 2, "ID"),
-        (["remove", "x", "--project"], 2, "no hook is named 'x'"),
-        (["enable", "x"], 2, "no hook is named 'x'"),
-        (["enable"], 2, "ID"),
-        (["enable", "x", "--json"], 2, "no hook is named 'x'"),
-        (["disable", "x"], 2, "no hook is named 'x'"),
-        (["disable"], 2, "ID"),
-        (["disable", "x", "--cwd", "nowhere"], 2, "nowhere is no directory"),
-        (["trust"], 2, "no project here has hooks"),
-        (["trust", "x"], 2, "x"),
-        (["trust", "--cwd", "nowhere"], 2, "nowhere is no directory"),
-        (["list", "x"], 2, "x"),
-        (["list", "--cwd", "nowhere"], 2, "nowhere is no directory"),
-        (["list", "--nonsense"], 2, "--nonsense"),
-        (["install"], 2, "AGENT"),
-        (["install", "clade"], 3, "did you mean 'claude'?"),
-        (["install", "pi"], 6, "pi does not support hooks of its own"),
-        (["install", "claude", "--type", "stopp"], 2, "did you mean 'stop'?"),
-        (["install", "claude", "--scope", "x"], 2, "--scope"),
-        (["install", "hermes", "--scope", "project"], 6, "it has: global"),
-        (["uninstall", "clade"], 3, "did you mean 'claude'?"),
-        (["uninstall", "pi"], 6, "pi does not support hooks of its own"),
-        (["uninstall", "claude", "--type", "x"], 2, "it has: "),
-        (["status", "clade"], 3, "did you mean 'claude'?"),
-        (["status", "a", "b"], 2, "b"),
-        (["status", "--cwd", "nowhere"], 2, "nowhere is no directory"),
-        (["clade", "handle", "stop"], 3, "did you mean 'claude'?"),
-        (["pi", "handle", "stop"], 6, "hooks of its own"),
-        (["clade", "handle", "pre_tool_use"], 2, "did you mean 'claude'?"),
-        (["claude", "handle", "stopp"], 2, "it has: "),
-        (["claude", "handle"], 2, "TYPE"),
-        (["claude", "handel", "stop"], 2, "claude"),
-    ],
+    ("words", "code", "said"), [*bad_inputs_hooks.CASES, *bad_inputs_hooks.WHERE_SOMETHING_IS_REGISTERED]
 )
 def test_bad_input_is_one_line_and_writes_nothing(
-    amux: Amux, here: Path, words: list[str], code: int, said: str
+    amux: Amux, here: Path, words: list[object], code: int, said: str
 ) -> None:
     (here / "config").mkdir()
     (here / "config" / "hooks.json").write_text(
         '{"hooks": [{"id": "b", "handler": "builtin", "target": "log:/dev/null"}]}'
     )
     before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
-    done = amux("hooks", *words)
+    done = amux(*words)
     assert done.code == code
     if "--json" in words:
         error = json.loads(done.out)["error"]["message"]
@@ -202,6 +156,13 @@ def test_a_broken_file_is_named(amux: Amux, here: Path, words: list[str]) -> Non
     assert done.code == 7
     assert f"{here}/config/hooks.json cannot be used: line 1, column" in done.err
     assert (here / "config" / "hooks.json").read_text() == '{"hooks": [}'
+
+
+def test_an_error_of_an_answer_is_an_envelope_for_who_wants_one(amux: Amux) -> None:
+    amux("hooks", "add", "a", "builtin", "log")
+    done = amux("--json", "hooks", "clade", "handle", "stop")
+    assert (done.code, done.err) == (3, "")
+    assert json.loads(done.out)["error"]["code"] == "AGENT_NOT_FOUND"
 
 
 def test_help_says_how(amux: Amux) -> None:

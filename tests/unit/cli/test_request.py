@@ -13,7 +13,7 @@ from agent_mux.cli import inputs
 from agent_mux.cli.company import Company, Unattended
 from agent_mux.cli.output import Output
 from agent_mux.cli.person import Person
-from agent_mux.cli.request import Surroundings, company_for, look_around, options_for, view_for, wants_json
+from agent_mux.cli.request import Surroundings, company_for, look_around, said_with, view_for, wants_json
 from agent_mux.cli.run_flags import RunFlags
 from agent_mux.cli.talk.jsonl import JsonTalk
 from agent_mux.cli.talk.repl import Repl
@@ -21,6 +21,7 @@ from agent_mux.cli.terminal import Palette
 from agent_mux.cli.views import HumanView, JsonView, QuietView
 from agent_mux.errors import AgentMuxError
 from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.preferences.options import options_of
 from agent_mux.run.retry import RetryPolicy
 
 IN_A_PIPELINE = Surroundings(asks=False, in_pipeline=True)
@@ -28,7 +29,7 @@ AT_A_TERMINAL = Surroundings(asks=True, in_pipeline=False)
 
 
 def options(*words: str, **flags: Any) -> RunOptions:
-    return options_for(list(words), RunFlags(**flags))
+    return options_of(said_with(list(words), RunFlags(**flags)))
 
 
 def test_nothing_said_is_nothing_asked() -> None:
@@ -65,7 +66,7 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
 def test_no_option_is_out_of_reach() -> None:
     elsewhere = {"on_approval_request", "on_input_required", "collect_events", "event_buffer_size"}
     unreachable = {"max_output_tokens", "inherit_env"}  # max_tokens and env -i say the same
-    named = {name for name in Path(options_for.__code__.co_filename).read_text().split('"') if name.isidentifier()}
+    named = {name for name in Path(said_with.__code__.co_filename).read_text().split('"') if name.isidentifier()}
     missing = {spec.name for spec in fields(RunOptions)} - named - elsewhere - unreachable - {"agent", "prompt"}
     assert missing == set()
 
@@ -97,6 +98,38 @@ def test_where_the_prompt_comes_from(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe")))
     given = options(*words, **flags)
     assert (given.agent, given.prompt) == (agent, prompt)
+
+
+@pytest.mark.parametrize(
+    ("words", "flags", "agent", "prompt"),
+    [
+        (["fix it"], {}, None, "fix it"),
+        ([], {"prompt": ["fix it"]}, None, ["fix it"]),
+        ([], {}, None, "from a pipe"),
+        (["-"], {}, None, "from a pipe"),
+        (["fix"], {}, None, "fix"),
+        ([], {"interactive": True}, None, ""),
+        (["claude"], {}, "claude", "from a pipe"),
+        (["claude-code"], {}, "claude-code", "from a pipe"),
+        (["cluade"], {}, "cluade", "from a pipe"),  # AGENT_NOT_FOUND says what was meant
+        (["codex", "hi"], {}, "codex", "hi"),
+    ],
+)
+def test_a_default_agent_can_be_left_out(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], flags: dict[str, Any], agent: str, prompt: str | list[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe")))
+    said = said_with(words, RunFlags(**flags), lambda: "claude")
+    assert (said.get("agent"), said["prompt"]) == (agent, prompt)
+
+
+def test_what_is_said_is_said_also_where_it_is_the_default() -> None:
+    said = said_with(["claude", "hi"], RunFlags(timeout=0.0, retry=3, no_profile=True, grace_period=5.0))
+    assert said == {
+        "agent": "claude", "prompt": "hi", "timeout": 0.0, "grace_period": 5.0, "retry_policy": {"max_attempts": 3},
+        "profile": "", "interactive": False,
+    }  # fmt: skip
+    assert said_with(["claude", "hi"], RunFlags(profile="fast"))["profile"] == "fast"
 
 
 def test_a_conversation_reads_standard_input_by_itself() -> None:

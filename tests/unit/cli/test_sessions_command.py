@@ -13,6 +13,7 @@ from tests.unit.cli.conftest import Amux
 
 from agent_mux import validate
 from agent_mux.events import decode_event
+from agent_mux.run.index import append, line_of, new_record
 
 STORE = Path(__file__).parents[2] / "stores" / "claude" / "2.1.330" / "home"
 LONG, ORIGIN, FORK = "1c2b5137", "7b278565", "126c36d9"
@@ -160,3 +161,43 @@ def test_where_nothing_is_stored_that_is_said(amux: Amux, monkeypatch: pytest.Mo
     assert data(amux("sessions", "list", "--json")) == []
     report = data(amux("cost", "report", "--json"))
     assert (report["groups"], report["total"]["calls"]) == ([], 0)
+
+
+# -- tags
+
+
+def tagged(place: Path, session: str, *tags: str) -> None:
+    record = new_record(started_at=0, run_id="R", agent="claude", session_id=session, tags=tags)
+    append(place / "run-index.jsonl", line_of(record))
+
+
+def test_sessions_and_costs_by_tag(amux: Amux, tmp_path: Path) -> None:
+    whole = {one["nativeId"][:8]: one["nativeId"] for one in data(amux("sessions", "list", "--json"))}
+    tagged(tmp_path / "config", whole[ORIGIN], "review", "nightly")
+    tagged(tmp_path / "config", whole[LONG], "review")
+    listed = data(amux("sessions", "list", "--json", "--tag", "review", "--tag", "nightly"))
+    assert [(one["nativeId"], one["tags"]) for one in listed] == [(whole[ORIGIN], ["review", "nightly"])]
+    assert "review, nightly" in amux("sessions", "list").out
+    assert data(amux("sessions", "search", "answer", "--json", "--tag", "no-such-tag")) == []
+    assert data(amux("cost", "report", "--json", "--tag", "no-such-tag"))["groups"] == []
+    report = data(amux("cost", "report", "--json", "--by", "tag"))
+    calls = {group["tag"]: group["calls"] for group in report["groups"]}
+    assert set(calls) == {"review", "nightly", "(no tag)"}
+    assert report["total"]["calls"] == 10 < sum(calls.values())
+
+
+def test_a_tag_may_be_named_like_anything(amux: Amux, tmp_path: Path) -> None:
+    for session in (one["nativeId"] for one in data(amux("sessions", "list", "--json"))):
+        tagged(tmp_path / "config", session, "total", "\x1b[2Jx")
+    out = amux("cost", "report", "--by", "tag").out
+    assert "\x1b" not in out
+    assert [line.split()[0] for line in out.splitlines() if line.strip()][2:] == ["x", "total", "total"]
+
+
+def test_tags_come_from_the_project_that_is_named(amux: Amux, tmp_path: Path) -> None:
+    session = data(amux("sessions", "list", "--json"))[0]["nativeId"]
+    tagged(tmp_path / "project", session, "p")
+    project = ("--project-dir", tmp_path / "project")
+    assert data(amux("sessions", "list", "--json", "--tag", "p")) == []
+    for arguments in ((*project, "sessions", "list"), ("sessions", "list", *project)):
+        assert [one["nativeId"] for one in data(amux(*arguments, "--json", "--tag", "p"))] == [session]

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from agent_mux.events.cost import CostRecord
 from agent_mux.facts import Usage
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, whole
 
 _PARTS = ("inputTokens", "outputTokens", "thoughtTokens", "cachedReadTokens", "cachedWriteTokens")
+_COUNTS = ("input_tokens", "output_tokens", "thinking_tokens", "cached_tokens", "cache_creation_tokens")
 NO_TOKENS = Usage(0, 0)
 
 
@@ -44,11 +47,11 @@ def minus(left: Usage, right: Usage) -> Usage:
 
 
 def _combined(left: Usage, right: Usage, sign: int) -> Usage:
-    counts = [
+    taken, given, thoughts, cached, written = (
         None if a is None and b is None else max((a or 0) + sign * (b or 0), 0)
-        for a, b in ((getattr(left, name), getattr(right, name)) for name in Usage.__struct_fields__)
-    ]
-    return Usage(counts[0] or 0, counts[1] or 0, *counts[2:])
+        for a, b in ((getattr(left, name), getattr(right, name)) for name in _COUNTS)
+    )
+    return Usage(taken or 0, given or 0, thoughts, cached, written)
 
 
 class Account:
@@ -90,7 +93,7 @@ class Account:
             return None
         if self._is_cumulative:
             usage, self._session_tokens = minus(usage, self._session_tokens), usage
-        return self._add(usage)
+        return replace(self._add(usage), of_one_call=False)
 
     def close_turn(self) -> tuple[CostRecord | None, CostRecord | None]:
         """The cost of the turn and of the run, where the agent told what the session costs.

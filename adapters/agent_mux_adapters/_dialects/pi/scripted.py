@@ -1,9 +1,13 @@
 """How the family is driven against the scripted model: an own provider that speaks chat completions."""
 
+import json
+from pathlib import Path
+
 from agent_mux.events.cost import CostRecord
 from agent_mux.testing.live import SUBTASK, Place
 
 PROVIDER, MODEL = "scripted", "scripted-model"
+OTHER_MODEL = "scripted-other"
 CONTEXT_WINDOW = 100_000
 PRICES = {"input": 1, "output": 2, "cacheRead": 0.1, "cacheWrite": 1}
 """US dollars per million tokens."""
@@ -29,7 +33,24 @@ def provider(place: Place, key: str) -> dict[str, object]:
         "maxTokens": 8000,
         "cost": PRICES,
     }
-    return {"baseUrl": f"{place.url}/v1", "api": "openai-completions", "apiKey": key, "models": [model]}
+    models = [model, {**model, "id": OTHER_MODEL}]
+    return {"baseUrl": f"{place.url}/v1", "api": "openai-completions", "apiKey": key, "models": models}
+
+
+def settle(place: Place, name: str, said: object) -> None:
+    """A file of settings, where there is none: what a scenario changes in it counts in its next run."""
+    if not (place.home / name).exists():
+        place.write(name, json.dumps(said))
+
+
+def skill_package(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str]:
+    """A package with one skill, as all of them install it from a folder: what comes first, and its source."""
+    skill = directory / "skills" / "demo" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: demo\ndescription: A demo\n---\nDo.\n", "utf-8")
+    about = {"name": "demo-package", "version": "1.2.0", "description": "A demo", "pi": {"skills": ["./skills"]}}
+    (directory / "package.json").write_text(json.dumps(about), "utf-8")
+    return (), str(directory)
 
 
 def subtask(task: str) -> str:

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -36,21 +35,11 @@ NEWEST = 3
 GOES_ON = "toolUse"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Location:
-    """Where an agent keeps its directory."""
-
-    variable: str
-    """Environment variable that names it."""
-    default: str
-    """Below the home directory."""
-
-
-def store_of(flavor: Flavor, location: Location) -> SessionStore:
-    """The store of an agent of this dialect."""
+def store_of(flavor: Flavor, directory: Callable[[Place], Path]) -> SessionStore:
+    """The store of an agent of this dialect, which is below this directory."""
 
     def root(place: Place) -> Path:
-        return place.home_of(location.variable, location.default) / "sessions"
+        return directory(place) / "sessions"
 
     def find(place: Place) -> Iterator[Found]:
         return files_below(root(place), "*/*.jsonl")

@@ -6,7 +6,7 @@ says when it does not answer (`refusals`).
 
 from agent_mux.testing.live.answers import answer, delegation
 from agent_mux.testing.live.cache import cache_directory
-from agent_mux.testing.live.kit import DUMMY_KEY, Gap, LiveKit, ModelApi, Pin, Place, Unspeakable, Way
+from agent_mux.testing.live.kit import DUMMY_KEY, Gap, HomeProbes, LiveKit, ModelApi, Pin, Place, Unspeakable, Way
 from agent_mux.testing.live.kits import kit_of, kits, pin_of
 from agent_mux.testing.live.launch import Launch, launch
 from agent_mux.testing.live.parts import (
@@ -37,6 +37,7 @@ __all__ = [
     "Delegate",
     "Edit",
     "Gap",
+    "HomeProbes",
     "Launch",
     "LiveKit",
     "Mcp",

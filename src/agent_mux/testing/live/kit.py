@@ -13,7 +13,7 @@ from agent_mux.events.cost import CostRecord
 from agent_mux.testing.live.parts import ToolPart
 from agent_mux.testing.model_server.script import Block, Item, Step
 
-__all__ = ["DUMMY_KEY", "Gap", "LiveKit", "ModelApi", "Pin", "Place", "Unspeakable", "Way"]
+__all__ = ["DUMMY_KEY", "Gap", "HomeProbes", "LiveKit", "ModelApi", "Pin", "Place", "Unspeakable", "Way"]
 
 DUMMY_KEY = "sk-dummy"
 """What stands for a key everywhere: no journal may hold it."""
@@ -90,6 +90,34 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HomeProbes:
+    """How the CLI itself is asked about what is in its home, and told: words behind the program. None: it cannot."""
+
+    lists_mcp: tuple[str, ...] | None = None
+    """Prints the names of its MCP servers, whether they can be reached or not."""
+    adds_mcp: Callable[[str, str, tuple[str, ...]], tuple[str, ...]] | None = None
+    """Adds a server (name, program, its arguments) for all of the user's work."""
+    answers: str = ""
+    """What a person types when the CLI asks back while it adds one."""
+    says_login: tuple[str, ...] | None = None
+    """Says whether it has credentials."""
+    is_logged_in: Callable[[int, str], bool] = lambda exit_code, _: exit_code == 0
+    """What that said: the exit code, and what was printed on both streams."""
+    plugin: Callable[[Path], tuple[tuple[tuple[str, ...], ...], str, str]] | None = None
+    """Writes a plugin below a directory: commands that come first, what `install` takes, and the name it has then."""
+    model: str | None = None
+    """Another model that it can be told to use by its configuration."""
+    spoken: Callable[[tuple[str, ...]], tuple[tuple[str, ...], str]] = lambda words: (words, "")
+    """Words as they reach the agent: behind the program, and on standard input, where it is told things there."""
+    says_model: tuple[str, ...] | None = None
+    """Prints the model of its configuration, for an agent that takes no such model to the scripted provider."""
+    eager_model: str | None = None
+    """A model that is told of all sub-agents at once, where the usual one would have to search for them."""
+    trust: Callable[[Path, Path], None] = lambda home, workspace: None  # noqa: ARG005  # most have no such question
+    """Has it trust a workspace, as a person would who is asked: writes into the home. The files of a project count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LiveKit:
     """How to drive one agent."""
 
@@ -124,5 +152,7 @@ class LiveKit:
     unsteady: str | None = None
     """Pattern of what the CLI prints at one time and not at another: matched with the kind of a message and the path of
     a field, with a blank between (`shapes.py`); with an empty path it is the whole kind. It is in no baseline."""
+    home: HomeProbes = HomeProbes()
+    """How its home is looked into."""
     gaps: Mapping[str, Gap] = field(default_factory=dict)
     """By scenario: the name of its test without `test_`, and the way if it goes several (`scenario/way`)."""

@@ -52,7 +52,10 @@ async def client(case: RunCase, where: Circumstances, token: str, directory: Pat
     """A client whose only agent is that of the case."""
     registry = AdapterRegistry()
     registry.register(torture_adapter(case.behaviour or case.name, where.size, token, terminal=where.terminal))
-    async with AgentMux(adapters=registry, default_agent=AGENT, config_directory=directory) as mux:
+    # No project: what somebody's configuration says has nothing to do with this.
+    async with AgentMux(
+        adapters=registry, default_agent=AGENT, config_directory=directory, project_config_dir=directory
+    ) as mux:
         yield mux
 
 

@@ -115,7 +115,7 @@ def test_cached_tokens_are_apart_and_thoughts_are_output_whatever_the_agent_does
 
 
 def test_the_tokens_of_an_answer_are_told_once() -> None:
-    assert ended({**END, "usage": BUSY}) == [Usage(100, 10), TurnDone()]
+    assert ended({**END, "usage": BUSY}) == [Usage(100, 10, of_one_call=False), TurnDone()]
     assert ended({**END, "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}}) == [TurnDone()]
     talk = Talk().prompted()
     talk.speaks("hi", _meta={"usage": BUSY})
@@ -129,7 +129,7 @@ def test_tokens_of_the_session_become_those_of_the_turn() -> None:
     talk.answers(3, {**END, "usage": BUSY})
     talk.want(Send("again"))
     talk.answers(4, {**END, "usage": {"inputTokens": 250, "outputTokens": 30, "totalTokens": 280}})
-    assert talk.facts(Usage) == [Usage(100, 10), Usage(150, 20)]
+    assert talk.facts(Usage) == [Usage(100, 10, of_one_call=False), Usage(150, 20, of_one_call=False)]
 
 
 def money(dollars: float, **fields: Any) -> CostRecord:
@@ -171,7 +171,7 @@ def test_a_cost_that_says_nothing_is_none(cost: Any) -> None:
     talk = Talk().prompted()
     talk.updates("usage_update", used=1, size=100, cost=cost)
     talk.answers(3, {**END, "usage": BUSY})
-    assert talk.facts() == [Usage(100, 10), TurnDone()]
+    assert talk.facts() == [Usage(100, 10, of_one_call=False), TurnDone()]
 
 
 def test_what_an_older_session_had_cost_is_not_of_this_run() -> None:

@@ -119,7 +119,7 @@ def test_the_sub_agents_of_newer_models_are_invisible_here() -> None:
 
 def test_cached_tokens_are_no_input_tokens() -> None:
     [usage] = told("plain_text", facts.Usage)
-    assert usage == facts.Usage(70, 20, thinking_tokens=5, cached_tokens=30, cache_creation_tokens=0)
+    assert usage == facts.Usage(70, 20, thinking_tokens=5, cached_tokens=30, cache_creation_tokens=0, of_one_call=False)
 
 
 def test_a_turns_tokens_are_what_the_threads_counter_grew_by() -> None:

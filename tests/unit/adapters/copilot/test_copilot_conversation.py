@@ -18,6 +18,7 @@ OPENED = {
     "includeSubAgentStreamingEvents": True,
     "requestPermission": True,
     "requestUserInput": True,
+    "enableConfigDiscovery": True,
 }
 RULES = {"approved": [{"kind": "read", "argument": None}], "denied": []}
 
@@ -73,6 +74,7 @@ def test_everything_the_options_say_is_said() -> None:
         **OPENED,
         "includeSubAgentStreamingEvents": False,
         "requestUserInput": False,
+        "enableConfigDiscovery": True,
         "model": "m",
         "provider": {"type": "openai"},
         "reasoningEffort": "high",

@@ -53,7 +53,7 @@ def test_a_run_that_is_not_interactive_ends_by_itself_with_a_signal() -> None:
     talk = Talk().running()
     talk.text("Hi.")
     steps = talk.ends(3)
-    assert of(steps, facts.TurnDone, facts.Usage) == [facts.Usage(1, 2), facts.TurnDone()]
+    assert of(steps, facts.TurnDone, facts.Usage) == [facts.Usage(1, 2, of_one_call=False), facts.TurnDone()]
     assert talk.sent() == ["EOF", SIGTERM]  # with an MCP server it does not leave when its input ends
 
 
@@ -323,7 +323,7 @@ def test_too_many_requests_are_a_limit_only_where_there_is_one() -> None:
 
 
 def test_tokens_are_those_of_the_turn() -> None:
-    assert told("acp_load_session", facts.Usage) == [facts.Usage(120, 24)] * 2
+    assert told("acp_load_session", facts.Usage) == [facts.Usage(120, 24, of_one_call=False)] * 2
 
 
 def test_standard_error_is_read_like_that_of_a_one_shot_run() -> None:

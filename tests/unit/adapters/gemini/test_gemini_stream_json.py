@@ -182,7 +182,7 @@ def test_a_result_of_a_call_that_was_not_told_is_a_result() -> None:
 
 def test_cached_tokens_are_apart_from_the_input_and_thoughts_part_of_the_output() -> None:
     # 240 in, 20 of them cached; 48 out; 304 together: 16 are neither, but come out.
-    assert told("text", facts.Usage) == [facts.Usage(220, 64, 16, 20)]
+    assert told("text", facts.Usage) == [facts.Usage(220, 64, 16, 20, of_one_call=False)]
 
 
 def test_no_call_that_came_so_far_uses_nothing() -> None:

@@ -43,6 +43,14 @@ def settings_of(args: SpawnArgs) -> dict[str, Any]:
 # -- the program
 
 
+def test_a_run_works_with_the_profile_that_was_chosen(program: str, tmp_path: Path) -> None:
+    directory = tmp_path / ".hermes"
+    directory.mkdir()
+    assert "HERMES_HOME" not in spawn(program, {"HOME": str(tmp_path)}).env
+    (directory / "active_profile").write_text("coder\n")  # `hermes profile use coder`
+    assert spawn(program, {"HOME": str(tmp_path)}).env["HERMES_HOME"] == str(directory / "profiles" / "coder")
+
+
 def test_the_gateway_is_started_with_the_python_of_the_installation(program: str) -> None:
     args = spawn(program)
     assert args.argv == ("/opt/venv/bin/python3.11", "-P", "-m", "tui_gateway.entry")

@@ -147,7 +147,7 @@ def test_what_a_turn_used_is_told_with_its_end() -> None:
     talk = Talk().opened()
     talk.writes("Hello.")
     used = talk.notifies("used", usage={"input": 100, "output": 12, "cacheRead": 30, "cost": {"total": 0.25}})
-    assert used == [Usage(100, 12, None, 30, None)]
+    assert used == [Usage(100, 12, None, 30, None, of_one_call=False)]
     cost = only(talk.ends(), TurnDone).cost
     assert (cost.total_usd, cost.input_tokens, cost.cached_tokens, cost.source) == (0.25, 100, 30, "native")
 
@@ -155,7 +155,9 @@ def test_what_a_turn_used_is_told_with_its_end() -> None:
 def test_a_model_without_prices_costs_nobody_knows_what() -> None:
     talk = Talk().opened()
     talk.writes("Hello.")
-    assert talk.notifies("used", usage={"input": 100, "output": 12, "cost": {"total": 0}}) == [Usage(100, 12)]
+    assert talk.notifies("used", usage={"input": 100, "output": 12, "cost": {"total": 0}}) == [
+        Usage(100, 12, of_one_call=False)
+    ]
     assert only(talk.ends(), TurnDone).cost is None
 
 

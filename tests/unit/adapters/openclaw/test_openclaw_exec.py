@@ -74,7 +74,7 @@ def test_a_document_on_one_line_is_understood() -> None:
 def test_the_answer_its_usage_and_its_cost_are_told() -> None:
     facts_ = said(OK)
     assert Text("Done.") in facts_
-    assert Usage(300, 36, None, 90, 60) in facts_
+    assert Usage(300, 36, None, 90, 60, of_one_call=False) in facts_
     done = facts_[-1]
     assert isinstance(done, TurnDone)
     assert done.cost is not None
@@ -162,7 +162,7 @@ def local(**meta: Any) -> dict[str, Any]:
 
 def test_the_document_of_agent_local_names_a_session_that_stays() -> None:
     facts_ = said(local())
-    assert facts_ == [SessionKnown("s-2", model="m"), Text("Hi."), Usage(5, 6), TurnDone()]
+    assert facts_ == [SessionKnown("s-2", model="m"), Text("Hi."), Usage(5, 6, of_one_call=False), TurnDone()]
 
 
 @pytest.mark.parametrize("meta", [{"aborted": True}, {"stopReason": "error"}, {"error": {"message": "no"}}])

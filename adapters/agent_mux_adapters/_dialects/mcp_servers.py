@@ -1,0 +1,35 @@
+"""MCP servers as most agents write them: `{"type": "stdio", "command": ...}` or `{"type": "http", "url": ...}`."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from agent_mux.options import McpServer
+from agent_mux_adapters._dialects.tolerant import mapping, text
+
+__all__ = ["read_server", "write_server"]
+
+
+def write_server(server: McpServer) -> dict[str, Any]:
+    """A server, as they want it."""
+    if server.transport == "stdio":
+        return {"type": "stdio", "command": server.command, "args": list(server.args), "env": dict(server.env)}
+    kind = "sse" if server.transport == "sse" else "http"
+    return {"type": kind, "url": server.url, "headers": dict(server.headers)}
+
+
+def read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
+    """A server, as they wrote it: the type may be missing. None where there is neither a command nor a URL."""
+    command, url = text(native.get("command")), text(native.get("url"))
+    if command:
+        args = native.get("args")
+        words = tuple(map(str, args)) if isinstance(args, list) else ()
+        return McpServer(name=name, command=command, args=words, env=texts_of(native.get("env")))
+    if not url:
+        return None
+    transport: Literal["sse", "streamable-http"] = "sse" if native.get("type") == "sse" else "streamable-http"
+    return McpServer(name=name, transport=transport, url=url, headers=texts_of(native.get("headers")))
+
+
+def texts_of(native: Any) -> dict[str, str]:
+    """The entries of a table, as text."""
+    return {str(key): str(value) for key, value in mapping(native).items()}

@@ -1,0 +1,187 @@
+"""What omp keeps on a machine. Measured with 18.2.3; tests/e2e/test_live_home.py asks the CLI itself."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField, Scope
+from agent_mux.definitions.folders import DefinitionFolders, Folder
+from agent_mux.home import AgentHome
+from agent_mux.mcp.files import McpFiles
+from agent_mux.place import Place
+from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
+from agent_mux_adapters._dialects.pi.skills import skills_in
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
+from agent_mux_adapters.omp.credentials import AUTH
+from agent_mux_adapters.omp.places import directory, own
+
+SHARED_SKILLS: tuple[tuple[Scope, str], ...] = (
+    ("global", ".agent"),
+    ("global", ".agents"),
+    ("project", ".agent"),
+    ("project", ".agents"),
+    ("project", ".claude"),
+)
+ONE_BY_ONE = ("all", "one-at-a-time")
+
+
+def _config(place: Place) -> Path:
+    """The one that is written; the other name is read where only that is there."""
+    usual, other = (directory(place) / name for name in ("config.yml", "config.yaml"))
+    return other if other.is_file() and not usual.exists() else usual
+
+
+def _read_model(data: Mapping[str, Any]) -> str | None:
+    return text(mapping(data.get("modelRoles")).get("default")) or None
+
+
+CONFIG = AgentConfig(
+    files=(
+        ConfigFile(scope="global", format="yaml", path=_config),
+        ConfigFile(scope="project", format="json", path=lambda place: place.project_file(".omp", "settings.json")),
+        ConfigFile(scope="project", format="yaml", path=lambda place: place.project_file(".omp", "config.yml")),
+    ),
+    fields={
+        "modelRoles": Field(kind="table", meaning="models by what they are for: default, smol, slow, plan, task"),
+        "modelRoles.default": Field(kind="string", meaning="the model that new sessions start with"),
+        "defaultThinkingLevel": Field(
+            kind="string",
+            meaning="how much new sessions think",
+            choices=("minimal", "low", "medium", "high", "xhigh", "max", "auto"),
+        ),
+        "enabledModels": Field(kind="list", meaning="patterns of the models that can be chosen from"),
+        "disabledProviders": Field(kind="list", meaning="providers of models and of settings that are not used"),
+        "temperature": Field(kind="number", meaning="the sampling temperature; -1: that of the provider"),
+        "tools.approvalMode": Field(
+            kind="string", meaning="which uses of tools need approval", choices=("always-ask", "write", "yolo")
+        ),
+        "tools.approval": Field(kind="table", meaning="approval for single tools: allow, deny or prompt"),
+        "bash.patterns": Field(kind="list", meaning="rules for the approval of commands, in order"),
+        "edit.mode": Field(
+            kind="string",
+            meaning="the form of the edit tool",
+            choices=("apply_patch", "hashline", "patch", "replace", "sloppy"),
+        ),
+        "extensions": Field(kind="list", meaning="more files or folders of extensions"),
+        "mcp.enableProjectConfig": Field(kind="boolean", meaning="use the MCP servers of projects"),
+        "skills.enabled": Field(kind="boolean", meaning="use skills"),
+        "skills.customDirectories": Field(kind="list", meaning="more folders of skills"),
+        "task.maxConcurrency": Field(kind="number", meaning="sub-agents that work at the same time"),
+        "task.disabledAgents": Field(kind="list", meaning="sub-agents that are not used"),
+        "compaction.enabled": Field(kind="boolean", meaning="shorten the context when it is full"),
+        "retry.enabled": Field(kind="boolean", meaning="repeat calls of the model that fail"),
+        "retry.maxRetries": Field(kind="number", meaning="how often"),
+        "steeringMode": Field(kind="string", meaning="how many queued messages steer at once", choices=ONE_BY_ONE),
+        "followUpMode": Field(kind="string", meaning="how many queued messages follow at once", choices=ONE_BY_ONE),
+        "shellPath": Field(kind="string", meaning="the shell that runs commands"),
+        "memory.backend": Field(
+            kind="string",
+            meaning="what remembers things between sessions",
+            choices=("off", "local", "hindsight", "mnemopi", "sharpshooter"),
+        ),
+    },
+    model=ModelField(read=_read_model, write=lambda model: {("modelRoles", "default"): model}),
+)
+
+
+def _servers(scope: Scope, path: Callable[[Place], Path | None]) -> ConfigFile:
+    return ConfigFile(scope=scope, format="json", path=path, table=lambda _: ("mcpServers",))
+
+
+def _is_enabled(native: Mapping[str, Any]) -> bool:
+    said = native.get("enabled")
+    return said is not False and str(said).lower() not in {"false", "0"}
+
+
+def _left_out(place: Place) -> frozenset[str]:
+    """Names that `/mcp disable` wrote down, for servers of files that are not omp's."""
+    from agent_mux.config.editing import read_document  # noqa: PLC0415  # only for this question
+
+    document = read_document(directory(place) / "mcp.json", "json")
+    listed = None if document is None else document.data().get("disabledServers")
+    return frozenset(map(str, listed)) if isinstance(listed, list) else frozenset()
+
+
+MCP = McpFiles(
+    files=(
+        # Those that other agents have, too; servers of their own files are read as well, and never written.
+        _servers("project", lambda place: place.project_file(".mcp.json")),
+        _servers("project", lambda place: place.project_file("mcp.json")),
+        _servers("global", lambda place: directory(place) / ".mcp.json"),
+        _servers("global", lambda place: directory(place) / "mcp.json"),
+        _servers("project", lambda place: place.project_file(".omp", ".mcp.json")),
+        _servers("project", lambda place: place.project_file(".omp", "mcp.json")),
+    ),
+    read=read_server,
+    write=write_server,
+    is_enabled=_is_enabled,
+    left_out=_left_out,
+)
+
+
+def _plugins(printed: str) -> tuple[Plugin, ...]:
+    listed = mapping(json.loads(printed))
+    packages = (
+        Plugin(
+            name=text(one.get("name")),
+            version=text(one.get("version")) or None,
+            enabled=one.get("enabled") is True,
+            source=text(one.get("path")) or None,
+            description=text(mapping(one.get("manifest")).get("description")) or None,
+        )
+        for one in rows(listed.get("npm"))
+    )
+    return (*packages, *map(_from_market, rows(listed.get("marketplace"))))
+
+
+def _from_market(one: Mapping[str, Any]) -> Plugin:
+    name, entries = text(one.get("id")), rows(one.get("entries"))
+    first = entries[0] if entries else {}
+    return Plugin(
+        name=name,
+        version=text(first.get("version")) or None,
+        enabled=first.get("enabled") is not False,
+        source=name.rpartition("@")[2] or None,
+        extra={"scope": text(one.get("scope"))},
+    )
+
+
+def _update(name: str | None) -> tuple[str, ...]:
+    if name is None:
+        return ("plugin", "upgrade")
+    if "@" not in name[1:]:
+        raise ValueError("a plugin of a marketplace (name@marketplace): others are installed again")
+    return ("plugin", "upgrade", name)
+
+
+PLUGINS = PluginCommands(
+    list=("plugin", "list", "--json"),
+    parse=_plugins,
+    install=lambda name: ("plugin", "install", name),
+    uninstall=lambda name: ("plugin", "uninstall", name),
+    update=_update,
+    # No search: `plugin discover` does not say of which marketplace a plugin is, and the bare name is that of a package
+    # of npm, by whomever.
+    environment={"FORCE_COLOR": "0"},
+)
+
+HOME = AgentHome(
+    config=CONFIG,
+    auth=AUTH,
+    mcp=MCP,
+    skills=skills_in(directory, ".omp", SHARED_SKILLS),
+    subagents=DefinitionFolders(
+        folders=(
+            Folder(scope="global", path=lambda place: own(place) / "agents"),
+            Folder(scope="project", path=lambda place: place.project_file(".omp", "agents")),
+        ),
+        layout="file",
+        file=".md",
+    ),
+    plugins=PLUGINS,
+    host_variables=("OMPCODE",),
+    imitates=("CLAUDECODE",),
+    update=("update",),
+)

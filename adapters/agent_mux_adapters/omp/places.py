@@ -1,0 +1,41 @@
+"""Where omp keeps its files. Source: `pi-utils/src/dirs.ts`, 18.2.3; tried with each variable."""
+
+from pathlib import Path
+
+from agent_mux.place import Place
+
+
+def root(place: Place) -> Path:
+    """`~/.omp`, or that of the profile that is chosen: for what is no agent's."""
+    base = place.home / (place.environ.get("PI_CONFIG_DIR") or ".omp")
+    profile = _profile(place)
+    return base / "profiles" / profile if profile else base
+
+
+def directory(place: Place) -> Path:
+    """The directory that omp calls its own. A profile makes it, whatever `PI_CODING_AGENT_DIR` says."""
+    if place.directory is not None or not _profile(place):
+        return place.home_of("PI_CODING_AGENT_DIR", str(root(place) / "agent"))
+    return root(place) / "agent"
+
+
+def data(place: Place) -> Path:
+    """The directory of databases and sessions: moved by `XDG_DATA_HOME`, once `omp config init-xdg` made it there."""
+    moved = place.environ.get("XDG_DATA_HOME")
+    if moved and place.directory is None and directory(place) == root(place) / "agent":
+        profile = _profile(place)
+        there = Path(moved, "omp", "profiles", profile) if profile else Path(moved, "omp")
+        if there.is_dir():
+            return there
+    return directory(place)
+
+
+def own(place: Place) -> Path:
+    """Where sub-agents are: `PI_CODING_AGENT_DIR` does not move them."""
+    return place.directory if place.directory is not None else root(place) / "agent"
+
+
+def _profile(place: Place) -> str:
+    """Empty: the default one. The older variable counts only where the newer one is not there."""
+    chosen = place.environ.get("OMP_PROFILE", place.environ.get("PI_PROFILE", "")).strip()
+    return "" if chosen == "default" or "/" in chosen or chosen.startswith(".") else chosen

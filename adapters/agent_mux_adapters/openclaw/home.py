@@ -1,0 +1,176 @@
+"""What OpenClaw keeps on a machine. Measured with 2026.9.6; tests/e2e/test_live_home.py asks the CLI itself.
+
+One configuration for everything (JSON5, written back as JSON by its own commands), nothing of it in a project. What
+`$include` brings in is not looked at. A run of ours has its working directory for a workspace: its skills are found
+there, and not those of the workspace that is configured.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
+from agent_mux.definitions.folders import DefinitionFolders, Folder
+from agent_mux.documents import FieldPath
+from agent_mux.home import AgentHome
+from agent_mux.mcp.files import McpFiles
+from agent_mux.place import Place
+from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
+from agent_mux_adapters.openclaw import mcp_files
+from agent_mux_adapters.openclaw.credentials import AUTH, config_file, directory
+
+_DEFAULTS = ("agents", "defaults")
+EFFORTS = ("off", "minimal", "low", "medium", "high", "xhigh", "adaptive", "max", "ultra")
+
+
+def _defaults(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(mapping(data.get("agents")).get("defaults"))
+
+
+def _read_model(data: Mapping[str, Any]) -> str | None:
+    model = _defaults(data).get("model")
+    return text(model) or text(mapping(model).get("primary")) or None
+
+
+def _write_model(model: str, data: Mapping[str, Any]) -> Mapping[FieldPath, Any]:
+    """As `openclaw models set`: a list of models that there is gets this one, too."""
+    if "/" not in model:
+        raise ValueError("a provider and a model, as in anthropic/claude-opus-4-6")
+    known = mapping(_defaults(data).get("models"))
+    listed: dict[FieldPath, Any] = {(*_DEFAULTS, "models", model): {}} if known and model not in known else {}
+    is_text = isinstance(_defaults(data).get("model"), str)
+    return {(*_DEFAULTS, "model") if is_text else (*_DEFAULTS, "model", "primary"): model, **listed}
+
+
+CONFIG = AgentConfig(
+    files=(ConfigFile(scope="global", format="json", path=config_file),),
+    fields={
+        "agents.defaults.model.primary": Field(kind="string", meaning="the model, as provider/model"),
+        "agents.defaults.model.fallbacks": Field(kind="list", meaning="models that are asked where it fails"),
+        "agents.defaults.models": Field(kind="table", meaning="what is set for single models"),
+        "agents.defaults.workspace": Field(kind="string", meaning="the directory that the agent works in"),
+        "agents.defaults.thinkingDefault": Field(kind="string", meaning="how much is thought", choices=EFFORTS),
+        "agents.defaults.timeoutSeconds": Field(kind="number", meaning="seconds that a turn may take"),
+        "agents.defaults.sandbox.mode": Field(
+            kind="string", meaning="which sessions run in a sandbox", choices=("off", "non-main", "all")
+        ),
+        "tools.profile": Field(
+            kind="string", meaning="a set of tools", choices=("minimal", "coding", "messaging", "full")
+        ),
+        "tools.allow": Field(kind="list", meaning="the only tools that there are"),
+        "tools.deny": Field(kind="list", meaning="tools that there are not"),
+        "tools.exec.mode": Field(
+            kind="string", meaning="which commands may run", choices=("deny", "allowlist", "ask", "auto", "full")
+        ),
+        "tools.fs.workspaceOnly": Field(kind="boolean", meaning="keep the file tools inside of the workspace"),
+        "models.mode": Field(
+            kind="string", meaning="add providers to those it knows, or take these only", choices=("merge", "replace")
+        ),
+        "models.providers": Field(kind="table", meaning="providers of models, with their keys"),
+        "env.vars": Field(kind="table", meaning="environment variables"),
+        "mcp.servers": Field(kind="table", meaning="MCP servers by name"),
+        "skills.load.extraDirs": Field(kind="list", meaning="more directories with skills"),
+        "plugins.enabled": Field(kind="boolean", meaning="load plugins at all"),
+        "plugins.entries": Field(kind="table", meaning="plugins by name, and whether they are on"),
+        "update.channel": Field(
+            kind="string",
+            meaning="which versions it is updated to",
+            choices=("stable", "extended-stable", "beta", "dev"),
+        ),
+    },
+    model=ModelField(read=_read_model, write=lambda model: _write_model(model, {}), write_over=_write_model),
+)
+
+MCP = McpFiles(
+    files=(ConfigFile(scope="global", format="json", path=config_file, table=lambda _: ("mcp", "servers")),),
+    read=mcp_files.read,
+    write=mcp_files.write,
+    is_enabled=mcp_files.is_enabled,
+)
+
+
+def _workspace_skills(place: Place) -> Path:
+    """Of the workspace that there is where none is configured."""
+    named = place.environ.get("OPENCLAW_WORKSPACE_DIR", "").strip()
+    return (Path(named).expanduser() if named else directory(place) / "workspace") / "skills"
+
+
+def _personal_skills(place: Place) -> Path | None:
+    """It looks there only where its own directory was not moved."""
+    return None if place.environ.get("OPENCLAW_STATE_DIR", "").strip() else place.home / ".agents" / "skills"
+
+
+SKILLS = DefinitionFolders(
+    folders=(
+        Folder(scope="global", path=lambda place: directory(place) / "skills"),
+        Folder(scope="global", path=_workspace_skills),
+        Folder(scope="global", path=_personal_skills, is_shared=True),
+        Folder(scope="project", path=lambda place: place.project_file("skills")),
+        Folder(scope="project", path=lambda place: place.project_file(".agents", "skills"), is_shared=True),
+    ),
+    layout="folder",
+    file="SKILL.md",
+    required=("description",),
+    depth=6,
+)
+
+
+def _plugins(printed: str) -> tuple[Plugin, ...]:
+    """`openclaw plugins list --json`: those that come with it, too."""
+    listed = mapping(json.loads(printed)).get("plugins")
+    if not isinstance(listed, list):
+        raise ValueError("it has no list of plugins")  # noqa: TRY004  # what the contract wants
+    return tuple(
+        Plugin(
+            name=text(one.get("id")),
+            version=text(one.get("version")) or None,
+            enabled=one.get("enabled") is True,
+            source=text(one.get("origin")) or None,
+            description=text(one.get("description")) or None,
+        )
+        for one in rows(listed)
+    )
+
+
+def _found(printed: str) -> tuple[Plugin, ...]:
+    """`openclaw plugins search --json`, with the names that `install` takes."""
+    listed = json.loads(printed)
+    packages = (mapping(one.get("package")) for one in rows(mapping(listed).get("results")))
+    return tuple(
+        Plugin(
+            name=f"clawhub:{text(one.get('name'))}",
+            version=text(one.get("latestVersion")) or None,
+            source=text(one.get("channel")) or None,
+            description=text(one.get("summary")) or None,
+        )
+        for one in packages
+    )
+
+
+def _update(name: str | None) -> tuple[str, ...]:
+    return ("plugins", "update", *(("--all",) if name is None else (name,)))
+
+
+PLUGINS = PluginCommands(
+    list=("plugins", "list", "--json"),
+    parse=_plugins,
+    # It asks two questions: about a source that is not its own, and about what the plugin may do. Nobody answers here.
+    install=lambda name: ("plugins", "install", "--force", "--accept-capabilities", name),
+    uninstall=lambda name: ("plugins", "uninstall", "--force", name),
+    update=_update,
+    search=lambda words: ("plugins", "search", "--json", words),
+    parse_search=_found,
+    environment={"NO_COLOR": "1", "OPENCLAW_NO_AUTO_UPDATE": "1"},
+)
+
+HOME = AgentHome(
+    config=CONFIG,
+    auth=AUTH,
+    mcp=MCP,
+    skills=SKILLS,
+    plugins=PLUGINS,
+    host_variables=("OPENCLAW_SHELL",),
+    update=("update",),
+)

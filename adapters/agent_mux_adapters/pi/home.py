@@ -1,0 +1,198 @@
+"""What pi keeps on a machine. Measured with 0.87.1 and 0.73.1; tests/e2e/test_live_home.py asks the CLI itself."""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
+from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
+from agent_mux.documents import FieldPath
+from agent_mux.home import AgentHome
+from agent_mux.place import Place
+from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux_adapters._dialects.pi.keys import CLOUD_VARIABLES, KEY_VARIABLES, aws_keys, is_key, provider_key
+from agent_mux_adapters._dialects.pi.skills import skills_in
+from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
+from agent_mux_adapters.pi.places import directory
+
+ONE_BY_ONE = ("all", "one-at-a-time")
+DISTANT = ("npm:", "git:", "http:", "https:", "ssh:")
+"""How the sources of packages begin that are no folders."""
+NO_PACKAGES = "No packages installed."
+SCOPES = {"User packages:": "user", "Project packages:": "project"}
+PATH = "    "
+"""How the line begins that says where a package is."""
+
+
+def _read_model(data: Mapping[str, Any]) -> str | None:
+    provider, model = text(data.get("defaultProvider")), text(data.get("defaultModel"))
+    return (f"{provider}/{model}" if provider else model) if model else None
+
+
+def _write_model(model: str) -> Mapping[FieldPath, Any]:
+    provider, slash, name = model.partition("/")
+    if not provider or not slash or not name:
+        raise ValueError("a provider and its model, as in anthropic/claude-opus-4-6")
+    return {("defaultProvider",): provider, ("defaultModel",): name}
+
+
+CONFIG = AgentConfig(
+    files=(
+        ConfigFile(scope="global", format="json", path=lambda place: directory(place) / "settings.json"),
+        # It counts only where the project is trusted (`/trust`, `defaultProjectTrust`); before 0.79 everywhere.
+        ConfigFile(scope="project", format="json", path=lambda place: place.project_file(".pi", "settings.json")),
+    ),
+    fields={
+        "defaultProvider": Field(kind="string", meaning="the provider that new sessions start with"),
+        "defaultModel": Field(kind="string", meaning="the model of that provider"),
+        "defaultThinkingLevel": Field(
+            kind="string",
+            meaning="how much new sessions think",
+            choices=("off", "minimal", "low", "medium", "high", "xhigh", "max"),
+        ),
+        "enabledModels": Field(kind="list", meaning="patterns of the models that can be chosen from"),
+        "packages": Field(kind="list", meaning="packages of extensions, skills, prompts and themes"),
+        "extensions": Field(kind="list", meaning="more files or folders of extensions"),
+        "skills": Field(kind="list", meaning="more files or folders of skills"),
+        "sessionDir": Field(kind="string", meaning="where sessions are kept"),
+        "steeringMode": Field(kind="string", meaning="how many queued messages steer at once", choices=ONE_BY_ONE),
+        "followUpMode": Field(kind="string", meaning="how many queued messages follow at once", choices=ONE_BY_ONE),
+        "compaction.enabled": Field(kind="boolean", meaning="shorten the context when it is full"),
+        "compaction.reserveTokens": Field(kind="number", meaning="tokens kept free for the answer"),
+        "compaction.keepRecentTokens": Field(kind="number", meaning="recent tokens that are not summarized"),
+        "retry.enabled": Field(kind="boolean", meaning="repeat calls of the model that fail for a while"),
+        "retry.maxRetries": Field(kind="number", meaning="how often"),
+        "retry.baseDelayMs": Field(kind="number", meaning="the first wait, in milliseconds; each is twice the last"),
+        "shellPath": Field(kind="string", meaning="the shell that runs commands"),
+        "shellCommandPrefix": Field(kind="string", meaning="text in front of every command"),
+        "images.blockImages": Field(kind="boolean", meaning="never send images to the model"),
+        "defaultProjectTrust": Field(
+            kind="string",
+            meaning="whether the files of projects count where nobody was asked; global only, not in 0.73",
+            choices=("ask", "always", "never"),
+        ),
+    },
+    model=ModelField(read=_read_model, write=_write_model),
+)
+
+
+def _credentials(place: Place) -> tuple[Path, dict[str, Any]]:
+    path = directory(place) / "auth.json"
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return path, {}
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} holds no object")  # noqa: TRY004  # the contract asks for it
+    return path, found
+
+
+def _login(place: Place) -> Evidence | None:
+    """The one that lasts longest."""
+    path, stored = _credentials(place)
+    found = [
+        Evidence(where=f"{path} ({name})", expires_at=_expiry(login))
+        for name, login in ((name, mapping(one)) for name, one in stored.items())
+        if login.get("type") == "oauth" and text(login.get("access"))
+    ]
+    return max(found, key=lambda one: inf if one.expires_at is None else one.expires_at, default=None)
+
+
+def _expiry(login: Mapping[str, Any]) -> int | None:
+    """None: it is renewed."""
+    return None if text(login.get("refresh")) else optional_whole(login.get("expires"))
+
+
+def _key(place: Place) -> Evidence | None:
+    path, stored = _credentials(place)
+    for name, one in stored.items():
+        key = mapping(one)
+        own = {str(variable): text(value) for variable, value in mapping(key.get("env")).items()}
+        if key.get("type") == "api_key" and is_key(key.get("key"), {**place.environ, **own}):
+            return Evidence(where=f"{path} ({name})")
+    return provider_key(directory(place) / "models.json", "json", place.environ)
+
+
+AUTH = AgentAuth(
+    methods=(
+        AuthMethod(
+            name="oauth", display_name="an account of a provider", variables=("ANTHROPIC_OAUTH_TOKEN",), find=_login
+        ),
+        AuthMethod(
+            name="api_key",
+            display_name="the API key of a provider",
+            variables=(
+                *KEY_VARIABLES,
+                "ANTHROPIC_AUTH_TOKEN",
+                "ANT_LING_API_KEY",
+                "MINIMAX_CN_API_KEY",
+                "QWEN_TOKEN_PLAN_API_KEY",
+                "QWEN_TOKEN_PLAN_CN_API_KEY",
+                "RADIUS_API_KEY",
+                "ZAI_CODING_CN_API_KEY",
+            ),
+            find=_key,
+        ),
+        AuthMethod(
+            name="cloud",
+            display_name="a cloud provider",
+            variables=(*CLOUD_VARIABLES, "AWS_PROFILE"),
+            find=aws_keys,
+        ),
+    ),
+    steps=(
+        SetupStep(text="Start pi without arguments, and log in with /login: an account or an API key."),
+        SetupStep(text="Or set the API key of a provider, for example Anthropic.", variable="ANTHROPIC_API_KEY"),
+        SetupStep(text="Or of another one.", variable="OPENAI_API_KEY"),
+    ),
+)
+
+
+def _plugins(printed: str) -> tuple[Plugin, ...]:
+    """Two headings, below each a line for each source, and below that where it is installed."""
+    lines = printed.splitlines()
+    if not {NO_PACKAGES, *SCOPES} & set(lines):
+        raise ValueError("there is no heading in it")
+    return tuple(_listed(lines))
+
+
+def _listed(lines: list[str]) -> Iterator[Plugin]:
+    scope = ""
+    for line, below in pairwise([*lines, ""]):
+        scope = SCOPES.get(line, scope)
+        if scope and line.startswith("  ") and not line.startswith(PATH):
+            yield _plugin(line.strip(), below.strip() if below.startswith(PATH) else "", scope)
+
+
+def _plugin(said: str, path: str, scope: str) -> Plugin:
+    source = said.removesuffix(" (filtered)")
+    extra = {"scope": scope, **({"path": path} if path else {})}
+    if not source.startswith(DISTANT):
+        # It is told relative to pi's directory, and removed by a path relative to the working directory.
+        return Plugin(name=path or source, source=source, extra=extra)
+    package = source.removeprefix("npm:") if source.startswith("npm:") else ""
+    version = package.rpartition("@")[2] if "@" in package[1:] else None
+    return Plugin(name=source, version=version, source=source, extra=extra)
+
+
+PLUGINS = PluginCommands(
+    word="package",
+    list=("list",),
+    parse=_plugins,
+    install=lambda source: ("install", source),
+    uninstall=lambda source: ("remove", source),
+    update=lambda source: ("update", "--extensions") if source is None else ("update", "--extension", source),
+    environment={"FORCE_COLOR": "0"},
+)
+
+HOME = AgentHome(
+    config=CONFIG,
+    auth=AUTH,
+    skills=skills_in(directory, ".pi", (("global", ".agents"), ("project", ".agents")), depth=6),
+    plugins=PLUGINS,
+    host_variables=("PI_CODING_AGENT",),
+    update=("update", "--self"),
+)

@@ -1,0 +1,50 @@
+"""`amux detect-host` and `amux capabilities`: who runs us, and what agents can do."""
+
+from dataclasses import asdict
+from typing import Any
+
+import typer
+
+from agent_mux.cli.home_options import AgentName, print_json
+from agent_mux.cli.options import with_common_flags
+from agent_mux.cli.tables import print_rows
+
+
+@with_common_flags
+def detect_host(context: typer.Context) -> int:
+    """Say whether an agent, or a CI system, runs this process: their variables are in its environment."""
+    import os
+
+    from agent_mux.hosts import detect_hosts
+    from agent_mux.registry import AdapterRegistry
+
+    rows = [asdict(host) for host in detect_hosts(AdapterRegistry(), os.environ)]
+    print_rows(rows, ("kind", "name", "variable"), context.obj, empty="neither an agent nor a CI system runs this")
+    return 0
+
+
+@with_common_flags
+def capabilities(context: typer.Context, agent: AgentName) -> int:
+    """Show what an agent can do, as recordings and live tests have proven."""
+    from agent_mux.registry import AdapterRegistry
+
+    adapter = AdapterRegistry().get(agent)
+    known: dict[str, Any] = {name: _plain(value) for name, value in asdict(adapter.capabilities).items()}
+    known["protocols"] = sorted(adapter.protocols)
+    if context.obj.json:
+        print_json({_camel(name): value for name, value in known.items()})
+        return 0
+    events = known.pop("emits")
+    known["emits"] = f"{len(events)} types of events"
+    rows = [{"capability": name.replace("_", " "), "value": value} for name, value in known.items() if value != []]
+    print_rows(rows, ("capability", "value"), context.obj)
+    return 0
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, frozenset) else list(value) if isinstance(value, tuple) else value
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,225 @@
+"""`amux profiles`: options of runs under a name."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_mux.cli.completion_command import profile_names
+from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
+
+if TYPE_CHECKING:
+    from agent_mux.preferences.profile import Profile, Scope
+    from agent_mux.profiles import Profiles
+
+profiles = typer.Typer(help="Options of runs under a name: `amux run --profile NAME`.", no_args_is_help=True)
+LONGEST_VALUE = 60  # characters, in a listing
+
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Of the profile.", show_default=False, autocompletion=profile_names)
+]
+Global = Annotated[
+    bool, typer.Option("--global", help="The one that holds everywhere: in ~/.agent-mux.", show_default=False)
+]
+Project = Annotated[bool, typer.Option("--project", help="The one of this project: in .agent-mux.", show_default=False)]
+
+
+@profiles.command("list")
+@with_common_flags
+def list_profiles(context: typer.Context, config_dir: ConfigDir = None, project_dir: ProjectDir = None) -> int:
+    """Show all profiles: those of this project and the global ones."""
+    from agent_mux.cli.tables import print_rows
+    from agent_mux.errors import AgentMuxError
+
+    known = _profiles(config_dir, project_dir)
+    rows = []
+    for name in known.names():
+        try:
+            profile = known.get(name)
+        except AgentMuxError as error:  # one that is damaged hides no other
+            rows.append({"name": name, "problem": error.message})
+        else:
+            rows.append(_plain(profile) if context.obj.json else _row(profile))
+    columns = ("name", "from", "agent", "model", "says", "problem")
+    print_rows(rows, columns, context.obj, empty="there are no profiles")
+    return 0
+
+
+@profiles.command("show")
+@with_common_flags
+def show(context: typer.Context, name: Name, config_dir: ConfigDir = None, project_dir: ProjectDir = None) -> int:
+    """Show what a profile says, and which of its files says it. Times are in milliseconds, as in the files."""
+    from agent_mux.cli.json_output import envelope
+    from agent_mux.cli.tables import print_rows
+
+    profile = _profiles(config_dir, project_dir).get(name)
+    if context.obj.json:
+        sys.stdout.write(envelope(_plain(profile)) + "\n")
+        return 0
+    shown = _flat(_plain(profile)["fields"])
+    rows = [{"key": key, "value": value, "from": profile.sources.get(key)} for key, value in shown.items()]
+    print_rows(rows, ("key", "value", "from"), context.obj, empty="it says nothing")
+    return 0
+
+
+@profiles.command("set")
+@with_common_flags
+def set_profile(
+    context: typer.Context,
+    name: Name,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE",
+            help="What it says, as in the file: maxTurns=5, timeout=60000 (milliseconds), tags='[\"a\"]', "
+            "retryPolicy.maxAttempts=3. A value that is no JSON is text. KEY= removes the key.",
+            show_default=False,
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", help="All of it from a JSON file; `-`: standard input.", show_default=False),
+    ] = None,
+    to_global: Global = False,
+    to_project: Project = False,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Make a profile, or change what it says.
+
+    It goes into the project, where there is one, or else into the global directory. In a project, it goes over the
+    global one of the same name, key by key.
+    """
+    from agent_mux.cli.assignments import assigned, object_in
+    from agent_mux.cli.inputs import bad_input
+
+    known = _profiles(config_dir, project_dir)
+    scope = _scope(known, to_global=to_global, to_project=to_project)
+    if (file is None) == (not assignments):
+        raise bad_input("say what the profile says: KEY=VALUE..., or --file FILE, and not both")
+    if file is not None:
+        path = known.set_keys(name, object_in(file), scope=scope, replace=True)
+    else:
+        path = known.set_keys(name, assigned(assignments or ()), scope=scope)
+    return _tell(context, {"profile": name, "scope": scope, "path": str(path)}, f"{name} is set in {path}")
+
+
+@profiles.command("delete")
+@with_common_flags
+def delete(
+    context: typer.Context,
+    name: Name,
+    of_global: Global = False,
+    of_project: Project = False,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Remove a profile. Where the project has one and there is a global one, say which is meant."""
+    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.terminal import one_line
+
+    known = _profiles(config_dir, project_dir)
+    scopes = _said(to_global=of_global, to_project=of_project)
+    scope = scopes[0] if scopes else None
+    if scope is None and len(known.get(name).paths) > 1:
+        raise bad_input(f"{name} is in the project and in the global directory; say which: --project or --global")
+    named_by = known.named_by(name)
+    path = known.delete(name, scope=scope)
+    for place, file in named_by.items() if name not in known.names() else ():
+        undo = "amux profiles apply --none" + (" --global" if place == "global" else "")
+        sys.stderr.write(one_line(f"warning: {file} still names {name}; `{undo}` changes that", 1000) + "\n")
+    return _tell(context, {"profile": name, "path": str(path)}, f"{path} is removed")
+
+
+@profiles.command("apply")
+@with_common_flags
+def apply(
+    context: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Of the profile.", show_default=False, autocompletion=profile_names),
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="No profile any more.", show_default=False)] = False,
+    to_global: Global = False,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Let all runs in this project have a profile, where they name no other; with --global, all runs everywhere.
+
+    For a single run there is `amux run --profile NAME`.
+    """
+    from agent_mux.cli.inputs import bad_input
+
+    if (name is None) != none:
+        raise bad_input("say which profile, or --none")
+    scope: Scope = "global" if to_global else "project"
+    path = _profiles(config_dir, project_dir).make_default(name, scope=scope)
+    where = "everywhere" if to_global else f"in {path.parent.parent}"
+    said = f"runs {where} have no profile" if name is None else f"runs {where} have the profile {name}"
+    return _tell(context, {"profile": name, "scope": scope, "path": str(path)}, f"{said} ({path})")
+
+
+def _profiles(config_dir: Path | None, project_dir: Path | None) -> "Profiles":
+    from agent_mux import paths
+    from agent_mux.profiles import profiles_of
+
+    return profiles_of(config_dir or paths.config_dir(), lambda: paths.project_dir(named=project_dir))
+
+
+def _said(*, to_global: bool, to_project: bool) -> "list[Scope]":
+    from agent_mux.cli.inputs import bad_input
+
+    if to_global and to_project:
+        raise bad_input("--global and --project exclude each other")
+    return ["global"] if to_global else ["project"] if to_project else []
+
+
+def _scope(known: "Profiles", *, to_global: bool, to_project: bool) -> "Scope":
+    """As said, else the project, where there is one."""
+    said = _said(to_global=to_global, to_project=to_project)
+    return said[0] if said else "project" if known.has_project else "global"
+
+
+def _row(profile: "Profile") -> dict[str, Any]:
+    from agent_mux.cli.terminal import one_line
+
+    told = _plain(profile)["fields"]
+    rest = ", ".join(f"{key}={value}" for key, value in _flat(told).items() if key not in {"agent", "model"})
+    return {
+        "name": profile.name,
+        "from": ", ".join(profile.paths),
+        "agent": told.get("agent"),
+        "model": told.get("model"),
+        "says": one_line(rest, LONGEST_VALUE),
+    }
+
+
+def _plain(profile: "Profile") -> dict[str, Any]:
+    """Without its secrets."""
+    paths = {scope: str(path) for scope, path in profile.paths.items()}
+    return {"name": profile.name, "fields": profile.shown(), "sources": dict(profile.sources), "paths": paths}
+
+
+def _flat(told: Any, under: str = "") -> dict[str, Any]:
+    """Keys inside of objects as `key.key`; lists as JSON."""
+    from agent_mux.cli.json_output import to_json
+
+    flat: dict[str, Any] = {}
+    for key, value in told.items():
+        if isinstance(value, dict) and value:
+            flat |= _flat(value, f"{under}{key}.")
+        elif value is not None:
+            flat[f"{under}{key}"] = value if isinstance(value, str) else to_json(value)
+    return flat
+
+
+def _tell(context: typer.Context, data: dict[str, Any], sentence: str) -> int:
+    from agent_mux.cli.json_output import envelope
+    from agent_mux.cli.terminal import one_line
+
+    if context.obj.json:
+        sys.stdout.write(envelope(data) + "\n")
+    else:
+        sys.stderr.write(one_line(sentence, 1000) + "\n")
+    return 0

@@ -1,0 +1,83 @@
+"""Changing a file that somebody else owns: under a lock, in one step, and as a diff first if that is wanted."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_mux.documents import Document, DocumentError, Format, empty_text, open_document
+from agent_mux.errors import AgentMuxError
+from agent_mux.storage import locked, read_text, write_text
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What was done to a file, or would be."""
+
+    path: Path
+    form: Format
+    before: str | None
+    """None: there was no file."""
+    after: str
+
+    @property
+    def is_needed(self) -> bool:
+        """It makes a difference."""
+        return self.after != (self.before or "")
+
+    def diff(self) -> str:
+        """As a unified diff; empty where there is no difference. May hold secrets, as the file does."""
+        before, after = (self.before or "").splitlines(keepends=True), self.after.splitlines(keepends=True)
+        was = "/dev/null" if self.before is None else str(self.path)
+        told = difflib.unified_diff(before, after, was, str(self.path))
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in told)
+
+
+def change_file(
+    path: Path, form: Format, change: Callable[[str], str], *, private: bool = True, dry_run: bool = False
+) -> Change:
+    """Give a file the text that `change` makes of its text (of an empty document where there is no file).
+
+    Args:
+        path: Of the file; a symbolic link stays one.
+        form: Its format.
+        change: Text to text; a `DocumentError` of it is a CONFIG_ERROR about the file.
+        private: What is new is for its owner only.
+        dry_run: Only say what would be done.
+
+    Raises:
+        AgentMuxError: CONFIG_ERROR, CONFIG_LOCK_ERROR. Then nothing was written.
+    """
+    planned = _planned(path, form, change)  # what cannot be done leaves not even a lock
+    if dry_run or not planned.is_needed:
+        return planned
+    with locked(path):
+        planned = _planned(path, form, change)
+        if planned.is_needed:
+            write_text(path, planned.after, private=private)
+    return planned
+
+
+def read_document(path: Path, form: Format) -> Document | None:
+    """A file as a document; None where there is none. Raises CONFIG_ERROR with the place in the file."""
+    text = read_text(path)
+    try:
+        return None if text is None else open_document(text, form)
+    except DocumentError as error:
+        raise config_error(path, error) from error
+
+
+def config_error(path: Path, error: DocumentError) -> AgentMuxError:
+    """What is wrong with a file, and where."""
+    return AgentMuxError("CONFIG_ERROR", f"{path}: {error}; correct it, or move it away")
+
+
+def _planned(path: Path, form: Format, change: Callable[[str], str]) -> Change:
+    before = read_text(path)
+    try:
+        after = change(empty_text(form) if before is None else before)
+    except DocumentError as error:
+        raise config_error(path, error) from error
+    if before is None and after == empty_text(form):
+        after = ""  # nothing is to be said: no file is made for that
+    return Change(path, form, before, after)

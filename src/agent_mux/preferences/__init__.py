@@ -1,0 +1,1 @@
+"""What holds for runs that do not say otherwise: files, what may stand in them, and which of them wins."""

@@ -1,0 +1,152 @@
+"""What comes with us of the agents' models: sound, dated, and by the names that the agents take."""
+
+import tomllib
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from agent_mux.adapter import Adapter
+from agent_mux.models import ModelCapabilities, find_price, prices_of
+from agent_mux.models.naming import find_model
+from agent_mux.registry import AdapterRegistry
+
+BUILT_IN = Path(__file__).parents[3] / "adapters" / "agent_mux_adapters"
+FILES = sorted(BUILT_IN.glob("*/*.toml"))
+SNAPSHOTS = [path for path in FILES if path.name == "models.toml" or path.parent.name == "_models"]
+OWN = ["claude", "codex", "copilot", "cursor", "gemini", "hermes", "omp", "openclaw", "opencode", "pi"]
+PREFIXED = ["omp", "openclaw", "opencode", "pi"]
+FIRST_MODEL_ANYWHERE = date(2023, 1, 1)
+
+
+def adapter(agent: str) -> Adapter:
+    return AdapterRegistry().get(agent)
+
+
+def all_models() -> list[tuple[str, ModelCapabilities]]:
+    return [(agent, model) for agent in OWN for model in adapter(agent).models()]
+
+
+@pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_file_says_when_and_from_where(path: Path) -> None:
+    snapshot = tomllib.loads(path.read_text("utf-8"))["snapshot"]
+    assert type(snapshot["as_of"]) is date
+    assert len(snapshot["source"]) > 20
+
+
+def test_every_agent_has_a_file() -> None:
+    assert {path.parent.name for path in SNAPSHOTS} == {*OWN, "_models"}
+
+
+@pytest.mark.parametrize("agent", OWN)
+def test_names_are_of_one_model_each(agent: str) -> None:
+    models = adapter(agent).models()
+    names = [name for model in models for name in (model.model_id, *model.alias)]
+    assert len(names) == len(set(names))
+    assert all(find_model(models, name) is model for model in models for name in (model.model_id, *model.alias))
+
+
+@pytest.mark.parametrize("agent", OWN)
+def test_models_are_sound(agent: str) -> None:
+    for model in adapter(agent).models():
+        assert model.as_of is not None
+        assert model.display_name
+        assert model.provider
+        window, most, budget = model.context_window, model.max_output_tokens, model.max_thinking_tokens
+        assert (window is None) == (most is None)
+        assert window is None or most is None or 0 < most <= window
+        assert budget is None or (model.thinking and budget > 0)
+        assert model.thinking or not model.thinking_efforts
+        assert len(set(model.thinking_efforts)) == len(model.thinking_efforts)
+
+
+@pytest.mark.parametrize("agent", OWN)
+def test_prices_are_sound(agent: str) -> None:
+    for model in adapter(agent).models():
+        price = model.price
+        if price is None:
+            continue
+        assert 0 <= price.input <= price.output
+        assert price.cached_input is None or 0 < price.cached_input < price.input
+        assert price.cache_creation is None or price.input < price.cache_creation < price.output
+        assert (price.threshold is None) == (price.beyond is None)
+        if price.beyond is not None and price.threshold is not None:
+            assert price.input < price.beyond.input
+            assert price.output < price.beyond.output
+            assert (price.beyond.cached_input is None) == (price.cached_input is None)
+            assert model.context_window is None or price.threshold < model.context_window
+
+
+@pytest.mark.parametrize("agent", OWN)
+def test_ends_are_sound(agent: str) -> None:
+    models = adapter(agent).models()
+    for model in models:
+        since, until = model.deprecated_since, model.retires_on
+        assert model.deprecated or (since, until, model.successor) == (None, None, None)
+        assert since is None or until is None or FIRST_MODEL_ANYWHERE < since < until
+        if model.successor is not None:
+            instead = next((other for other in models if other.model_id == model.successor), None)
+            assert instead is None or instead.successor != model.model_id
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
+def test_who_offers_the_models_of_one_maker_has_what_is_to_be_used_instead(agent: str) -> None:
+    models = adapter(agent).models()
+    names = {model.model_id for model in models if not model.deprecated}
+    assert {model.successor for model in models if model.successor} <= names
+
+
+@pytest.mark.parametrize("agent", OWN)
+def test_names_are_those_that_the_agent_takes(agent: str) -> None:
+    for model in adapter(agent).models():
+        assert model.model_id.startswith(f"{model.provider}/") == (agent in PREFIXED)
+        assert model.model_id.count("/") == (agent in PREFIXED)
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "means"),
+    [
+        ("claude", "opus", "claude-opus-5-5"), ("claude", "sonnet[1m]", "claude-sonnet-5-5"),
+        ("claude", "claude-haiku-4-5-20251001", "claude-haiku-4-5"), ("claude", "opusplan", "opusplan"),
+        ("codex", "gpt-5.4-2026-03-05", "gpt-5.4"), ("gemini", "auto", "auto"),
+        ("copilot", "claude-opus-5.5", "claude-opus-5.5"), ("opencode", "openai/gpt-6-sol", "openai/gpt-6-sol"),
+        ("pi", "anthropic/claude-opus-5:high", "anthropic/claude-opus-5"),
+        ("hermes", "anthropic/claude-opus-4.8", "claude-opus-4-8"),
+    ],
+)  # fmt: skip
+def test_names_that_people_use(agent: str, name: str, means: str) -> None:
+    model = find_model(adapter(agent).models(), name)
+    assert model is not None
+    assert model.model_id == means
+
+
+def test_a_model_costs_the_same_wherever_it_is_offered_by_its_maker() -> None:
+    prices = prices_of([model for agent in ("claude", "codex", "gemini") for model in adapter(agent).models()])
+    for agent in (*PREFIXED, "hermes"):
+        for model in adapter(agent).models():
+            if model.provider in {"anthropic", "openai", "google"}:
+                assert model.price == find_price(prices, model.model_id)
+
+
+def test_copilot_lets_models_see_less_than_their_makers_do() -> None:
+    own, makers = (find_model(adapter(agent).models(), "claude-opus-4-8") for agent in ("copilot", "claude"))
+    copilot = find_model(adapter("copilot").models(), "claude-opus-4.8")
+    assert own is None
+    assert copilot is not None
+    assert makers is not None
+    assert (copilot.context_window, makers.context_window) == (200_000, 1_000_000)
+    assert copilot.price == makers.price
+
+
+def test_what_is_free_costs_nothing() -> None:
+    free = [model for model in adapter("opencode").models() if model.provider == "opencode"]
+    assert len(free) == 8
+    assert all(model.price is not None and model.price.input == model.price.output == 0 for model in free)
+
+
+def test_hardly_any_model_has_no_price() -> None:
+    without = {(agent, model.model_id) for agent, model in all_models() if model.price is None}
+    assert without == {
+        ("claude", "opusplan"), ("copilot", "auto"), ("cursor", "auto"),
+        ("gemini", "auto"), ("gemini", "pro"), ("gemini", "flash"), ("gemini", "flash-lite"),
+    }  # fmt: skip

@@ -1,0 +1,59 @@
+"""Who is authenticated: by variables and files, in the order in which the agent looks."""
+
+from pathlib import Path
+
+import pytest
+from tests.unit.made_up import AGENT, homes
+
+from agent_mux import CapabilityError
+from agent_mux.auth.client import Auth
+from agent_mux.home import AgentHome
+
+NOW = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("environ", "token", "status", "method"),
+    [
+        ({}, None, "unauthenticated", None),
+        ({"WOMBAT_KEY": ""}, None, "unauthenticated", None),
+        ({"WOMBAT_KEY": "k"}, None, "authenticated", "key"),
+        ({"WOMBAT_OTHER_KEY": "k"}, None, "authenticated", "key"),
+        ({}, NOW + 1, "authenticated", "login"),
+        ({}, NOW, "expired", "login"),
+        ({"WOMBAT_KEY": "k"}, NOW, "authenticated", "key"),
+        ({"WOMBAT_KEYRING": "the keyring"}, None, "unknown", None),
+    ],
+)
+def test_a_state(tmp_path: Path, environ: dict[str, str], token: int | None, status: str, method: str | None) -> None:
+    path = tmp_path / "home" / ".wombat" / "token"
+    if token is not None:
+        path.parent.mkdir(parents=True)
+        path.write_text(str(token), "utf-8")
+    state = Auth(homes(tmp_path, **environ)).check(AGENT, now_ms=NOW)
+    assert (state.agent, state.status, state.method) == (AGENT, status, method)
+    if method == "login":
+        assert (state.where, state.expires_at) == (str(path), token)
+
+
+def test_a_file_that_cannot_be_read_leaves_it_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "home" / ".wombat" / "token"
+    path.parent.mkdir(parents=True)
+    path.write_text("nonsense", "utf-8")
+    [state] = Auth(homes(tmp_path)).check_all(now_ms=NOW)
+    assert state.status == "unknown"
+    assert state.problem is not None
+    assert "a login: invalid literal" in state.problem
+
+
+def test_what_to_do_is_said(tmp_path: Path) -> None:
+    steps = Auth(homes(tmp_path)).setup(AGENT)
+    assert [step.command for step in steps] == [("login",), ()]
+
+
+def test_an_agent_of_which_nothing_is_known(tmp_path: Path) -> None:
+    nobody = Auth(homes(tmp_path, AgentHome()))
+    assert nobody.check_all() == []
+    for call in (nobody.check, nobody.setup):
+        with pytest.raises(CapabilityError):
+            call(AGENT)

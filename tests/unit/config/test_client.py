@@ -1,0 +1,179 @@
+"""The configuration of an agent: what its files say, and what they say after a change."""
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.made_up import AGENT, HOME, homes
+
+from agent_mux import AgentMuxError, CapabilityError, ValidationError
+from agent_mux.config.client import AgentConfigs
+from agent_mux.home import AgentHome
+
+GLOBAL = """\
+# mine
+mode = "slow"  # no hurry
+places = ["here"]
+
+[limits]
+depth = 3
+"""
+PROJECT = '{\n  // ours\n  "limits": {"width": 2},\n  "mode": "fast"\n}\n'
+
+
+@pytest.fixture
+def configs(tmp_path: Path) -> AgentConfigs:
+    path = tmp_path / "home" / ".wombat" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(GLOBAL, "utf-8")
+    found = homes(tmp_path)
+    (tmp_path / "project" / "wombat.json").write_text(PROJECT, "utf-8")
+    return AgentConfigs(found)
+
+
+def test_the_project_wins_and_tables_are_merged(configs: AgentConfigs) -> None:
+    assert configs.get("wom") == {"mode": "fast", "places": ["here"], "limits": {"depth": 3, "width": 2}}
+    assert configs.get(AGENT, scope="global")["mode"] == "slow"
+    assert configs.get(AGENT, scope="local") == {}
+
+
+def test_a_field_is_told_with_the_file_that_has_the_last_word(configs: AgentConfigs, tmp_path: Path) -> None:
+    mode, depth = configs.get_field(AGENT, "mode"), configs.get_field(AGENT, "limits.depth")
+    assert mode is not None
+    assert (mode.value, mode.scope, mode.path) == ("fast", "project", tmp_path / "project" / "wombat.json")
+    assert depth is not None
+    assert (depth.value, depth.scope) == (3, "global")
+    limits = configs.get_field(AGENT, "limits")
+    assert limits is not None
+    assert limits.value == {"depth": 3, "width": 2}
+    assert configs.get_field(AGENT, "limits.height") is None
+    assert configs.get_field(AGENT, "mode", scope="local") is None
+
+
+def test_a_change_keeps_the_rest_and_its_undoing_every_byte(configs: AgentConfigs, tmp_path: Path) -> None:
+    path = tmp_path / "home" / ".wombat" / "config.toml"
+    change = configs.set_field(AGENT, "limits.speed", 7)
+    assert change.is_needed
+    assert path.read_text("utf-8") == GLOBAL + "speed = 7\n"
+    assert "+speed = 7" in change.diff()
+    configs.unset_field(AGENT, "limits.speed")
+    assert path.read_text("utf-8") == GLOBAL
+    assert not configs.unset_field(AGENT, "limits.speed").is_needed
+
+
+def test_several_fields_are_set_in_one_step_or_not_at_all(configs: AgentConfigs, tmp_path: Path) -> None:
+    path = tmp_path / "project" / "wombat.json"
+    configs.set(AGENT, {"dry": True, "model.name": "big"}, scope="project")
+    assert configs.get(AGENT, scope="project") == {
+        "limits": {"width": 2}, "mode": "fast", "dry": True, "model": {"name": "big"},
+    }  # fmt: skip
+    before = path.read_bytes()
+    with pytest.raises(ValidationError) as caught:
+        configs.set(AGENT, {"places": ["x"], "mode": "wild", "dry": "yes", "limits.depth": True}, scope="project")
+    assert [field.path for field in caught.value.fields] == ["mode", "dry", "limits.depth"]
+    assert path.read_bytes() == before
+
+
+def test_a_dry_run_writes_nothing(configs: AgentConfigs, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    change = configs.set_field(AGENT, "dry", True, dry_run=True)
+    assert "+dry = true" in change.diff()
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_link_stays_one_and_permissions_stay(configs: AgentConfigs, tmp_path: Path) -> None:
+    path, real = tmp_path / "home" / ".wombat" / "config.toml", tmp_path / "dotfiles.toml"
+    path.rename(real)
+    real.chmod(0o640)
+    path.symlink_to(real)
+    configs.set_field(AGENT, "dry", True)
+    assert path.is_symlink()
+    assert "dry = true" in real.read_text("utf-8")
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+
+def test_what_is_new_is_private_unless_it_is_the_projects(tmp_path: Path) -> None:
+    configs = AgentConfigs(homes(tmp_path))
+    old = os.umask(0o022)
+    try:
+        configs.set_field(AGENT, "dry", True)
+        configs.set_field(AGENT, "dry", True, scope="project")
+    finally:
+        os.umask(old)
+    mine, ours = tmp_path / "home" / ".wombat" / "config.toml", tmp_path / "project" / "wombat.json"
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (mine, mine.parent, ours)] == [0o600, 0o700, 0o644]
+
+
+def test_looking_makes_nothing(tmp_path: Path) -> None:
+    configs = AgentConfigs(homes(tmp_path))
+    assert configs.get(AGENT) == {}
+    assert configs.validate(AGENT) == []
+    assert configs.model(AGENT) is None
+    configs.unset_field(AGENT, "dry")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "project"]
+
+
+def test_a_broken_file_is_named_with_the_place_and_left_alone(configs: AgentConfigs, tmp_path: Path) -> None:
+    path = tmp_path / "project" / "wombat.json"
+    path.write_text('{\n  "mode": fast\n}\n', "utf-8")
+    for call in (lambda: configs.get(AGENT), lambda: configs.set_field(AGENT, "dry", True, scope="project")):
+        with pytest.raises(AgentMuxError, match=r"wombat\.json: line 2, column 11: 'fast' is no value") as bad:
+            call()
+        assert bad.value.code == "CONFIG_ERROR"
+    assert path.read_text("utf-8") == '{\n  "mode": fast\n}\n'
+    [problem] = configs.validate(AGENT)
+    assert (problem.scope, problem.path, problem.field) == ("project", path, None)
+
+
+def test_values_that_cannot_be_are_found(configs: AgentConfigs, tmp_path: Path) -> None:
+    (tmp_path / "project" / "wombat.json").write_text('{"mode": "wild", "places": {}, "limits": {"depth": 1}}', "utf-8")
+    found = configs.validate(AGENT)
+    assert [(one.field, one.said) for one in found] == [("mode", "one of fast, slow"), ("places", "a list")]
+
+
+def test_the_model_may_be_several_fields(configs: AgentConfigs) -> None:
+    assert configs.model(AGENT) is None
+    configs.set_model(AGENT, "big")
+    configs.set_model(AGENT, "small", scope="project")
+    assert configs.get(AGENT, scope="global")["model"] == {"name": "big", "kind": "any"}
+    said = configs.model(AGENT)
+    assert said is not None
+    assert (said.value, said.scope) == ("small", "project")
+    with pytest.raises(ValidationError, match="a name without blanks"):
+        configs.set_model(AGENT, "big one")
+
+
+def test_the_schema_knows_the_fields(configs: AgentConfigs) -> None:
+    schema = configs.schema(AGENT)
+    assert schema["properties"]["limits"]["properties"]["depth"] == {"type": "number", "description": "metres"}
+    assert schema["properties"]["mode"]["enum"] == ["fast", "slow"]
+
+
+def test_what_an_agent_has_not_is_said(tmp_path: Path, configs: AgentConfigs) -> None:
+    with pytest.raises(CapabilityError, match="wombat does not support configuration in files that are known"):
+        AgentConfigs(homes(tmp_path, AgentHome())).get(AGENT)
+    with pytest.raises(CapabilityError, match="scope 'local'; it has: global, project"):
+        configs.set_field(AGENT, "dry", True, scope="local")
+    with pytest.raises(ValidationError, match="a dotted name"):
+        configs.get_field(AGENT, "a..b")
+    with pytest.raises(AgentMuxError, match="did you mean 'wombat'"):
+        configs.get("wombt")
+
+
+def test_how_a_model_is_written_may_depend_on_the_file(tmp_path: Path) -> None:
+    def write(model: str, data: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+        return {("model",) if isinstance(data.get("model"), str) else ("model", "name"): model}
+
+    assert HOME.config is not None
+    assert HOME.config.model is not None
+    field = replace(HOME.config.model, read=lambda data: str(data.get("model")), write_over=write)
+    configs = AgentConfigs(homes(tmp_path, replace(HOME, config=replace(HOME.config, model=field))))
+    (tmp_path / "project" / "wombat.json").write_text('{"model": "old"}', "utf-8")
+    configs.set_model(AGENT, "new", scope="project")
+    configs.set_model(AGENT, "new")
+    assert configs.get(AGENT, scope="project") == {"model": "new"}
+    assert configs.get(AGENT, scope="global") == {"model": {"name": "new"}}

@@ -1,0 +1,186 @@
+"""Skills and sub-agents: whole or not at all, in their folder and nowhere else."""
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.unit.made_up import AGENT, HOME, homes
+
+from agent_mux import AgentMuxError, CapabilityError, ValidationError
+from agent_mux.definitions import copying
+from agent_mux.definitions.client import Definitions, skills, subagents
+from agent_mux.home import AgentHome
+
+HEADER = "---\nname: dig\ndescription: Digs holes\n---\nDig.\n"
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Definitions:
+    return skills(homes(tmp_path))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "source"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "SKILL.md").write_text(HEADER, "utf-8")
+    (folder / "scripts" / "dig.sh").write_text("#!/bin/sh\n", "utf-8")
+    (folder / "scripts" / "dig.sh").chmod(0o755)
+    return folder
+
+
+def everything(directory: Path) -> list[str]:
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
+
+
+def test_a_skill_is_added_listed_and_removed(known: Definitions, source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "home" / ".wombat" / "skills" / "dig"
+    done = known.add("wom", source)
+    assert (done.target, done.files, done.replaces) == (target, (Path("SKILL.md"), Path("scripts/dig.sh")), False)
+    assert os.access(target / "scripts" / "dig.sh", os.X_OK)
+    [found] = known.list(AGENT)
+    assert (found.name, found.scope, found.description, found.path) == (
+        "dig",
+        "global",
+        "Digs holes",
+        target / "SKILL.md",
+    )
+    known.remove(AGENT, "dig")
+    assert known.list(AGENT) == []
+    assert everything(tmp_path / "home") == [".wombat", ".wombat/skills"]
+
+
+def test_a_name_and_a_scope_can_be_chosen(known: Definitions, source: Path, tmp_path: Path) -> None:
+    known.add(AGENT, source / "SKILL.md", name="other", scope="project")
+    assert (tmp_path / "project" / ".wombat" / "skills" / "other" / "scripts" / "dig.sh").is_file()
+    assert known.list(AGENT, scope="global") == []
+    known.remove(AGENT, "other")  # by the name of its folder, too
+
+
+def test_what_is_there_is_replaced_only_by_force_and_wholly(known: Definitions, source: Path, tmp_path: Path) -> None:
+    target = known.add(AGENT, source).target
+    (target / "mine.txt").write_text("x", "utf-8")
+    with pytest.raises(ValidationError, match="--force replaces it"):
+        known.add(AGENT, source)
+    assert (target / "mine.txt").exists()
+    assert known.add(AGENT, source, force=True).replaces
+    assert not (target / "mine.txt").exists()
+    assert sorted(path.name for path in target.parent.iterdir()) == ["dig"]
+
+
+def test_a_dry_run_changes_nothing(known: Definitions, source: Path, tmp_path: Path) -> None:
+    before = everything(tmp_path)
+    assert known.add(AGENT, source, dry_run=True).target.name == "dig"
+    assert everything(tmp_path) == before
+    known.add(AGENT, source)
+    before = everything(tmp_path)
+    known.remove(AGENT, "dig", dry_run=True)
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["../x", "..", ".", "", "a/b", "/etc/x", "-x", ".hidden", "x\0", "a..b", "x" * 65])
+def test_a_name_that_leads_elsewhere_is_refused(known: Definitions, source: Path, tmp_path: Path, name: str) -> None:
+    (source / "SKILL.md").write_text(HEADER.replace("name: dig", f"name: {name!r}"), "utf-8")
+    before = everything(tmp_path)
+    with pytest.raises((ValidationError, AgentMuxError)):
+        known.add(AGENT, source)
+    if name:
+        with pytest.raises(ValidationError):
+            known.add(AGENT, source, name=name)
+    assert everything(tmp_path) == before
+
+
+def test_links_that_lead_out_are_refused(known: Definitions, source: Path, tmp_path: Path) -> None:
+    (source / "inside").symlink_to("SKILL.md")
+    known.add(AGENT, source)
+    (source / "outside").symlink_to("/etc")
+    with pytest.raises(ValidationError, match="links stay inside"):
+        known.add(AGENT, source, force=True)
+    assert not (tmp_path / "home" / ".wombat" / "skills" / "dig" / "outside").exists()
+
+
+def test_a_target_that_is_a_link_is_not_followed(known: Definitions, source: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "SKILL.md").write_text(HEADER, "utf-8")
+    folder = tmp_path / "home" / ".wombat" / "skills"
+    folder.mkdir(parents=True)
+    (folder / "dig").symlink_to(elsewhere)
+    for call in (lambda: known.add(AGENT, source, force=True), lambda: known.remove(AGENT, "dig")):
+        with pytest.raises(ValidationError, match="no link to somewhere else"):
+            call()
+    assert (elsewhere / "SKILL.md").exists()
+
+
+def test_too_much_is_refused(known: Definitions, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copying, "MOST_FILES", 1)
+    with pytest.raises(ValidationError, match="at most 1 files"):
+        known.add(AGENT, source)
+
+
+def test_what_is_no_skill_is_refused(known: Definitions, source: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match=r"a folder with SKILL\.md"):
+        known.add(AGENT, tmp_path / "nowhere")
+    with pytest.raises(ValidationError, match=r"a folder with SKILL\.md"):
+        known.add(AGENT, source / "scripts" / "dig.sh")
+    (source / "SKILL.md").write_text("no header\n", "utf-8")
+    with pytest.raises(AgentMuxError, match="has no header; it begins with a line ---"):
+        known.add(AGENT, source)
+    (source / "SKILL.md").write_text("---\nname: dig\n---\n", "utf-8")
+    with pytest.raises(ValidationError, match="a header with description"):
+        known.add(AGENT, source)
+    (source / "SKILL.md").write_text("---\nname: [\n---\n", "utf-8")
+    with pytest.raises(AgentMuxError, match=r"the header of .* cannot be read: line"):
+        known.add(AGENT, source)
+
+
+def test_what_the_agent_will_not_take_is_listed_with_the_reason(known: Definitions, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / ".agents" / "skills"
+    for name, text in (("a", "none"), ("b", "---\nname: b\n---\n"), ("c", HEADER)):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "SKILL.md").write_text(text, "utf-8")
+    (folder / "stray.txt").write_text("x", "utf-8")
+    a, b, c = known.list(AGENT)
+    assert [one.name for one in (a, b, c)] == ["a", "b", "dig"]
+    assert a.problem is not None
+    assert "has no header" in a.problem
+    assert (b.problem, c.problem) == ("its header lacks description", None)
+    assert c.is_shared
+    with pytest.raises(ValidationError, match="did you mean 'dig'"):
+        known.remove(AGENT, "digg")
+    with pytest.raises(ValidationError):  # what others share is not removed
+        known.remove(AGENT, "dig")
+
+
+def test_sub_agents_are_single_files(tmp_path: Path) -> None:
+    known = subagents(homes(tmp_path))
+    file = tmp_path / "digger.toml"
+    file.write_text('name = "digger"\ndescription = "Digs"\n', "utf-8")
+    with pytest.raises(CapabilityError, match="sub-agents for the scope 'global'"):
+        known.add(AGENT, file)
+    done = known.add(AGENT, file, scope="project")
+    assert done.target == tmp_path / "project" / ".wombat" / "agents" / "digger.toml"
+    assert [one.name for one in known.list(AGENT)] == ["digger"]
+    with pytest.raises(ValidationError, match="a file, for example"):
+        known.add(AGENT, tmp_path, scope="project")
+    known.remove(AGENT, "digger")
+    assert known.list(AGENT) == []
+
+
+def test_an_agent_without_skills(tmp_path: Path) -> None:
+    with pytest.raises(CapabilityError, match="skills in folders"):
+        skills(homes(tmp_path, AgentHome())).list(AGENT)
+
+
+def test_an_agent_may_look_into_folders_of_folders(tmp_path: Path, source: Path) -> None:
+    assert HOME.skills is not None
+    deeper = replace(HOME, skills=replace(HOME.skills, depth=3))
+    root = tmp_path / "home" / ".wombat" / "skills"
+    for place in ("a", "group/b", "group/more/c", "group/more/much/d", ".hidden/e", "a/inside/f"):
+        shutil.copytree(source, root / place)
+    (root / "group" / "round").symlink_to(root)
+    found = skills(homes(tmp_path, deeper)).list(AGENT)
+    assert [one.path.parent.relative_to(root) for one in found] == [Path("a"), Path("group/b"), Path("group/more/c")]
+    assert [one.path.parent.name for one in skills(homes(tmp_path)).list(AGENT)] == ["a"]

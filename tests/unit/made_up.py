@@ -1,0 +1,108 @@
+"""An agent that is made up, to look at what the core makes of a home, whoever's it is."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
+from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
+from agent_mux.definitions.folders import DefinitionFolders, Folder
+from agent_mux.home import AgentHome
+from agent_mux.homes import Homes
+from agent_mux.mcp.files import McpFiles
+from agent_mux.options import McpServer
+from agent_mux.place import Place
+from agent_mux.registry import AdapterRegistry
+from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
+from agent_mux_adapters.claude import ADAPTER
+
+AGENT = "wombat"
+
+
+def _model(name: str) -> dict[tuple[str, ...], Any]:
+    if " " in name:
+        raise ValueError("a name without blanks")
+    return {("model", "name"): name, ("model", "kind"): "any"}
+
+
+def _token(place: Place) -> Evidence | None:
+    path = place.home / ".wombat" / "token"
+    if not path.exists():
+        return None
+    return Evidence(where=str(path), expires_at=int(path.read_text("utf-8")))
+
+
+def _write(server: McpServer) -> dict[str, Any]:
+    if server.transport == "sse":
+        raise ValueError("the transport sse")
+    return write_server(server)
+
+
+HOME = AgentHome(
+    config=AgentConfig(
+        files=(
+            ConfigFile(scope="global", format="toml", path=lambda place: place.home / ".wombat" / "config.toml"),
+            ConfigFile(scope="project", format="json", path=lambda place: place.project_file("wombat.json")),
+        ),
+        fields={
+            "model.name": Field(kind="string", meaning="the model"),
+            "mode": Field(kind="string", meaning="how it digs", choices=("fast", "slow")),
+            "limits.depth": Field(kind="number", meaning="metres"),
+            "dry": Field(kind="boolean", meaning="no water"),
+            "places": Field(kind="list", meaning="where it digs"),
+        },
+        model=ModelField(read=lambda data: data.get("model", {}).get("name"), write=_model),
+    ),
+    auth=AgentAuth(
+        methods=(
+            AuthMethod(name="key", display_name="a key", variables=("WOMBAT_KEY", "WOMBAT_OTHER_KEY")),
+            AuthMethod(name="login", display_name="a login", find=_token),
+        ),
+        steps=(SetupStep(text="Log in.", command=("login",)), SetupStep(text="Or set a key.", variable="WOMBAT_KEY")),
+        elsewhere=lambda place: place.environ.get("WOMBAT_KEYRING"),
+    ),
+    mcp=McpFiles(
+        files=(
+            ConfigFile(
+                scope="global", format="toml", path=lambda place: place.home / ".wombat" / "config.toml",
+                table=lambda _: ("servers",),
+            ),
+            ConfigFile(
+                scope="project", format="json", path=lambda place: place.project_file("wombat.json"),
+                table=lambda _: ("servers",),
+            ),
+        ),
+        read=read_server,
+        write=_write,
+        is_enabled=lambda native: native.get("off") is not True,
+    ),
+    skills=DefinitionFolders(
+        folders=(
+            Folder(scope="global", path=lambda place: place.home / ".wombat" / "skills"),
+            Folder(scope="global", path=lambda place: place.home / ".agents" / "skills", is_shared=True),
+            Folder(scope="project", path=lambda place: place.project_file(".wombat", "skills")),
+        ),
+        layout="folder",
+        file="SKILL.md",
+    ),
+    subagents=DefinitionFolders(
+        folders=(Folder(scope="project", path=lambda place: place.project_file(".wombat", "agents")),),
+        layout="file",
+        file=".toml",
+        header="toml",
+    ),
+    host_variables=("WOMBAT_RUNS",),
+)  # fmt: skip
+
+
+def homes(directory: Path, home: AgentHome = HOME, **environ: str) -> Homes:
+    """Where only this agent is; its home and its project are below a directory."""
+    registry = AdapterRegistry()
+    for name in registry.names():
+        registry.unregister(name)
+    registry.register(
+        replace(ADAPTER, agent=AGENT, aliases=("wom",), executables=("wombat",), home=lambda: home, install=())
+    )
+    project = directory / "project"
+    project.mkdir(exist_ok=True)
+    return Homes(registry, environ={"HOME": str(directory / "home"), **environ}, project=project)

@@ -1,0 +1,136 @@
+"""MCP servers in an agent's files, in one shape."""
+
+from pathlib import Path
+
+import pytest
+from tests.unit.made_up import AGENT, homes
+
+from agent_mux import AgentMuxError, CapabilityError, McpServer, ValidationError
+from agent_mux.config.files import ConfigFile
+from agent_mux.home import AgentHome
+from agent_mux.mcp.client import McpServers
+from agent_mux.mcp.files import McpFiles
+from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
+
+FILE = """\
+mode = "slow"  # stays
+
+[servers.old]  # the first
+command = "dig"
+args = ["deep"]
+off = true
+
+[servers.odd]
+what = 1
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "home" / ".wombat" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(FILE, "utf-8")
+    return path
+
+
+@pytest.fixture
+def servers(tmp_path: Path, path: Path) -> McpServers:
+    return McpServers(homes(tmp_path))
+
+
+def test_servers_are_listed_also_those_that_nobody_understands(servers: McpServers) -> None:
+    old, odd = servers.list("wom")
+    assert (old.name, old.scope, old.enabled, old.wins) == ("old", "global", False, True)
+    assert old.server == McpServer("old", command="dig", args=("deep",))
+    assert (odd.name, odd.server) == ("odd", None)
+
+
+def test_a_server_that_is_added_and_removed_leaves_every_byte(servers: McpServers, path: Path) -> None:
+    new = McpServer("new", command="run", args=("a b",), env={"KEY": "v"})
+    servers.add(AGENT, new)
+    assert [one.server for one in servers.list(AGENT) if one.name == "new"] == [new]
+    assert FILE in path.read_text("utf-8")
+    servers.remove(AGENT, "new")
+    assert path.read_text("utf-8") == FILE
+
+
+def test_the_project_wins_over_what_is_global(servers: McpServers) -> None:
+    servers.add(AGENT, McpServer("old", "streamable-http", url="https://h/mcp", headers={"A": "b"}), scope="project")
+    found = [(one.scope, one.wins) for one in servers.list(AGENT) if one.name == "old"]
+    assert found == [("global", False), ("project", True)]
+    servers.remove(AGENT, "old")
+    assert [one.scope for one in servers.list(AGENT) if one.name == "old"] == ["global"]
+
+
+def test_a_server_that_is_there_is_replaced_only_by_force(servers: McpServers, path: Path) -> None:
+    with pytest.raises(ValidationError, match="--force replaces it"):
+        servers.add(AGENT, McpServer("old", command="x"))
+    assert path.read_text("utf-8") == FILE
+    servers.add(AGENT, McpServer("old", command="x"), force=True)
+    assert servers.list(AGENT)[0].server == McpServer("old", command="x")
+
+
+def test_a_dry_run_writes_nothing(servers: McpServers, path: Path) -> None:
+    assert 'command = "x"' in servers.add(AGENT, McpServer("new", command="x"), dry_run=True).diff()
+    assert "-command" in servers.remove(AGENT, "old", dry_run=True).diff()
+    assert path.read_text("utf-8") == FILE
+
+
+def test_what_cannot_be_is_refused(servers: McpServers, tmp_path: Path, path: Path) -> None:
+    for server in (McpServer("../x", command="x"), McpServer("x"), McpServer("x", "sse", command="x")):
+        with pytest.raises(ValidationError):
+            servers.add(AGENT, server)
+    with pytest.raises(CapabilityError, match="the transport sse"):
+        servers.add(AGENT, McpServer("x", "sse", url="https://h"))
+    with pytest.raises(CapabilityError, match="it has: global, project"):
+        servers.add(AGENT, McpServer("x", command="x"), scope="local")
+    with pytest.raises(ValidationError, match="did you mean 'old'"):
+        servers.remove(AGENT, "odl")
+    with pytest.raises(ValidationError, match="it has: odd, old"):
+        servers.remove(AGENT, "zzz")
+    with pytest.raises(CapabilityError):
+        McpServers(homes(tmp_path, AgentHome())).list(AGENT)
+    assert path.read_text("utf-8") == FILE
+
+
+def test_a_broken_file_is_left_alone(servers: McpServers, path: Path) -> None:
+    path.write_text("x = \n", "utf-8")
+    with pytest.raises(AgentMuxError, match=r"line 1, column"):
+        servers.add(AGENT, McpServer("new", command="x"))
+    assert path.read_text("utf-8") == "x = \n"
+
+
+def test_a_table_that_is_none_holds_no_servers(servers: McpServers, path: Path) -> None:
+    path.write_text("servers = 3\n", "utf-8")
+    assert servers.list(AGENT) == []
+
+
+def in_project(name: str) -> ConfigFile:
+    return ConfigFile(scope="project", format="json", path=lambda place: place.project_file(name))
+
+
+TWO_FILES = AgentHome(
+    mcp=McpFiles(
+        files=(in_project("shared.json"), in_project("own.json")), read=read_server, write=write_server,
+        left_out=lambda _: {"quiet"},
+    )
+)  # fmt: skip
+
+
+def test_of_two_files_of_a_scope_the_last_is_written_and_each_is_removed_from(tmp_path: Path) -> None:
+    servers = McpServers(homes(tmp_path, TWO_FILES))
+    shared, own = (tmp_path / "project" / name for name in ("shared.json", "own.json"))
+    shared.write_text('{"old": {"command": "dig"}}\n', "utf-8")
+    servers.add(AGENT, McpServer("old", command="new"), scope="project")
+    assert [(one.path, one.wins) for one in servers.list(AGENT)] == [(shared, False), (own, True)]
+    servers.remove(AGENT, "old")
+    assert [(one.path, one.wins) for one in servers.list(AGENT)] == [(shared, True)]
+    servers.remove(AGENT, "old")
+    assert shared.read_text("utf-8") == "{}\n"
+
+
+def test_a_server_that_is_left_out_by_its_name_is_off(tmp_path: Path) -> None:
+    servers = McpServers(homes(tmp_path, TWO_FILES))
+    for name in ("quiet", "loud"):
+        servers.add(AGENT, McpServer(name, command="run"), scope="project")
+    assert {one.name: one.enabled for one in servers.list(AGENT)} == {"quiet": False, "loud": True}

@@ -1,0 +1,42 @@
+"""Whether a model is one that an agent has."""
+
+import pytest
+from tests.unit.models.known import BIG, MODELS, OLD
+
+from agent_mux.models.verdicts import Verdict, judge
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("big-2", Verdict(name="big-2", status="ok", model=BIG)),
+        ("big", Verdict(name="big", status="alias", model=BIG)),
+        ("big-1-20250101", Verdict(name="big-1-20250101", status="deprecated", model=OLD, successor="big-2")),
+        ("gib-2", Verdict(name="gib-2", status="unknown", suggestions=("big-2",))),
+    ],
+)
+def test_verdicts(name: str, expected: Verdict) -> None:
+    assert judge(MODELS, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("big", ""),
+        ("big-1", "big-1 is deprecated, and ends on 2026-12-01; use big-2 instead"),
+        ("big-1:low", "big-1:low (it means big-1) is deprecated, and ends on 2026-12-01; use big-2 instead"),
+        ("gib-2", "'gib-2' is no model that is known of toy; did you mean big-2?"),
+        ("zzz", "'zzz' is no model that is known of toy; `amux models list toy` shows those that are"),
+    ],
+)
+def test_what_is_said_of_them(name: str, sentence: str) -> None:
+    assert judge(MODELS, name).sentence("toy") == sentence
+
+
+def test_that_a_name_is_passed_on_is_said_where_it_is_unknown() -> None:
+    assert (
+        judge(MODELS, "zzz")
+        .sentence("toy", is_passed_on=True)
+        .startswith("'zzz' is no model that is known of toy, and is passed on as it is; ")
+    )
+    assert "passed" not in judge(MODELS, "big-1").sentence("toy", is_passed_on=True)

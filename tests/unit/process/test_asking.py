@@ -1,0 +1,71 @@
+"""Programs that are asked something: bounded, and nothing of them lives on."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from agent_mux import AgentMuxError
+from agent_mux.process.asking import ask
+
+SHELL = "/bin/sh"
+
+
+def say(script: str, **how: float | bytes | str) -> str:
+    return ask([SHELL, "-c", script], environ={"PATH": "/usr/bin:/bin"}, **{"timeout": 30.0, **how}).stdout  # type: ignore[arg-type]
+
+
+def ends(file: Path) -> bool:
+    """The process of this id, and its group, are gone, or about to be: nobody waits for what was killed."""
+    group = file.read_text("utf-8").strip()
+    deadline = time.monotonic() + 30
+    while group in {one for state, _, one, *_ in map(_stat, Path("/proc").glob("[0-9]*")) if state != "Z"}:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _stat(process: Path) -> list[str]:
+    try:
+        return (process / "stat").read_text("utf-8").rpartition(")")[2].split()
+    except OSError:
+        return ["Z", "", ""]
+
+
+def test_an_answer() -> None:
+    answer = ask([SHELL, "-c", "echo out; echo err >&2; exit 3"], environ={}, timeout=30)
+    assert (answer.exit_code, answer.stdout, answer.stderr, answer.complaint) == (3, "out\n", "err\n", "err")
+
+
+def test_what_it_gets(tmp_path: Path) -> None:
+    assert say("cat; echo $HOME$PWD", cwd=str(tmp_path)) == f"{tmp_path}\n"
+    assert say("cat", given=b"hello") == "hello"
+
+
+def test_who_says_nothing() -> None:
+    assert ask([SHELL, "-c", "exit 4"], environ={}, timeout=30).complaint == "it says nothing about it"
+
+
+def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
+    with pytest.raises(AgentMuxError, match="is gone") as bad:
+        ask([str(tmp_path / "nothing")], environ={}, timeout=30)
+    assert bad.value.code == "SPAWN_ERROR"
+
+
+def test_a_program_that_takes_too_long_is_stopped_with_its_children(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(AgentMuxError, match=r"did not end within 0\.5 s; it was stopped") as bad:
+        say(f"trap '' TERM; echo $$ > {tmp_path}/pid; sleep 300 & sleep 300", timeout=0.5)
+    assert bad.value.code == "TIMEOUT"
+    assert time.monotonic() - began < 30
+    assert ends(tmp_path / "pid")
+
+
+def test_who_leaves_somebody_behind_keeps_nobody_waiting(tmp_path: Path) -> None:
+    assert say(f"sleep 300 & echo $$ > {tmp_path}/pid; echo over") == "over\n"
+    assert ends(tmp_path / "pid")
+
+
+def test_bytes_that_are_no_text_are_shown() -> None:
+    assert say("printf 'a\\377b'") == "a\ufffdb"

@@ -1,0 +1,108 @@
+"""Where our own files are: found, named, and never made by looking."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agent_mux import paths
+from agent_mux.paths import config_dir, project_dir
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    (home / "work" / "repo" / "src").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("AGENT_MUX_CONFIG_DIR", "AGENT_MUX_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+def test_the_global_directory(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert config_dir() == home / ".agent-mux"
+    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", "~/elsewhere")
+    assert config_dir() == home / "elsewhere"
+
+
+def test_a_project_is_found_from_below(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = home / "work" / "repo"
+    assert project_dir(repo / "src") is None
+    (repo / ".agent-mux").mkdir()
+    assert project_dir(repo / "src") == project_dir(str(repo)) == repo / ".agent-mux"
+    assert project_dir(repo / "src" / "not" / "there") == repo / ".agent-mux"
+    monkeypatch.chdir(repo / "src")
+    assert project_dir() == repo / ".agent-mux"
+
+
+def test_the_nearest_project_counts(home: Path) -> None:
+    for place in (home / "work", home / "work" / "repo"):
+        (place / ".agent-mux").mkdir()
+    assert project_dir(home / "work" / "repo" / "src") == home / "work" / "repo" / ".agent-mux"
+
+
+def test_the_global_directory_is_no_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / ".agent-mux").mkdir()
+    (home.parent / ".agent-mux").mkdir()
+    assert project_dir(home / "work") is None
+    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(home / "elsewhere"))
+    assert project_dir(home / "work") is None
+
+
+def test_a_file_of_that_name_is_no_project(home: Path) -> None:
+    (home / "work" / ".agent-mux").touch()
+    assert project_dir(home / "work") is None
+
+
+def test_looking_makes_nothing(home: Path) -> None:
+    before = sorted(home.rglob("*"))
+    config_dir()
+    project_dir(home / "work" / "repo")
+    project_dir(named=home / "named")
+    assert sorted(home.rglob("*")) == before
+
+
+def test_a_project_can_be_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = home / "work" / "repo"
+    assert project_dir(repo, named=home / "named") == home / "named"
+    monkeypatch.setenv("AGENT_MUX_PROJECT_DIR", str(home / "other"))
+    assert project_dir(repo) == home / "other"
+    assert project_dir(repo, named=home / "named") == home / "named"
+    (repo / ".agent-mux").mkdir()
+    assert project_dir(named=repo) == project_dir(named=repo / ".agent-mux") == repo / ".agent-mux"
+
+
+def test_a_directory_of_somebody_else_is_passed_over(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared, mine = home / "work", home / "work" / "repo"
+    (shared / ".agent-mux").mkdir()
+    assert project_dir(mine) == shared / ".agent-mux"
+    owned = shared.stat().st_uid
+    monkeypatch.setattr(paths.os, "geteuid", lambda: owned + 1)
+    monkeypatch.setattr(Path, "stat", _owned_by(Path.stat, {shared / ".agent-mux": owned + 7}))
+    assert project_dir(mine) is None
+    assert project_dir(mine, named=shared) == shared / ".agent-mux"
+
+
+def test_whose_directory_it_is_may_have_a_project_in_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = home / "work" / "repo"
+    (repo / ".agent-mux").mkdir()
+    monkeypatch.setattr(Path, "stat", _owned_by(Path.stat, {repo / ".agent-mux": 4711, repo: 4711}))
+    assert project_dir(repo) == repo / ".agent-mux"
+
+
+def _owned_by(stat: object, owners: dict[Path, int]) -> object:
+    def told(path: Path, **how: object) -> os.stat_result:
+        result = list(stat(path, **how))  # type: ignore[operator]
+        result[4] = owners.get(path, result[4])
+        return os.stat_result(result)
+
+    return told
+
+
+def test_where_nothing_can_be_found_nothing_is(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert project_dir("a\0b") is None
+    gone = home / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert project_dir() is None
