@@ -46,24 +46,30 @@ def _told(home: AgentHome) -> Iterator[tuple[str, str]]:
 
 
 def _files(files: Iterable[ConfigFile]) -> str:
-    return "; ".join(_file(file) for file in files)
+    """All that have a place without a variable that names one."""
+    placed = [(file, file.path(PLACE)) for file in files]
+    return "; ".join(_file(file, path) for file, path in placed if path is not None)
 
 
-def _file(file: ConfigFile) -> str:
-    path = file.path(PLACE)
-    assert path is not None, "there is a project"  # noqa: S101
+def _file(file: ConfigFile, path: Path) -> str:
     table = field_name(file.table(PLACE))
     part = f" (`{_neutral(table)}`)" if table else ""
-    return f"{file.scope} `{_neutral(str(path))}`{part}"
+    return f"{file.scope} `{_neutral(str(path))}`{part}{_kind(file)}"
+
+
+def _kind(file: ConfigFile) -> str:
+    return ", where it is there" if file.is_optional else " (shared)" if file.is_shared else ""
 
 
 def _folders(known: DefinitionFolders | None) -> str:
     if known is None:
         return ""
     name = f"/<name>/{known.file}" if known.layout == "folder" else f"/<name>{known.file}"
+    placed = [(folder, folder.path(PLACE)) for folder in known.folders]
     return "; ".join(
-        f"{folder.scope} `{_neutral(str(folder.path(PLACE)))}{name}`{' (shared)' if folder.is_shared else ''}"
-        for folder in known.folders
+        f"{folder.scope} `{_neutral(str(path))}{name}`{' (shared)' if folder.is_shared else ''}"
+        for folder, path in placed
+        if path is not None
     )
 
 

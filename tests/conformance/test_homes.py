@@ -3,6 +3,7 @@
 import contextlib
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from operator import eq
 from pathlib import Path
@@ -14,6 +15,7 @@ from agent_mux import McpServer
 from agent_mux.adapter import Adapter
 from agent_mux.config.client import AgentConfigs
 from agent_mux.config.files import ConfigFile
+from agent_mux.definitions.folders import Folder
 from agent_mux.documents import open_document, parse_field, with_field
 from agent_mux.home import AgentHome
 from agent_mux.homes import Homes
@@ -52,7 +54,9 @@ def test_places_are_absolute_and_need_no_project(adapter: Adapter, tmp_path: Pat
     folders = [*(home.skills.folders if home.skills else ()), *(home.subagents.folders if home.subagents else ())]
     for one in (*files_of(home), *folders):
         path = one.path(project)
-        assert path is not None
+        if path is None:  # a further file that a variable names, say
+            assert isinstance(one, Folder) or one.is_optional
+            continue
         assert path.is_absolute()
         assert path.is_relative_to(tmp_path)
         if one.scope == "global":
@@ -119,7 +123,8 @@ def test_servers_are_read_as_they_were_written(adapter: Adapter, homes: Homes) -
         stored = {one.name: one for one in servers.list(adapter.agent, scope=scope)}
         for server in SERVERS:
             if server.name in stored:
-                assert stored[server.name].server == server
+                by_trying = replace(server, transport="streamable-http") if server.transport == "sse" else server
+                assert stored[server.name].server in (server, by_trying)  # some find out which of both it is
                 servers.remove(adapter.agent, server.name, scope=scope)
         assert servers.list(adapter.agent, scope=scope) == []
 

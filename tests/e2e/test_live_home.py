@@ -140,6 +140,8 @@ async def is_told(home: Home, definitions: Definitions, source: Path, text: str)
     own = [folder.scope for folder, _ in definitions.where(agent) if not folder.is_shared]
     for scope in scopes_of(*own):
         definitions.add(agent, source, scope=scope)
+        [added] = definitions.list(agent)
+        home.live.kit.home.agrees(home.live.home, home.live.workspace, added.path)
         home.live.script(home.live.answer(Say("Nothing to do.")))
         await home.live.run(**eager)
         told = [json.dumps(request.body) for request in home.live.model.requests]

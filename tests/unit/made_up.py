@@ -1,5 +1,6 @@
 """An agent that is made up, to look at what the core makes of a home, whoever's it is."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from agent_mux_adapters.claude import ADAPTER
 AGENT = "wombat"
 
 
-def _model(name: str) -> dict[tuple[str, ...], Any]:
+def _model(name: str, _: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     if " " in name:
         raise ValueError("a name without blanks")
     return {("model", "name"): name, ("model", "kind"): "any"}

@@ -64,7 +64,7 @@ CONFIG = AgentConfig(
     },
     model=ModelField(
         read=lambda data: text(data.get("model")) or text(_env(data).get("ANTHROPIC_MODEL")) or None,
-        write=lambda model: {("model",): model},
+        write=lambda model, _: {("model",): model},
     ),
 )
 

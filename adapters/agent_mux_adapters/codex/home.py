@@ -78,7 +78,7 @@ CONFIG = AgentConfig(
         ),
         "check_for_update_on_startup": Field(kind="boolean", meaning="look for a newer version at the start"),
     },
-    model=ModelField(read=lambda data: text(data.get("model")) or None, write=lambda model: {("model",): model}),
+    model=ModelField(read=lambda data: text(data.get("model")) or None, write=lambda model, _: {("model",): model}),
 )
 
 

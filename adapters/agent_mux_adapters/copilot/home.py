@@ -66,7 +66,7 @@ CONFIG = AgentConfig(
         "storeTokenPlaintext": Field(kind="boolean", meaning="keep the token in a file, not in the keyring"),
         "autoUpdate": Field(kind="boolean", meaning="download newer versions"),
     },
-    model=ModelField(read=lambda data: text(data.get("model")) or None, write=lambda model: {("model",): model}),
+    model=ModelField(read=lambda data: text(data.get("model")) or None, write=lambda model, _: {("model",): model}),
 )
 
 
@@ -99,7 +99,7 @@ MCP = McpFiles(
     ),
     read=read_server,
     write=mcp_entry,
-    left_out=_switched_off,
+    is_switched_off=lambda place, name: name in _switched_off(place),
 )  # fmt: skip
 
 

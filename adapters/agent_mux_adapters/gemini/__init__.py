@@ -34,8 +34,9 @@ CAPABILITIES = AgentCapabilities(
     stdin_injection=True,
     image_input=True,
     file_attachments=True,
+    plugins=True,
     auth_methods=("api_key", "oauth", "vertex_ai"),
-    auth_files=("~/.gemini/oauth_creds.json", "~/.gemini/settings.json"),
+    auth_files=("~/.gemini/oauth_creds.json", "~/.gemini/.env", "~/.gemini/gemini-credentials.json"),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_exceeded", "cost", "error",
         "file_create", "file_patch", "file_read", "file_write", "mcp_tool_call_start", "mcp_tool_error",

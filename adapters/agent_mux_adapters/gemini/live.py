@@ -1,5 +1,6 @@
 """Gemini CLI against the scripted model: where it is from, what it gets, how its model says things."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from agent_mux.testing.live import (
     Delegate,
     Edit,
     Gap,
+    HomeProbes,
     LiveKit,
     Mcp,
     Pin,
@@ -39,7 +41,7 @@ _SETTINGS = {
 
 def environment(place: Place) -> dict[str, str]:
     """All that Gemini CLI gets."""
-    place.write(".gemini/settings.json", json.dumps(_SETTINGS))
+    place.leave(".gemini/settings.json", json.dumps(_SETTINGS))
     # In a directory that is not trusted, the CLI connects to no MCP server, not even to those of the run.
     return place.minimal(GEMINI_API_KEY=DUMMY_KEY, GOOGLE_GEMINI_BASE_URL=place.url, GEMINI_CLI_TRUST_WORKSPACE="true")
 
@@ -68,6 +70,23 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  #
             raise Unspeakable("Gemini CLI has its question tool only in a terminal")
         case Answer():
             raise Unspeakable("Gemini CLI takes no schema for its answer")
+
+
+def extension(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+    """A folder with an extension."""
+    directory.mkdir()
+    said = {"name": "demo", "version": "1.2.0", "description": "A demo"}
+    (directory / "gemini-extension.json").write_text(json.dumps(said), "utf-8")
+    return (), str(directory), "demo"
+
+
+def agree(home: Path, workspace: Path, main: Path) -> None:
+    """Agree to a sub-agent of a project, as its terminal does; sub-agents of the user need no consent."""
+    if main.is_relative_to(workspace / ".gemini" / "agents"):
+        path = home / ".gemini" / "acknowledgments" / "agents.json"
+        path.parent.mkdir()
+        digest = hashlib.sha256(main.read_bytes()).hexdigest()
+        path.write_text(json.dumps({str(workspace): {main.stem: digest}}), "utf-8")
 
 
 _NEVER_ASKS = Gap("never", "the question tool exists at a terminal only")
@@ -119,5 +138,12 @@ KIT = LiveKit(
     per_call_by_protocol={ACP: CostRecord(total_usd=0.0, input_tokens=150, output_tokens=12, source="computed")},
     once=("-p",),
     baseline=Path(__file__).with_name("baseline.json"),
+    home=HomeProbes(
+        lists_mcp=("mcp", "list"),
+        adds_mcp=lambda name, program, words: ("mcp", "add", "--scope=user", name, program, "--", *words),
+        plugin=extension,
+        agrees=agree,
+        model="gemini-2.5-flash",
+    ),
     gaps=_GAPS,
 )

@@ -17,6 +17,7 @@ from agent_mux.sessions.store import Cursor, Described, Entry, Found, ModelCalle
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.gemini.calls import Calls
 from agent_mux_adapters.gemini.history import History, taken_back
+from agent_mux_adapters.gemini.places import directory
 from agent_mux_adapters.gemini.stored_calls import has_created, result_of
 
 INJECTED = (
@@ -31,10 +32,7 @@ INJECTED = (
 
 def root(place: Place) -> Path:
     """Where the directories of the projects are."""
-    if place.directory is not None:
-        return place.directory / "tmp"
-    home = place.environ.get("GEMINI_CLI_HOME") or place.environ.get("HOME", "~")
-    return Path(home).expanduser() / ".gemini" / "tmp"
+    return directory(place) / "tmp"
 
 
 def find(place: Place) -> Iterator[Found]:

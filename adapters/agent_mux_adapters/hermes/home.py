@@ -67,7 +67,7 @@ CONFIG = AgentConfig(
         "security.redact_secrets": Field(kind="boolean", meaning="hide secrets in what tools return"),
     },
     model=ModelField(
-        read=_read_model, write=lambda model: {("model", "default"): model}, write_over=_write_model
+        read=_read_model, write=_write_model
     ),
 )  # fmt: skip
 

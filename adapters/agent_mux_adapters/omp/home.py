@@ -40,7 +40,12 @@ def _read_model(data: Mapping[str, Any]) -> str | None:
 CONFIG = AgentConfig(
     files=(
         ConfigFile(scope="global", format="yaml", path=_config),
-        ConfigFile(scope="project", format="json", path=lambda place: place.project_file(".omp", "settings.json")),
+        ConfigFile(
+            scope="project",
+            format="json",
+            path=lambda place: place.project_file(".omp", "settings.json"),
+            is_optional=True,
+        ),
         ConfigFile(scope="project", format="yaml", path=lambda place: place.project_file(".omp", "config.yml")),
     ),
     fields={
@@ -82,12 +87,17 @@ CONFIG = AgentConfig(
             choices=("off", "local", "hindsight", "mnemopi", "sharpshooter"),
         ),
     },
-    model=ModelField(read=_read_model, write=lambda model: {("modelRoles", "default"): model}),
+    model=ModelField(read=_read_model, write=lambda model, _: {("modelRoles", "default"): model}),
 )
 
 
-def _servers(scope: Scope, path: Callable[[Place], Path | None]) -> ConfigFile:
-    return ConfigFile(scope=scope, format="json", path=path, table=lambda _: ("mcpServers",))
+def _servers(
+    scope: Scope, path: Callable[[Place], Path | None], *, is_optional: bool = False, is_shared: bool = False
+) -> ConfigFile:
+    return ConfigFile(
+        scope=scope, format="json", path=path, table=lambda _: ("mcpServers",), is_optional=is_optional,
+        is_shared=is_shared,
+    )  # fmt: skip
 
 
 def _is_enabled(native: Mapping[str, Any]) -> bool:
@@ -107,17 +117,17 @@ def _left_out(place: Place) -> frozenset[str]:
 MCP = McpFiles(
     files=(
         # Those that other agents have, too; servers of their own files are read as well, and never written.
-        _servers("project", lambda place: place.project_file(".mcp.json")),
-        _servers("project", lambda place: place.project_file("mcp.json")),
-        _servers("global", lambda place: directory(place) / ".mcp.json"),
+        _servers("project", lambda place: place.project_file(".mcp.json"), is_shared=True),
+        _servers("project", lambda place: place.project_file("mcp.json"), is_shared=True),
+        _servers("global", lambda place: directory(place) / ".mcp.json", is_optional=True),
         _servers("global", lambda place: directory(place) / "mcp.json"),
-        _servers("project", lambda place: place.project_file(".omp", ".mcp.json")),
+        _servers("project", lambda place: place.project_file(".omp", ".mcp.json"), is_optional=True),
         _servers("project", lambda place: place.project_file(".omp", "mcp.json")),
     ),
     read=read_server,
     write=write_server,
     is_enabled=_is_enabled,
-    left_out=_left_out,
+    is_switched_off=lambda place, name: name in _left_out(place),
 )
 
 

@@ -80,7 +80,7 @@ CONFIG = AgentConfig(
             choices=("stable", "extended-stable", "beta", "dev"),
         ),
     },
-    model=ModelField(read=_read_model, write=lambda model: _write_model(model, {}), write_over=_write_model),
+    model=ModelField(read=_read_model, write=_write_model),
 )
 
 MCP = McpFiles(

@@ -1,6 +1,7 @@
 """OpenCode: its server behind a bridge of ours, `opencode run --format json`, and `opencode acp` to be read."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.opencode.acp import ACP_PROTOCOL
@@ -35,8 +36,9 @@ CAPABILITIES = AgentCapabilities(
     stdin_injection=True,
     image_input=True,
     file_attachments=True,
+    plugins=True,
     platforms=("linux", "darwin"),
-    auth_methods=("api-key", "oauth"),
+    auth_methods=("api_key", "oauth", "organization"),
     auth_files=("~/.local/share/opencode/auth.json",),
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
@@ -61,6 +63,12 @@ def _sessions() -> SessionStore:
     from agent_mux_adapters.opencode.sessions import STORE  # noqa: PLC0415  # a run does without
 
     return STORE
+
+
+def _home() -> AgentHome:
+    from agent_mux_adapters.opencode.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
 
 
 ADAPTER = Adapter(
@@ -110,4 +118,5 @@ ADAPTER = Adapter(
     ),
     auth_guidance=GUIDANCE,
     sessions=_sessions,
+    home=_home,
 )

@@ -4,7 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_mux.options import ApprovalMode, McpServer, RunOptions
+from agent_mux.options import ApprovalMode, RunOptions
+from agent_mux_adapters.opencode.mcp_servers import write_server
 
 VARIABLE = "OPENCODE_CONFIG_CONTENT"
 AGENT = "build"
@@ -27,7 +28,7 @@ def config_of(options: RunOptions, inherited: Mapping[str, str], instructions: S
     if permission:
         ours["permission"] = permission
     if options.mcp_servers:
-        ours["mcp"] = {server.name: _server(server) for server in options.mcp_servers}
+        ours["mcp"] = {server.name: write_server(server) for server in options.mcp_servers}
     if instructions:
         ours["instructions"] = list(instructions)
     agent = agent_settings(options)
@@ -84,10 +85,3 @@ def is_readable(environ: Mapping[str, str]) -> bool:
 
 def _inherited(environ: Mapping[str, str]) -> dict[str, Any]:
     return dict(json.loads(environ.get(VARIABLE) or "{}")) if is_readable(environ) else {}
-
-
-def _server(server: McpServer) -> dict[str, Any]:
-    if server.transport == "stdio":
-        command = [server.command, *server.args]
-        return {"type": "local", "command": command, "environment": dict(server.env), "enabled": True}
-    return {"type": "remote", "url": server.url, "headers": dict(server.headers), "enabled": True}

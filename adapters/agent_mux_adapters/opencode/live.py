@@ -13,6 +13,8 @@ from agent_mux.testing.live import (
     Ask,
     Delegate,
     Edit,
+    Gap,
+    HomeProbes,
     LiveKit,
     Mcp,
     Pin,
@@ -39,7 +41,7 @@ _MODEL = {
 
 def environment(place: Place) -> dict[str, str]:
     """All that OpenCode gets."""
-    options = {"baseURL": f"{place.url}/v1", "apiKey": "{env:SCRIPTED_API_KEY}"}
+    options = {"baseURL": "{env:SCRIPTED_URL}/v1", "apiKey": "{env:SCRIPTED_API_KEY}"}
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "Scripted",
@@ -55,9 +57,11 @@ def environment(place: Place) -> dict[str, str]:
         "agent": {"title": {"disable": True}},  # its calls would be among those that a scenario counts
         "provider": {"scripted": provider},
     }
-    place.write(".config/opencode/opencode.json", json.dumps(config))
+    place.leave(".config/opencode/opencode.json", json.dumps(config))
+    place.leave(".local/share/opencode/auth.json", json.dumps({"scripted": {"type": "api", "key": DUMMY_KEY}}))
     return place.minimal(
         SCRIPTED_API_KEY=DUMMY_KEY,
+        SCRIPTED_URL=place.url,  # a file would have the one of the first model
         OPENCODE_DISABLE_AUTOUPDATE="1",
         OPENCODE_DISABLE_LSP_DOWNLOAD="1",
         OPENCODE_DISABLE_MODELS_FETCH="1",
@@ -97,6 +101,15 @@ def _todo(index: int, item: str) -> dict[str, str]:
     return {"content": item, "status": "in_progress" if index == 0 else "pending", "priority": "medium"}
 
 
+def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+    """A package with a plugin."""
+    directory.mkdir()
+    package = {"name": "demo", "version": "1.2.0", "type": "module", "exports": {"./server": "./index.js"}}
+    (directory / "package.json").write_text(json.dumps(package), "utf-8")
+    (directory / "index.js").write_text("export const Demo = async () => ({})", "utf-8")
+    return (), str(directory), directory.as_uri()
+
+
 KIT = LiveKit(
     agent="opencode",
     pins=(
@@ -119,5 +132,16 @@ KIT = LiveKit(
     once=("run",),
     help=(("run", "--help"), ("serve", "--help")),
     baseline=Path(__file__).with_name("baseline.json"),
+    home=HomeProbes(
+        lists_mcp=("mcp", "list"),
+        adds_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),
+        says_login=("auth", "list"),
+        is_logged_in=lambda _, printed: "1 credentials" in printed,
+        plugin=plugin,
+        model="scripted/small",
+    ),
+    gaps={
+        "home_plugins": Gap("not_yet", "it has a command to install plugins, but none to remove one"),
+    },
     unsteady=r"server\.instance\.disposed .*",  # it says so where it has the time
 )

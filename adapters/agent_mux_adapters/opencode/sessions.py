@@ -11,6 +11,7 @@ from pathlib import Path
 from agent_mux.place import Place
 from agent_mux.sessions.databases import DatabaseCursor, reading
 from agent_mux.sessions.store import Found, SessionStore
+from agent_mux_adapters.opencode.places import data_directory
 from agent_mux_adapters.opencode.stored import StoredSession
 
 # The index has all that is counted.
@@ -22,11 +23,8 @@ FROM session WHERE parent_id IS NULL
 
 def root(place: Place) -> Path:
     """The database."""
-    if place.directory is not None:
-        return place.directory / "opencode.db"
-    named = place.environ.get("XDG_DATA_HOME")
-    data = Path(named) if named else Path(place.environ.get("HOME", "~")).expanduser() / ".local" / "share"
-    return data / "opencode" / (place.environ.get("OPENCODE_DB") or "opencode.db")
+    named = place.environ.get("OPENCODE_DB") if place.directory is None else None
+    return data_directory(place) / (named or "opencode.db")
 
 
 def find(place: Place) -> Iterator[Found]:

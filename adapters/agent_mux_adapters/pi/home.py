@@ -32,7 +32,7 @@ def _read_model(data: Mapping[str, Any]) -> str | None:
     return (f"{provider}/{model}" if provider else model) if model else None
 
 
-def _write_model(model: str) -> Mapping[FieldPath, Any]:
+def _write_model(model: str, _: Mapping[str, Any]) -> Mapping[FieldPath, Any]:
     provider, slash, name = model.partition("/")
     if not provider or not slash or not name:
         raise ValueError("a provider and its model, as in anthropic/claude-opus-4-6")

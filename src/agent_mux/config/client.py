@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.config.editing import Change, change_file, read_document
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField, Scope
+from agent_mux.config.files import (
+    AgentConfig,
+    ConfigFile,
+    Field,
+    Scope,
+    file_to_change,
+    files_that_count,
+)
 from agent_mux.config.schema import Problem, problems_of, schema_of
 from agent_mux.documents import FieldPath, open_document, parse_field, with_field, without_field
 from agent_mux.documents.document import DocumentError
@@ -85,9 +92,10 @@ class AgentConfigs:
         return self._change(agent, paths, scope, dry_run=dry_run)
 
     def unset_field(self, agent: str, field: str, *, scope: Scope = "global", dry_run: bool = False) -> Change:
-        """Say it no more. Errors as for `set`."""
+        """Say it no more, in the last file of the scope that says it. Errors as for `set`."""
         path = self._path_of(field)
-        file, place = self._file_for(self._config_of(agent), agent, scope)
+        config = self._config_of(agent)
+        file, place = self._file_saying(config, scope, path) or self._file_for(config, agent, scope)
         return change_file(
             place, file.format, lambda text: without_field(text, file.format, path),
             private=scope == "global", dry_run=dry_run,
@@ -132,20 +140,13 @@ class AgentConfigs:
         config = self._config_of(agent)
         if config.model is None:
             raise CapabilityError(self._homes.adapters.get(agent).agent, "a model in its configuration")
+        file, place = self._file_for(config, agent, scope)
+        document = read_document(place, file.format)
         try:
-            values = self._model_values(config, config.model, agent, model, scope)
+            values = config.model.write(model, {} if document is None else document.data())
         except ValueError as error:
             raise ValidationError([FieldError("model", model, str(error))]) from error
         return self._change(agent, values, scope, dry_run=dry_run)
-
-    def _model_values(
-        self, config: AgentConfig, field: ModelField, agent: str, model: str, scope: Scope
-    ) -> Mapping[FieldPath, Any]:
-        if field.write_over is None:
-            return field.write(model)
-        file, place = self._file_for(config, agent, scope)
-        document = read_document(place, file.format)
-        return field.write_over(model, {} if document is None else document.data())
 
     def _change(self, agent: str, values: Mapping[FieldPath, Any], scope: Scope, *, dry_run: bool) -> Change:
         config = self._config_of(agent)
@@ -164,11 +165,19 @@ class AgentConfigs:
         return change_file(place, file.format, changed, private=scope == "global", dry_run=dry_run)
 
     def _file_for(self, config: AgentConfig, agent: str, scope: Scope) -> tuple[ConfigFile, Path]:
-        found = [(file, path) for at, path, file in self._places(config) if at == scope]
-        if not found:
+        found = file_to_change(config.files, self._homes.place(), scope)
+        if found is None:
             scopes = ", ".join(dict.fromkeys(file.scope for file in config.files))
             raise CapabilityError(agent, f"configuration for the scope {scope!r}", hint=f"it has: {scopes}")
-        return found[-1]
+        return found
+
+    def _file_saying(self, config: AgentConfig, scope: Scope, field: FieldPath) -> tuple[ConfigFile, Path] | None:
+        last = None
+        for file, path in files_that_count(config.files, self._homes.place()):
+            document = read_document(path, file.format) if file.scope == scope else None
+            if document is not None and value_at(document.data(), field) is not MISSING:
+                last = file, path
+        return last
 
     def _read(self, config: AgentConfig, scope: Scope | None = None) -> Iterator[Source]:
         for at, path, file in self._places(config):
@@ -177,11 +186,8 @@ class AgentConfigs:
                 yield Source(at, path, document is not None, {} if document is None else document.data())
 
     def _places(self, config: AgentConfig) -> Iterator[tuple[Scope, Path, ConfigFile]]:
-        place = self._homes.place()
-        for file in config.files:
-            path = file.path(place)
-            if path is not None:
-                yield file.scope, path, file
+        for file, path in files_that_count(config.files, self._homes.place()):
+            yield file.scope, path, file
 
     def _config_of(self, agent: str) -> AgentConfig:
         if agent == OWN:

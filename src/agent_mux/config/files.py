@@ -1,6 +1,6 @@
 """The contract: which files an agent reads its configuration from, and what may stand in them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +23,10 @@ class ConfigFile:
     """Whether it is there or not; where there may be several, the one that is there. None: no project is meant."""
     table: Callable[[Place], FieldPath] = lambda _: ()
     """The part of it that counts."""
+    is_optional: bool = False
+    """It is read and changed where it is there, and never made: there is another one for that. Its path may be None."""
+    is_shared: bool = False
+    """Other agents read it, too: what it says counts and can be removed, but nothing is added to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +48,11 @@ class ModelField:
 
     read: Callable[[Mapping[str, Any]], str | None]
     """The model that this configuration names, as `RunOptions.model` would."""
-    write: Callable[[str], Mapping[FieldPath, Any]]
-    """What to set for a model. Raises `ValueError`, half a sentence, for a name that cannot be said there."""
-    write_over: Callable[[str, Mapping[str, Any]], Mapping[FieldPath, Any]] | None = None
-    """Instead, where it depends on what the file says already: a model may be a text, or a table with more in it."""
+    write: Callable[[str, Mapping[str, Any]], Mapping[FieldPath, Any]]
+    """What to set for a model, where the file says this already: it may be a text, or a table with more in it.
+
+    Raises `ValueError`, half a sentence, for a name that cannot be said there.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,3 +66,20 @@ class AgentConfig:
     model: ModelField | None = None
     check: Callable[[Path, Mapping[str, Any]], None] | None = None
     """What else a file has to keep to; raises CONFIG_ERROR. None: nobody knows more than `fields`."""
+
+
+def files_that_count(files: Iterable[ConfigFile], place: Place) -> Iterator[tuple[ConfigFile, Path]]:
+    """With their paths, in their order; optional ones only where they are there."""
+    for file in files:
+        path = file.path(place)
+        if path is not None and (not file.is_optional or path.exists()):
+            yield file, path
+
+
+def file_to_change(files: Iterable[ConfigFile], place: Place, scope: Scope) -> tuple[ConfigFile, Path] | None:
+    """The last of a scope that is there, so that a change wins; else the one that is made. None: there is neither."""
+    counting = files_that_count(files, place)
+    found = [(file, path) for file, path in counting if file.scope == scope and not file.is_shared]
+    there = [(file, path) for file, path in found if path.exists()]
+    best = there or found
+    return best[-1] if best else None

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from agent_mux.definitions.headers import read_header
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
 from agent_mux.home import AgentHome
 from agent_mux.homes import Homes
+from agent_mux.place import Place
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -69,7 +70,8 @@ class Definitions:
         """What an agent finds; also what it will not take, and why. Raises CAPABILITY_ERROR."""
         name, folders = self._of(agent)
         places = [(folder, path) for folder, path in self.where(agent) if scope in {None, folder.scope}]
-        return [found for folder, path in places for found in _in_folder(name, folders, folder, path)]
+        found = [(folder, one) for folder, path in places for one in _in_folder(name, folders, folder, path)]
+        return [_judged(one, folder, self._homes.place()) for folder, one in found]
 
     def add(  # noqa: PLR0913  # one for each thing that a person may say
         self, agent: str, source: Path, *, name: str | None = None, scope: Scope = "global", force: bool = False,
@@ -185,6 +187,16 @@ def _definition(agent: str, folders: DefinitionFolders, folder: Folder, main: Pa
         path=main, description=description if isinstance(description, str) else None, is_shared=folder.is_shared,
         problem=problem,
     )  # fmt: skip
+
+
+def _judged(one: Definition, folder: Folder, place: Place) -> Definition:
+    """With what the agent has against it where it is."""
+    if one.problem is not None:
+        return one
+    try:
+        return replace(one, problem=folder.objection(place, one.path, one.name))
+    except OSError as error:
+        return replace(one, problem=f"cannot read {one.path}: {error.strerror or error}")
 
 
 def _source(source: Path, folders: DefinitionFolders) -> tuple[Path, Path]:

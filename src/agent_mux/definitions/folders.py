@@ -18,6 +18,9 @@ class Folder:
     """Whether it is there or not. None: no project is meant."""
     is_shared: bool = False
     """Other agents look there, too (`.agents/skills`): it is listed, and written only when asked for."""
+    objection: Callable[[Place, Path, str], str | None] = lambda _place, _path, _name: None
+    """Why the agent does not take a definition there (its main file and name), which is as it should be. None: it does.
+    May raise `OSError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.config.editing import Change, change_file, read_document
-from agent_mux.config.files import ConfigFile, Scope
+from agent_mux.config.files import ConfigFile, Scope, file_to_change, files_that_count
 from agent_mux.documents import FieldPath, with_field, without_field
 from agent_mux.documents.values import value_at
 from agent_mux.errors import CapabilityError, FieldError, ValidationError
@@ -86,18 +86,15 @@ class McpServers:
             close = get_close_matches(name, names, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(names) or 'none'}"
             raise ValidationError([FieldError("name", name, f"an MCP server of {adapter}; {hint}")])
-        file, path, table = self._file_for(adapter, files, there[-1].scope, there[-1].path)
-        return change_file(
-            path, file.format, lambda text: without_field(text, file.format, (*table, name)), dry_run=dry_run
-        )
+        file, path = self._file_of(files, there[-1])
+        place = (*file.table(self._homes.place()), name)
+        return change_file(path, file.format, lambda text: without_field(text, file.format, place), dry_run=dry_run)
 
     def _stored(self, agent: str, files: McpFiles) -> Iterator[StoredServer]:
         place = self._homes.place()
-        left_out = files.left_out(place)
-        for file in files.files:
-            path = file.path(place)
-            document = None if path is None else read_document(path, file.format)
-            if path is None or document is None:
+        for file, path in files_that_count(files.files, place):
+            document = read_document(path, file.format)
+            if document is None:
                 continue
             servers: Any = value_at(document.data(), file.table(place), None)
             for name, native in servers.items() if isinstance(servers, dict) else ():
@@ -105,22 +102,22 @@ class McpServers:
                 yield StoredServer(
                     agent=agent, name=name, scope=file.scope, path=path,
                     server=files.read(name, native) if is_table else None,
-                    enabled=is_table and files.is_enabled(native) and name not in left_out,
+                    enabled=is_table and files.is_enabled(native) and not files.is_switched_off(place, name),
                 )  # fmt: skip
+
+    def _file_of(self, files: McpFiles, stored: StoredServer) -> tuple[ConfigFile, Path]:
+        counting = files_that_count(files.files, self._homes.place())
+        return next((file, path) for file, path in counting if (file.scope, path) == (stored.scope, stored.path))
 
     def _of(self, agent: str) -> tuple[str, McpFiles]:
         adapter, files = self._homes.find(agent, lambda home: home.mcp, "MCP servers in files that are known")
         return adapter.agent, files
 
-    def _file_for(
-        self, agent: str, files: McpFiles, scope: Scope, wanted: Path | None = None
-    ) -> tuple[ConfigFile, Path, FieldPath]:
-        """The last file of a scope, or the one at a path."""
+    def _file_for(self, agent: str, files: McpFiles, scope: Scope) -> tuple[ConfigFile, Path, FieldPath]:
         place = self._homes.place()
-        for file in reversed(files.files):
-            path = file.path(place)
-            if file.scope == scope and path is not None and wanted in {None, path}:
-                return file, path, file.table(place)
+        found = file_to_change(files.files, place, scope)
+        if found is not None:
+            return *found, found[0].table(place)
         scopes = ", ".join(dict.fromkeys(file.scope for file in files.files))
         raise CapabilityError(agent, f"MCP servers for the scope {scope!r}", hint=f"it has: {scopes}")
 

@@ -1,6 +1,6 @@
 """The contract: where an agent keeps its MCP servers, and how it writes one down."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,5 +20,5 @@ class McpFiles:
     write: Callable[[McpServer], dict[str, Any]]
     """A server as the agent wants it. Raises `ValueError`, half a sentence, for one that it cannot use."""
     is_enabled: Callable[[Mapping[str, Any]], bool] = lambda _: True
-    left_out: Callable[[Place], Collection[str]] = lambda _: ()
-    """Names of servers that are not used, whatever is written down for them. May raise CONFIG_ERROR."""
+    is_switched_off: Callable[[Place, str], bool] = lambda _place, _name: False
+    """By its name, in another place than where it is written down."""

@@ -40,7 +40,7 @@ class Plugins:
         words, parse = commands.list, commands.parse
         if words is None or parse is None:
             raise CapabilityError(adapter.agent, f"listing its {commands.word}s")
-        return self._parsed(adapter, self._run(adapter, commands, words, LIST_TIMEOUT), parse)
+        return self._parsed(adapter, commands, words, parse)
 
     def search(self, agent: str, text: str) -> tuple[Plugin, ...]:
         """What could be installed. Errors as for `list`."""
@@ -48,7 +48,7 @@ class Plugins:
         if commands.search is None or commands.parse_search is None:
             raise CapabilityError(adapter.agent, f"searching for {commands.word}s")
         words = commands.search(_name("text", text))
-        found = self._parsed(adapter, self._run(adapter, commands, words, LIST_TIMEOUT), commands.parse_search)
+        found = self._parsed(adapter, commands, words, commands.parse_search)
         return found if not commands.search_lists_all else tuple(one for one in found if _says(one, text))
 
     def install(self, agent: str, name: str, *, dry_run: bool = False) -> PluginChange:
@@ -99,10 +99,11 @@ class Plugins:
         return answer
 
     def _parsed(
-        self, adapter: Adapter, answer: Answer, parse: Callable[[str], tuple[Plugin, ...]]
+        self, adapter: Adapter, commands: PluginCommands, words: Words, parse: Callable[[str], tuple[Plugin, ...]]
     ) -> tuple[Plugin, ...]:
+        answer = self._run(adapter, commands, words, LIST_TIMEOUT)
         try:
-            return parse(answer.stdout)
+            return parse(answer.stderr if commands.is_on_stderr else answer.stdout)
         except (ValueError, RecursionError) as error:
             unknown = f"{adapter.agent} listed its plugins in a way that is not known: {error}; update agent-mux"
             raise AgentMuxError("PLUGIN_ERROR", unknown) from error

@@ -30,7 +30,9 @@ class PluginCommands:
     """What the agent calls them."""
     list: Words | None = None
     parse: Callable[[str], tuple[Plugin, ...]] | None = None
-    """What `list` printed on standard output. Raises `ValueError`, half a sentence, for what it cannot read."""
+    """What `list` printed. Raises `ValueError`, half a sentence, for what it cannot read."""
+    is_on_stderr: bool = False
+    """The lists are printed on standard error, perhaps among other lines; else on standard output."""
     install: Callable[[str], Words] | None = None
     uninstall: Callable[[str], Words] | None = None
     update: Callable[[str | None], Words] | None = None

@@ -12,6 +12,7 @@ from tests.unit.made_up import AGENT, HOME, homes
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
 from agent_mux.config.client import AgentConfigs
+from agent_mux.config.files import AgentConfig, ConfigFile, Field
 from agent_mux.home import AgentHome
 
 GLOBAL = """\
@@ -170,10 +171,31 @@ def test_how_a_model_is_written_may_depend_on_the_file(tmp_path: Path) -> None:
 
     assert HOME.config is not None
     assert HOME.config.model is not None
-    field = replace(HOME.config.model, read=lambda data: str(data.get("model")), write_over=write)
+    field = replace(HOME.config.model, read=lambda data: str(data.get("model")), write=write)
     configs = AgentConfigs(homes(tmp_path, replace(HOME, config=replace(HOME.config, model=field))))
     (tmp_path / "project" / "wombat.json").write_text('{"model": "old"}', "utf-8")
     configs.set_model(AGENT, "new", scope="project")
     configs.set_model(AGENT, "new")
     assert configs.get(AGENT, scope="project") == {"model": "new"}
     assert configs.get(AGENT, scope="global") == {"model": {"name": "new"}}
+
+
+def test_of_several_files_of_a_scope_the_last_that_is_there_is_changed(tmp_path: Path) -> None:
+    def file(name: str, *, is_optional: bool) -> ConfigFile:
+        return ConfigFile(scope="global", format="json", path=lambda place: place.home / name, is_optional=is_optional)
+
+    files = (file("old.json", is_optional=True), file("new.json", is_optional=False), file("x.json", is_optional=True))
+    fields = {"a": Field(kind="string", or_kinds=("table",), meaning="whatever")}
+    configs = AgentConfigs(homes(tmp_path, AgentHome(config=AgentConfig(files=files, fields=fields))))
+    home = tmp_path / "home"
+    home.mkdir()
+    assert [source.path.name for source in configs.sources(AGENT)] == ["new.json"]
+    assert configs.set_field(AGENT, "a", "text", dry_run=True).path == home / "new.json"
+    (home / "old.json").write_text('{"b": 1}', "utf-8")
+    assert configs.set_field(AGENT, "a", "text").path == home / "old.json"
+    (home / "x.json").write_text("{}", "utf-8")
+    assert configs.set_field(AGENT, "a", {"c": 2}).path == home / "x.json"
+    assert configs.validate(AGENT) == []
+    assert configs.get(AGENT) == {"a": {"c": 2}, "b": 1}
+    assert configs.unset_field(AGENT, "b").path == home / "old.json"  # where it is said
+    assert configs.get(AGENT) == {"a": {"c": 2}}

@@ -11,7 +11,9 @@ from tests.unit.made_up import AGENT, HOME, homes
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
 from agent_mux.definitions import copying
 from agent_mux.definitions.client import Definitions, skills, subagents
+from agent_mux.definitions.folders import DefinitionFolders, Folder
 from agent_mux.home import AgentHome
+from agent_mux.place import Place
 
 HEADER = "---\nname: dig\ndescription: Digs holes\n---\nDig.\n"
 
@@ -152,6 +154,26 @@ def test_what_the_agent_will_not_take_is_listed_with_the_reason(known: Definitio
         known.remove(AGENT, "digg")
     with pytest.raises(ValidationError):  # what others share is not removed
         known.remove(AGENT, "dig")
+
+
+def test_an_agent_may_have_something_against_a_place(tmp_path: Path) -> None:
+    def objection(place: Place, main: Path, name: str) -> str | None:
+        return None if (main.parent / "agreed").read_text("utf-8") == f"{name} in {place.project}" else "ask first"
+
+    folder = Folder(scope="global", path=lambda place: place.home / "skills", objection=objection)
+    kept = DefinitionFolders(folders=(folder,), layout="folder", file="SKILL.md")
+    known = skills(homes(tmp_path, AgentHome(skills=kept)))
+    place = tmp_path / "home" / "skills" / "dig"
+    place.mkdir(parents=True)
+    (place / "SKILL.md").write_text(HEADER, "utf-8")
+    [unread] = known.list(AGENT)
+    assert unread.problem == f"cannot read {place / 'SKILL.md'}: No such file or directory"
+    (place / "agreed").write_text("no", "utf-8")
+    assert [one.problem for one in known.list(AGENT)] == ["ask first"]
+    (place / "agreed").write_text(f"dig in {tmp_path / 'project'}", "utf-8")
+    assert [one.problem for one in known.list(AGENT)] == [None]
+    (place / "SKILL.md").write_text("---\nname: dig\n---\n", "utf-8")
+    assert [one.problem for one in known.list(AGENT)] == ["its header lacks description"]
 
 
 def test_sub_agents_are_single_files(tmp_path: Path) -> None:

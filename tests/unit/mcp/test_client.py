@@ -10,6 +10,7 @@ from agent_mux.config.files import ConfigFile
 from agent_mux.home import AgentHome
 from agent_mux.mcp.client import McpServers
 from agent_mux.mcp.files import McpFiles
+from agent_mux.place import Place
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 
 FILE = """\
@@ -106,18 +107,17 @@ def test_a_table_that_is_none_holds_no_servers(servers: McpServers, path: Path) 
 
 
 def in_project(name: str) -> ConfigFile:
-    return ConfigFile(scope="project", format="json", path=lambda place: place.project_file(name))
+    return ConfigFile(
+        scope="project", format="json", path=lambda place: place.project_file(name), is_shared=name == "shared.json"
+    )
 
 
 TWO_FILES = AgentHome(
-    mcp=McpFiles(
-        files=(in_project("shared.json"), in_project("own.json")), read=read_server, write=write_server,
-        left_out=lambda _: {"quiet"},
-    )
-)  # fmt: skip
+    mcp=McpFiles(files=(in_project("shared.json"), in_project("own.json")), read=read_server, write=write_server)
+)
 
 
-def test_of_two_files_of_a_scope_the_last_is_written_and_each_is_removed_from(tmp_path: Path) -> None:
+def test_a_file_that_others_read_too_is_never_written_but_removed_from(tmp_path: Path) -> None:
     servers = McpServers(homes(tmp_path, TWO_FILES))
     shared, own = (tmp_path / "project" / name for name in ("shared.json", "own.json"))
     shared.write_text('{"old": {"command": "dig"}}\n', "utf-8")
@@ -129,8 +129,43 @@ def test_of_two_files_of_a_scope_the_last_is_written_and_each_is_removed_from(tm
     assert shared.read_text("utf-8") == "{}\n"
 
 
-def test_a_server_that_is_left_out_by_its_name_is_off(tmp_path: Path) -> None:
-    servers = McpServers(homes(tmp_path, TWO_FILES))
-    for name in ("quiet", "loud"):
-        servers.add(AGENT, McpServer(name, command="run"), scope="project")
-    assert {one.name: one.enabled for one in servers.list(AGENT)} == {"quiet": False, "loud": True}
+def several(tmp_path: Path) -> McpServers:
+    """An agent with two files for one scope; what is in `off` is switched off."""
+    files = tuple(
+        ConfigFile(
+            scope="global", format="json", path=lambda place, name=name: place.home / name,  # type: ignore[misc]
+            table=lambda _: ("servers",), is_optional=name == "old.json",
+        )
+        for name in ("old.json", "new.json")
+    )  # fmt: skip
+
+    def is_switched_off(place: Place, name: str) -> bool:
+        return (place.home / "off" / name).exists()
+
+    mcp = McpFiles(files=files, read=read_server, write=write_server, is_switched_off=is_switched_off)
+    (tmp_path / "home").mkdir()
+    return McpServers(homes(tmp_path, AgentHome(mcp=mcp)))
+
+
+def test_of_several_files_the_one_that_is_there_is_changed(tmp_path: Path) -> None:
+    servers, home = several(tmp_path), tmp_path / "home"
+    (home / "old.json").write_text("{}", "utf-8")
+    assert servers.add(AGENT, McpServer("a", command="x")).path == home / "old.json"
+    (home / "new.json").write_text("{}", "utf-8")
+    assert servers.add(AGENT, McpServer("b", command="x")).path == home / "new.json"
+    assert [(one.name, one.path.name) for one in servers.list(AGENT)] == [("a", "old.json"), ("b", "new.json")]
+    assert servers.remove(AGENT, "a").path == home / "old.json"  # where it is
+    assert [one.name for one in servers.list(AGENT)] == ["b"]
+
+
+def test_an_optional_file_is_never_made(tmp_path: Path) -> None:
+    assert several(tmp_path).add(AGENT, McpServer("a", command="x")).path == tmp_path / "home" / "new.json"
+
+
+def test_a_server_may_be_switched_off_elsewhere(tmp_path: Path) -> None:
+    servers = several(tmp_path)
+    for name in ("a", "b"):
+        servers.add(AGENT, McpServer(name, command="x"))
+    (tmp_path / "home" / "off").mkdir()
+    (tmp_path / "home" / "off" / "a").touch()
+    assert [(one.name, one.enabled) for one in servers.list(AGENT)] == [("a", False), ("b", True)]

@@ -17,6 +17,7 @@ printf '%s\\n' "$*" >> "$HOME/asked"
 printf '%s\\n' "$QUIET" >> "$HOME/quiet"
 case "$2" in
   list) cat "$HOME/list" ;;
+  aside) echo "by the way" >&2; cat "$HOME/list" >&2 ;;
   broken) echo "first" >&2; echo "the shop is shut" >&2; exit 3 ;;
   *) echo "done $*" ;;
 esac
@@ -61,6 +62,16 @@ def test_what_the_agent_lists_is_listed(plugins: Plugins, home: Path) -> None:
     assert [plugin.name for plugin in plugins.list("wom")] == ["a", "b"]
     assert (home / "quiet").read_text("utf-8") == "yes\n"
     assert [plugin.name for plugin in plugins.search(AGENT, "DIG")] == ["a"]
+
+
+def test_a_list_may_be_on_standard_error(tmp_path: Path, home: Path) -> None:
+    def parse(printed: str) -> tuple[Plugin, ...]:
+        return _parse(printed.removeprefix("by the way\n"))
+
+    commands = PluginCommands(list=("plugin", "aside"), parse=parse, is_on_stderr=True)
+    path = f"{home.parent / 'bin'}:/usr/bin:/bin"
+    found = Plugins(homes(tmp_path, AgentHome(plugins=commands), PATH=path)).list(AGENT)
+    assert [plugin.name for plugin in found] == ["a", "b"]
 
 
 def test_a_change_is_the_agents_own_command(plugins: Plugins, tmp_path: Path, home: Path) -> None:

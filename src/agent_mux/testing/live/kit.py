@@ -73,6 +73,11 @@ class Place:
         path.write_text(text, "utf-8")
         return path
 
+    def leave(self, name: str, text: str) -> Path:
+        """As `write`, unless there is one: what a scenario made of it stays."""
+        path = self.home / name
+        return path if path.exists() else self.write(name, text)
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -105,6 +110,8 @@ class HomeProbes:
     """What that said: the exit code, and what was printed on both streams."""
     plugin: Callable[[Path], tuple[tuple[tuple[str, ...], ...], str, str]] | None = None
     """Writes a plugin below a directory: commands that come first, what `install` takes, and the name it has then."""
+    agrees: Callable[[Path, Path, Path], None] = lambda _home, _workspace, _main: None
+    """What a person does at its terminal before it takes a definition: home directory, workspace, main file."""
     model: str | None = None
     """Another model that it can be told to use by its configuration."""
     spoken: Callable[[tuple[str, ...]], tuple[tuple[str, ...], str]] = lambda words: (words, "")

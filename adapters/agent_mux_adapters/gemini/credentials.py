@@ -1,0 +1,166 @@
+"""How Gemini CLI is authenticated: one setting says in which way, and then no other way counts."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
+from agent_mux.documents import DocumentError, open_document
+from agent_mux.documents.values import value_at
+from agent_mux.place import Place
+from agent_mux.storage import read_text
+from agent_mux_adapters._dialects.tolerant import text
+from agent_mux_adapters.gemini.places import directory, user_home
+
+OAUTH, API_KEY, VERTEX, COMPUTE = "oauth-personal", "gemini-api-key", "vertex-ai", "compute-default-credentials"
+WAYS = (OAUTH, API_KEY, VERTEX, COMPUTE, "gateway", "cloud-shell")
+"""What `security.auth.selectedType` can be."""
+_GOOGLE_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
+
+
+def way(place: Place) -> str | None:
+    """The way it will go: as its settings say, else as the variables say. Raises `ValueError` for broken settings."""
+    selected = _selected(place)
+    if selected:
+        return COMPUTE if selected == "cloud-shell" and _is_compute(place) else selected
+    said = variables(place)
+    if said.get("GOOGLE_GENAI_USE_GCA") == "true":
+        return OAUTH
+    if said.get("GOOGLE_GENAI_USE_VERTEXAI") == "true":
+        return VERTEX
+    if said.get("GOOGLE_GEMINI_BASE_URL"):
+        return "gateway"
+    if said.get("GEMINI_API_KEY"):
+        return API_KEY
+    return COMPUTE if _is_compute(place) else None
+
+
+def variables(place: Place) -> Mapping[str, str]:
+    """The environment, and what the `.env` file adds to it."""
+    return {**_dotenv(_dotenv_file(place)), **place.environ}
+
+
+def _selected(place: Place) -> str:
+    path = directory(place) / "settings.json"
+    settings = read_text(path)
+    try:
+        said = open_document(settings, "json").data() if settings is not None else {}
+    except DocumentError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return text(value_at(said, ("security", "auth", "selectedType"), ""))
+
+
+def _is_compute(place: Place) -> bool:
+    return "true" in {place.environ.get("CLOUD_SHELL"), place.environ.get("GEMINI_CLI_USE_COMPUTE_ADC")}
+
+
+def _dotenv_file(place: Place) -> Path | None:
+    """The first there is, and only that one: from the working directory up, then in the home directory."""
+    return next((path for path in _dotenv_files(place) if path.is_file()), None)
+
+
+def _dotenv_files(place: Place) -> Iterator[Path]:
+    up = () if place.project is None else (place.project, *place.project.parents)
+    for above in (*up, user_home(place)):
+        yield above / ".gemini" / ".env"
+        yield above / ".env"
+
+
+def _dotenv(path: Path | None) -> dict[str, str]:
+    said = {}
+    for line in "" if path is None else path.read_text("utf-8", "replace").splitlines():
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        if equals and not name.startswith("#"):
+            said[name.strip()] = value.strip().strip("\"'`")
+    return said
+
+
+def _evidence(place: Place, name: str) -> Evidence | None:
+    """A variable, and where it is set."""
+    if place.environ.get(name):
+        return Evidence(where=name)
+    return Evidence(where=f"{_dotenv_file(place)} ({name})") if variables(place).get(name) else None
+
+
+def _key(place: Place) -> Evidence | None:
+    return _evidence(place, "GEMINI_API_KEY") if way(place) == API_KEY else None
+
+
+def _login(place: Place) -> Evidence | None:
+    if way(place) != OAUTH:
+        return None
+    if variables(place).get("GOOGLE_GENAI_USE_GCA") and variables(place).get("GOOGLE_CLOUD_ACCESS_TOKEN"):
+        return _evidence(place, "GOOGLE_CLOUD_ACCESS_TOKEN")
+    if variables(place).get("GEMINI_FORCE_ENCRYPTED_FILE_STORAGE") == "true":
+        return _google_file(place)
+    path = directory(place) / "oauth_creds.json"
+    tokens = _read(path)
+    if not (tokens.get("access_token") or tokens.get("refresh_token")):
+        return _google_file(place)
+    expires = tokens.get("expiry_date")
+    renews = bool(tokens.get("refresh_token"))
+    return Evidence(where=str(path), expires_at=expires if isinstance(expires, int) and not renews else None)
+
+
+def _vertex(place: Place) -> Evidence | None:
+    if way(place) != VERTEX:
+        return None
+    said = variables(place)
+    if said.get("GOOGLE_API_KEY"):
+        return _evidence(place, "GOOGLE_API_KEY")
+    has_project = said.get("GOOGLE_CLOUD_PROJECT") and said.get("GOOGLE_CLOUD_LOCATION")
+    return (_google_file(place) or _gcloud(place)) if has_project else None
+
+
+def _google_file(place: Place) -> Evidence | None:
+    named = variables(place).get(_GOOGLE_FILE)
+    return Evidence(where=named) if named and Path(named).is_file() else None
+
+
+def _gcloud(place: Place) -> Evidence | None:
+    """Where `gcloud auth application-default login` puts them."""
+    moved = place.environ.get("CLOUDSDK_CONFIG")
+    path = (Path(moved) if moved else place.home / ".config" / "gcloud") / "application_default_credentials.json"
+    return Evidence(where=str(path)) if path.is_file() else None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _elsewhere(place: Place) -> str | None:
+    try:
+        going = way(place)
+    except ValueError:  # the methods said so
+        return None
+    if going == API_KEY:
+        return "the keyring of the system, or an encrypted file of Gemini CLI"
+    if going == OAUTH and variables(place).get("GEMINI_FORCE_ENCRYPTED_FILE_STORAGE") == "true":
+        return "the keyring of the system, or an encrypted file of Gemini CLI"
+    if going == COMPUTE or (going == VERTEX and variables(place).get("GOOGLE_CLOUD_PROJECT")):
+        return "the metadata server of the cloud"
+    return None
+
+
+AUTH = AgentAuth(
+    methods=(
+        AuthMethod(name="api_key", display_name="an API key of Gemini", find=_key),
+        AuthMethod(name="oauth", display_name="a Google account", find=_login),
+        AuthMethod(name="vertex_ai", display_name="Vertex AI", find=_vertex),
+    ),
+    steps=(
+        SetupStep(text="Set an API key of Gemini.", variable="GEMINI_API_KEY"),
+        SetupStep(text="Or run `gemini` in a terminal and log in with a Google account; /auth asks again."),
+        SetupStep(
+            text="Or use Vertex AI: set this to true, and GOOGLE_API_KEY, or GOOGLE_CLOUD_PROJECT and "
+            "GOOGLE_CLOUD_LOCATION after `gcloud auth application-default login`.",
+            variable="GOOGLE_GENAI_USE_VERTEXAI",
+        ),
+    ),
+    elsewhere=_elsewhere,
+)

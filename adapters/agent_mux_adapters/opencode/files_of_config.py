@@ -1,0 +1,73 @@
+"""The files from which OpenCode reads its configuration, all of them, the later ones win. Measured with 1.18.33.
+
+There may be several for one scope. The one that OpenCode itself would make is made; the others are used where they are.
+Not among them: what its variables say, what an organization or an administrator prescribes, and the directories above
+the working directory up to the root of its repository.
+"""
+
+from pathlib import Path
+
+from agent_mux.config.files import ConfigFile, Scope
+from agent_mux.place import Place
+from agent_mux_adapters.opencode.places import config_directory, further_directory, project_file
+
+
+def _global(name: str, *, is_optional: bool = True) -> ConfigFile:
+    def path(place: Place) -> Path:
+        return config_directory(place) / name
+
+    return ConfigFile(scope="global", format="json", path=path, is_optional=is_optional)
+
+
+def _project(*names: str, is_optional: bool = True) -> ConfigFile:
+    def path(place: Place) -> Path | None:
+        return project_file(place, *names)
+
+    return ConfigFile(scope="project", format="json", path=path, is_optional=is_optional)
+
+
+def _of_home(name: str) -> ConfigFile:
+    def path(place: Place) -> Path:
+        return place.home / ".opencode" / name
+
+    return ConfigFile(scope="global", format="json", path=path, is_optional=True)
+
+
+def _further(name: str) -> ConfigFile:
+    def path(place: Place) -> Path | None:
+        directory = further_directory(place)
+        return None if directory is None else directory / name
+
+    return ConfigFile(scope="global", format="json", path=path, is_optional=True)
+
+
+def _named(place: Place) -> Path | None:
+    named = place.environ.get("OPENCODE_CONFIG")
+    return (place.project or place.home) / named if named else None
+
+
+FILES = (
+    _global("config.json"),
+    _global("opencode.json"),
+    _global("opencode.jsonc", is_optional=False),
+    ConfigFile(scope="global", format="json", path=_named, is_optional=True),
+    _project("opencode.json", is_optional=False),
+    _project("opencode.jsonc"),
+    _project(".opencode", "opencode.json"),
+    _project(".opencode", "opencode.jsonc"),
+    _of_home("opencode.json"),
+    _of_home("opencode.jsonc"),
+    _further("opencode.json"),
+    _further("opencode.jsonc"),
+)
+
+
+def with_table(name: str) -> tuple[ConfigFile, ...]:
+    """The same files, of which one table counts."""
+    return tuple(_of_table(file, file.scope, name) for file in FILES)
+
+
+def _of_table(file: ConfigFile, scope: Scope, name: str) -> ConfigFile:
+    return ConfigFile(
+        scope=scope, format=file.format, path=file.path, table=lambda _: (name,), is_optional=file.is_optional
+    )

@@ -1,0 +1,156 @@
+"""What OpenCode keeps on a machine. Measured with 1.18.33; tests/e2e/test_live_home.py asks the CLI itself."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_mux.config.files import AgentConfig, Field, ModelField, Scope
+from agent_mux.definitions.folders import DefinitionFolders, Folder
+from agent_mux.documents import FieldPath
+from agent_mux.home import AgentHome
+from agent_mux.mcp.files import McpFiles
+from agent_mux.place import Place
+from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters.opencode.credentials import AUTH
+from agent_mux_adapters.opencode.files_of_config import FILES, with_table
+from agent_mux_adapters.opencode.mcp_servers import is_enabled, read_server, write_server
+from agent_mux_adapters.opencode.places import config_directory, further_directory, project_file
+
+
+def _model(model: str, _: Mapping[str, Any]) -> dict[FieldPath, Any]:
+    provider, slash, name = model.partition("/")
+    if not (provider and slash and name):
+        raise ValueError("provider/model, as in anthropic/claude-sonnet-4-6")
+    return {("model",): model}
+
+
+CONFIG = AgentConfig(
+    files=FILES,
+    fields={
+        "model": Field(kind="string", meaning="the model, as provider/model"),
+        "small_model": Field(kind="string", meaning="the model for titles and the like, as provider/model"),
+        "default_agent": Field(kind="string", meaning="the agent of new sessions, such as build or plan"),
+        "permission": Field(
+            kind="string",
+            or_kinds=("table",),
+            meaning="allow, ask or deny: for everything, or by tool and by what it is for",
+        ),
+        "instructions": Field(kind="list", meaning="files, patterns or URLs with instructions beside AGENTS.md"),
+        "share": Field(
+            kind="string", meaning="who decides that a session is shared", choices=("manual", "auto", "disabled")
+        ),
+        "autoupdate": Field(
+            kind="boolean", or_kinds=("string",), meaning="true to update as it starts, false, or notify"
+        ),
+        "snapshot": Field(kind="boolean", meaning="keep snapshots of the files, to take changes back"),
+        "provider": Field(kind="table", meaning="providers by name: their options and models"),
+        "enabled_providers": Field(kind="list", meaning="the only providers that are used"),
+        "disabled_providers": Field(kind="list", meaning="providers that are not used"),
+        "mcp": Field(kind="table", meaning="MCP servers by name"),
+        "plugin": Field(kind="list", meaning="plugins: npm packages or paths"),
+        "agent": Field(kind="table", meaning="agents by name"),
+        "command": Field(kind="table", meaning="commands by name"),
+        "skills.paths": Field(kind="list", meaning="further directories with skills"),
+        "compaction.auto": Field(kind="boolean", meaning="summarize when the context is full"),
+        "logLevel": Field(kind="string", meaning="what is logged", choices=("DEBUG", "INFO", "WARN", "ERROR")),
+        "username": Field(kind="string", meaning="the name of the user in conversations"),
+    },
+    model=ModelField(read=lambda data: text(data.get("model")) or None, write=_model),
+)
+
+MCP = McpFiles(files=with_table("mcp"), read=read_server, write=write_server, is_enabled=is_enabled)
+
+
+def _own(scope: Scope, *names: str) -> Folder:
+    def path(place: Place) -> Path | None:
+        if scope == "global":
+            return config_directory(place).joinpath(*names)
+        return project_file(place, ".opencode", *names)
+
+    return Folder(scope=scope, path=path)
+
+
+def _of_home(name: str) -> Folder:
+    return Folder(scope="global", path=lambda place: place.home / ".opencode" / name)
+
+
+def _further(name: str) -> Folder:
+    def path(place: Place) -> Path | None:
+        directory = further_directory(place)
+        return None if directory is None else directory / name
+
+    return Folder(scope="global", path=path)
+
+
+def _folders(*names: str) -> tuple[Folder, ...]:
+    """Either word is understood; the first is the one that is written."""
+    return tuple(
+        folder
+        for name in names
+        for folder in (_own("global", name), _own("project", name), _of_home(name), _further(name))
+    )
+
+
+def _shared(scope: Scope, hidden: str, variables: tuple[str, ...]) -> Folder:
+    """Skills of other agents, unless a variable says that they do not count."""
+
+    def path(place: Place) -> Path | None:
+        if any(place.environ.get(variable) in {"1", "true"} for variable in variables):
+            return None
+        return place.home / hidden / "skills" if scope == "global" else place.project_file(hidden, "skills")
+
+    return Folder(scope=scope, path=path, is_shared=True)
+
+
+def _all_shared() -> Iterator[Folder]:
+    all_off = "OPENCODE_DISABLE_EXTERNAL_SKILLS"
+    claude_off = (all_off, "OPENCODE_DISABLE_CLAUDE_CODE_SKILLS", "OPENCODE_DISABLE_CLAUDE_CODE")
+    scopes: tuple[Scope, ...] = ("global", "project")
+    for scope in scopes:
+        yield _shared(scope, ".claude", claude_off)
+        yield _shared(scope, ".agents", (all_off,))
+
+
+def _plugins(printed: str) -> tuple[Plugin, ...]:
+    """Of the configuration that it shows: names with versions of npm packages, and paths."""
+    said = json.loads(printed)
+    if not isinstance(said, dict):
+        raise ValueError("no configuration")  # noqa: TRY004  # a list that cannot be read is that
+    listed = said.get("plugin_origins")
+    return tuple(_plugin(mapping(one)) for one in (listed if isinstance(listed, list) else ()))
+
+
+def _plugin(origin: Any) -> Plugin:
+    spec = origin.get("spec")
+    name = text(spec[0]) if isinstance(spec, list) and spec else text(spec)
+    package, at, version = name.rpartition("@")
+    is_versioned = bool(package and at) and "://" not in name
+    return Plugin(
+        name=package if is_versioned else name,
+        version=version if is_versioned else None,
+        source=text(origin.get("source")) or None,
+        extra={"scope": text(origin.get("scope"))},
+    )
+
+
+PLUGINS = PluginCommands(
+    list=("debug", "config", "--pure"),  # without --pure it waits for the packages of the plugins first
+    parse=_plugins,
+    install=lambda name: ("plugin", "--global", name),
+    environment={"NO_COLOR": "1"},
+)
+
+HOME = AgentHome(
+    config=CONFIG,
+    auth=AUTH,
+    mcp=MCP,
+    skills=DefinitionFolders(folders=(*_folders("skills", "skill"), *_all_shared()), layout="folder", file="SKILL.md"),
+    subagents=DefinitionFolders(
+        folders=_folders("agents", "agent"), layout="file", file=".md", required=("description",)
+    ),
+    plugins=PLUGINS,
+    host_variables=("OPENCODE",),
+    update=("upgrade",),
+)
