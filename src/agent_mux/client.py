@@ -19,9 +19,10 @@ from agent_mux.preferences.settling import Defaults, Settled
 from agent_mux.process.reaper import Reaper
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.hooks import RunHooks, execute_hooked
 from agent_mux.run.indexing import write_into_index
 from agent_mux.run.places import Places
-from agent_mux.run.plan import plan_run
+from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
 from agent_mux.telemetry.logs import LOGGER
 
@@ -37,6 +38,7 @@ _DEFAULTS = (
     "event_buffer_size",
     "journal",
     "retry_policy",
+    "hooks",
 )
 
 
@@ -69,8 +71,8 @@ class AgentMux(Namespaces):
             max_concurrent_runs: How many agents work at a time; further runs wait, and begin in the order in which
                 they were started. None: all at once.
             **defaults: `approval_mode`, `timeout`, `inactivity_timeout` (seconds), `stream`, `debug`,
-                `event_buffer_size`, `journal`, `retry_policy`: as in `RunOptions`. They go before what the files
-                say (`config.json` of the project and the global one), and after the profile and the call.
+                `event_buffer_size`, `journal`, `retry_policy`, `hooks`: as in `RunOptions`. They go before what the
+                files say (`config.json` of the project and the global one), and after the profile and the call.
 
         Raises:
             ValidationError: A default that is unknown or out of range.
@@ -135,16 +137,29 @@ class AgentMux(Namespaces):
         if self._tasks is None:
             raise AgentMuxError("RUN_NOT_ACTIVE", "start runs inside of `async with AgentMux() as mux:`")
         settled = self._settled(options, fields)
-        plan = plan_run(settled.options, self.adapters.get, self._config_dir / "runs")
+        plan, hooks = self._plan(settled.options)
         if any(run.run_id == plan.run_id for run in self._live):
             raise ValidationError([FieldError("run_id", plan.run_id, "one that no living run has")])
-        handle = RunHandle(Runner(plan, self._reaper, self._places.enter() if self._places is not None else None))
+        place = self._places.enter() if self._places is not None else None
+        handle = RunHandle(Runner(plan, self._reaper, place, hooks))
         self._live.add(handle)
         for warning in settled.warnings:
             handle._runner.recording.note(warning)  # noqa: SLF001  # the handle is this module's own kind
         endings = self._tell_observers(handle)
         self._tasks.start_soon(self._execute, handle, settled, endings, name=f"run {plan.run_id}")
         return handle
+
+    def _plan(self, options: RunOptions) -> tuple[RunPlan, RunHooks | None]:
+        journals = self._config_dir / "runs"
+        plan = plan_run(options, self.adapters.get, journals)
+        if options.hooks is False:
+            return plan, None
+        from agent_mux.run.hooked import hooks_of, planned_to_ask  # noqa: PLC0415  # most runs have none
+
+        hooks = hooks_of(plan, self._config_dir, self._project_config_dir)
+        if hooks is not None and hooks.asks:
+            plan = planned_to_ask(plan, self.adapters.get, journals)
+        return plan, hooks
 
     def settled(self, options: RunOptions | None = None, /, **fields: Any) -> Settled:
         """What `run` would do with this: all options, and who said each. Blocking; starts nothing.
@@ -177,8 +192,9 @@ class AgentMux(Namespaces):
         return endings
 
     async def _execute(self, handle: RunHandle, settled: Settled, endings: Sequence[Callable[[], None]]) -> None:
+        runner = handle._runner  # noqa: SLF001  # the handle is this module's own kind
         try:
-            await handle._runner.execute()  # noqa: SLF001  # the handle is this module's own kind
+            await (runner.execute() if runner.hooks is None else execute_hooked(runner, runner.hooks))
         finally:
             self._live.discard(handle)
             for end in endings:

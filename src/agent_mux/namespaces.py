@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agent_mux.auth.client import Auth
     from agent_mux.config.client import AgentConfigs
     from agent_mux.definitions.client import Definitions
+    from agent_mux.hooks.client import Hooks
     from agent_mux.mcp.client import McpServers
     from agent_mux.models.registry import Models
     from agent_mux.plugins.client import Plugins
@@ -92,6 +93,13 @@ class Namespaces:
         from agent_mux.plugins.client import Plugins  # noqa: PLC0415
 
         return Plugins(self._homes)
+
+    @property
+    def hooks(self) -> "Hooks":
+        """What is to happen when an agent does something."""
+        from agent_mux.hooks.client import Hooks  # noqa: PLC0415
+
+        return Hooks(self.adapters, own=self._config_dir, project=self._project_config_dir)
 
     @property
     def _homes(self) -> Homes:

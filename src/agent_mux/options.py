@@ -110,6 +110,9 @@ class RunOptions:
     approval_mode: ApprovalMode = "prompt"
     policy: "Policy | None" = None
     """Rules that are asked before the approval mode and the callbacks; what they leave open is for those."""
+    hooks: bool | None = None
+    """Call the hooks that are registered for this agent and directory, those that it does not call itself. None: where
+    there are some. False: none; what the agent calls itself, it calls."""
     approval_timeout: float | None = None
     """Seconds that the agent waits for an answer, which is no then; 0: for ever. None: as the policy says, else 0."""
     on_approval_request: "Responder | None" = None
@@ -236,6 +239,7 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     for name in ("timeout", "inactivity_timeout", "grace_period", "max_cost_usd", "approval_timeout"):
         between(name, 0)
     between("max_tokens_total", 1, whole=True)
+    one_of("hooks", (None, True, False))
     one_of("approval_mode", ("yolo", "prompt", "deny"))
     one_of("stream", ("auto", True, False))
     one_of("system_prompt_mode", ("prepend", "append", "replace"))

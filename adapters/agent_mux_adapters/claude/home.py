@@ -15,6 +15,7 @@ from agent_mux.place import Place
 from agent_mux.plugins.commands import Plugin, PluginCommands
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.tolerant import rows, text
+from agent_mux_adapters.claude.hooks import HOOKS
 
 LATER = 5 * 60 * 1000  # ms; a token that expires sooner is renewed first
 
@@ -196,5 +197,6 @@ HOME = AgentHome(
     subagents=DefinitionFolders(folders=_folders("agents"), layout="file", file=".md"),
     plugins=PLUGINS,
     host_variables=("CLAUDECODE",),
+    hooks=HOOKS,
     update=("update",),
 )

@@ -20,6 +20,7 @@ from agent_mux.plugins.commands import Plugin, PluginCommands
 from agent_mux_adapters._dialects.mcp_servers import read_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.codex.credentials import AUTH, config_file, directory
+from agent_mux_adapters.codex.hooks import HOOKS
 
 
 def _files(table: FieldPath = ()) -> tuple[ConfigFile, ...]:
@@ -171,5 +172,6 @@ HOME = AgentHome(
     subagents=SUBAGENTS,
     plugins=PLUGINS,
     host_variables=("CODEX_THREAD_ID",),
+    hooks=HOOKS,
     update=("update",),
 )

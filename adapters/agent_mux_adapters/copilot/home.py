@@ -18,6 +18,7 @@ from agent_mux.plugins.commands import Plugin, PluginCommands
 from agent_mux_adapters._dialects.mcp_servers import read_server
 from agent_mux_adapters._dialects.tolerant import rows, text
 from agent_mux_adapters.copilot.credentials import AUTH, directory
+from agent_mux_adapters.copilot.hooks import HOOKS
 from agent_mux_adapters.copilot.mcp import mcp_entry
 
 
@@ -165,5 +166,6 @@ HOME = AgentHome(
     subagents=SUBAGENTS,
     plugins=PLUGINS,
     host_variables=("COPILOT_CLI", "COPILOT_AGENT_SESSION_ID"),
+    hooks=HOOKS,
     update=("update",),
 )

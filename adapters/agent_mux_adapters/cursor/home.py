@@ -18,6 +18,7 @@ from agent_mux.options import McpServer
 from agent_mux.place import Place
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters.cursor.hooks import HOOKS
 
 
 def _base(place: Place) -> Path | None:
@@ -142,5 +143,6 @@ HOME = AgentHome(
     ),
     subagents=DefinitionFolders(folders=_folders("agents"), layout="file", file=".md", required=("description",)),
     host_variables=("CURSOR_AGENT",),
+    hooks=HOOKS,
     update=("update",),
 )

@@ -24,6 +24,7 @@ from agent_mux.storage import read_text
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.gemini.credentials import AUTH, WAYS
+from agent_mux_adapters.gemini.hooks import HOOKS
 from agent_mux_adapters.gemini.places import directory, project_file, user_home
 
 
@@ -191,4 +192,5 @@ HOME = AgentHome(
     subagents=_SUBAGENTS,
     plugins=PLUGINS,
     host_variables=("GEMINI_CLI",),
+    hooks=HOOKS,
 )

@@ -19,6 +19,7 @@ from agent_mux.plugins.commands import Plugin, PluginCommands
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.hermes import mcp_files
 from agent_mux_adapters.hermes.credentials import AUTH
+from agent_mux_adapters.hermes.hooks import HOOKS
 from agent_mux_adapters.hermes.profiles import directory
 
 _MODEL_KEYS = ("default", "model", "name")
@@ -123,5 +124,6 @@ HOME = AgentHome(
     ),
     plugins=PLUGINS,
     host_variables=("HERMES_REAL_HOME",),
+    hooks=HOOKS,
     update=("update",),
 )

@@ -126,6 +126,7 @@ KIT = LiveKit(
                 "abort_in_a_tool/one_shot",
                 "file_edits/one_shot",
                 "file_read",
+                "hooks_are_told_what_happens",
                 "parallel_tools/one_shot",
                 "shell/one_shot",
                 "tool_failure/one_shot",

@@ -16,6 +16,7 @@ from agent_mux.cli.definition_commands import commands_for
 from agent_mux.cli.demo_command import demo
 from agent_mux.cli.detect_commands import capabilities, detect_host
 from agent_mux.cli.doctor_command import doctor
+from agent_mux.cli.hooks_command import hooks
 from agent_mux.cli.init_command import init
 from agent_mux.cli.install_commands import install, update
 from agent_mux.cli.mcp_command import mcp
@@ -53,6 +54,7 @@ for function in (
 app.add_typer(adapters, name="adapters")
 app.add_typer(sessions, name="sessions")
 app.add_typer(cost, name="cost")
+app.add_typer(hooks, name="hooks")
 app.add_typer(models, name="models")
 app.add_typer(profiles, name="profiles")
 app.add_typer(config, name="config")

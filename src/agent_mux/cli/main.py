@@ -1,6 +1,7 @@
 """Entry point of the console script `amux`.
 
-`amux --version` is answered before anything else is imported: it costs little more than starting Python.
+`amux --version` is answered before anything else is imported: it costs little more than starting Python. Agents wait
+for `amux hooks AGENT handle TYPE` before each of their tools: it goes without the rest of the command line.
 """
 
 import sys
@@ -23,6 +24,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             return report(error)
         return 0
+    match arguments:
+        case ["hooks", agent, "handle", hook_type] if not any(word.startswith("-") for word in (agent, hook_type)):
+            from agent_mux.cli.hook_answer import answer_hook
+
+            return answer_hook(agent, hook_type)
     from agent_mux.cli.execution import execute
 
     return execute(arguments)

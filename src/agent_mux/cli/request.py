@@ -124,6 +124,7 @@ def said_with(words: list[str], flags: RunFlags, default_agent: Callable[[], str
         "interactive": flags.interactive,  # always said: who talks is here, and not in a file
         "approval_mode": "yolo" if flags.yolo else "deny" if flags.deny else None,
         "policy": None if flags.policy is None else read_policy(flags.policy),
+        "hooks": flags.hooks,
         "approval_timeout": flags.approval_timeout,
         "mcp_servers": inputs.mcp_servers(flags.mcp_server or ()) or None,
         "run_id": flags.run_id,

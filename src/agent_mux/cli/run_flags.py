@@ -137,6 +137,10 @@ class RunFlags:
         Path | None,
         _flag("--policy", panel=_TOOLS, metavar="FILE", help="Rules about what is allowed, denied or asked (TOML)."),
     ] = None
+    hooks: Annotated[
+        bool | None,
+        _flag("--hooks/--no-hooks", panel=_TOOLS, help="Call the hooks that are registered here; as a rule, it does."),
+    ] = None
     approval_timeout: Annotated[
         float | None,
         _flag("--approval-timeout", panel=_TOOLS, metavar="SECONDS", help="No answer in time is no; 0: for ever."),

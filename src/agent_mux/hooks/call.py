@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 HookType = Literal[
     "session_start",
@@ -17,6 +17,9 @@ HookType = Literal[
     "subagent_stop",
     "pre_compact",
 ]
+HOOK_TYPES: tuple[HookType, ...] = get_args(HookType)
+GUARDED: frozenset[HookType] = frozenset({"pre_tool_use", "permission_request"})
+"""Here something is about to happen: what keeps a guard from judging it keeps it from happening."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,10 @@ class HookCall:
     tool_call_id: str | None = None
     tool_name: str | None = None
     tool_input: Mapping[str, Any] | None = None
+    command: str | None = None
+    """The command line that the tool runs, where it runs one. With `paths`, what the rules of a policy look at."""
+    paths: tuple[str, ...] = ()
+    """The files that the tool is about: absolute, or relative to `cwd`."""
     tool_output: Any = None
     """Of `post_tool_use`."""
     message: str | None = None
@@ -49,7 +56,7 @@ class HookDecision:
     reason: str | None = None
     """For the agent, and whoever watches."""
     modified_input: Mapping[str, Any] | None = None
-    """The tool is called with this instead."""
+    """The tool is called with these values instead of those of the same name."""
     context: str | None = None
     """What the agent is told in addition."""
 

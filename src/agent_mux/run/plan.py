@@ -27,7 +27,7 @@ from agent_mux.capabilities import check_capabilities
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events.mending import mended, without_surrogates
 from agent_mux.models import prices_of
-from agent_mux.options import McpServer, RunOptions, validate_options
+from agent_mux.options import ApprovalMode, McpServer, RunOptions, validate_options
 from agent_mux.process.marker import marker_variable
 from agent_mux.redaction import (
     HIDDEN,
@@ -76,13 +76,21 @@ class RunPlan:
 
 
 def plan_run(
-    options: RunOptions, find_adapter: Callable[[str], Adapter], journal_dir: Path | None, *, now_ms: int | None = None
+    options: RunOptions,
+    find_adapter: Callable[[str], Adapter],
+    journal_dir: Path | None,
+    *,
+    now_ms: int | None = None,
+    asks: bool = False,
 ) -> RunPlan:
-    """Check the options and decide everything. Raises before anything is started (run API, section 1)."""
+    """Check the options and decide everything. Raises before anything is started (run API, section 1).
+
+    `asks`: hooks decide what the agent may do: it has to ask for as much as it can be made to.
+    """
     validate_options(options)
     options = _sound(options)
     adapter = find_adapter(options.agent)
-    native = _native(options)
+    native = _native(options, asks=asks)
     check_capabilities(native, adapter.capabilities)
     started_at = now_ms if now_ms is not None else time.time_ns() // 1_000_000
     run_id = options.run_id or str(ULID())
@@ -110,7 +118,7 @@ def plan_run(
         package_version=__version__,
         started_at=started_at,
         codec=without_secrets(context),
-        stream=_stream_context(options, adapter, protocol, run_id, codec.cwd or cwd),
+        stream=_stream_context(native, options.approval_mode, adapter, protocol, run_id, codec.cwd or cwd),
         framing=protocol.framing,
         argv=without_secret_values(spawn.argv),
         tags=tuple(options.tags),
@@ -170,8 +178,15 @@ def redactor_of(options: RunOptions, environ: Mapping[str, str]) -> Redactor:
     )
 
 
-def _native(options: RunOptions) -> RunOptions:
-    """The options as the agent gets them: where rules decide, it has to ask, whatever the rules leave to the mode."""
+def _native(options: RunOptions, *, asks: bool) -> RunOptions:
+    """The options as the agent gets them: where rules decide, it has to ask, whatever the rules leave to the mode.
+
+    Hooks are rules that nobody knows before.
+    """
+    if options.policy is None and asks:
+        from agent_mux.policy import Policy  # noqa: PLC0415  # most runs do without
+
+        options = replace(options, policy=Policy())
     return options if options.policy is None else replace(options, approval_mode="prompt")
 
 
@@ -270,10 +285,10 @@ def _final_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: str
     return {**kept, **spawn.env, marker_variable(run_id): "1"}
 
 
-def _stream_context(
-    options: RunOptions, adapter: Adapter, protocol: NativeProtocol, run_id: str, cwd: str
+def _stream_context(  # noqa: PLR0913, PLR0917  # all of it is decided by the caller
+    options: RunOptions, mode: ApprovalMode, adapter: Adapter, protocol: NativeProtocol, run_id: str, cwd: str
 ) -> StreamContext:
-    mode, has_rules = options.approval_mode, options.policy is not None
+    has_rules = options.policy is not None
     asks = mode != "yolo" or options.on_approval_request is not None or has_rules
     return StreamContext(
         run_id=run_id,

@@ -23,9 +23,10 @@ from agent_mux.process.child import Child, start_child
 from agent_mux.process.reaper import Reaper
 from agent_mux.process.reasons import Attempt, why_not_started
 from agent_mux.process.terminal import TerminalChild, start_at_terminal
-from agent_mux.run.answers import Answers
+from agent_mux.run.answers import Answers, Decision
 from agent_mux.run.budget import Budget
 from agent_mux.run.ending import end_agent, settle, within
+from agent_mux.run.hooks import RunHooks
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.outbox import Outbox
@@ -47,19 +48,24 @@ _SPOKEN = (Send, Steer, Approve, Deny, Answer)
 class Runner:
     """One run, from start to result."""
 
-    def __init__(self, plan: RunPlan, reaper: Reaper, ticket: Ticket | None = None) -> None:
-        """`ticket`: a place among the runs of the client, or the wait for one."""
+    def __init__(
+        self, plan: RunPlan, reaper: Reaper, ticket: Ticket | None = None, hooks: RunHooks | None = None
+    ) -> None:
+        """`ticket`: a place among the runs of the client, or the wait for one. `hooks`: called from the events."""
         options = plan.options
         self.plan = plan
         self.state = StateMachine()
         self.recording = Recording(plan)
+        self.hooks = hooks
+        if hooks is not None:
+            hooks.tell(self._warn_of_hooks)
         self.interaction = InteractionChannel(
             plan.run_id, lambda: self.normalizer.pending, self.act, self.require_active
         )
         self._answers = Answers(plan.run_id, options, self.interaction, self.recording.listeners)
         self._attempts = Attempts(options.retry_policy)
         self.result: RunResult | None = None
-        self.added_environment: dict[str, str] = {}
+        self.added_environment: dict[str, str] = {} if hooks is None else hooks.environment
         """For the agent, on top of what was planned."""
         self.begun = anyio.Event()
         self.done = anyio.Event()
@@ -87,6 +93,12 @@ class Runner:
 
     def _new_output(self) -> AgentOutput:
         return AgentOutput(self.plan.redactor, self.record)
+
+    def _warn_of_hooks(self, message: str) -> None:
+        if self.state.is_over:  # the last hooks are called when the events are complete
+            self.recording.log.tell("hook_warning", level=logging.WARNING, reason=message)
+        else:
+            self.recording.note(message)
 
     def _lost(self, data: bytes) -> None:
         """Somebody was told that this is on its way."""
@@ -276,6 +288,8 @@ class Runner:
         self.recording.tell(events)
         if self._budget.is_set:
             self._keep_budget(events)
+        if self.hooks is not None:
+            self.hooks.see(events)
         if self._unasked is not None:
             for warning in self._unasked.see(events):
                 self.recording.note(warning)
@@ -323,6 +337,8 @@ class Runner:
             action, is_busy=self.normalizer.is_busy, is_paused=self.state.state == "paused"
         )
         self.record(Kind.ACTION, encode(mended(action)))
+        if self.hooks is not None and isinstance(action, Send | Steer):
+            self.hooks.prompted(action.text)
         refusal, self._refusal = self._refusal, None
         if refusal is not None:
             raise self._refused(action, refusal)
@@ -377,13 +393,32 @@ class Runner:
             return
         seconds = self.plan.options.answer_within
         for request, decision in self._answers.decide(self.normalizer.pending):
-            if decision == "ask" and self._tasks is not None:
+            if self._hooks_decide(request, decision):
+                pass
+            elif decision == "ask" and self._tasks is not None:
                 self._tasks.start_soon(self._ask, request)
             elif decision is not None and decision != "ask":
                 self.record(Kind.ACTION, encode(decision))
             # No request waits for ever, where there is a limit.
             if seconds and self._tasks is not None and request in self.normalizer.pending:
                 self._tasks.start_soon(self._answer_late, request, seconds)
+
+    def _hooks_decide(self, request: OpenInteraction, otherwise: Decision) -> bool:
+        """A yes of the policy or the mode may become a no: not the other way round."""
+        if self.hooks is None or request.kind != "approval" or isinstance(otherwise, Deny) or self._tasks is None:
+            return False
+        self._tasks.start_soon(self._ask_hooks, request, otherwise)
+        return True
+
+    async def _ask_hooks(self, request: OpenInteraction, otherwise: Decision) -> None:
+        assert self.hooks is not None  # noqa: S101  # they are what this is about
+        said = await self.hooks.decide(request)
+        if said is None and otherwise == "ask":
+            await self._ask(request)
+            return
+        action = said if said is not None else otherwise
+        if action is not None and action != "ask" and request in self.normalizer.pending:
+            self.record(Kind.ACTION, encode(action))
 
     async def _answer_late(self, request: OpenInteraction, seconds: float) -> None:
         await anyio.sleep(seconds)

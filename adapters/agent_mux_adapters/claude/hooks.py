@@ -1,0 +1,93 @@
+"""Claude Code's hooks: `hooks` in its settings. Its own names of what happens stand behind ours."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux.config.files import ConfigFile
+from agent_mux.hooks.call import HookCall, HookDecision, HookType
+from agent_mux.hooks.native import HookAnswer, NativeHooks
+from agent_mux_adapters._dialects import hooks
+from agent_mux_adapters._dialects.hook_answers import AnswerQuirks, answer
+from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
+from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters.claude.tools import command_of
+
+TYPES: Mapping[HookType, tuple[str, ...]] = {
+    "session_start": ("SessionStart",),
+    "session_end": ("SessionEnd",),
+    "prompt_submit": ("UserPromptSubmit",),
+    "pre_tool_use": ("PreToolUse",),
+    "post_tool_use": ("PostToolUse", "PostToolUseFailure"),
+    "permission_request": ("PermissionRequest",),
+    "notification": ("Notification",),
+    "stop": ("Stop",),
+    "subagent_start": ("SubagentStart",),
+    "subagent_stop": ("SubagentStop",),
+    "pre_compact": ("PreCompact",),
+}
+
+
+def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
+    """What Claude Code tells a hook."""
+    tool, given = text(said.get("tool_name")), said.get("tool_input")
+    return hooks.hook_call(
+        hook_type,
+        said,
+        agent="claude",
+        tool_input=given if isinstance(given, dict) else None,
+        command=command_of(tool, mapping(given)),
+        paths=hooks.paths_of(mapping(given)),
+        tool_output=said.get("tool_response", said.get("error")),
+        message=hooks.first_text(said, "last_assistant_message", "message", "source", "reason", "trigger"),
+    )
+
+
+def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
+    """A decision, for Claude Code."""
+    event = text(call.raw.get("hook_event_name")) or TYPES[call.hook_type][0]
+    return answer(call, decision, event, AnswerQuirks())
+
+
+def caller(environ: Mapping[str, str]) -> str | None:
+    """GitHub Copilot CLI reads the hooks of a project's `.claude`, too, and says so in the environment.
+
+    So does the environment of a Claude Code that Copilot has started; that has marks of its own.
+    """
+    return "copilot" if environ.get("COPILOT_CLI") and not environ.get("CLAUDECODE") else None
+
+
+HOOKS = NativeHooks(
+    files=(
+        ConfigFile(
+            scope="global",
+            format="json",
+            path=lambda place: place.home_of("CLAUDE_CONFIG_DIR", ".claude") / "settings.json",
+            table=lambda _: ("hooks",),
+        ),
+        ConfigFile(
+            scope="project",
+            format="json",
+            path=lambda place: place.project_file(".claude", "settings.json"),
+            table=lambda _: ("hooks",),
+        ),
+        ConfigFile(
+            scope="local",
+            format="json",
+            path=lambda place: place.project_file(".claude", "settings.local.json"),
+            table=lambda _: ("hooks",),
+        ),
+    ),
+    types=TYPES,
+    decides=frozenset(
+        {"prompt_submit", "pre_tool_use", "post_tool_use", "permission_request", "stop", "subagent_stop"}
+    ),
+    place=lambda name: (name,),
+    add=hooks.in_group(hooks.PATIENCE),
+    remove=hooks.without_in_groups,
+    commands=hooks.commands_in_groups,
+    read=read,
+    answer=reply,
+    runs=frozenset({ONE_SHOT, TWO_WAY}),
+    off=lambda data: data.get("disableAllHooks") is True,
+    caller=caller,
+)

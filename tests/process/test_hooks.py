@@ -1,0 +1,210 @@
+"""Hooks that runs call from their events. Each test bounds every wait."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from tests.process.scripted import MakeClient
+from tests.process.watching import run_to_end, types
+
+from agent_mux import AgentMuxError, Approve, CapabilityError, Policy, Rule
+
+pytestmark = pytest.mark.anyio
+
+ASKS = "hear(); say(session='S'); say(ask='git push'); say(text=hear()['answer']); say(done=True); rest()"
+WORKS = "hear(); say(session='S'); say(ran='git push'); say(text='yes'); say(done=True); rest()"
+POLICY = '[[rules]]\ndecision = "deny"\ncommands = ["git push"]\nreason = "nothing leaves"\n'
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The global directory, of the client of these tests."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("AGENT_MUX_PROJECT_DIR", raising=False)
+    directory = tmp_path / "config"
+    directory.mkdir()
+    (directory / "rules.toml").write_text(POLICY)
+    return directory
+
+
+def register(own: Path, *registrations: dict[str, Any]) -> None:
+    named = [{"id": str(at), **one} for at, one in enumerate(registrations)]
+    (own / "hooks.json").write_text(json.dumps({"hooks": named}))
+
+
+def deciding(**decision: Any) -> dict[str, Any]:
+    return {"handler": "command", "target": [sys.executable, "-c", f"print({json.dumps(decision)!r})"]}
+
+
+GUARD = {"handler": "builtin", "target": "policy:rules.toml"}
+LOG = {"handler": "builtin", "target": "log:log.jsonl"}
+
+
+def logged(own: Path) -> list[dict[str, Any]]:
+    path = own / "log.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def warnings(events: list[Any]) -> list[str]:
+    return [event.message for event in events if event.type == "debug" and event.level == "warn"]
+
+
+@pytest.mark.parametrize("mode", ["prompt", "yolo", "deny"])
+async def test_a_no_denies_in_every_mode(make_client: MakeClient, own: Path, mode: Any) -> None:
+    register(own, GUARD)
+    events, result = await run_to_end(make_client, ASKS, approval_mode=mode)
+    assert result.text == "no"
+    (denied,) = [event for event in events if event.type == "approval_denied"]
+    assert denied.reason == ("nothing leaves" if mode != "deny" else "denied: this run has approval mode deny")
+
+
+@pytest.mark.parametrize("hook_type", ["pre_tool_use", "permission_request", "*"])
+@pytest.mark.parametrize("registration", [GUARD, deciding(behavior="deny", reason="nothing leaves")])
+async def test_both_hooks_about_tools_can_deny(
+    make_client: MakeClient, own: Path, hook_type: str, registration: dict[str, Any]
+) -> None:
+    register(own, {**registration, "hookType": hook_type})
+    events, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
+    assert result.text == "no"
+    assert [event.reason for event in events if event.type == "approval_denied"] == ["nothing leaves"]
+
+
+async def test_a_no_wins_over_the_policy_of_the_run(make_client: MakeClient, own: Path) -> None:
+    register(own, GUARD)
+    policy = Policy(rules=(Rule(decision="allow", commands=("git push",)),))
+    _, result = await run_to_end(make_client, ASKS, policy=policy)
+    assert result.text == "no"
+
+
+async def test_the_policy_of_the_run_wins_over_a_yes(make_client: MakeClient, own: Path) -> None:
+    register(own, deciding(behavior="allow"))
+    policy = Policy(rules=(Rule(decision="deny", commands=("git push",)),))
+    _, result = await run_to_end(make_client, ASKS, policy=policy)
+    assert result.text == "no"
+
+
+async def test_a_yes_answers(make_client: MakeClient, own: Path) -> None:
+    register(own, deciding(behavior="allow"))
+    _, result = await run_to_end(make_client, ASKS, approval_mode="prompt")
+    assert result.text == "yes"
+
+
+async def test_what_hooks_leave_open_is_for_the_mode_and_the_callback(make_client: MakeClient, own: Path) -> None:
+    register(own, deciding())
+    _, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
+    assert result.text == "yes"
+    _, result = await run_to_end(make_client, ASKS, on_approval_request=lambda _: Approve())
+    assert result.text == "yes"
+
+
+async def test_another_input_cannot_be_given_so_it_is_denied(make_client: MakeClient, own: Path) -> None:
+    register(own, deciding(modifiedInput={"command": "ls"}))
+    _, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
+    assert result.text == "no"
+
+
+async def test_a_policy_that_cannot_be_read_denies(make_client: MakeClient, own: Path) -> None:
+    register(own, GUARD)
+    (own / "rules.toml").unlink()
+    _, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
+    assert result.text == "no"
+
+
+async def test_a_handler_that_fails_lets_through_and_is_told(make_client: MakeClient, own: Path) -> None:
+    register(
+        own, {"handler": "command", "target": [sys.executable, "-c", "raise SystemExit(3)"], "hookType": "pre_tool_use"}
+    )
+    events, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
+    assert result.text == "yes"
+    assert warnings(events) == ["the hook '0' failed: it ended with exit code 3"]
+
+
+async def test_what_was_not_asked_is_told(make_client: MakeClient, own: Path) -> None:
+    register(
+        own,
+        {**deciding(behavior="deny", reason="why"), "hookType": "pre_tool_use"},
+        {**LOG, "hookType": "post_tool_use"},
+    )
+    log = str(own / "log.jsonl")
+    waits = f"while not os.path.exists({log!r}): time.sleep(0.01)"  # the run is there to tell
+    body = f"hear(); say(session='S'); say(ran='git push')\n{waits}\nsay(done=True); rest()"
+    events, _ = await run_to_end(make_client, body, approval_mode="yolo")
+    assert warnings(events) == ["the agent used Shell without asking, though a hook denies it: why"]
+
+
+async def test_who_only_watches_changes_nothing_and_misses_nothing(make_client: MakeClient, own: Path) -> None:
+    register(own, LOG)
+    events, _ = await run_to_end(make_client, WORKS, approval_mode="yolo")
+    assert types(events, "approval_request", "approval_granted") == []
+    told = logged(own)
+    kinds = [entry["hookType"] for entry in told]
+    assert sorted(kinds) == sorted(
+        ["session_start", "prompt_submit", "pre_tool_use", "post_tool_use", "stop", "session_end"]
+    )
+    assert kinds.index("pre_tool_use") < kinds.index("post_tool_use")
+    assert kinds[-2:] == ["stop", "session_end"]
+    by_kind = {entry["hookType"]: entry for entry in told}
+    assert by_kind["prompt_submit"]["prompt"] == "hi"
+    assert by_kind["stop"]["message"] == "yes"
+    assert {entry["sessionId"] for entry in told} == {"S"}
+
+
+@pytest.mark.parametrize("fields", [{"hooks": False}, {}])
+async def test_a_run_without_hooks(make_client: MakeClient, own: Path, fields: dict[str, Any]) -> None:
+    register(own, *([GUARD, LOG] if fields else [{**GUARD, "enabled": False}, {**GUARD, "agent": "somebody"}]))
+    _, result = await run_to_end(make_client, ASKS, approval_mode="yolo", **fields)
+    assert result.text == "yes"
+    assert logged(own) == []
+
+
+async def test_hooks_of_the_project_have_to_be_trusted(make_client: MakeClient, own: Path, tmp_path: Path) -> None:
+    register(own, LOG)
+    project = tmp_path / "project"
+    (project / ".agent-mux").mkdir(parents=True)
+    (project / ".agent-mux" / "hooks.json").write_text(
+        '{"hooks": [{"id": "0", "enabled": false, "handler": "builtin", "target": "log"}]}'
+    )
+    events, _ = await run_to_end(make_client, WORKS, cwd=project)
+    assert "are not trusted, and not called" in warnings(events)[0]
+    assert logged(own) != []
+
+
+async def test_registrations_that_cannot_be_read_start_nothing(make_client: MakeClient, own: Path) -> None:
+    (own / "hooks.json").write_text("{")
+    async with make_client(WORKS) as mux:
+        with pytest.raises(AgentMuxError) as caught:
+            mux.run(prompt="hi")
+        assert caught.value.code == "CONFIG_ERROR"
+
+
+async def test_a_guard_needs_an_agent_that_asks(make_client: MakeClient, own: Path) -> None:
+    register(own, GUARD)
+    async with make_client(WORKS, approval_modes=("yolo",)) as mux:
+        with pytest.raises(CapabilityError, match="--no-hooks"):
+            mux.run(prompt="hi", approval_mode="yolo")
+
+
+async def test_a_slow_hook_delays_what_it_decides_and_nothing_else(
+    make_client: MakeClient, own: Path, tmp_path: Path
+) -> None:
+    waits = f"import os, time\nwhile not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.01)"
+    register(own, {"handler": "command", "target": [sys.executable, "-c", waits], "hookType": "session_start"}, LOG)
+    with anyio.fail_after(20):
+        async with make_client(WORKS) as mux:
+            result = await mux.run(prompt="hi")
+            assert result.exit_reason == "completed"
+            assert "stop" not in {entry["hookType"] for entry in logged(own)}
+            (tmp_path / "go").touch()
+    assert len(logged(own)) == 6  # they were called for all of it, after the run was over
+
+
+async def test_hooks_of_a_run_are_in_its_options_and_the_environment(make_client: MakeClient, own: Path) -> None:
+    register(own, LOG)
+    body = "hear(); say(session='S'); say(text=os.environ['AGENT_MUX_HOOKS_FROM_EVENTS']); say(done=True); rest()"
+    _, result = await run_to_end(make_client, body)
+    agent, _, types = (result.text or "").partition(":")
+    assert agent == "scripted"
+    assert "pre_tool_use" in types.split(",")

@@ -1,0 +1,168 @@
+"""Registrations of a user and of a project, and whose count."""
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_mux import AgentMuxError
+from agent_mux.hooks.client import Hooks
+
+LOG: dict[str, Any] = {"handler": "builtin", "target": "log"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project" / ".agent-mux").mkdir(parents=True)
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def hooks(project: Path) -> Hooks:
+    return Hooks(directory=project)
+
+
+def bring(project: Path, *registrations: dict[str, Any]) -> Path:
+    """A file that came with the repository."""
+    path = project / ".agent-mux" / "hooks.json"
+    path.write_text(json.dumps({"hooks": list(registrations)}))
+    return path
+
+
+def ids(hooks: Hooks) -> list[str]:
+    return [one.id for one in hooks.effective()]
+
+
+def test_what_is_added_counts_in_its_order(hooks: Hooks, own: Path) -> None:
+    path = hooks.add(id="late", priority=200, **LOG)
+    hooks.add(id="b", **LOG)
+    hooks.add(id="a", **LOG)
+    hooks.add(id="early", priority=-1, **LOG)
+    assert path == own / "hooks.json"
+    assert ids(hooks) == ["early", "a", "b", "late"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_an_alias_is_the_agent(hooks: Hooks) -> None:
+    hooks.add(id="a", agent="claude-code", **LOG)
+    assert hooks.effective()[0].agent == "claude"
+
+
+def test_a_project_replaces_by_id(hooks: Hooks) -> None:
+    hooks.add(id="a", **LOG)
+    hooks.add(id="b", **LOG)
+    hooks.add("project", id="a", priority=300, **LOG)
+    assert ids(hooks) == ["b", "a"]
+    assert [(one.registration.id, one.scope, one.counts) for one in hooks.list()] == [
+        ("a", "global", False), ("b", "global", True), ("a", "project", True),
+    ]  # fmt: skip
+
+
+def test_a_repository_brings_nothing_that_runs(hooks: Hooks, project: Path) -> None:
+    hooks.add(id="guard", **LOG)
+    bring(project, {"id": "guard", "enabled": False, **LOG}, {"id": "evil", "handler": "command", "target": "evil"})
+    assert ids(hooks) == ["guard"]
+    assert [one.why_not for one in hooks.list() if one.scope == "project"] == [
+        "the file is not trusted; read it, then `amux hooks trust`"
+    ] * 2
+    hooks.trust()
+    assert ids(hooks) == ["evil", "guard"]
+
+
+def test_trust_ends_when_somebody_else_changes_the_file(hooks: Hooks, project: Path) -> None:
+    bring(project, {"id": "a", **LOG})
+    hooks.trust()
+    hooks.add("project", id="b", **LOG)  # we do not count as somebody else
+    hooks.disable("a")
+    assert ids(hooks) == ["a", "b"]
+    path = bring(project, {"id": "c", **LOG})
+    assert ids(hooks) == []
+    with pytest.raises(AgentMuxError, match="not trusted") as caught:
+        hooks.add("project", id="d", **LOG)
+    assert caught.value.code == "VALIDATION_ERROR"
+    assert json.loads(path.read_text())["hooks"][0]["id"] == "c"
+
+
+def test_a_project_is_found_from_below(hooks: Hooks, project: Path) -> None:
+    hooks.add("project", id="a", **LOG)
+    (project / "deep" / "er").mkdir(parents=True)
+    assert ids(Hooks(directory=project / "deep" / "er")) == ["a"]
+
+
+def test_a_project_without_a_directory_gets_one(tmp_path: Path) -> None:
+    (tmp_path / "fresh").mkdir()
+    path = Hooks(directory=tmp_path / "fresh").add("project", id="a", **LOG)
+    assert path == tmp_path / "fresh" / ".agent-mux" / "hooks.json"
+    assert ids(Hooks(directory=tmp_path / "fresh")) == ["a"]
+
+
+def test_switching_and_removing_keep_what_is_around(hooks: Hooks, own: Path) -> None:
+    hooks.add(id="a", **LOG)
+    path = own / "hooks.json"
+    path.write_text(path.read_text().replace('{\n  "hooks"', '{\n  // mine\n  "hooks"'))
+    before = path.read_text()
+    hooks.add(id="b", **LOG)
+    hooks.disable("b")
+    assert [one.enabled for one in hooks.effective()] == [True, False]
+    hooks.enable("b")
+    assert [one.enabled for one in hooks.effective()] == [True, True]
+    hooks.remove("b")
+    assert path.read_text() == before
+    hooks.remove("a")
+    assert ids(hooks) == []
+    hooks.add(id="c", **LOG)
+    assert ids(hooks) == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"id": "a", **LOG}, "has a hook 'a' already"),
+        ({"id": "b", "handler": "builtin", "target": "lgo"}, "did you mean 'log'?"),
+        ({"id": "b", "hook_type": "stopp", **LOG}, "did you mean 'stop'?"),
+        ({"id": "b", "handler": "command", "target": "/nowhere/it"}, "/nowhere/it is not a program"),
+        ({"id": "b", "handler": "script", "target": "/nowhere/it.py"}, "there is no file /nowhere/it.py"),
+        ({"id": "b", "handler": "builtin", "target": "policy:/nowhere/it.toml"}, "/nowhere/it.toml"),
+        ({"id": "b", "agent": "clade", **LOG}, "did you mean 'claude'?"),
+        ({"id": " ", **LOG}, "the new hook.id"),
+    ],
+)
+def test_what_cannot_be_called_is_not_registered(hooks: Hooks, own: Path, fields: dict[str, Any], said: str) -> None:
+    hooks.add(id="a", **LOG)
+    before = (own / "hooks.json").read_bytes()
+    with pytest.raises(AgentMuxError) as caught:
+        hooks.add(**fields)
+    assert said in str(caught.value)
+    assert "cannot be used" not in str(caught.value) or "policy" in str(caught.value)
+    assert (own / "hooks.json").read_bytes() == before
+
+
+def test_an_id_that_is_not_there(hooks: Hooks) -> None:
+    hooks.add(id="guard", **LOG)
+    with pytest.raises(AgentMuxError, match="did you mean 'guard'"):
+        hooks.remove("gard")
+    with pytest.raises(AgentMuxError, match="hooks list"):
+        hooks.enable("x", "project")
+
+
+def test_nothing_to_trust(tmp_path: Path) -> None:
+    with pytest.raises(AgentMuxError, match="no project here has hooks"):
+        Hooks(directory=tmp_path).trust()
+
+
+def test_a_broken_file_is_never_replaced(hooks: Hooks, own: Path) -> None:
+    (own / "hooks.json").write_text('{"hooks": [')
+    for change in (lambda: hooks.add(id="a", **LOG), lambda: hooks.remove("a"), hooks.list, hooks.effective):
+        with pytest.raises(AgentMuxError) as caught:
+            change()
+        assert caught.value.code == "CONFIG_ERROR"
+    assert (own / "hooks.json").read_text() == '{"hooks": ['
+
+
+def test_a_book_of_trust_that_is_broken(hooks: Hooks, own: Path, project: Path) -> None:
+    bring(project, {"id": "a", **LOG})
+    (own / "trusted-hooks.json").write_text("{")
+    with pytest.raises(AgentMuxError, match="trust your projects again"):
+        hooks.effective()

@@ -1,0 +1,118 @@
+"""What stands in `hooks.json`, and what does not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_mux import AgentMuxError
+from agent_mux.hooks.call import HookCall
+from agent_mux.hooks.registrations import Registration, parse_registrations
+
+PATH = Path("/home/dev/.agent-mux/hooks.json")
+
+
+def parsed(*hooks: Any) -> tuple[Registration, ...]:
+    return parse_registrations(json.dumps({"hooks": list(hooks)}), PATH)
+
+
+def test_what_is_not_said_has_a_default() -> None:
+    (one,) = parsed({"id": "a", "handler": "builtin", "target": "log"})
+    assert (one.agent, one.hook_type, one.priority, one.enabled) == ("*", "*", 100, True)
+
+
+def test_targets_are_words() -> None:
+    targets = [
+        one.target
+        for one in parsed(
+            {"id": "a", "handler": "command", "target": "notify 'two words' $HOME"},
+            {"id": "b", "handler": "command", "target": ["notify", "; rm"]},
+            {"id": "c", "handler": "builtin", "target": "policy:rules:2.toml"},
+            {"id": "d", "handler": "script", "target": "my hook.py"},
+        )
+    ]
+    assert targets == [
+        ("notify", "two words", "$HOME"),
+        ("notify", "; rm"),
+        ("policy", "rules:2.toml"),
+        ("my hook.py",),
+    ]
+
+
+def test_files_are_named_from_the_file_that_names_them() -> None:
+    (one,) = parsed({"id": "a", "handler": "builtin", "target": "policy:rules.toml"})
+    assert one.file() == PATH.parent / "rules.toml"
+
+
+def test_what_it_is_called_for() -> None:
+    one, every, off = parsed(
+        {"id": "a", "agent": "pi", "hookType": "stop", "handler": "builtin", "target": "log"},
+        {"id": "b", "handler": "builtin", "target": "log"},
+        {"id": "c", "handler": "builtin", "target": "log", "enabled": False},
+    )
+    calls = [
+        HookCall(agent=agent, hook_type=kind)
+        for agent, kind in (("pi", "stop"), ("pi", "pre_tool_use"), ("omp", "stop"))
+    ]
+    assert [one.applies_to(call) for call in calls] == [True, False, False]
+    assert [every.applies_to(call) for call in calls] == [True, True, True]
+    assert [off.applies_to(call) for call in calls] == [False, False, False]
+
+
+def test_who_can_decide() -> None:
+    several = parsed(
+        {"id": "a", "handler": "builtin", "target": "log"},
+        {"id": "b", "handler": "builtin", "target": "policy:x"},
+        {"id": "c", "handler": "script", "target": "x.py", "hookType": "stop"},
+        {"id": "d", "handler": "script", "target": "x.py", "hookType": "permission_request"},
+    )
+    assert [one.can_decide for one in several] == [False, True, False, True]
+
+
+def test_comments_are_allowed() -> None:
+    assert parse_registrations('{"hooks": [ /* none yet */ ], }', PATH) == ()
+
+
+def test_a_text_that_is_no_list_of_hooks() -> None:
+    for text, said in (('{"hooks": [', "line 1"), ("[]", "object"), ('{"hook": []}', '{"hooks": [...]}')):
+        with pytest.raises(AgentMuxError, match="cannot be used") as caught:
+            parse_registrations(text, PATH)
+        assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"id": None}, "hooks[0].id"),
+        ({"target": "lgo"}, "hooks[0].target: 'lgo'; did you mean 'log'?"),
+        ({"handler": "comand"}, "hooks[0].handler: 'comand'; did you mean 'command'?"),
+        ({"hooktype": "stop"}, "hooks[0] has a field 'hooktype'; did you mean 'hookType'?"),
+        ({"hookType": "pre_tool"}, "hooks[0].hookType: 'pre_tool'; did you mean 'pre_tool_use'?"),
+        ({"target": "policy"}, "write policy:FILE"),
+        ({"handler": "command", "target": "a 'b"}, "hooks[0].target"),
+        ({"handler": "command", "target": []}, "hooks[0].target"),
+        ({"handler": "command", "target": [1]}, "hooks[0].target"),
+        ({"handler": "script", "target": ["x"]}, "hooks[0].target"),
+        ({"priority": "1"}, "hooks[0].priority"),
+        ({"priority": True}, "hooks[0].priority"),
+        ({"enabled": 1}, "hooks[0].enabled"),
+        ({"id": ""}, "hooks[0].id"),
+        ({"id": "a\x1b[2J"}, "hooks[0].id"),
+        ({"agent": 3}, "hooks[0].agent"),
+    ],
+)
+def test_what_cannot_be_meant_names_file_and_place(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(AgentMuxError) as caught:
+        parsed({"id": "a", "handler": "builtin", "target": "log", **fields})
+    assert caught.value.code == "CONFIG_ERROR"
+    assert str(PATH) in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_registrations_that_are_not_whole() -> None:
+    log = {"id": "a", "handler": "builtin", "target": "log"}
+    for several, said in (([3], "hooks[0] is no object"), ([{"id": "a"}], "no handler"), ([log, log], "there twice")):
+        with pytest.raises(AgentMuxError, match="cannot be used") as caught:
+            parsed(*several)
+        assert said in str(caught.value)
