@@ -157,7 +157,9 @@ class Profiles:
     def _directory(self, scope: Scope) -> Path:
         directory = self._places().get(scope)
         if directory is None:
-            nowhere = "this is no project: `amux init` makes it one, or say that it is to hold globally (--global)"
+            nowhere = (
+                "this is no project: `amux init` makes it one, or say that it is to hold globally (--scope global)"
+            )
             raise AgentMuxError("VALIDATION_ERROR", nowhere)
         return directory
 

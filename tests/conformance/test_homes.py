@@ -191,7 +191,7 @@ def test_hooks_are_put_in_and_taken_out_again(adapter: Adapter) -> None:
     if hooks is None:
         return
     for file in hooks.files:
-        for native in hooks.types.values():
+        for native in (name for names in hooks.types.values() for name in names):
             mine, theirs = "/bin/amux hooks x handle y", "/usr/bin/theirs --x"
             both = hooks.add(hooks.add(None, native, theirs), native, mine)
             assert hooks.commands(both) == (theirs, mine)

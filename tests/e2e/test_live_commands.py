@@ -17,10 +17,11 @@ from agent_mux.registry import AdapterRegistry
 from agent_mux.testing.live import DUMMY_KEY, Say, Shell
 
 CAPABILITY = 6
+DEFINED_IN_TOML = 'name = "counter"\ndescription = "Counts"\ndeveloper_instructions = "Count."\n'
 ELSEWHERE = {
     ("run",), ("parse",), ("validate",), ("replay",), ("record",), ("demo",), ("schema",), ("version",), ("help",),
     ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "tail"),
-    ("install",), ("update",),
+    ("install",), ("update",), ("hooks", "handle"),
 }  # fmt: skip
 """What other tests drive (test_live_cli, test_live_stored, tests/process), or what would fetch something."""
 
@@ -80,6 +81,7 @@ def test_commands(live: Live, tmp_path: Path) -> None:
     asks_for_plugins(type_in, agent, home)
     knows_models(type_in, agent)
     keeps_profiles(type_in, agent)
+    keeps_hooks(type_in, agent, home)
     missing = {way for way in commands(command()) if way not in type_in.typed | ELSEWHERE}
     assert missing == set(), "not exercised"
 
@@ -153,9 +155,8 @@ def changes_definitions(type_in: Commands, agent: str, home: AgentHome, director
     skill.mkdir()
     (skill / "SKILL.md").write_text("---\nname: singing\ndescription: Sings\n---\nSing.\n", "utf-8")
     folders = home.subagents
-    header = 'name = "counter"\ndescription = "Counts"\n' if folders and folders.header == "toml" else (
-        "---\nname: counter\ndescription: Counts\n---\nCount.\n"
-    )  # fmt: skip
+    is_toml = folders is not None and folders.header == "toml"
+    header = DEFINED_IN_TOML if is_toml else "---\nname: counter\ndescription: Counts\n---\nCount.\n"
     file = directory / f"counter{folders.file if folders else '.md'}"
     file.write_text(header, "utf-8")
     for group, source, name, known in (("skill", skill, "singing", home.skills), ("agent", file, "counter", folders)):
@@ -216,6 +217,22 @@ def keeps_profiles(type_in: Commands, agent: str) -> None:
     assert type_in("profiles", "list") == []
 
 
+def keeps_hooks(type_in: Commands, agent: str, home: AgentHome) -> None:
+    type_in("hooks", "add", "notes", "builtin", "log", "--type", "pre_tool_use")
+    type_in("hooks", "disable", "notes")
+    type_in("hooks", "enable", "notes")
+    [found] = type_in("hooks", "list")
+    assert (found["id"], found["enabled"]) == ("notes", True)
+    has = home.hooks is not None
+    type_in("hooks", "install", agent, has=has)
+    [state] = type_in("hooks", "status", agent)
+    assert bool(state["installed"]) is has
+    type_in("hooks", "uninstall", agent, has=has)
+    type_in("hooks", "remove", "notes")
+    (type_in.live.workspace / ".agent-mux" / "hooks.json").write_text('{"hooks": []}', "utf-8")
+    type_in("hooks", "trust")
+
+
 def everything(directory: Path) -> dict[str, bytes]:
     settings = (path for path in directory.rglob("*") if path.suffix in {".json", ".toml", ".yaml", ".yml"})
     return {str(path): path.read_bytes() for path in settings if path.is_file()}
@@ -230,7 +247,7 @@ def test_commands_in_a_pipe_that_is_closed(live: Live) -> None:
     os.close(reading)
     try:
         done = subprocess.run(
-            [AMUX, "sessions", "list"], env=environment(live), cwd=live.workspace, stdin=subprocess.DEVNULL,
+            [AMUX, "adapters", "list"], env=environment(live), cwd=live.workspace, stdin=subprocess.DEVNULL,
             stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False,
         )  # fmt: skip
     finally:

@@ -23,6 +23,13 @@ class ScopeName(StrEnum):
     local = "local"
 
 
+class OwnScopeName(StrEnum):
+    """Of our own files: for all of a user's work, or for the project here."""
+
+    everywhere = "global"
+    project = "project"
+
+
 AgentName = Annotated[
     str, typer.Argument(metavar="AGENT", help="The agent.", show_default=False, autocompletion=agent_names)
 ]
@@ -32,6 +39,10 @@ Scope = Annotated[
 AnyScope = Annotated[
     ScopeName | None,
     typer.Option("--scope", help="Only this one; default: all that count.", show_default=False),
+]
+OwnScope = Annotated[
+    OwnScopeName | None,
+    typer.Option("--scope", help="~/.agent-mux, or .agent-mux of the project here.", show_default=False),
 ]
 Cwd = Annotated[
     Path | None, typer.Option("--cwd", help="The project's directory; default: the current one.", show_default=False)
@@ -50,7 +61,7 @@ def homes_for(cwd: Path | None = None) -> "Homes":
     return Homes(project=cwd)
 
 
-def scope_of(scope: ScopeName | None) -> Any:
+def scope_of(scope: ScopeName | OwnScopeName | None) -> Any:
     """As the library calls it."""
     return None if scope is None else scope.value
 

@@ -1,39 +1,27 @@
 """`amux hooks install` and what belongs to it: agents that have hooks of their own call us."""
 
-import sys
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agent_mux.cli.home_options import AgentName, DryRun, Scope, ScopeName, say, show_change
 from agent_mux.cli.hook_options import Cwd, client_for
 from agent_mux.cli.options import ConfigDir, with_common_flags
 
 if TYPE_CHECKING:
-    from agent_mux.hooks.installing import FileChange
+    from agent_mux.config.editing import Change
 
 
-class FileScope(StrEnum):
-    """For all of a user's work, for all who work on the project, or for one user's work on it."""
-
-    everywhere = "global"
-    project = "project"
-    local = "local"
-
-
-AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="Registered name, or alias.", show_default=False)]
-Scoped = Annotated[FileScope, typer.Option("--scope", help="Which of the agent's files.")]
 Types = Annotated[
     list[str] | None, typer.Option("--type", "-t", help="Only these hooks, as pre_tool_use.", show_default=False)
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change.", show_default=False)]
 
 
 @with_common_flags
 def install(
     context: typer.Context,
     agent: AgentName,
-    scope: Scoped = FileScope.everywhere,
+    scope: Scope = ScopeName.everywhere,
     types: Types = None,
     dry_run: DryRun = False,
     cwd: Cwd = None,
@@ -50,7 +38,7 @@ def install(
 def uninstall(
     context: typer.Context,
     agent: AgentName,
-    scope: Scoped = FileScope.everywhere,
+    scope: Scope = ScopeName.everywhere,
     types: Types = None,
     dry_run: DryRun = False,
     cwd: Cwd = None,
@@ -104,22 +92,11 @@ def handle(
 
 
 def _show_change(
-    context: typer.Context, agent: str, change: "FileChange", what: str, *, dry_run: bool, consent: str | None
+    context: typer.Context, agent: str, change: "Change", what: str, *, dry_run: bool, consent: str | None
 ) -> int:
-    from agent_mux.cli.json_output import envelope
-    from agent_mux.cli.terminal import one_line, sanitize
-    from agent_mux.redaction import redact_text
-
-    diff, is_changed = redact_text(change.diff()), change.before != change.after
-    if context.obj.json:
-        data = {"path": str(change.path), "changed": is_changed, "dryRun": dry_run, "diff": diff, "consent": consent}
-        sys.stdout.write(envelope(data) + "\n")
-        return 0
-    if dry_run:
-        sys.stdout.write(sanitize(diff) or "nothing would change\n")
-        return 0
-    again = "" if is_changed else " already"
-    sys.stderr.write(f"{one_line(f'{agent} {what}{again}: {change.path}', 1000)}\n")
-    if consent is not None:
-        sys.stderr.write(f"{consent}\n")
+    show_change(change, context.obj, dry_run=dry_run)
+    if not context.obj.json and not dry_run:
+        say(f"{agent} {what}{'' if change.is_needed else ' already'}")
+        if consent is not None:
+            say(consent)
     return 0

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from agent_mux.cli.home_options import OwnScope, scope_of
 from agent_mux.cli.hook_options import Cwd, client_for
 from agent_mux.cli.hooked_agents_command import handle, install, status, uninstall
 from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
@@ -38,9 +39,6 @@ class Handler(StrEnum):
     script = "script"
 
 
-Project = Annotated[
-    bool, typer.Option("--project", help="Of the project here, instead of all work.", show_default=False)
-]
 Name = Annotated[str, typer.Argument(metavar="ID", help="Its id.", show_default=False)]
 
 
@@ -85,7 +83,7 @@ def add(
     hook_type: Annotated[str, typer.Option("--type", "-t", help="For this hook alone.")] = "*",
     priority: Annotated[int, typer.Option("--priority", help="Lower ones are called first.")] = 100,
     disabled: Annotated[bool, typer.Option("--disabled", help="Not yet.", show_default=False)] = False,
-    project: Project = False,
+    scope: OwnScope = None,
     cwd: Cwd = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
@@ -94,7 +92,7 @@ def add(
     client = client_for(cwd, config_dir, project_dir)
     words: Any = list(target) if handler is Handler.command and len(target) > 1 else " ".join(target)
     path = client.add(
-        "project" if project else "global",
+        scope_of(scope) or "global",
         id=name,
         agent=agent,
         hook_type=hook_type,
@@ -111,13 +109,13 @@ def add(
 def remove(
     context: typer.Context,
     name: Name,
-    project: Project = False,
+    scope: OwnScope = None,
     cwd: Cwd = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
     """Register a handler no more."""
-    path = client_for(cwd, config_dir, project_dir).remove(name, "project" if project else None)
+    path = client_for(cwd, config_dir, project_dir).remove(name, scope_of(scope))
     return _done(context, f"{name} is removed from {path}", id=name, path=str(path))
 
 
@@ -126,13 +124,13 @@ def remove(
 def enable(
     context: typer.Context,
     name: Name,
-    project: Project = False,
+    scope: OwnScope = None,
     cwd: Cwd = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
     """Call a handler again."""
-    path = client_for(cwd, config_dir, project_dir).enable(name, "project" if project else None)
+    path = client_for(cwd, config_dir, project_dir).enable(name, scope_of(scope))
     return _done(context, f"{name} is switched on in {path}", id=name, path=str(path))
 
 
@@ -141,13 +139,13 @@ def enable(
 def disable(
     context: typer.Context,
     name: Name,
-    project: Project = False,
+    scope: OwnScope = None,
     cwd: Cwd = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
     """Call a handler no more, and keep it."""
-    path = client_for(cwd, config_dir, project_dir).disable(name, "project" if project else None)
+    path = client_for(cwd, config_dir, project_dir).disable(name, scope_of(scope))
     return _done(context, f"{name} is switched off in {path}", id=name, path=str(path))
 
 

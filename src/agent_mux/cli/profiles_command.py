@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_mux.cli.completion_command import profile_names
+from agent_mux.cli.home_options import OwnScope, scope_of
 from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
 
 if TYPE_CHECKING:
@@ -19,10 +20,6 @@ LONGEST_VALUE = 60  # characters, in a listing
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="Of the profile.", show_default=False, autocompletion=profile_names)
 ]
-Global = Annotated[
-    bool, typer.Option("--global", help="The one that holds everywhere: in ~/.agent-mux.", show_default=False)
-]
-Project = Annotated[bool, typer.Option("--project", help="The one of this project: in .agent-mux.", show_default=False)]
 
 
 @profiles.command("list")
@@ -81,8 +78,7 @@ def set_profile(
         Path | None,
         typer.Option("--file", "-f", help="All of it from a JSON file; `-`: standard input.", show_default=False),
     ] = None,
-    to_global: Global = False,
-    to_project: Project = False,
+    scope: OwnScope = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
@@ -95,14 +91,14 @@ def set_profile(
     from agent_mux.cli.inputs import bad_input
 
     known = _profiles(config_dir, project_dir)
-    scope = _scope(known, to_global=to_global, to_project=to_project)
+    where: Scope = scope_of(scope) or ("project" if known.has_project else "global")
     if (file is None) == (not assignments):
         raise bad_input("say what the profile says: KEY=VALUE..., or --file FILE, and not both")
     if file is not None:
-        path = known.set_keys(name, object_in(file), scope=scope, replace=True)
+        path = known.set_keys(name, object_in(file), scope=where, replace=True)
     else:
-        path = known.set_keys(name, assigned(assignments or ()), scope=scope)
-    return _tell(context, {"profile": name, "scope": scope, "path": str(path)}, f"{name} is set in {path}")
+        path = known.set_keys(name, assigned(assignments or ()), scope=where)
+    return _tell(context, {"profile": name, "scope": where, "path": str(path)}, f"{name} is set in {path}")
 
 
 @profiles.command("delete")
@@ -110,8 +106,7 @@ def set_profile(
 def delete(
     context: typer.Context,
     name: Name,
-    of_global: Global = False,
-    of_project: Project = False,
+    scope: OwnScope = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
@@ -120,14 +115,12 @@ def delete(
     from agent_mux.cli.terminal import one_line
 
     known = _profiles(config_dir, project_dir)
-    scopes = _said(to_global=of_global, to_project=of_project)
-    scope = scopes[0] if scopes else None
     if scope is None and len(known.get(name).paths) > 1:
-        raise bad_input(f"{name} is in the project and in the global directory; say which: --project or --global")
+        raise bad_input(f"{name} is in the project and in the global directory; say which with --scope")
     named_by = known.named_by(name)
-    path = known.delete(name, scope=scope)
+    path = known.delete(name, scope=scope_of(scope))
     for place, file in named_by.items() if name not in known.names() else ():
-        undo = "amux profiles apply --none" + (" --global" if place == "global" else "")
+        undo = "amux profiles apply --none" + (" --scope global" if place == "global" else "")
         sys.stderr.write(one_line(f"warning: {file} still names {name}; `{undo}` changes that", 1000) + "\n")
     return _tell(context, {"profile": name, "path": str(path)}, f"{path} is removed")
 
@@ -141,11 +134,11 @@ def apply(
         typer.Argument(metavar="NAME", help="Of the profile.", show_default=False, autocompletion=profile_names),
     ] = None,
     none: Annotated[bool, typer.Option("--none", help="No profile any more.", show_default=False)] = False,
-    to_global: Global = False,
+    scope: OwnScope = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Let all runs in this project have a profile, where they name no other; with --global, all runs everywhere.
+    """Let all runs in this project have a profile, where they name no other; with --scope global, everywhere.
 
     For a single run there is `amux run --profile NAME`.
     """
@@ -153,11 +146,11 @@ def apply(
 
     if (name is None) != none:
         raise bad_input("say which profile, or --none")
-    scope: Scope = "global" if to_global else "project"
-    path = _profiles(config_dir, project_dir).make_default(name, scope=scope)
-    where = "everywhere" if to_global else f"in {path.parent.parent}"
+    chosen: Scope = scope_of(scope) or "project"
+    path = _profiles(config_dir, project_dir).make_default(name, scope=chosen)
+    where = "everywhere" if chosen == "global" else f"in {path.parent.parent}"
     said = f"runs {where} have no profile" if name is None else f"runs {where} have the profile {name}"
-    return _tell(context, {"profile": name, "scope": scope, "path": str(path)}, f"{said} ({path})")
+    return _tell(context, {"profile": name, "scope": chosen, "path": str(path)}, f"{said} ({path})")
 
 
 def _profiles(config_dir: Path | None, project_dir: Path | None) -> "Profiles":
@@ -165,20 +158,6 @@ def _profiles(config_dir: Path | None, project_dir: Path | None) -> "Profiles":
     from agent_mux.profiles import profiles_of
 
     return profiles_of(config_dir or paths.config_dir(), lambda: paths.project_dir(named=project_dir))
-
-
-def _said(*, to_global: bool, to_project: bool) -> "list[Scope]":
-    from agent_mux.cli.inputs import bad_input
-
-    if to_global and to_project:
-        raise bad_input("--global and --project exclude each other")
-    return ["global"] if to_global else ["project"] if to_project else []
-
-
-def _scope(known: "Profiles", *, to_global: bool, to_project: bool) -> "Scope":
-    """As said, else the project, where there is one."""
-    said = _said(to_global=to_global, to_project=to_project)
-    return said[0] if said else "project" if known.has_project else "global"
 
 
 def _row(profile: "Profile") -> dict[str, Any]:

@@ -18,16 +18,17 @@ class Change:
     form: Format
     before: str | None
     """None: there was no file."""
-    after: str
+    after: str | None
+    """None: there is none any more."""
 
     @property
     def is_needed(self) -> bool:
         """It makes a difference."""
-        return self.after != (self.before or "")
+        return (self.after or "") != (self.before or "")
 
     def diff(self) -> str:
         """As a unified diff; empty where there is no difference. May hold secrets, as the file does."""
-        before, after = (self.before or "").splitlines(keepends=True), self.after.splitlines(keepends=True)
+        before, after = (self.before or "").splitlines(keepends=True), (self.after or "").splitlines(keepends=True)
         was = "/dev/null" if self.before is None else str(self.path)
         told = difflib.unified_diff(before, after, was, str(self.path))
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in told)
@@ -54,7 +55,7 @@ def change_file(
     with locked(path):
         planned = _planned(path, form, change)
         if planned.is_needed:
-            write_text(path, planned.after, private=private)
+            write_text(path, planned.after or "", private=private)
     return planned
 
 

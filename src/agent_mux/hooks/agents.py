@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from agent_mux.config.editing import Change
 from agent_mux.config.files import Scope
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.hooks.call import HOOK_TYPES, HookType
-from agent_mux.hooks.installing import FileChange, HookFile, amux_program
+from agent_mux.hooks.installing import HookFile, amux_program
 from agent_mux.hooks.native import NativeHooks
 from agent_mux.paths import config_dir
 from agent_mux.place import Place
@@ -65,7 +66,7 @@ class HookedAgents:
         types: Sequence[str] = (),
         program: Sequence[str] = (),
         dry_run: bool = False,
-    ) -> FileChange:
+    ) -> Change:
         """Tell an agent to call us, in its own file. Nothing changes where it does already.
 
         Args:
@@ -86,7 +87,7 @@ class HookedAgents:
 
     def uninstall(
         self, agent: str, *, scope: Scope = "global", types: Sequence[str] = (), dry_run: bool = False
-    ) -> FileChange:
+    ) -> Change:
         """Tell it no more. What somebody else wrote stays as it is. As `install`."""
         file = self._file(agent, scope)
         wanted = self._types(file, types)
@@ -137,7 +138,7 @@ class HookedAgents:
                 raise AgentMuxError("VALIDATION_ERROR", f"{file.agent} has no hook {kind!r}; {hint}")
         return tuple(kind for kind in known if not types or kind in types)
 
-    def _write(self, file: HookFile, change: Callable[[str | None], str | None], *, dry_run: bool) -> FileChange:
+    def _write(self, file: HookFile, change: Callable[[str | None], str | None], *, dry_run: bool) -> Change:
         with ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(locked(file.path, locks=self._own / "locks"))
@@ -148,7 +149,7 @@ class HookedAgents:
                     remove(file.path)
                 else:
                     write_text(file.path, after, private=file.file.scope != "project")
-        return FileChange(file.path, before, after)
+        return Change(file.path, file.file.format, before, after)
 
     def _place(self) -> Path:
         return (self._directory or Path.cwd()).absolute()

@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +17,6 @@ from agent_mux.hooks.native import NativeHooks
 from agent_mux.place import Place
 
 _TAIL = 4  # words of our command line behind the program: hooks AGENT handle TYPE
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """A file, as it is and as it shall be; None: not there."""
-
-    path: Path
-    before: str | None
-    after: str | None
-
-    def diff(self) -> str:
-        """What changes, for a person; empty: nothing."""
-        before, after = (self.before or "").splitlines(keepends=True), (self.after or "").splitlines(keepends=True)
-        lines = unified_diff(before, after, str(self.path), str(self.path))
-        return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
 def amux_program() -> tuple[str, ...]:

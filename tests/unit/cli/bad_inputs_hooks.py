@@ -17,7 +17,7 @@ CASES: list[Case] = [
     (["hooks", "add", "a", "builtin", "log", "--cwd", "nowhere"], 2, "nowhere is no directory"),
     (["hooks", "remove", "x"], 2, "no hook is named 'x'"),
     (["hooks", "remove"], 2, "ID"),
-    (["hooks", "remove", "x", "--project"], 2, "no hook is named 'x'"),
+    (["hooks", "remove", "x", "--scope", "project"], 2, "no hook is named 'x'"),
     (["hooks", "enable", "x"], 2, "no hook is named 'x'"),
     (["hooks", "enable"], 2, "ID"),
     (["hooks", "enable", "x", "--cwd", "nowhere"], 2, "nowhere is no directory"),

@@ -97,7 +97,7 @@ def test_in_a_project_it_is_the_project_that_is_changed(amux: Amux, config: Path
     assert data(amux("profiles", "set", "fast", "model=p", "--json")) == {
         "profile": "fast", "scope": "project", "path": str(project / "profiles" / "fast.json"),
     }  # fmt: skip
-    amux("profiles", "set", "fast", "model=g", "maxTurns=3", "--global")
+    amux("profiles", "set", "fast", "model=g", "maxTurns=3", "--scope", "global")
     assert (read(project / "profiles" / "fast.json"), read(config / "profiles" / "fast.json")) == (
         {"model": "p"},
         {"model": "g", "maxTurns": 3},
@@ -147,11 +147,11 @@ def test_what_a_file_says_reaches_no_terminal_as_it_is(amux: Amux, project: Path
 
 
 def test_the_default_profile_of_a_project_and_of_all(amux: Amux, config: Path, project: Path) -> None:
-    amux("profiles", "set", "fast", "model=m", "--global")
+    amux("profiles", "set", "fast", "model=m", "--scope", "global")
     done = amux("profiles", "apply", "fast")
     assert done == (0, "", f"runs in {project.parent} have the profile fast ({project / 'config.json'})\n")
     assert read(project / "config.json") == {"profile": "fast"}
-    done = amux("profiles", "apply", "fast", "--global")
+    done = amux("profiles", "apply", "fast", "--scope", "global")
     assert done == (0, "", f"runs everywhere have the profile fast ({config / 'config.json'})\n")
     assert amux("profiles", "apply", "--none").code == 0
     assert (read(project / "config.json"), read(config / "config.json")) == ({}, {"profile": "fast"})
@@ -166,8 +166,8 @@ def test_a_profile_is_removed(amux: Amux, config: Path, project: Path) -> None:
     assert warning.startswith(f"warning: {project / 'config.json'} still names fast; `amux profiles apply --none`")
     assert said == f"{project / 'profiles' / 'fast.json'} is removed"
     amux("profiles", "set", "both", "model=p")
-    amux("profiles", "set", "both", "model=g", "--global")
-    assert amux("profiles", "delete", "both", "--global").code == 0
+    amux("profiles", "set", "both", "model=g", "--scope", "global")
+    assert amux("profiles", "delete", "both", "--scope", "global").code == 0
     assert not (config / "profiles" / "both.json").exists()
     assert amux("profiles", "delete", "both").code == 0
 
@@ -207,20 +207,20 @@ def test_nothing_is_made_by_looking(amux: Amux, config: Path, repo: Path) -> Non
         (["set", "fast", "model=\udcff"], 2, "what JSON can hold"),
         (["set", "fast", "model.x=y"], 2, "model: got {'x': 'y'}; allowed: a string"),
         (["set", "bad", "model=x"], 7, "bad.json is not JSON"),
-        (["set", "fast", "model=x", "--project"], 2, "amux init"),
-        (["set", "fast", "model=x", "--project", "--global"], 2, "exclude each other"),
+        (["set", "fast", "model=x", "--scope", "project"], 2, "amux init"),
+        (["set", "fast", "model=x", "--scope", "galaxy"], 2, "Invalid value for '--scope'"),
         (["set", "fast", "model=x", "--file", "missing"], 2, "not both"),
         (["set", "fast", "--file", "missing"], 2, "cannot read missing"),
         (["set", "fast", "--file", "bad"], 2, "bad is not JSON: line 2, column 1"),
         (["delete"], 2, "NAME"),
         (["delete", "fsat"], 9, "did you mean 'fast'?"),
-        (["delete", "fast", "--project"], 9, "in the project directory"),
+        (["delete", "fast", "--scope", "project"], 9, "in the project directory"),
         (["delete", "a/b"], 2, "64 letters"),
         (["apply"], 2, "say which profile, or --none"),
         (["apply", "fast", "--none"], 2, "say which profile, or --none"),
-        (["apply", "fsat", "--global"], 9, "did you mean 'fast'?"),
+        (["apply", "fsat", "--scope", "global"], 9, "did you mean 'fast'?"),
         (["apply", "fast"], 2, "amux init"),
-        (["apply", "bad", "--global"], 7, "bad.json is not JSON"),
+        (["apply", "bad", "--scope", "global"], 7, "bad.json is not JSON"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_changes_nothing(
@@ -244,7 +244,7 @@ def test_a_profile_in_both_places_has_to_be_told_apart(amux: Amux, config: Path,
         write(place / "profiles" / "fast.json", {"model": "m"})
     done = amux("profiles", "delete", "fast")
     assert (done.code, ERROR.fullmatch(done.err) is not None) == (2, True)
-    assert "--project or --global" in done.err
+    assert "say which with --scope" in done.err
     assert amux("profiles", "list").out.count("fast") == 1
 
 
