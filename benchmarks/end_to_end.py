@@ -35,7 +35,7 @@ async def bare(player: Path) -> int:
 async def ours(player: Path, directory: Path) -> int:
     """A run with its journal, every event iterated."""
     count = 0
-    async with AgentMux(config_directory=directory) as mux:
+    async with AgentMux(config_dir=directory) as mux:
         run = mux.run(
             agent="claude",
             prompt="hi",

@@ -45,7 +45,7 @@ _WAYS: Mapping[str, Mapping[str, Any]] = {"one_shot": {}, "two_way": {"on_approv
 
 async def ours(options: RunOptions, directory: Path) -> float:
     """Seconds until the consumer has the first event. The client is there, and starts its first run."""
-    async with asyncio.timeout(BOUND), AgentMux(config_directory=directory) as mux:
+    async with asyncio.timeout(BOUND), AgentMux(config_dir=directory) as mux:
         start = time.perf_counter()
         run = mux.run(options)
         async for event in run:

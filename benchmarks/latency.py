@@ -65,7 +65,7 @@ async def _bare(child: Path) -> list[int]:
 
 async def _ours(child: Path, directory: Path) -> list[int]:
     late = []
-    async with AgentMux(config_directory=directory) as mux:
+    async with AgentMux(config_dir=directory) as mux:
         run = mux.run(
             agent="claude",
             prompt="hi",

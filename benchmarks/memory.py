@@ -21,7 +21,7 @@ def resident():
 
 async def main(player, directory):
     peak = count = 0
-    async with AgentMux(config_directory=directory) as mux:
+    async with AgentMux(config_dir=directory) as mux:
         run = mux.run(agent="claude", prompt="hi", approval_mode="yolo",
                       env={"AMUX_CLAUDE_EXECUTABLE": player, "IS_SANDBOX": "1"})
         async for _ in run:

@@ -9,11 +9,11 @@ from typing import Any, Self
 import anyio
 import anyio.abc
 
+from agent_mux import paths
 from agent_mux.detection import Detector
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.namespaces import Namespaces
 from agent_mux.options import RunOptions, validate_options
-from agent_mux.paths import config_dir
 from agent_mux.preferences.options import said_by, said_in
 from agent_mux.preferences.settling import Defaults, Settled
 from agent_mux.process.reaper import Reaper
@@ -53,7 +53,7 @@ class AgentMux(Namespaces):
         *,
         default_agent: str | None = None,
         default_model: str | None = None,
-        config_directory: str | Path | None = None,
+        config_dir: str | Path | None = None,
         project_config_dir: str | Path | None = None,
         adapters: AdapterRegistry | None = None,
         max_concurrent_runs: int | None = None,
@@ -64,7 +64,7 @@ class AgentMux(Namespaces):
         Args:
             default_agent: The agent of runs that name none.
             default_model: The model of runs that name none.
-            config_directory: Instead of `~/.agent-mux` (or `$AGENT_MUX_CONFIG_DIR`).
+            config_dir: Instead of `~/.agent-mux` (or `$AGENT_MUX_CONFIG_DIR`).
             project_config_dir: The `.agent-mux` of the project (or the directory that has it), instead of
                 `$AGENT_MUX_PROJECT_DIR` and of looking upwards from where a run works.
             adapters: Instead of those of the entry points.
@@ -82,7 +82,7 @@ class AgentMux(Namespaces):
             raise ValidationError([FieldError(name, defaults[name], ", ".join(_DEFAULTS)) for name in unknown])
         said = {name: value for name, value in defaults.items() if value is not None}
         _check_defaults({**said, "model": default_model})
-        self._config_dir = Path(config_directory) if config_directory is not None else config_dir()
+        self._config_dir = Path(config_dir) if config_dir is not None else paths.config_dir()
         self._project_config_dir = None if project_config_dir is None else Path(project_config_dir)
         self.adapters = adapters if adapters is not None else AdapterRegistry()
         self._defaults = Defaults(

@@ -33,6 +33,8 @@ def read_text(path: Path) -> str | None:
         broken = f"{path} is not UTF-8 (byte {error.start}); correct it or move it away"
         raise AgentMuxError("CONFIG_ERROR", broken) from error
     except OSError as error:
+        if not os.path.lexists(path):  # where no more files can be opened, one that is not there is no problem
+            return None
         raise AgentMuxError("CONFIG_ERROR", f"cannot read {path}: {error.strerror or error}") from error
 
 

@@ -146,7 +146,7 @@ class Live:
     async def running(self, prompt: str = PROMPT, **fields: Any) -> AsyncIterator[RunHandle]:
         """A run to talk to. It has to end by itself before the bound."""
         with anyio.fail_after(self.kit.patience):
-            async with AgentMux(config_directory=self.config_directory) as mux:
+            async with AgentMux(config_dir=self.config_directory) as mux:
                 run = mux.run(self.options(prompt, **fields))
                 yield run
                 await run

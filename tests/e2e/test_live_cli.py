@@ -130,7 +130,7 @@ def test_cli_replays_a_run(live: Live) -> None:
 
 def test_blocking_client(live: Live) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
-    with BlockingAgentMux(config_directory=live.config_directory) as mux:
+    with BlockingAgentMux(config_dir=live.config_directory) as mux:
         run = mux.run(live.options(approval_mode="prompt"))
         for event in run:
             if event.type == "approval_request":

@@ -77,7 +77,7 @@ async def test_inactivity_timeout(live: Live) -> None:
 async def test_leaving_the_client_ends_the_run(live: Live) -> None:
     live.script(live.answer(Shell(BUSY)))
     with anyio.fail_after(live.kit.patience):
-        async with AgentMux(config_directory=live.config_directory) as mux:
+        async with AgentMux(config_dir=live.config_directory) as mux:
             run = mux.run(live.options())
             await live.appears("started")
         nothing_left(run.run_id)
@@ -90,7 +90,7 @@ async def test_an_error_of_the_caller_ends_the_run(live: Live) -> None:
     runs: list[RunHandle] = []
 
     async def fail() -> None:
-        async with AgentMux(config_directory=live.config_directory) as mux:
+        async with AgentMux(config_dir=live.config_directory) as mux:
             runs.append(mux.run(live.options()))
             await live.appears("started")
             raise LookupError

@@ -75,7 +75,7 @@ async def test_hook_denies_a_command(live: Live, registered: Hooks, monkeypatch:
     if calls_itself:
         installed(live, registered, monkeypatch)
     with anyio.fail_after(live.kit.patience):
-        async with AgentMux(config_directory=live.config_directory) as mux:
+        async with AgentMux(config_dir=live.config_directory) as mux:
             run = mux.run(options)
             await run
     done = await finish(run)

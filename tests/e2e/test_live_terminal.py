@@ -69,7 +69,7 @@ class Screens:
     @asynccontextmanager
     async def running(self, prompt: str = PROMPT, **fields: Any) -> AsyncIterator[RunHandle]:
         with anyio.fail_after(self.live.kit.patience):
-            async with AgentMux(config_directory=self.live.config_directory) as mux:
+            async with AgentMux(config_dir=self.live.config_directory) as mux:
                 run = mux.run(self.options(prompt, **fields))
                 yield run
                 await run

@@ -158,7 +158,7 @@ class ScriptedMux:
         own = ("two_way", "argv", "notes", "counts_turns", "approval_modes")
         adapter_arguments = {name: arguments.pop(name) for name in own if name in arguments}
         registry.register(scripted_adapter(body, **adapter_arguments))
-        return AgentMux(adapters=registry, default_agent="scripted", config_directory=self.directory, **arguments)
+        return AgentMux(adapters=registry, default_agent="scripted", config_dir=self.directory, **arguments)
 
 
 MakeClient = Callable[..., AgentMux]

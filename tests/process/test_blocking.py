@@ -13,7 +13,7 @@ def blocking_client(tmp_path: Any, body: str, backend: str) -> BlockingAgentMux:
     registry = AdapterRegistry()
     registry.register(scripted_adapter(body))
     return BlockingAgentMux(
-        backend=backend, adapters=registry, default_agent="scripted", config_directory=tmp_path / "config"
+        backend=backend, adapters=registry, default_agent="scripted", config_dir=tmp_path / "config"
     )
 
 

@@ -149,7 +149,7 @@ class HandleMachine(RuleBasedStateMachine):
         registry = AdapterRegistry()
         registry.register(scripted_adapter(BODY))
         self.mux = BlockingAgentMux(
-            adapters=registry, default_agent="scripted", config_directory=Path(self.folder.name) / "config"
+            adapters=registry, default_agent="scripted", config_dir=Path(self.folder.name) / "config"
         )
         self.mux.__enter__()
         self.model = Model()

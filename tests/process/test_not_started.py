@@ -46,7 +46,7 @@ def client(directory: Path, argv: tuple[str, ...], place: str, files: dict[str, 
     )
     registry = AdapterRegistry()
     registry.register(adapter)
-    return AgentMux(adapters=registry, default_agent="scripted", config_directory=directory / "config")
+    return AgentMux(adapters=registry, default_agent="scripted", config_dir=directory / "config")
 
 
 async def refused(mux: AgentMux, **fields: Any) -> RunResult:
@@ -151,6 +151,8 @@ def few_files() -> Iterator[None]:
 async def test_too_many_open_files(tmp_path: Path, place: str) -> None:
     mux = client(tmp_path, (sys.executable,), place)
     with anyio.fail_after(20):
+        async with client(tmp_path, ("/no/such/program",), place) as first:
+            await first.run(prompt="hi")  # what is imported when it is first needed is there now
         async with mux:
             before = Footprint.now()
             with few_files():
@@ -238,7 +240,7 @@ print(why_not_started(OSError(errno.EACCES, "Permission denied"), Attempt((sys.e
 
 
 async def test_an_agent_that_is_not_installed_is_told_at_once(tmp_path: Path) -> None:
-    async with AgentMux(config_directory=tmp_path) as mux:
+    async with AgentMux(config_dir=tmp_path) as mux:
         with pytest.raises(AgentMuxError, match="not installed") as caught:
             mux.run(agent="codex", prompt="hi", env={"PATH": str(tmp_path)})
     assert caught.value.code == "AGENT_NOT_INSTALLED"

@@ -119,7 +119,7 @@ def test_waiting_is_bounded(tmp_path: Path) -> None:
 
 @pytest.fixture
 def mux(tmp_path: Path) -> AgentMux:
-    return AgentMux(default_agent="replay", config_directory=tmp_path / "config", timeout=BOUND)
+    return AgentMux(default_agent="replay", config_dir=tmp_path / "config", timeout=BOUND)
 
 
 async def play_run(mux: AgentMux, prompt: str | Path, **options: Any) -> tuple[list[Any], RunHandle]:
@@ -165,7 +165,7 @@ async def test_the_demo_is_built_in(mux: AgentMux) -> None:
 async def test_a_journal_is_played_like_the_run_it_is_of(mux: AgentMux, tmp_path: Path) -> None:
     first, run = await play_run(mux, FIXTURES / "claude/2.1.330/perm_allow", approval_mode="yolo")
     assert run.journal is not None
-    again = AgentMux(default_agent="replay", config_directory=tmp_path / "again")
+    again = AgentMux(default_agent="replay", config_dir=tmp_path / "again")
     second, _ = await play_run(again, run.journal, approval_mode="yolo")
     assert told(second) == told(first)
 

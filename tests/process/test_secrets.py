@@ -227,7 +227,7 @@ rest()
     registry.register(replace(adapter, protocols={"lines": protocol}))
     own = OWN["QUOTED_PASSWORD"]
     with anyio.fail_after(20):
-        async with AgentMux(adapters=registry, default_agent="scripted", config_directory=tmp_path) as mux:
+        async with AgentMux(adapters=registry, default_agent="scripted", config_dir=tmp_path) as mux:
             run = mux.run(prompt="hi", env={"OWN_SECRET": own})
             run.on("text_delta", lambda event: asked.set() if event.accumulated.endswith("ghp_abc") else None)
             asked = anyio.Event()

@@ -62,7 +62,7 @@ class Program:
             **{"approval_mode": "yolo", "env": PROFILE, **fields},
         )  # fmt: skip
         with anyio.fail_after(BOUND):
-            async with AgentMux(config_directory=self.directory / "mux") as mux:
+            async with AgentMux(config_dir=self.directory / "mux") as mux:
                 run = mux.run(options)
                 if meanwhile is not None:
                     await meanwhile(run)
@@ -269,7 +269,7 @@ async def test_a_terminal_has_a_size(program: Program, size: tuple[int, int]) ->
 async def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     program = Program(tmp_path)
     missing = RunOptions(agent="terminal", command=("no-such-program",), prompt="hi", cwd=program.directory)
-    async with AgentMux(config_directory=tmp_path / "mux") as mux:
+    async with AgentMux(config_dir=tmp_path / "mux") as mux:
         with pytest.raises(AgentMuxError, match="no-such-program is not a program"):
             mux.run(missing)
 

@@ -82,7 +82,7 @@ async def test_one_run_is_traced_and_its_journal_gives_the_same(make_client: Mak
 
 @pytest.mark.parametrize("name", ["claude/2.1.330/tool_bash", "codex/0.169.0/as_exec"])
 async def test_a_recorded_session_is_traced_as_it_is_played(name: str, recorder: Recorder, tmp_path: Path) -> None:
-    mux = AgentMux(default_agent="replay", config_directory=tmp_path)
+    mux = AgentMux(default_agent="replay", config_dir=tmp_path)
     instrument(mux, **recorder.providers)
     with anyio.fail_after(BOUND):
         async with mux:
@@ -195,7 +195,7 @@ async def test_captured_content_has_no_secrets(make_client: MakeClient, recorder
 def test_the_blocking_client_traces_its_runs(recorder: Recorder, tmp_path: Path) -> None:
     registry = AdapterRegistry()
     registry.register(scripted_adapter(HELLO))
-    with BlockingAgentMux(adapters=registry, default_agent="scripted", config_directory=tmp_path) as mux:
+    with BlockingAgentMux(adapters=registry, default_agent="scripted", config_dir=tmp_path) as mux:
         instrument(mux, **recorder.providers)
         with recorder.tracers.get_tracer("application").start_as_current_span("application"):
             run = mux.run(prompt="hi")

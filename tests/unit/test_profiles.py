@@ -203,14 +203,14 @@ def test_a_client_has_the_profiles_of_its_places(tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("AGENT_MUX_PROJECT_DIR", raising=False)
     (tmp_path / "repo" / ".agent-mux").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "repo")
-    mux = AgentMux(config_directory=tmp_path / "mux")
+    mux = AgentMux(config_dir=tmp_path / "mux")
     mux.profiles.set("a", {"model": "m"})
     mux.profiles.set("b", {"model": "m"}, scope="project")
     assert mux.profiles.names() == ("a", "b")
-    blocking = BlockingAgentMux(config_directory=tmp_path / "mux")
+    blocking = BlockingAgentMux(config_dir=tmp_path / "mux")
     assert blocking.profiles.names() == ("a", "b")
     assert blocking.settled(agent="x", prompt="y", profile="b").options.model == "m"
-    assert AgentMux(config_directory=tmp_path / "mux", project_config_dir=tmp_path / "p").profiles.names() == ("a",)
+    assert AgentMux(config_dir=tmp_path / "mux", project_config_dir=tmp_path / "p").profiles.names() == ("a",)
 
 
 def test_several_may_change_a_profile_at_once(places: Mapping[Scope, Path], tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from agent_mux.config.files import ConfigFile, Scope
 from agent_mux.place import Place
-from agent_mux_adapters.opencode.places import config_directory, further_directory, project_file
+from agent_mux_adapters.opencode.places import config_dir, further_directory, project_file
 
 
 def _global(name: str, *, is_optional: bool = True) -> ConfigFile:
     def path(place: Place) -> Path:
-        return config_directory(place) / name
+        return config_dir(place) / name
 
     return ConfigFile(scope="global", format="json", path=path, is_optional=is_optional)
 

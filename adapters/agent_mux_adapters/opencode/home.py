@@ -16,7 +16,7 @@ from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.opencode.credentials import AUTH
 from agent_mux_adapters.opencode.files_of_config import FILES, with_table
 from agent_mux_adapters.opencode.mcp_servers import is_enabled, read_server, write_server
-from agent_mux_adapters.opencode.places import config_directory, further_directory, project_file
+from agent_mux_adapters.opencode.places import config_dir, further_directory, project_file
 
 
 def _model(model: str, _: Mapping[str, Any]) -> dict[FieldPath, Any]:
@@ -66,7 +66,7 @@ MCP = McpFiles(files=with_table("mcp"), read=read_server, write=write_server, is
 def _own(scope: Scope, *names: str) -> Folder:
     def path(place: Place) -> Path | None:
         if scope == "global":
-            return config_directory(place).joinpath(*names)
+            return config_dir(place).joinpath(*names)
         return project_file(place, ".opencode", *names)
 
     return Folder(scope=scope, path=path)

@@ -5,7 +5,7 @@ from pathlib import Path
 from agent_mux.place import Place
 
 
-def config_directory(place: Place) -> Path:
+def config_dir(place: Place) -> Path:
     """Configuration, skills and agents of the user."""
     return _below(place, "XDG_CONFIG_HOME", ".config")
 

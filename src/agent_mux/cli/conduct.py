@@ -32,14 +32,14 @@ class Conduct:
     """Who is with the run."""
     encoding: str | None = None
     """Of standard output, instead of its own."""
-    config_directory: Path | None = None
+    config_dir: Path | None = None
 
     async def run(self, settled: Settled) -> RunResult:
         """Carry it out. Raises `BrokenPipeError` when the reader went away; the run is aborted then."""
         output = Output(self.encoding)
         company = self.company(output, self.palette)
         with anyio.open_signal_receiver(*_heeded(), signal.SIGWINCH) as signals:
-            async with AgentMux(config_directory=self.config_directory) as mux, anyio.create_task_group() as tasks:
+            async with AgentMux(config_dir=self.config_dir) as mux, anyio.create_task_group() as tasks:
                 observe_if_traced(mux)
                 run = mux.run(replace(settled, options=company.answers(settled.options)))
                 with company:

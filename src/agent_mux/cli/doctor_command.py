@@ -143,11 +143,11 @@ def _print(rows: list[dict[str, Any]], invocation: Invocation) -> None:
 
 
 def _write(rows: list[dict[str, Any]]) -> None:
-    from agent_mux.cli.terminal import sanitize
+    from agent_mux.cli.terminal import homely, sanitize
 
     width = max([12, *(len(row["check"]) + 2 for row in rows)])
     for row in rows:
         mark = _MARKS[row.get("status") or ("ok" if row["ok"] else "problem")]
         fix = f"; do: {row['fix']}" if row.get("fix") else ""
-        sys.stdout.write(f"{mark}{row['check']:<{width}}{sanitize(row['said'] + fix)}\n")
+        sys.stdout.write(f"{mark}{row['check']:<{width}}{sanitize(homely(row['said'] + fix))}\n")
     sys.stdout.flush()

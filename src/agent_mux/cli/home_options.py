@@ -68,14 +68,14 @@ def scope_of(scope: ScopeName | OwnScopeName | None) -> Any:
 
 def show_change(change: "Change", invocation: "Invocation", *, dry_run: bool) -> None:
     """What was done to a file: a sentence for people; what would be done: the difference."""
-    from agent_mux.cli.terminal import one_line, sanitize
+    from agent_mux.cli.terminal import homely, one_line, sanitize
     from agent_mux.config.hiding import hidden_diff
 
     diff = hidden_diff(change)
     if invocation.json:
         print_json({"path": str(change.path), "changed": change.is_needed, "dryRun": dry_run, "diff": diff})
     elif dry_run:
-        sys.stdout.write("".join(f"{sanitize(line)}\n" for line in diff.splitlines()))
+        sys.stdout.write("".join(f"{sanitize(homely(line))}\n" for line in diff.splitlines()))
         say(f"{one_line(str(change.path), 1000)}: {'nothing was written' if diff else 'nothing to do'}")
     else:
         say(f"{one_line(str(change.path), 1000)}: {'changed' if change.is_needed else 'nothing to do'}")
@@ -90,4 +90,6 @@ def print_json(data: Any) -> None:
 
 def say(sentence: str) -> None:
     """Something for people that is not the answer itself."""
-    sys.stderr.write(f"{sentence}\n")
+    from agent_mux.cli.terminal import homely
+
+    sys.stderr.write(f"{homely(sentence)}\n")

@@ -41,14 +41,14 @@ def replay(
     return 0
 
 
-def _found(path: Path, config_directory: Path | None) -> Path:
+def _found(path: Path, config_dir: Path | None) -> Path:
     """The path, or the journal of the run with this id."""
     from agent_mux.options import RUN_ID
-    from agent_mux.paths import config_dir
+    from agent_mux import paths
 
     if path.exists() or RUN_ID.fullmatch(str(path)) is None:
         return path
-    return (config_directory or config_dir()) / "runs" / f"{path}.journal"
+    return (config_dir or paths.config_dir()) / "runs" / f"{path}.journal"
 
 
 def _timed(events: "Iterable[AgentEvent]", speed: float) -> "Iterator[AgentEvent]":

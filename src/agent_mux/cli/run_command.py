@@ -44,7 +44,7 @@ def settled_with(words: list[str], flags: RunFlags) -> "Settled":
     from agent_mux.cli.request import said_with
     from agent_mux.client import AgentMux
 
-    mux = AgentMux(config_directory=flags.config_dir, project_config_dir=flags.project_dir)
+    mux = AgentMux(config_dir=flags.config_dir, project_config_dir=flags.project_dir)
 
     def default_agent() -> str:
         return mux.settled(profile="" if flags.no_profile else flags.profile, cwd=flags.cwd).options.agent
@@ -76,7 +76,7 @@ def carry_out(settled: "Settled", flags: RunFlags, invocation: Invocation) -> "R
         palette=palette_for(sys.stderr, no_color=flags.no_color),
         company=company_for(flags, around, as_json=invocation.json),
         encoding="utf-8" if invocation.json else None,
-        config_directory=flags.config_dir,
+        config_dir=flags.config_dir,
     )
     with logs_for(debug=flags.debug):
         return anyio.run(conduct.run, settled)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent_mux.cli.options import Invocation
-from agent_mux.cli.terminal import sanitize, width_of
+from agent_mux.cli.terminal import homely, sanitize, width_of
 
 
 def print_rows(
@@ -49,7 +49,7 @@ def _cell(value: Any) -> str:
             return ", ".join(map(str, value))
         case float():
             return f"{value:.4f}"
-    return sanitize(str(value))
+    return sanitize(homely(str(value)))
 
 
 def _is_said(value: Any) -> bool:

@@ -34,6 +34,12 @@ def one_line(text: str, width: int) -> str:
     return flat if len(flat) <= width else flat[: max(width - 1, 0)] + "…"
 
 
+def homely(text: str) -> str:
+    """The text with paths in the home directory as `~/...`, for people."""
+    home = os.environ.get("HOME", "").rstrip("/")
+    return text.replace(f"{home}/", "~/") if len(home) > 1 else text
+
+
 def width_of(stream: TextIO) -> int:
     """Columns of the terminal, or a width for logs."""
     if not is_terminal(stream):

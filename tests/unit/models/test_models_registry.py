@@ -160,17 +160,17 @@ def test_who_says_which_model_is_used(tmp_path: Path) -> None:
 
 
 def test_the_clients_own_default_counts(tmp_path: Path) -> None:
-    mux = AgentMux(config_directory=tmp_path, adapters=registry(agent()), default_model="small-1.5")
+    mux = AgentMux(config_dir=tmp_path, adapters=registry(agent()), default_model="small-1.5")
     assert mux.models.current("toy", project=tmp_path) == CurrentModel(model="small-1.5", source="client")
     (tmp_path / "config.json").write_text('{"agents": {"toy": {"model": "big"}}}')
-    mux = AgentMux(config_directory=tmp_path, adapters=registry(agent()))
+    mux = AgentMux(config_dir=tmp_path, adapters=registry(agent()))
     assert mux.models.current("toy", project=tmp_path) == CurrentModel(
         model="big", source="global config", path=str(tmp_path / "config.json")
     )
 
 
 def test_the_client_has_them(tmp_path: Path) -> None:
-    mux = AgentMux(config_directory=tmp_path, adapters=registry(agent()))
+    mux = AgentMux(config_dir=tmp_path, adapters=registry(agent()))
     assert mux.models.list("toy") == MODELS
     assert mux.models.can_refresh("toy")
 

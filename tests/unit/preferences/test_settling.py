@@ -31,7 +31,7 @@ class House:
         return path
 
     def client(self, **arguments: Any) -> AgentMux:
-        return AgentMux(config_directory=self.config, project_config_dir=self.project, **arguments)
+        return AgentMux(config_dir=self.config, project_config_dir=self.project, **arguments)
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_a_profile_that_is_not_there(house: House) -> None:
 def test_the_project_is_the_one_that_the_run_works_in(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     house.write(house.project, {"defaultModel": "p"})
     monkeypatch.chdir(house.repo.parent)
-    client = AgentMux(config_directory=house.config)
+    client = AgentMux(config_dir=house.config)
     assert client.settled(agent="a", prompt="x").project is None
     settled = client.settled(agent="a", prompt="x", cwd=house.repo)
     assert (settled.project, settled.options.model) == (house.project, "p")
@@ -309,7 +309,7 @@ def test_the_index_is_that_of_the_project_and_can_be_switched_off(house: House) 
     assert index_of() is None
     house.write(house.project, {"runIndex": True})
     assert index_of() == house.project / "run-index.jsonl"
-    nowhere = AgentMux(config_directory=house.project, project_config_dir=house.repo / "nowhere")
+    nowhere = AgentMux(config_dir=house.project, project_config_dir=house.repo / "nowhere")
     assert nowhere.settled(agent="a", prompt="x").index == house.project / "run-index.jsonl"
     assert not (house.repo / "nowhere").exists()
 
@@ -319,7 +319,7 @@ def test_the_index_is_that_of_the_project_and_can_be_switched_off(house: House) 
 )
 def test_what_is_no_option_is_for_the_checks_of_the_run(house: House, fields: dict[str, Any]) -> None:
     said = {"agent": "a", "prompt": "x", **fields}
-    options = AgentMux(config_directory=house.config).settled(**said).options
+    options = AgentMux(config_dir=house.config).settled(**said).options
     for name, value in fields.items():
         assert getattr(options, name) == value
 

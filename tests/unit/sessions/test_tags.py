@@ -135,7 +135,7 @@ def test_totals_of_the_other_groups_are_the_sum_of_them(house: House) -> None:
 
 def test_the_sessions_of_a_client_have_tags(house: House) -> None:
     store = Path(__file__).parents[2] / "stores" / "claude" / "2.1.330" / "home" / ".claude"
-    mux = AgentMux(config_directory=house.config)
+    mux = AgentMux(config_dir=house.config)
     wanted = SessionFilter(agent="claude", directory=store)
     session = mux.sessions.list(wanted)[0]
     indexed(house.config, session.native_id, "t", agent="claude")

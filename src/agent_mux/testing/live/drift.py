@@ -170,7 +170,7 @@ async def _play(
         )  # fmt: skip
         if known and plan_run(options, AdapterRegistry().get, None).spawn.protocol in known:
             return None
-        async with AgentMux(config_directory=directory / "mux", project_config_dir=directory / "mux") as mux:
+        async with AgentMux(config_dir=directory / "mux", project_config_dir=directory / "mux") as mux:
             return await mux.run(options)
 
 

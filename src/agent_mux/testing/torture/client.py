@@ -30,7 +30,7 @@ async def _run_for_ever(kind: str, directory: Path, token: str, number: int) -> 
         registry.register(torture_adapter(behaviour, CHILDREN, token, terminal=terminal))
         # No project: what somebody's configuration says has nothing to do with this.
         async with AgentMux(
-            adapters=registry, default_agent=AGENT, config_directory=directory, project_config_dir=directory
+            adapters=registry, default_agent=AGENT, config_dir=directory, project_config_dir=directory
         ) as mux:
             timeout = SECONDS if kind == "daemons" else 0.0
             await mux.run(prompt="begin", timeout=timeout, grace_period=0.1)

@@ -54,7 +54,7 @@ async def client(case: RunCase, where: Circumstances, token: str, directory: Pat
     registry.register(torture_adapter(case.behaviour or case.name, where.size, token, terminal=where.terminal))
     # No project: what somebody's configuration says has nothing to do with this.
     async with AgentMux(
-        adapters=registry, default_agent=AGENT, config_directory=directory, project_config_dir=directory
+        adapters=registry, default_agent=AGENT, config_dir=directory, project_config_dir=directory
     ) as mux:
         yield mux
 
