@@ -181,7 +181,7 @@ def asks_for_plugins(type_in: Commands, agent: str, home: AgentHome) -> None:
     type_in("plugin", "list", agent, has=plugins is not None and plugins.list is not None)
     for verb in ("install", "uninstall", "update"):
         has = plugins is not None and getattr(plugins, verb) is not None
-        planned = type_in("plugin", verb, agent, "some-plugin", "--dry-run", has=has)
+        planned = type_in("plugin", verb, agent, "some-plugin@shop", "--dry-run", has=has)
         assert not has or planned["dryRun"]
     if plugins is None or plugins.search is None or plugins.search_lists_all:
         has = plugins is not None and plugins.search is not None
