@@ -43,8 +43,8 @@ def replay(
 
 def _found(path: Path, config_dir: Path | None) -> Path:
     """The path, or the journal of the run with this id."""
-    from agent_mux.options import RUN_ID
     from agent_mux import paths
+    from agent_mux.options import RUN_ID
 
     if path.exists() or RUN_ID.fullmatch(str(path)) is None:
         return path
