@@ -5,7 +5,18 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-NAMES = ("parse_only", "agents", "end_to_end", "delta_cost", "memory", "latency", "startup", "redaction", "sessions")
+NAMES = (
+    "parse_only",
+    "agents",
+    "end_to_end",
+    "delta_cost",
+    "memory",
+    "latency",
+    "startup",
+    "redaction",
+    "sessions",
+    "homes",
+)
 OFFLINE = ("first_event",)
 """Only when asked for by name: they start real CLIs."""
 
