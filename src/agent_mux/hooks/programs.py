@@ -8,14 +8,17 @@ import os
 import sys
 from pathlib import Path
 
+from agent_mux.errors import AgentMuxError
 from agent_mux.hooks.call import HookCall, HookDecision
 from agent_mux.hooks.failure import HandlerFailedError
-from agent_mux.hooks.process import Printed, run_program
 from agent_mux.hooks.registrations import Registration
 from agent_mux.hooks.wire import call_to_json, decision_from_json
+from agent_mux.process.asking import Answer, ask
 
 TIMEOUT = 30.0
 """Seconds that a handler may take."""
+LARGEST_OUTPUT = 1 << 20
+"""Characters that a handler may print, on either stream: what is more is no answer."""
 DENIED = 2
 """Exit code of a handler that says no."""
 INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "SHELL", "TZ")
@@ -37,20 +40,29 @@ def run_script(registration: Registration, call: HookCall) -> HookDecision:
     return _decision(_run((sys.executable, str(runner), str(file)), call, registration))
 
 
-def _run(words: tuple[str, ...], call: HookCall, registration: Registration) -> Printed:
+def _run(words: tuple[str, ...], call: HookCall, registration: Registration) -> Answer:
     environ = {name: os.environ[name] for name in (*INHERITED, "AGENT_MUX_CONFIG_DIR") if name in os.environ}
     environ |= {"AGENT_MUX_HOOK_ID": registration.id, "AGENT_MUX_HOOK_TYPE": call.hook_type}
     cwd = call.cwd if call.cwd and Path(call.cwd).is_dir() else None
     stdin = call_to_json(call).encode("utf-8", "replace") + b"\n"
-    return run_program(words, stdin=stdin, env=environ, cwd=cwd, timeout=TIMEOUT)
+    try:
+        answer = ask(words, environ=environ, timeout=TIMEOUT, cwd=cwd, given=stdin)
+    except AgentMuxError as error:
+        late = f"it took longer than {TIMEOUT:g} s"
+        raise HandlerFailedError(late if error.code == "TIMEOUT" else error.message) from error
+    except ValueError as error:  # a NUL among the words
+        raise HandlerFailedError(f"{words[0]} cannot be started: {error}") from error
+    if max(len(answer.stdout), len(answer.stderr)) > LARGEST_OUTPUT:
+        raise HandlerFailedError(f"it printed more than {LARGEST_OUTPUT} characters")
+    return answer
 
 
-def _decision(printed: Printed) -> HookDecision:
-    if printed.code == DENIED:
+def _decision(printed: Answer) -> HookDecision:
+    if printed.exit_code == DENIED:
         return HookDecision(behavior="deny", reason=printed.stderr.strip()[:LONGEST_REASON] or None)
-    if printed.code != 0:
+    if printed.exit_code != 0:
         said = printed.stderr.strip().rpartition("\n")[2][:LONGEST_REASON]
-        how = f"exit code {printed.code}" if printed.code > 0 else f"signal {-printed.code}"
+        how = f"exit code {printed.exit_code}" if printed.exit_code > 0 else f"signal {-printed.exit_code}"
         raise HandlerFailedError(f"it ended with {how}{f': {said}' if said else ''}")
     try:
         return decision_from_json(printed.stdout)

@@ -204,7 +204,7 @@ CASES: list[tuple[list[object], int, str]] = [
     # our own files
     (["init", "extra"], 2, "extra"),
     (["init", "--agent", "cluade", "--project-dir", missing], 3, "did you mean 'claude'"),
-    (["init", "--project-dir", [some_dict, "/below"]], 7, "cannot read .*: Not a directory"),
+    (["init", "--project-dir", [some_dict, "/below"]], 7, "cannot (read|write) .*: Not a directory"),
     (["profiles", "list", "extra"], 2, "extra"),
     (["profiles", "list", "--agent", "claude"], 2, "--agent"),
     (["profiles", "list", "--project-dir"], 2, "--project-dir"),

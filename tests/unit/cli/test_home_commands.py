@@ -1,6 +1,7 @@
 """`amux config`, `mcp`, `auth`, `skill`, `agent`, `plugin`, `install`, `update`, `detect-host`, `capabilities`."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,11 @@ def home(amux: Amux, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  
     return home
 
 
+def short(path: Path) -> str:
+    """As people are shown it."""
+    return f"~/{path.relative_to(Path(os.environ['HOME']))}"
+
+
 def data(done: Done) -> Any:
     answer = json.loads(done.out)
     assert (done.code, done.err, answer["ok"]) == (0, "", True)
@@ -37,7 +43,7 @@ def test_settings_are_shown_without_keys(amux: Amux, home: Path) -> None:
     done = amux("config", "get", "claude")
     assert "not-a-real-key" not in done.out + done.err
     assert json.loads(done.out) == {"model": "opus", "env": {"ANTHROPIC_API_KEY": "[hidden]"}}
-    assert done.err.splitlines()[0] == f"global: {home}/.claude/settings.json"
+    assert done.err.splitlines()[0] == "global: ~/.claude/settings.json"
     assert done.err.splitlines()[1].endswith("/project/.claude/settings.json (not there)")
     told = data(amux("config", "get", "claude", "--json"))
     assert told["values"]["env"] == {"ANTHROPIC_API_KEY": "[hidden]"}
@@ -45,7 +51,7 @@ def test_settings_are_shown_without_keys(amux: Amux, home: Path) -> None:
 
 
 def test_a_field_is_shown_with_its_file(amux: Amux, home: Path) -> None:
-    assert amux("config", "get", "claude", "model") == (0, "opus\n", f"global: {home}/.claude/settings.json\n")
+    assert amux("config", "get", "claude", "model") == (0, "opus\n", "global: ~/.claude/settings.json\n")
     assert amux("config", "get", "claude", "env.ANTHROPIC_API_KEY").out == "[hidden]\n"
     assert data(amux("config", "get", "claude", "model", "--json"))["value"] == "opus"
 
@@ -53,16 +59,18 @@ def test_a_field_is_shown_with_its_file(amux: Amux, home: Path) -> None:
 def test_a_field_is_set_and_unset(amux: Amux, home: Path) -> None:
     path = home / ".claude" / "settings.json"
     done = amux("config", "set", "claude", "permissions.allow", '["Bash(ls:*)"]')
-    assert done == (0, "", f"{path}: changed\n")
+    assert done == (0, "", f"{short(path)}: changed\n")
     assert json.loads(path.read_bytes())["permissions"] == {"allow": ["Bash(ls:*)"]}
-    assert amux("config", "set", "claude", "permissions.allow", '["Bash(ls:*)"]').err == f"{path}: nothing to do\n"
-    assert amux("config", "unset", "claude", "permissions.allow") == (0, "", f"{path}: changed\n")
+    assert (
+        amux("config", "set", "claude", "permissions.allow", '["Bash(ls:*)"]').err == f"{short(path)}: nothing to do\n"
+    )
+    assert amux("config", "unset", "claude", "permissions.allow") == (0, "", f"{short(path)}: changed\n")
     assert path.read_text("utf-8") == SETTINGS
 
 
 def test_a_dry_run_shows_the_difference_without_keys(amux: Amux, home: Path) -> None:
     done = amux("config", "set", "claude", "model", "sonnet", "--dry-run")
-    assert (done.code, done.err) == (0, f"{home}/.claude/settings.json: nothing was written\n")
+    assert (done.code, done.err) == (0, "~/.claude/settings.json: nothing was written\n")
     assert '-  "model": "opus",' in done.out
     assert '+  "model": "sonnet",' in done.out
     assert "not-a-real-key" not in done.out
@@ -111,7 +119,7 @@ def test_a_server_is_added_listed_and_removed(amux: Amux, home: Path, monkeypatc
     path = home / ".claude.json"
     assert (
         amux("mcp", "add", "claude", "files", "--env", "TICKET_TOKEN", "--", "npx", "-y", "x").err
-        == f"{path}: changed\n"
+        == f"{short(path)}: changed\n"
     )
     added = [
         "mcp",
@@ -171,9 +179,9 @@ def test_a_skill_is_added_listed_and_removed(amux: Amux, home: Path, tmp_path: P
     source.mkdir()
     (source / "SKILL.md").write_text(SKILL.replace("\x1b[31m", ""), "utf-8")
     target = home / ".claude" / "skills" / "dig"
-    assert amux("skill", "add", "claude", source, "--dry-run").err == f"would be added: {target}\n"
-    assert amux("skill", "add", "claude", source) == (0, "", f"added: {target}\n")
-    assert amux("skill", "add", "claude", source, "--force").err == f"replaced: {target}\n"
+    assert amux("skill", "add", "claude", source, "--dry-run").err == f"would be added: {short(target)}\n"
+    assert amux("skill", "add", "claude", source) == (0, "", f"added: {short(target)}\n")
+    assert amux("skill", "add", "claude", source, "--force").err == f"replaced: {short(target)}\n"
     [found] = data(amux("skill", "list", "claude", "--json"))
     assert (found["name"], found["scope"], found["problem"]) == ("dig", "global", None)
     assert "Digs holes" in amux("skill", "list", "claude").out

@@ -74,16 +74,16 @@ def test_a_project_is_trusted(amux: Amux, here: Path) -> None:
 def test_an_agent_is_told(amux: Amux, here: Path) -> None:
     path = here / "home" / ".claude" / "settings.json"
     dry = amux("hooks", "install", "claude", "--dry-run")
-    assert (dry.code, dry.err, path.exists()) == (0, f"{path}: nothing was written\n", False)
+    assert (dry.code, dry.err, path.exists()) == (0, "~/.claude/settings.json: nothing was written\n", False)
     assert "+" in dry.out
-    assert amux("hooks", "install", "claude").err == f"{path}: changed\nclaude calls us\n"
+    assert amux("hooks", "install", "claude").err == "~/.claude/settings.json: changed\nclaude calls us\n"
     assert "hooks claude handle pre_tool_use" in path.read_text()
-    assert amux("hooks", "install", "claude").err == f"{path}: nothing to do\nclaude calls us already\n"
+    assert amux("hooks", "install", "claude").err == "~/.claude/settings.json: nothing to do\nclaude calls us already\n"
     (status,) = data(amux("hooks", "status", "claude", "--json"))
     assert (status["kind"], list(status["installed"])) == ("native", [str(path)])
-    assert amux("hooks", "uninstall", "claude").err == f"{path}: changed\nclaude calls us no more\n"
+    assert amux("hooks", "uninstall", "claude").err == "~/.claude/settings.json: changed\nclaude calls us no more\n"
     assert not path.exists()
-    assert amux("hooks", "uninstall", "claude", "--dry-run") == (0, "", f"{path}: nothing to do\n")
+    assert amux("hooks", "uninstall", "claude", "--dry-run") == (0, "", "~/.claude/settings.json: nothing to do\n")
 
 
 def test_what_is_left_to_do_is_said(amux: Amux) -> None:

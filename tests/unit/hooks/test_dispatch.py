@@ -106,7 +106,7 @@ def test_exit_code_2_is_no(program: Handler) -> None:
 
 def test_a_program_that_is_not_there() -> None:
     outcome = dispatched(call(), [registered(handler="command", target=["/nowhere/at all"])])
-    assert "cannot be started" in outcome.warnings[0]
+    assert "could not be started" in outcome.warnings[0]
 
 
 def test_a_handler_gets_the_call_and_a_small_environment(
