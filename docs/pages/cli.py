@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_mux.cli import exit_codes
 from agent_mux.cli.app import command
+from agent_mux.cli.examples import examples_of
 
 INTRODUCTION = """# Command line
 
@@ -53,6 +54,11 @@ def _section(names: tuple[str, ...], one: Any, context: Any) -> Iterator[str]:
     yield f"## amux {' '.join(names)}\n"
     yield f"```console\n$ amux {' '.join((*names, shown)).strip()}{' [FLAGS]' if options else ''}\n```\n"
     yield f"{one.help or ''}\n"
+    examples = examples_of(" ".join(names))
+    if examples:
+        yield "```console"
+        yield from (f"$ {example}" for example in examples)
+        yield "```\n"
     for title, params in (("argument", arguments), ("flag", options)):
         if params:
             yield f"| {title} | |"

@@ -16,6 +16,7 @@ from agent_mux.cli.definition_commands import commands_for
 from agent_mux.cli.demo_command import demo
 from agent_mux.cli.detect_commands import capabilities, detect_host
 from agent_mux.cli.doctor_command import doctor
+from agent_mux.cli.examples import examples_of
 from agent_mux.cli.hooks_command import hooks
 from agent_mux.cli.init_command import init
 from agent_mux.cli.install_commands import install, update
@@ -123,4 +124,16 @@ def help_command(
 @cache
 def command() -> Any:
     """The whole command line. Typed by click, of which newer versions of typer have a copy of their own."""
-    return typer.main.get_command(app)
+    root = typer.main.get_command(app)
+    _show_examples(root)
+    return root
+
+
+def _show_examples(group: Any, *before: str) -> None:
+    """Under the help of each command."""
+    for name, one in group.commands.items():
+        if hasattr(one, "commands"):
+            _show_examples(one, *before, name)
+            continue
+        examples = examples_of(" ".join((*before, name)))
+        one.epilog = "\n\n".join(("Examples:", *examples)) if examples else None

@@ -25,10 +25,7 @@ def completion(
     context: typer.Context,
     shell: Annotated[Shell, typer.Argument(help="The shell that it is for.", show_default=False)],
 ) -> int:
-    """Print the completion script of a shell: commands, options, names of agents and profiles.
-
-    Example: amux completion bash > ~/.local/share/bash-completion/completions/amux
-    """
+    """Print the completion script of a shell: commands, options, names of agents and profiles."""
     from typer._completion_shared import get_completion_script  # `--show-completion` knows one shell
 
     from agent_mux.cli.home_options import print_json

@@ -27,10 +27,7 @@ def install(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> int:
-    """Install an agent by a way that its makers name. What would be run is shown first, and asked.
-
-    Example: amux install codex --dry-run
-    """
+    """Install an agent by a way that its makers name. What would be run is shown first, and asked."""
     import os
 
     from agent_mux.install.plan import plan_install

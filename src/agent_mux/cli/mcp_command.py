@@ -74,10 +74,7 @@ def add(
     force: Force = False,
     dry_run: DryRun = False,
 ) -> int:
-    """Give an agent an MCP server: a program, or a URL.
-
-    Example: amux mcp add claude files --scope project -- npx -y @modelcontextprotocol/server-filesystem .
-    """
+    """Give an agent an MCP server: a program, or a URL."""
     server = _server(name, command or [], url, sse=sse, env=_pairs("--env", env), headers=_pairs("--header", header))
     change = _servers(cwd).add(agent, server, scope=scope_of(scope), force=force, dry_run=dry_run)
     show_change(change, context.obj, dry_run=dry_run)

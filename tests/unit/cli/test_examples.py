@@ -1,0 +1,60 @@
+"""The examples under the help of each command can be typed."""
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.unit.cli.conftest import Amux
+
+from agent_mux.cli.app import command
+from agent_mux.cli.examples import EXAMPLES, examples_of
+
+WITHOUT = {"version", "help"}
+
+
+def commands(group: Any, *way: str) -> Iterator[str]:
+    for name, inner in group.commands.items():
+        if hasattr(inner, "commands"):
+            yield from commands(inner, *way, name)
+        else:
+            yield " ".join((*way, name))
+
+
+def parts(example: str) -> Iterator[list[str]]:
+    """Each `amux` of a line of a shell, without what the shell does itself."""
+    words: list[str] = []
+    for word in [*shlex.split(example), ";"]:
+        if word in {"|", "||", "&&", ";"}:
+            if words[:1] == ["amux"]:
+                yield words[1:]
+            words = []
+        else:
+            words.append(word)
+
+
+def test_every_command_has_one() -> None:
+    known = set(commands(command()))
+    assert {name for name in known if not examples_of(name)} == WITHOUT
+    assert set(EXAMPLES) <= known
+
+
+@pytest.mark.parametrize(
+    ("name", "example"), [(name, example) for name, examples in EXAMPLES.items() for example in examples]
+)
+def test_it_is_read_as_it_stands(name: str, example: str) -> None:
+    group = command()
+    context = group.make_context("amux", [], resilient_parsing=True)
+    for typed in parts(example):
+        rest = typed[: next((at for at, word in enumerate(typed) if word in {">", "<"}), len(typed))]
+        one: Any = group
+        while hasattr(one, "commands"):
+            called, one, rest = one.resolve_command(context, rest)
+        one.make_context(called, list(rest))  # raises for what it does not take
+    assert name in {" ".join(words[: len(name.split())]) for words in parts(example)} | {"hooks handle"}
+
+
+def test_help_shows_them(amux: Amux) -> None:
+    told = amux("sessions", "list", "--help").out
+    assert "Examples:" in told
+    assert "amux sessions list --agent claude --since 7d --sort cost" in told
