@@ -26,7 +26,7 @@ SERVER = '{"command": "npx", "args": ["-y", "files"], "env": {"A_TOKEN": "not-a-
 STATE = f'{{"mcpServers": {{"files": {SERVER}}}}}'
 SKILL = "---\nname: dig\ndescription: Digs holes, wide ones too (\u7a74\u3092\u6398\u308b)\n---\nDig.\n"
 OUTPUTS: dict[str, list[list[str]]] = {
-    "adapters": [["adapters", "list"], ["detect", "claude"], ["capabilities", "pi"], ["detect-host"]],
+    "adapters": [["detect", "claude"], ["capabilities", "pi"], ["detect-host"]],
     "auth": [["auth", "check", "claude"], ["auth", "setup", "claude"], ["auth", "setup", "codex"]],
     "config": [
         ["config", "get", "claude"], ["config", "get", "claude", "model"],
