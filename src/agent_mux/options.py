@@ -67,6 +67,10 @@ class RunOptions:
     """Program and arguments, for adapters that drive any program (`Adapter.takes_command`); no shell reads it."""
     system_prompt: str | None = None
     system_prompt_mode: SystemPromptMode = "append"
+    agents_doc: str | os.PathLike[str] | None = None
+    """A file of instructions, as AGENTS.md is one, for this run only: it goes the way of the system prompt."""
+    skills: Sequence[str] = ()
+    """Folders of skills (each with a `SKILL.md`), for this run only: the agent is told of them and reads them."""
     attachments: Sequence[Attachment] = ()
     model: str | None = None
     """Passed through, even when no registry knows it."""
@@ -277,6 +281,10 @@ def _check_place(options: RunOptions, problems: _Problems) -> None:
     if cwd is not None:
         is_place = isinstance(cwd, str | os.PathLike) and Path(cwd).is_absolute() and Path(cwd).is_dir()
         problems.check(is_place, "cwd", str(cwd), "an absolute path of an existing directory")
+    skills: Any = options.skills
+    is_list = isinstance(skills, Sequence) and not isinstance(skills, str)
+    sound = is_list and all(isinstance(path, str) and path for path in skills)
+    problems.check(sound, "skills", skills, "a list of folders of skills")
     for name, value in options.env.items():
         named = isinstance(name, str) and ENV_NAME.fullmatch(name) is not None
         problems.check(named, "env", name, "names of letters, digits and underscores")

@@ -1,6 +1,8 @@
 """What the model says reaches the caller; what the caller says reaches the model."""
 
 import base64
+import json
+from pathlib import Path
 
 import pytest
 from tests.e2e.asked import effort, instructions
@@ -93,6 +95,24 @@ async def test_system_prompt(live: Live) -> None:
     assert done.result.text == "Arr."
     assert live.model.heard("Always talk like a pirate.")
     assert len(str(live.model.requests[0].body)) > 5000  # it comes on top of the agent's own
+
+
+@EVERYONE
+async def test_guidance_of_a_run(live: Live, tmp_path: Path) -> None:
+    """A document and a skill are told to the model for one run, and are nowhere afterwards."""
+    skill, document = tmp_path / "singing", tmp_path / "GUIDE.md"
+    skill.mkdir()
+    header = "---\nname: singing\ndescription: Knows how the quokka sings\n---\n"
+    (skill / "SKILL.md").write_text(f"{header}Sing.\n", "utf-8")
+    document.write_text("Never wake the wombat.\n", "utf-8")
+    live.script(live.answer(Say("Sung.")))
+    await live.run(skills=[str(skill)], agents_doc=document)
+    body = json.dumps([request.body for request in live.model.requests])
+    for told in ("Never wake the wombat.", "singing: Knows how the quokka sings", str(skill / "SKILL.md")):
+        assert told in body
+    live.script(live.answer(Say("Quiet.")))
+    await live.run()
+    assert "quokka" not in json.dumps([request.body for request in live.model.requests])
 
 
 async def test_system_prompt_replaced(live: Live) -> None:

@@ -17,8 +17,10 @@ from agent_mux.cli.paper import Screen
 from agent_mux.cli.person import Person
 from agent_mux.cli.run_flags import RunFlags
 from agent_mux.cli.terminal import Palette, is_terminal, palette_for, width_of
-from agent_mux.cli.views import HumanView, JsonView, QuietView, View
+from agent_mux.cli.views import HumanView, JsonView, QuietView, ResultView, View
 from agent_mux.policy import read_policy
+
+OUTPUT_FORMATS = ("text", "json", "jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +45,26 @@ def wants_json(flags: RunFlags, around: Surroundings) -> bool:
     """As JSONL: asked for, or implied by two pipes where nothing else is asked for."""
     if flags.json and flags.quiet:
         raise bad_input("--json and --quiet exclude each other")
+    if flags.output_format is not None:
+        return _is_json(flags, flags.output_format)
     return flags.json if flags.json is not None else around.in_pipeline and not flags.quiet
+
+
+def _is_json(flags: RunFlags, form: str) -> bool:
+    if form not in OUTPUT_FORMATS:
+        raise bad_input(f"--output-format wants one of {', '.join(OUTPUT_FORMATS)}; got {form!r}")
+    is_json = form != "text"
+    if (flags.json is not None and flags.json != is_json) or (flags.quiet and is_json):
+        raise bad_input(f"--output-format {form} is something else than {'--quiet' if flags.quiet else '--json'} says")
+    if flags.interactive and form == "json":
+        raise bad_input("--output-format json has one result; a conversation has more: use jsonl")
+    return is_json
 
 
 def view_for(flags: RunFlags, *, as_json: bool, asks: bool = False) -> View:
     """How the run is shown."""
     if as_json:
-        return JsonView(compact=flags.compact)
+        return ResultView() if flags.output_format == "json" else JsonView(compact=flags.compact)
     screen = screen_for(no_color=flags.no_color, verbose=flags.debug)._replace(asks=asks)
     if flags.interactive:
         screen = screen._replace(shared=False)  # the editor keeps the lines of the two streams apart
@@ -99,6 +114,8 @@ def said_with(words: list[str], flags: RunFlags, default_agent: Callable[[], str
         "command": None if flags.command is None else inputs.command(flags.command),
         "system_prompt": flags.system,
         "system_prompt_mode": flags.system_mode,
+        "agents_doc": None if flags.agents_doc is None else flags.agents_doc.absolute(),
+        "skills": [str(Path(path).absolute()) for path in flags.skill] if flags.skill else None,
         "attachments": inputs.attachments(flags.attach or ()) or None,
         "model": flags.model,
         "thinking_effort": flags.thinking_effort,

@@ -76,6 +76,14 @@ class RunFlags:
     system_mode: Annotated[
         str | None, _flag("--system-mode", panel=_TASK, metavar="append|prepend|replace", help="Where it goes.")
     ] = None
+    agents_doc: Annotated[
+        Path | None,
+        _flag("--agents-doc", panel=_TASK, metavar="FILE", help="Instructions, as AGENTS.md has, for this run only."),
+    ] = None
+    skill: Annotated[
+        list[str] | None,
+        _flag("--skill", panel=_TASK, metavar="FOLDER", help="A skill (a folder with SKILL.md), for this run only."),
+    ] = None
     output_schema: Annotated[
         Path | None, _flag("--output-schema", panel=_TASK, metavar="FILE", help="JSON Schema of the answer.")
     ] = None
@@ -163,6 +171,15 @@ class RunFlags:
         bool | None,
         _flag(
             "--json/--no-json", panel=_OUTPUT, help="One event per line, then the result; implied between two pipes."
+        ),
+    ] = None
+    output_format: Annotated[
+        str | None,
+        _flag(
+            "--output-format",
+            panel=_OUTPUT,
+            metavar="text|json|jsonl",
+            help="text: for people; jsonl: as --json; json: the result alone.",
         ),
     ] = None
     compact: Compact = False

@@ -64,6 +64,21 @@ class JsonView:
         """Nothing is cut."""
 
 
+class ResultView:
+    """The result alone, as JSON."""
+
+    def show(self, event: BaseEvent) -> list[Piece]:  # noqa: ARG002  # that is the point
+        """Nothing."""
+        return []
+
+    def end(self, result: RunResult) -> list[Piece]:
+        """The result, of type `run_result`."""
+        return [Piece("out", to_json(result.to_dict()) + "\n")]
+
+    def fit(self, width: int) -> None:
+        """Nothing is cut."""
+
+
 class QuietView:
     """Only the final text."""
 

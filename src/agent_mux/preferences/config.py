@@ -66,8 +66,7 @@ def checked(path: Path, told: Mapping[str, Any]) -> Preferences:
     by_agent = _by_agent(agents, problems)
     raise_for(path, problems)
     for settings in (said, *by_agent.values()):
-        if "policy" in settings:
-            settings["policy"] = path.parent / settings["policy"]
+        settings.update(beside(path, settings))
     return Preferences(path=path, said=said, agents=by_agent, profile=profile, run_index=run_index)
 
 
@@ -78,6 +77,16 @@ def write_preference(path: Path, key: str, value: Any, *, private: bool, locks: 
         text = edited(read_text(path) or EMPTY, {key: value})
         checked(path, parse_object(text, str(path)))
         write_text(path, text, private=private)
+
+
+def beside(path: Path, said: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that name files: what is relative is so to the directory of the file that says it."""
+    found: dict[str, Any] = {}
+    if "policy" in said:
+        found["policy"] = path.parent / said["policy"]
+    if "skills" in said:
+        found["skills"] = [str(path.parent / skill) for skill in said["skills"]]
+    return found
 
 
 def raise_for(path: Path, problems: Problems) -> None:

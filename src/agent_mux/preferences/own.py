@@ -41,6 +41,7 @@ _SPECIAL: Mapping[str, Kind] = {
     "policy": "string",
     "retryPolicy": "table",
     "runIndex": "boolean",
+    "skills": "list",
     "tags": "list",
 }
 

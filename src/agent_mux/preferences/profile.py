@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from agent_mux.preferences.config import raise_for
+from agent_mux.preferences.config import beside, raise_for
 from agent_mux.preferences.fields import from_wire
 from agent_mux.preferences.keys import KEYS, Problems
 from agent_mux.preferences.precedence import Layer, deep_merged
@@ -73,8 +73,7 @@ def checked_profile(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
     problems = Problems()
     said = from_wire(told, problems)
     raise_for(path, problems)
-    if "policy" in said:
-        said["policy"] = path.parent / said["policy"]
+    said |= beside(path, said)
     return said
 
 

@@ -36,6 +36,7 @@ What holds for the runs of agent-mux (`amux`) in this project. Everything here b
 | `agents` | `{{"...": {{"model": "..."}}}}` | the same keys for one agent |
 | `profile` | `"review"` | the profile of runs that name none |
 | `approvalMode` | `"deny"` | `prompt`, `yolo` or `deny` |
+| `skills` | `["skills/release-notes"]` | folders of skills that agents are told of; relative to this directory |
 | `policy` | `"rules.toml"` | rules about what agents may do; the path is relative to this directory |
 | `timeout`, `inactivityTimeout` | `600000` | for a whole run, and without any output; 0: none |
 | `maxTurns`, `maxCostUsd` | `20`, `1.5` | limits |

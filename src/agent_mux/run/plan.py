@@ -187,6 +187,10 @@ def _native(options: RunOptions, *, asks: bool) -> RunOptions:
         from agent_mux.policy import Policy  # noqa: PLC0415  # most runs do without
 
         options = replace(options, policy=Policy())
+    if options.agents_doc is not None or options.skills:
+        from agent_mux.run.guidance import with_guidance  # noqa: PLC0415  # most runs do without
+
+        options = with_guidance(options)
     return options if options.policy is None else replace(options, approval_mode="prompt")
 
 

@@ -18,7 +18,7 @@ from agent_mux.cli.run_flags import RunFlags
 from agent_mux.cli.talk.jsonl import JsonTalk
 from agent_mux.cli.talk.repl import Repl
 from agent_mux.cli.terminal import Palette
-from agent_mux.cli.views import HumanView, JsonView, QuietView
+from agent_mux.cli.views import HumanView, JsonView, QuietView, ResultView
 from agent_mux.errors import AgentMuxError
 from agent_mux.options import Attachment, McpServer, RunOptions
 from agent_mux.preferences.options import options_of
@@ -48,7 +48,7 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
         max_cost=0.5, max_tokens_total=1000, retry=5, retry_delay=0.5, interactive=True,
         yolo=True, tag=["t", "u"],
         mcp_server=["files=npx -y 'the server'"], run_id="0" * 26, project_id="p", include_subagent_events=True,
-        journal=tmp_path / "j", debug=True,
+        journal=tmp_path / "j", debug=True, agents_doc=tmp_path / "GUIDE.md", skill=["skills/dig"],
     )  # fmt: skip
     assert given == RunOptions(
         agent="claude", prompt="the prompt", command=("agent", "--as it is"), model="opus",
@@ -59,7 +59,8 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
         inactivity_timeout=5.0, grace_period=1.0, max_cost_usd=0.5, max_tokens_total=1000, interactive=True,
         retry_policy=RetryPolicy(max_attempts=5, base_delay=0.5), approval_mode="yolo", tags=("t", "u"),
         mcp_servers=(McpServer("files", command="npx", args=("-y", "the server")),), run_id="0" * 26, project_id="p",
-        include_subagent_events=True, journal=tmp_path / "j", debug=True,
+        include_subagent_events=True, journal=tmp_path / "j", debug=True, agents_doc=tmp_path / "GUIDE.md",
+        skills=[str(Path.cwd() / "skills" / "dig")],
     )  # fmt: skip
 
 
@@ -207,6 +208,9 @@ def test_a_prompt_is_not_waited_for_on_a_terminal(monkeypatch: pytest.MonkeyPatc
         ({"quiet": True}, IN_A_PIPELINE, False),
         ({"json": False}, IN_A_PIPELINE, False),
         ({"json": True}, AT_A_TERMINAL, True),
+        ({"output_format": "text"}, IN_A_PIPELINE, False),
+        ({"output_format": "json"}, AT_A_TERMINAL, True),
+        ({"output_format": "jsonl"}, AT_A_TERMINAL, True),
     ],
 )
 def test_two_pipes_imply_json_unless_something_else_is_said(
@@ -219,6 +223,22 @@ def test_the_view_follows_the_flags() -> None:
     assert isinstance(view_for(RunFlags(), as_json=False), HumanView)
     assert isinstance(view_for(RunFlags(quiet=True), as_json=False), QuietView)
     assert isinstance(view_for(RunFlags(compact=True), as_json=True), JsonView)
+    assert isinstance(view_for(RunFlags(output_format="jsonl"), as_json=True), JsonView)
+    assert isinstance(view_for(RunFlags(output_format="json"), as_json=True), ResultView)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ({"output_format": "xml"}, "wants one of text, json, jsonl; got 'xml'"),
+        ({"output_format": "text", "json": True}, "is something else than --json says"),
+        ({"output_format": "json", "quiet": True}, "is something else than --quiet says"),
+        ({"output_format": "json", "interactive": True}, "a conversation has more: use jsonl"),
+    ],
+)
+def test_formats_that_cannot_be(flags: dict[str, Any], told: str) -> None:
+    with pytest.raises(AgentMuxError, match=told):
+        wants_json(RunFlags(**flags), AT_A_TERMINAL)
 
 
 def test_streams_that_are_no_files_are_no_pipes(monkeypatch: pytest.MonkeyPatch) -> None:

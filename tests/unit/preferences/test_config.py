@@ -145,3 +145,11 @@ def test_the_keys_in_the_documentation_are_there() -> None:
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "configure-agent-mux.md").read_text("utf-8")
     named = {key for row in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| ", page, re.MULTILINE) for key in row.split(", ")}
     assert {key.strip("`") for key in named} <= {*CONFIG_KEYS, *KEYS}
+
+
+def test_folders_of_skills_are_beside_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"skills": ["skills/dig", "/elsewhere"], "agents": {"a": {"skills": ["x"]}}}', "utf-8")
+    read = read_preferences(path)
+    assert read.said["skills"] == [str(tmp_path / "skills" / "dig"), "/elsewhere"]
+    assert read.agents["a"]["skills"] == [str(tmp_path / "x")]

@@ -37,7 +37,7 @@ def wrong_in(told: dict[str, Any]) -> list[tuple[str, str]]:
 
 def test_all_of_a_run_may_stand_there_but_what_is_for_the_call() -> None:
     every = {camel(spec.name) for spec in fields(RunOptions)}
-    assert every - set(KEYS) == NOT_IN_A_PROFILE - {"agentsDoc"}
+    assert every - set(KEYS) == NOT_IN_A_PROFILE
     assert {camel(name) for name in FOR_THE_CALL} == NOT_IN_A_PROFILE
 
 
@@ -74,7 +74,7 @@ GOOD: dict[str, Any] = {
     "approvalMode": "yolo", "policy": "rules.toml", "approvalTimeout": 0, "collectEvents": True, "eventBufferSize": 1,
     "mcpServers": [{"name": "files", "command": "npx", "args": ["x"], "env": {"A": "b"}}],
     "tags": ["t"], "retryPolicy": {"maxAttempts": 1}, "interactive": True, "includeSubagentEvents": True,
-    "debug": True, "journal": False, "hooks": False,
+    "debug": True, "journal": False, "hooks": False, "skills": ["/x"],
 }  # fmt: skip
 
 
