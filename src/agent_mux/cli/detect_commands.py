@@ -26,13 +26,14 @@ def detect_host(context: typer.Context) -> int:
 @with_common_flags
 def capabilities(context: typer.Context, agent: AgentName) -> int:
     """Show what an agent can do, as recordings and live tests have proven."""
+    from agent_mux.preferences.keys import camel
     from agent_mux.registry import AdapterRegistry
 
     adapter = AdapterRegistry().get(agent)
     known: dict[str, Any] = {name: _plain(value) for name, value in asdict(adapter.capabilities).items()}
     known["protocols"] = sorted(adapter.protocols)
     if context.obj.json:
-        print_json({_camel(name): value for name, value in known.items()})
+        print_json({camel(name): value for name, value in known.items()})
         return 0
     events = known.pop("emits")
     known["emits"] = f"{len(events)} types of events"
@@ -43,8 +44,3 @@ def capabilities(context: typer.Context, agent: AgentName) -> int:
 
 def _plain(value: Any) -> Any:
     return sorted(value) if isinstance(value, frozenset) else list(value) if isinstance(value, tuple) else value
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

@@ -88,6 +88,17 @@ def print_json(data: Any) -> None:
     sys.stdout.write(envelope(data) + "\n")
 
 
+def tell(invocation: "Invocation", sentence: str, data: Any) -> int:
+    """What was done: a sentence for people, data for programs."""
+    from agent_mux.cli.terminal import one_line
+
+    if invocation.json:
+        print_json(data)
+    else:
+        sys.stderr.write(f"{one_line(sentence, 1000)}\n")
+    return 0
+
+
 def say(sentence: str) -> None:
     """Something for people that is not the answer itself."""
     from agent_mux.cli.terminal import homely

@@ -1,7 +1,6 @@
 """`amux hooks`: what is to happen when an agent does something, wherever it runs."""
 
 import os
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from agent_mux.cli.home_options import OwnScope, scope_of
+from agent_mux.cli.home_options import OwnScope, scope_of, tell
 from agent_mux.cli.hook_options import Cwd, client_for
 from agent_mux.cli.hooked_agents_command import handle, install, status, uninstall
 from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
@@ -101,7 +100,7 @@ def add(
         priority=priority,
         enabled=not disabled,
     )
-    return _done(context, f"{name} is registered in {path}", id=name, path=str(path))
+    return tell(context.obj, f"{name} is registered in {path}", {"id": name, "path": str(path)})
 
 
 @hooks.command("remove")
@@ -116,7 +115,7 @@ def remove(
 ) -> int:
     """Register a handler no more."""
     path = client_for(cwd, config_dir, project_dir).remove(name, scope_of(scope))
-    return _done(context, f"{name} is removed from {path}", id=name, path=str(path))
+    return tell(context.obj, f"{name} is removed from {path}", {"id": name, "path": str(path)})
 
 
 @hooks.command("enable")
@@ -131,7 +130,7 @@ def enable(
 ) -> int:
     """Call a handler again."""
     path = client_for(cwd, config_dir, project_dir).enable(name, scope_of(scope))
-    return _done(context, f"{name} is switched on in {path}", id=name, path=str(path))
+    return tell(context.obj, f"{name} is switched on in {path}", {"id": name, "path": str(path)})
 
 
 @hooks.command("disable")
@@ -146,7 +145,7 @@ def disable(
 ) -> int:
     """Call a handler no more, and keep it."""
     path = client_for(cwd, config_dir, project_dir).disable(name, scope_of(scope))
-    return _done(context, f"{name} is switched off in {path}", id=name, path=str(path))
+    return tell(context.obj, f"{name} is switched off in {path}", {"id": name, "path": str(path)})
 
 
 @hooks.command("trust")
@@ -154,7 +153,7 @@ def disable(
 def trust(context: typer.Context, cwd: Cwd = None, config_dir: ConfigDir = None, project_dir: ProjectDir = None) -> int:
     """Let the hooks of the project here count, as they are now. Read them first: they are programs."""
     path = client_for(cwd, config_dir, project_dir).trust()
-    return _done(context, f"{path} is trusted as it is now", path=str(path))
+    return tell(context.obj, f"{path} is trusted as it is now", {"path": str(path)})
 
 
 def _absolute(target: str, handler: Handler) -> str:
@@ -167,14 +166,3 @@ def _target(target: Any) -> str:
     import shlex
 
     return shlex.join(target) if isinstance(target, list) else str(target)
-
-
-def _done(context: typer.Context, sentence: str, **data: Any) -> int:
-    from agent_mux.cli.json_output import envelope
-    from agent_mux.cli.terminal import one_line
-
-    if context.obj.json:
-        sys.stdout.write(envelope(data) + "\n")
-    else:
-        sys.stderr.write(f"{one_line(sentence, 1000)}\n")
-    return 0

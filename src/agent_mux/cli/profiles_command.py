@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_mux.cli.completion_command import profile_names
-from agent_mux.cli.home_options import OwnScope, scope_of
+from agent_mux.cli.home_options import OwnScope, scope_of, tell
 from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def set_profile(
         path = known.set_keys(name, object_in(file), scope=where, replace=True)
     else:
         path = known.set_keys(name, assigned(assignments or ()), scope=where)
-    return _tell(context, {"profile": name, "scope": where, "path": str(path)}, f"{name} is set in {path}")
+    return tell(context.obj, f"{name} is set in {path}", {"profile": name, "scope": where, "path": str(path)})
 
 
 @profiles.command("delete")
@@ -122,7 +122,7 @@ def delete(
     for place, file in named_by.items() if name not in known.names() else ():
         undo = "amux profiles apply --none" + (" --scope global" if place == "global" else "")
         sys.stderr.write(one_line(f"warning: {file} still names {name}; `{undo}` changes that", 1000) + "\n")
-    return _tell(context, {"profile": name, "path": str(path)}, f"{path} is removed")
+    return tell(context.obj, f"{path} is removed", {"profile": name, "path": str(path)})
 
 
 @profiles.command("apply")
@@ -150,7 +150,7 @@ def apply(
     path = _profiles(config_dir, project_dir).make_default(name, scope=chosen)
     where = "everywhere" if chosen == "global" else f"in {path.parent.parent}"
     said = f"runs {where} have no profile" if name is None else f"runs {where} have the profile {name}"
-    return _tell(context, {"profile": name, "scope": chosen, "path": str(path)}, f"{said} ({path})")
+    return tell(context.obj, f"{said} ({path})", {"profile": name, "scope": chosen, "path": str(path)})
 
 
 def _profiles(config_dir: Path | None, project_dir: Path | None) -> "Profiles":
@@ -191,14 +191,3 @@ def _flat(told: Any, under: str = "") -> dict[str, Any]:
         elif value is not None:
             flat[f"{under}{key}"] = value if isinstance(value, str) else to_json(value)
     return flat
-
-
-def _tell(context: typer.Context, data: dict[str, Any], sentence: str) -> int:
-    from agent_mux.cli.json_output import envelope
-    from agent_mux.cli.terminal import one_line
-
-    if context.obj.json:
-        sys.stdout.write(envelope(data) + "\n")
-    else:
-        sys.stderr.write(one_line(sentence, 1000) + "\n")
-    return 0
