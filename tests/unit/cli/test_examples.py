@@ -50,7 +50,7 @@ def test_it_is_read_as_it_stands(name: str, example: str) -> None:
         one: Any = group
         while hasattr(one, "commands"):
             called, one, rest = one.resolve_command(context, rest)
-        one.make_context(called, list(rest))  # raises for what it does not take
+        one.make_context(called, list(rest), parent=context)  # raises for what it does not take
     assert name in {" ".join(words[: len(name.split())]) for words in parts(example)} | {"hooks handle"}
 
 
