@@ -7,7 +7,7 @@ set); a reader that goes away (`amux ... | head -1`) is 141, as for any program 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from agent_mux.errors import ErrorCode
+from agent_mux.errors import AnyCode
 
 if TYPE_CHECKING:  # `--help` does without the core
     from agent_mux.assembler import ExitReason
@@ -39,7 +39,7 @@ MEANINGS: Mapping[int, str] = {
     BROKEN_PIPE: "nobody reads the output any more",
 }
 
-_BY_CODE: Mapping[ErrorCode, int] = {
+_BY_CODE: Mapping[AnyCode, int] = {
     "VALIDATION_ERROR": USAGE,
     "AGENT_NOT_FOUND": 3,
     "AGENT_NOT_INSTALLED": 4,
@@ -74,12 +74,12 @@ _BY_REASON: "Mapping[ExitReason, int]" = {
 }
 
 
-def of_error(code: ErrorCode) -> int:
+def of_error(code: AnyCode) -> int:
     """For an error that kept the command from doing its work."""
     return _BY_CODE.get(code, GENERAL)
 
 
-def of_run(reason: "ExitReason", code: ErrorCode | None) -> int:
+def of_run(reason: "ExitReason", code: AnyCode | None) -> int:
     """For a run that ended. One that `failed` is told apart by its error; an error of the model's API is general."""
     if reason in _BY_REASON:
         return _BY_REASON[reason]

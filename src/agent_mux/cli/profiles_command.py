@@ -182,7 +182,7 @@ def _plain(profile: "Profile") -> dict[str, Any]:
 
 def _flat(told: Any, under: str = "") -> dict[str, Any]:
     """Keys inside of objects as `key.key`; lists as JSON."""
-    from agent_mux.cli.json_output import to_json
+    from agent_mux.plain_json import to_json
 
     flat: dict[str, Any] = {}
     for key, value in told.items():

@@ -16,6 +16,7 @@ from agent_mux.run.records import Control, Header
 from agent_mux.run.result import RunResult
 from agent_mux.run.runner import Runner
 from agent_mux.run.state import RunState
+from agent_mux.run.window import EventReader
 
 LARGEST_TERMINAL = 9999
 """Columns, and rows: what escape sequences can say."""
@@ -69,6 +70,15 @@ class RunHandle:
         return self._runner.state.state
 
     @property
+    def event_count(self) -> int:
+        """The number of events so far."""
+        return self._runner.recording.event_count
+
+    def on_state(self, callback: Callable[[RunState], None]) -> None:
+        """Call back at each change of `state`, with the new one. It must not block or raise."""
+        self._runner.state.on_change(callback)
+
+    @property
     def is_busy(self) -> bool:
         """The agent has a prompt that it has not dealt with."""
         return not self._runner.state.is_over and self._runner.normalizer.is_busy
@@ -90,7 +100,7 @@ class RunHandle:
     def __aiter__(self) -> AsyncIterator[AgentEvent]:
         return self.events()
 
-    def events(self, start: int = 0) -> AsyncIterator[AgentEvent]:
+    def events(self, start: int = 0) -> EventReader:
         """Every event from number `start`, from the first by default, however late or slow this reader is."""
         return self._runner.recording.read(start)
 

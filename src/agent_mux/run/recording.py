@@ -128,6 +128,11 @@ class Recording:
         clean = self.plan.redactor.mask_text(message)
         return DebugEvent(stream.run_id, stream.agent, self.normalizer.assembler.now, "warn", clean)
 
+    @property
+    def event_count(self) -> int:
+        """The number of events that were told."""
+        return self._window.end
+
     def read(self, start: int) -> EventReader:
         """The events from number `start`, until the run is over."""
         return self._window.read(self._read_journal, start)

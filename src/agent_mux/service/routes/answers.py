@@ -1,0 +1,43 @@
+"""What routes have in common: reading a body, answering with JSON, finding the service."""
+
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from fastapi import Depends, Request
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
+from agent_mux.errors import FieldError, ValidationError
+from agent_mux.plain_json import to_json_bytes
+from agent_mux.service.service import Service
+
+_Kind = TypeVar("_Kind")
+
+
+def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A value as JSON: a shape of `views`, or plain."""
+    try:
+        content = msgspec.json.encode(value)
+    except (UnicodeEncodeError, RecursionError):
+        content = to_json_bytes(msgspec.to_builtins(value))
+    return Response(content, status, headers, "application/json")
+
+
+async def json_body(request: Request, kind: type[_Kind]) -> _Kind:
+    """The body of a request. An empty one is an empty object. Raises `ValidationError` for what is no such thing."""
+    body = await request.body()
+    try:
+        return msgspec.json.decode(body or b"{}", type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValidationError(
+            [FieldError("(body)", f"{len(body)} bytes", f"JSON of the right shape ({error})")]
+        ) from error
+
+
+def the_service(connection: HTTPConnection) -> Service:
+    """The service that is open."""
+    service: Service = connection.app.state.service
+    return service
+
+
+TheService = Annotated[Service, Depends(the_service)]

@@ -1,0 +1,23 @@
+"""`/health` and `/ready`: whether the process lives, and whether it can work. Nothing secret; no token is needed."""
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from agent_mux.service.routes.answers import TheService, json_answer
+from agent_mux.version import __version__
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/health")
+async def health() -> Response:
+    """The process lives and answers."""
+    return json_answer({"status": "ok", "version": __version__})
+
+
+@router.get("/ready")
+async def ready(service: TheService) -> Response:
+    """It can take runs: the database answers, and it is not shutting down. Else 503."""
+    await service.database.ping()
+    service.runs.require_open()
+    return json_answer({"status": "ready", "version": __version__})
