@@ -39,12 +39,20 @@ ErrorCode = Literal[
     "INVALID_STATE_TRANSITION",
     "PTY_NOT_AVAILABLE",
     "BUDGET_EXCEEDED",
+    "LIMIT_EXCEEDED",
     "INTERNAL",
 ]
 ERROR_CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
 
 RECOVERABLE: frozenset[ErrorCode] = frozenset(
-    {"CONFIG_LOCK_ERROR", "RATE_LIMITED", "NO_PENDING_INTERACTION", "INTERACTION_NOT_FOUND", "TIMEOUT"}
+    {
+        "CONFIG_LOCK_ERROR",
+        "RATE_LIMITED",
+        "LIMIT_EXCEEDED",
+        "NO_PENDING_INTERACTION",
+        "INTERACTION_NOT_FOUND",
+        "TIMEOUT",
+    }
 )
 
 
