@@ -42,15 +42,23 @@ ErrorCode = Literal[
     "INTERNAL",
 ]
 """What can go wrong with a run, or with what agents keep. Source: run API, section 4."""
-ServiceCode = Literal["RUN_NOT_FOUND", "NOT_FOUND", "UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE"]
-"""What can go wrong besides between a service and its clients; no event ever says it."""
+ServiceCode = Literal["LIMIT_EXCEEDED", "RUN_NOT_FOUND", "NOT_FOUND", "UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE"]
+"""What can go wrong besides, with queues and between a service and its clients; no event ever says it."""
 AnyCode = ErrorCode | ServiceCode
 ERROR_CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
 
 SERVICE_CODES: tuple[ServiceCode, ...] = get_args(ServiceCode)
 
 RECOVERABLE: frozenset[AnyCode] = frozenset(
-    {"CONFIG_LOCK_ERROR", "RATE_LIMITED", "UNAVAILABLE", "NO_PENDING_INTERACTION", "INTERACTION_NOT_FOUND", "TIMEOUT"}
+    {
+        "CONFIG_LOCK_ERROR",
+        "RATE_LIMITED",
+        "LIMIT_EXCEEDED",
+        "UNAVAILABLE",
+        "NO_PENDING_INTERACTION",
+        "INTERACTION_NOT_FOUND",
+        "TIMEOUT",
+    }
 )
 
 

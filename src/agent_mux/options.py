@@ -101,7 +101,7 @@ class RunOptions:
     inherit_env: bool = True
     """False: the agent gets a minimal environment plus `env`."""
     timeout: float = 0.0
-    """Seconds for the whole run."""
+    """Seconds for the whole run, from when it has a place among those of its client."""
     inactivity_timeout: float = 0.0
     """Seconds without any output; suspended while paused or waiting for a person."""
     grace_period: float = 5.0

@@ -1,7 +1,8 @@
 """What the exit code of `amux` says. Source: run API, section 8.
 
-Two choices that the source leaves open: a turn limit that was reached is 16, like a budget (a limit that the caller
-set); a reader that goes away (`amux ... | head -1`) is 141, as for any program that SIGPIPE ends.
+Three choices that the source leaves open: a turn limit that was reached is 16, like a budget (a limit that the caller
+set); a queue that takes no more runs is 14, like a rate limit (try later); a reader that goes away
+(`amux ... | head -1`) is 141, as for any program that SIGPIPE ends.
 """
 
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ MEANINGS: Mapping[int, str] = {
     11: "timeout",
     12: "the agent crashed or was killed",
     ABORTED: "aborted or interrupted",
-    14: "rate limited",
+    14: "rate limited, or too many runs wait",
     15: "context exceeded",
     16: "a limit was reached: budget or turns",
     BROKEN_PIPE: "nobody reads the output any more",
@@ -56,6 +57,7 @@ _BY_CODE: Mapping[AnyCode, int] = {
     "SPAWN_ERROR": 12,
     "ABORTED": ABORTED,
     "RATE_LIMITED": 14,
+    "LIMIT_EXCEEDED": 14,
     "CONTEXT_EXCEEDED": 15,
     "BUDGET_EXCEEDED": 16,
 }

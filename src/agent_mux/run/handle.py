@@ -57,7 +57,7 @@ class RunHandle:
     @property
     def header(self) -> Header:
         """The plan of the run as its recording has it: without secrets."""
-        return self._runner.plan.header
+        return self._runner.recording.header
 
     @property
     def adapter(self) -> Adapter:
@@ -77,6 +77,14 @@ class RunHandle:
     def on_state(self, callback: Callable[[RunState], None]) -> None:
         """Call back at each change of `state`, with the new one. It must not block or raise."""
         self._runner.state.on_change(callback)
+
+    @property
+    def queue_position(self) -> int | None:
+        """Where the run stands in the queue of its client: 1 is next. None: it does not wait.
+
+        As things stand, if all runs take equally long: others may come, and go. `AgentMux.places.changed` tells when.
+        """
+        return self._runner.queue_position
 
     @property
     def is_busy(self) -> bool:

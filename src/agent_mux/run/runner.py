@@ -74,7 +74,9 @@ class Runner:
         self._child: Child | None = None
         self._outbox = self._new_outbox()
         self._output = self._new_output()
+        self._has_place = False
         self._stopping = anyio.Event()
+        self._stop: Control | None = None
         self._budget = Budget(options, agent_counts_turns=plan.spawn.counts_turns)
         self._unasked = None if options.policy is None else Unasked(options.policy, plan.cwd)
         self._told_of_loss = False
@@ -109,6 +111,11 @@ class Runner:
             )
 
     @property
+    def queue_position(self) -> int | None:
+        """Of a run that waits for a place; None: it has one, or is over."""
+        return None if self._ticket is None else self._ticket.position
+
+    @property
     def normalizer(self) -> Normalizer:
         """The state of the stream, to look at."""
         return self.recording.normalizer
@@ -131,11 +138,12 @@ class Runner:
     async def _shielded(self) -> None:
         with anyio.CancelScope(shield=True):
             try:
-                self.recording.begin()
-                self._tell_of_start()
                 if await self._is_admitted():
+                    self._has_place = True
+                    self.recording.begin()
                     await self._with_files()
                 else:
+                    self._tell_of_stop()
                     self._finish(Exited())
             finally:
                 if self._ticket is not None:
@@ -144,13 +152,6 @@ class Runner:
                 self.begun.set()
                 self.done.set()
                 self.recording.close()
-
-    def _tell_of_start(self) -> None:
-        plan, path = self.plan, self.recording.journal_path
-        journal = None if path is None else str(path)
-        self.recording.log.tell(
-            "run_started", protocol=plan.protocol.name, model=plan.options.model, cwd=plan.cwd, journal=journal
-        )
 
     async def _is_admitted(self) -> bool:
         """Wait for a place. False: the run is ended before it has one."""
@@ -436,11 +437,18 @@ class Runner:
         """End the run: told once, for the first reason. False: it is over, or being ended already."""
         if self._stopping.is_set() or self.state.is_over:
             return False
-        self.recording.begin()
-        self.recording.log.tell("stopping", cause=cause, reason=message or None)
-        self.control(Control(cause, message))
+        self._stop = Control(cause, message)
+        if self._has_place:
+            self._tell_of_stop()
         self._stopping.set()
         return True
+
+    def _tell_of_stop(self) -> None:
+        """A run that waits tells of it when it is its turn to end: many that wait would begin their files at once."""
+        assert self._stop is not None  # noqa: S101  # somebody gave the order
+        self.recording.begin()
+        self.recording.log.tell("stopping", cause=self._stop.what, reason=self._stop.message or None)
+        self.control(self._stop)
 
     def kill(self) -> None:
         """End the run without asking anybody."""

@@ -45,6 +45,8 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                     config_dir=settings.config_dir,
                     adapters=adapters,
                     max_concurrent_runs=settings.max_concurrent_runs,
+                    max_concurrent_runs_per_agent=settings.max_concurrent_runs_per_agent or None,
+                    queue_limit=settings.queue_limit,
                 ) as mux,
                 anyio.create_task_group() as tasks,
             ):

@@ -146,7 +146,9 @@ class Runs:
         raise ValidationError([FieldError("runId", row.run_id, "one that no other run has")])
 
     def _start(self, row: RunRow, said: Mapping[str, Any]) -> LiveRun:
-        handle = self._mux.run(**said, journal=True)  # whatever a profile says: the events come from there
+        handle = self._mux.run(
+            **said, journal=True, owner=row.owner
+        )  # whatever a profile says: the events come from there
         live = self._live[row.run_id] = LiveRun(row, handle, self._keeper.put)
         self._tasks.start_soon(self._watch, live)
         return live
