@@ -4,10 +4,12 @@ When it is to stop, the runs are ended first, and whoever watches them sees how;
 """
 
 import socket
+import threading
 
 import uvicorn
 from fastapi import FastAPI
 
+from agent_mux.service.service import Service
 from agent_mux.service.settings import Settings
 
 GRACE_OF_CONNECTIONS = 5  # seconds for what is still being sent when all runs are over
@@ -36,10 +38,29 @@ class Server(uvicorn.Server):
             )
         )
         self._application = application
+        self.started_event = threading.Event()
+        """Set when it listens, or never will: `started` says which."""
+
+    @property
+    def service(self) -> Service:
+        """What it serves, once it is started."""
+        service: Service = self._application.state.service
+        return service
+
+    @property
+    def url(self) -> str:
+        """Where it listens, once it is started: with the port that was free, if any was wanted."""
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Open the service and listen."""
+        try:
+            await super().startup(sockets)
+        finally:
+            self.started_event.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the runs, then the connections."""
-        service = getattr(self._application.state, "service", None)
-        if service is not None:
-            await service.runs.close()
+        await self.service.runs.close()
         await super().shutdown(sockets)
