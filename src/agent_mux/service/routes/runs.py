@@ -108,6 +108,9 @@ def _place(cursor: str | None) -> Place | None:
         return None
     try:
         created_at, _, run_id = base64.urlsafe_b64decode(cursor.encode()).decode().partition(".")
-        return Place(int(created_at), run_id)
+        place = Place(int(created_at), run_id)
+        if not 0 <= place.created_at <= LATEST:
+            raise ValueError(cursor)  # noqa: TRY301  # as everything else that is no cursor
+        return place
     except (ValueError, binascii.Error) as error:
         raise ValidationError([FieldError("cursor", cursor, "the `next` of the page before")]) from error
