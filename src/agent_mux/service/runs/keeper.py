@@ -16,7 +16,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.service.store.runs import RunStore
 from agent_mux.telemetry.logs import LOGGER
 
-FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds between two attempts
+FIRST_DELAY, LONGEST_DELAY = 0.1, 2.0  # seconds between two attempts
 AT_ONCE = 100  # runs that are written in one transaction
 
 

@@ -31,7 +31,7 @@ from agent_mux.telemetry.logs import LOGGER
 
 KEPT_HANDLES = 64
 """Runs that are over whose latest events stay in memory: most readers come while a run is new."""
-FLUSH_WITHIN = 10.0  # seconds at the end for a database that is away
+FLUSH_WITHIN = 5.0  # seconds at the end for a database that is away
 WRITTEN_WITHIN = 1.0  # seconds that a listing waits for what just happened to be written
 
 
@@ -71,8 +71,11 @@ class Runs:
     async def close(self) -> None:
         """No new runs. Those that wait stay asked for; those that work are aborted, each within its grace period.
 
-        What came of them is written, unless the database is away: then the next start finds it in the journals.
+        What came of them is written, unless the database is away: then the next start finds it in the journals. Twice
+        is once.
         """
+        if self._is_closing:
+            return
         self._is_closing = True
         working = [live for live in self._live.values() if not (live.row.is_complete and live.handle.withdraw())]
         async with anyio.create_task_group() as tasks:

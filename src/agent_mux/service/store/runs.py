@@ -59,6 +59,14 @@ class RunRow(msgspec.Struct, kw_only=True):
 _COLUMNS = [RUNS.c[name] for name in RunRow.__struct_fields__ if name != "tags"]
 
 
+class EndedRun(NamedTuple):
+    """What retention asks of a run that is over."""
+
+    run_id: str
+    ended_at: int
+    journal_bytes: int
+
+
 class Place(NamedTuple):
     """Where a page of a listing ends: the next one begins behind this run."""
 
@@ -135,6 +143,24 @@ class RunStore:
             return False
         return True
 
+    async def oldest(self, limit: int) -> list[EndedRun]:
+        """Runs that are over: those first that ended first."""
+        wanted = sa.select(RUNS.c.run_id, RUNS.c.ended_at, sa.func.coalesce(RUNS.c.journal_bytes, 0))
+        ended = wanted.where(*self._is_over()).order_by(RUNS.c.ended_at, RUNS.c.run_id).limit(limit)
+        async with self._database.reading() as connection:
+            return [EndedRun(*told) for told in await connection.execute(ended)]
+
+    async def totals(self) -> tuple[int, int]:
+        """Of the runs that are over: how many there are, and the bytes of their journals."""
+        size = sa.func.coalesce(sa.func.sum(RUNS.c.journal_bytes), 0)
+        async with self._database.reading() as connection:
+            told = await connection.execute(sa.select(sa.func.count(), size).where(*self._is_over()))
+            count, size = told.one()
+        return int(count), int(size)
+
+    def _is_over(self) -> tuple[sa.ColumnElement[bool], ...]:
+        return RUNS.c.instance == self._instance, RUNS.c.ended_at.is_not(None)
+
     async def write(self, changes: Mapping[str, Mapping[str, Any] | None]) -> None:
         """Change columns of runs, or remove them (None): all or nothing. Those that are not there any more stay away."""
         async with self._database.writing() as connection:
@@ -151,21 +177,27 @@ class RunStore:
 
     async def asked_before(self, owner: str, idempotency_key: str) -> RunRow | None:
         """The run that this owner asked for under this key."""
-        return await self._one(
-            RUNS.c.instance == self._instance, RUNS.c.owner == owner, RUNS.c.idempotency_key == storable(idempotency_key)
-        )
+        mine = (RUNS.c.instance == self._instance, RUNS.c.owner == storable(owner))
+        return await self._one(*mine, RUNS.c.idempotency_key == storable(idempotency_key))
 
     async def page(self, wanted: RunFilter, *, behind: Place | None = None, limit: int) -> list[RunRow]:
         """Runs, the latest first."""
-        conditions = wanted.conditions()
+        return await self._select(self.page_statement(wanted, behind=behind, limit=limit))
+
+    def page_statement(self, wanted: RunFilter, *, behind: Place | None, limit: int) -> sa.Select[Any]:
+        """The query of a page."""
+        conditions = [RUNS.c.instance == self._instance, *wanted.conditions()]
         if behind is not None:
-            conditions.append(sa.tuple_(RUNS.c.created_at, RUNS.c.run_id) < sa.tuple_(behind.created_at, storable(behind.run_id)))
+            conditions.append(
+                sa.tuple_(RUNS.c.created_at, RUNS.c.run_id) < sa.tuple_(behind.created_at, storable(behind.run_id))
+            )
         order = (RUNS.c.created_at.desc(), RUNS.c.run_id.desc())
-        return await self._select(sa.select(*_COLUMNS).where(*conditions).order_by(*order).limit(limit))
+        return sa.select(*_COLUMNS).where(*conditions).order_by(*order).limit(limit)
 
     async def unfinished(self) -> Sequence[RunRow]:
         """Those that were alive when the database was written last, in the order in which they were asked for."""
-        wanted = sa.select(*_COLUMNS).where(RUNS.c.state.in_(LIVE)).order_by(RUNS.c.created_at, RUNS.c.run_id)
+        mine = RUNS.c.instance == self._instance
+        wanted = sa.select(*_COLUMNS).where(mine, RUNS.c.state.in_(LIVE)).order_by(RUNS.c.created_at, RUNS.c.run_id)
         return await self._select(wanted)
 
     async def remove(self, run_ids: Sequence[str]) -> None:
@@ -187,7 +219,7 @@ class RunStore:
 
     async def _select(self, statement: sa.Select[Any]) -> list[RunRow]:
         async with self._database.reading() as connection:
-            told = (await connection.execute(statement.where(RUNS.c.instance == self._instance))).mappings().all()
+            told = (await connection.execute(statement)).mappings().all()
             ids = [one["run_id"] for one in told]
             tags: dict[str, list[str]] = {}
             if ids:
