@@ -40,21 +40,24 @@ class ServerProcess:
             text=True,
         )
         assert self.process.stdout is not None
+        self.readers: list[Reader] = []
         self.url = self.process.stdout.readline().strip()
         assert self.url, "the server did not start"
-        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE)
+        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE, limits=httpx.Limits(max_connections=None))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.end(signal.SIGKILL)
+        for reader in self.readers:
+            reader.thread.join(PATIENCE)
+        self.http.close()
 
     def end(self, number: signal.Signals) -> None:
         """Send it a signal, and wait until it is gone."""
         self.process.send_signal(number)
         self.process.wait(PATIENCE)
-        self.http.close()
         assert self.process.stdout is not None
         self.process.stdout.close()
 
@@ -86,34 +89,41 @@ class ServerProcess:
                 return found
             cursor = {"cursor": page["next"]}
 
+    def watch(self, run_id: str) -> "Reader":
+        """Somebody who reads the messages of a run from now on."""
+        self.readers.append(Reader(self, run_id))
+        return self.readers[-1]
+
     def stream(self, run_id: str) -> dict[int, bytes]:
         """All messages of a run, until it is over."""
-        reader = Reader(self.url, run_id)
+        reader = self.watch(run_id)
         reader.thread.join(PATIENCE)
         assert not reader.thread.is_alive()
+        assert not reader.was_cut_off
         return reader.seen
 
 
 class Reader:
     """Notes every message of a run with its number, until the server is gone."""
 
-    def __init__(self, url: str, run_id: str) -> None:
+    def __init__(self, server: ServerProcess, run_id: str) -> None:
         self.run_id = run_id
         self.seen: dict[int, bytes] = {}
-        self._url = f"{url}/v1/runs/{run_id}/events"
+        self.was_cut_off = False
+        self._http = server.http
         self.thread = threading.Thread(target=self._read)
         self.thread.start()
 
     def _read(self) -> None:
         rest = b""
         try:
-            with httpx.stream("GET", self._url, timeout=PATIENCE) as answer:
+            with self._http.stream("GET", f"/v1/runs/{self.run_id}/events") as answer:
                 for chunk in answer.iter_raw():
                     *messages, rest = (rest + chunk).split(b"\n\n")
                     for message in messages:
                         self._note(message)
         except httpx.TransportError:
-            pass  # the server was killed
+            self.was_cut_off = True  # the server was killed
 
     def _note(self, message: bytes) -> None:
         if message.startswith(b"id: "):

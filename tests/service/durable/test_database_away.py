@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.service.durable.postgres import Cluster, programs
-from tests.service.durable.processes import Reader, ServerProcess, events_of, until
+from tests.service.durable.processes import ServerProcess, events_of, until
 
 from agent_mux import validate
 
@@ -50,7 +50,7 @@ def test_runs_go_on_while_postgresql_is_restarted(own_cluster: Cluster, tmp_path
     url = own_cluster.url()
     with ServerProcess(tmp_path / "config", body, database=url, max_concurrent_runs=3) as server:
         runs = [server.create() for _ in range(4)]  # one of them waits
-        readers = [Reader(server.url, run) for run in runs]
+        readers = [server.watch(run) for run in runs]
         until(lambda: all(len(reader.seen) > 20 for reader in readers[:3]))
         assert server.http.get("/ready").status_code == 200
         own_cluster.stop(mode)
@@ -94,7 +94,7 @@ def test_a_server_that_stops_while_the_database_is_away_stops_soon_and_forgets_n
     url = own_cluster.url()
     with ServerProcess(tmp_path / "config", body, database=url, max_concurrent_runs=1) as server:
         runs = [server.create() for _ in range(2)]
-        reader = Reader(server.url, runs[0])
+        reader = server.watch(runs[0])
         until(lambda: len(reader.seen) > 5)
         own_cluster.stop("immediate")
         server.end(signal.SIGTERM)  # within its patience

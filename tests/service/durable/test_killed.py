@@ -85,7 +85,7 @@ class History:
 def begin(server: ServerProcess, history: History) -> list[Reader]:
     """More runs, and somebody who watches each that is not over."""
     history.known += [server.create() for _ in range(RUNS_A_ROUND)]
-    return [Reader(server.url, run["runId"]) for run in server.runs(state="alive")]
+    return [server.watch(run["runId"]) for run in server.runs(state="alive")]
 
 
 DATABASES = ["sqlite", "postgresql"] if FULL else ["sqlite"]
@@ -106,7 +106,6 @@ def test_whatever_was_seen_is_there_after_any_number_of_kills(tmp_path: Path, da
             if number % 3 == 2:
                 kill(server.reapers())  # then nobody ends the runs until the server is back
         for reader in readers:
-            reader.thread.join(60)
             history.note(reader)
         if number % 3 != 2:
             until(lambda: nothing_lives(history.known), 10)
