@@ -36,7 +36,8 @@ class JournalEvents:
         if self._records is None:
             self._records = self._reader.read()
         for record in self._records:
-            self._last_at = record.at
+            if self.exited is None:
+                self._last_at = record.at
             if record.kind is Kind.EXIT:
                 self.exited = exited_of(record)
             events = self.normalizer.feed(record)
@@ -49,7 +50,7 @@ class JournalEvents:
 
     @property
     def duration_ms(self) -> int:
-        """Milliseconds from the beginning of the run to the last record that was read."""
+        """Milliseconds from the beginning of the run to its exit, or to the last record that was read."""
         return self._last_at // 1000
 
     def cut_off(self) -> list[AgentEvent]:

@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from tests.service.durable.postgres import Cluster
+
 from agent_mux.errors import AgentMuxError
+from agent_mux.service.store import database as module
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.engines import new_migration_engine
 from agent_mux.service.store.migrating import configuration, upgrade
@@ -191,6 +195,39 @@ async def test_writers_of_sqlite_wait_for_each_other(tmp_path: Path) -> None:
             assert not written.is_set()
             other.execute("COMMIT")
     other.close()
+    await database.close()
+
+
+SLOW = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 300000) SELECT count(*) FROM c"
+
+
+async def test_whoever_leaves_in_the_middle_of_a_statement_leaves_no_thread_behind(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    database = Database(checked_url(None, tmp_path / "service.db"))
+    await database.open()
+    for _ in range(3):
+        with anyio.move_on_after(0.001):
+            async with database.writing() as connection:
+                await connection.execute(sa.text(SLOW))
+    await database.ping()
+    await database.close()
+    left = [one for one in threading.enumerate() if one not in before and "connection_worker" in one.name]
+    for thread in left:
+        thread.join(5)
+    assert not any(thread.is_alive() for thread in left)
+
+
+async def test_a_statement_that_takes_too_long_is_an_answer_that_never_came(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ANSWER_WITHIN", 0.2)
+    database = Database(address(cluster.url()))
+    with pytest.raises(AgentMuxError) as caught:
+        async with database.reading() as connection:
+            await connection.execute(sa.text("SELECT pg_sleep(60)"))
+    assert caught.value.code == "UNAVAILABLE"
+    monkeypatch.undo()
+    await database.ping()
     await database.close()
 
 

@@ -117,7 +117,9 @@ def test_whatever_was_seen_is_there_after_any_number_of_kills(tmp_path: Path, da
         assert set(history.over) >= set(history.known)
         begun = Counter(line.removeprefix(PREFIX) for line in starts.read_text().split())
         assert set(begun.values()) == {1}, "a run began twice"
-        assert set(begun) == set(history.over)
+        assert set(begun) <= set(history.over)
+        silent = set(history.over) - set(begun)  # killed between their journals and the first breath of their agents
+        assert {history.over[run_id][0]["state"] for run_id in silent} <= {"killed"}
         states = Counter(shown["state"] for shown, _ in history.over.values())
         assert states["killed"] >= ROUNDS // 2
         assert states["completed"] >= ROUNDS // 2
