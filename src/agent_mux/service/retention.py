@@ -41,7 +41,9 @@ class Retention:
     def of(cls, settings: Settings, store: RunStore, forget: Forget) -> Self:
         """As the settings say. Raises `ValidationError` for limits below 0."""
         limits = {name: getattr(settings, name) for name in ("keep_days", "keep_runs", "keep_bytes")}
-        wrong = [FieldError(name, most, "a number >= 0, or None") for name, most in limits.items() if not _is_limit(most)]
+        wrong = [
+            FieldError(name, most, "a number >= 0, or None") for name, most in limits.items() if not _is_limit(most)
+        ]
         if wrong:
             raise ValidationError(wrong)
         return cls(

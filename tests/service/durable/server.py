@@ -21,7 +21,8 @@ from agent_mux.service.settings import Settings
 class _Announced(Server):
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
-        print(self.url, flush=True)
+        sys.stdout.write(f"{self.url}\n")
+        sys.stdout.flush()
 
 
 def main() -> None:

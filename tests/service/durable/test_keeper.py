@@ -122,9 +122,7 @@ async def test_whoever_waits_does_not_wait_for_what_comes_later(kept: Kept) -> N
     kept.store.hold.set()
 
 
-async def test_a_row_that_is_refused_for_good_costs_itself_only(
-    kept: Kept, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_row_that_is_refused_for_good_costs_itself_only(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
     kept.store.refused = {"bad"}
     for run_id in ("a", "bad", "b"):
         kept.keeper.put(run_id, {"n": 1})

@@ -31,7 +31,14 @@ for number in range(60):
     time.sleep(0.003)  # so that there are many records
 say(over=True); say(done=True); rest()
 """
-ALIVE = {"state": "running", "exit_reason": None, "ended_at": None, "result": None, "event_count": None, "journal": None}
+ALIVE = {
+    "state": "running",
+    "exit_reason": None,
+    "ended_at": None,
+    "result": None,
+    "event_count": None,
+    "journal": None,
+}
 
 
 class Left:
@@ -179,7 +186,9 @@ async def test_nothing_of_a_run_is_left_when_the_reaper_was_killed_too(tmp_path:
     left = await leave(tmp_path)
     temp_dir_of(left.run_id).mkdir()
     (temp_dir_of(left.run_id) / "secret").write_text("s")
-    child = subprocess.Popen(["sleep", "1000"], env={marker_variable(left.run_id): "1", "PATH": "/usr/bin:/bin"})
+    child = subprocess.Popen(  # noqa: ASYNC220  # it takes no time
+        ["sleep", "1000"], env={marker_variable(left.run_id): "1", "PATH": "/usr/bin:/bin"}
+    )
     try:
         async with opened(tmp_path, LONG):  # before anything is asked
             assert processes_of(left.run_id) == []

@@ -98,7 +98,9 @@ async def test_by_default_nothing_is_removed(tmp_path: Path, chosen: dict[str, A
         assert retention.is_wanted is wanted
 
 
-@pytest.mark.parametrize("chosen", [{"keep_days": -1}, {"keep_runs": -1}, {"keep_bytes": True}, {"keep_days": float("nan")}])
+@pytest.mark.parametrize(
+    "chosen", [{"keep_days": -1}, {"keep_runs": -1}, {"keep_bytes": True}, {"keep_days": float("nan")}]
+)
 async def test_limits_that_cannot_be(tmp_path: Path, chosen: dict[str, Any]) -> None:
     async with open_store(f"sqlite:///{tmp_path / 'service.db'}") as store:
         with pytest.raises(ValidationError):

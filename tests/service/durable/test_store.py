@@ -56,7 +56,9 @@ async def test_changes_are_written_together_and_only_where_there_is_something(st
     kept, gone, missing = row(), row(tags=("t",)), str(ULID())
     await store.add(kept)
     await store.add(gone)
-    await store.write({kept.run_id: {"state": "running", "started_at": 5}, gone.run_id: None, missing: {"state": "killed"}})
+    await store.write(
+        {kept.run_id: {"state": "running", "started_at": 5}, gone.run_id: None, missing: {"state": "killed"}}
+    )
     changed = await store.get(kept.run_id)
     assert changed is not None
     assert (changed.state, changed.started_at) == ("running", 5)
@@ -154,9 +156,7 @@ async def test_listings_use_the_indexes(store: RunStore) -> None:
     async with database.reading() as connection:
         for wanted, index in INDEXED if database.is_sqlite else INDEXED + TAGGED:
             statement = store.page_statement(wanted, behind=Place(5_000, "0"), limit=50)
-            text = explain + str(
-                statement.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
-            )
+            text = explain + str(statement.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True}))
             plan = "\n".join(str(one) for one in await connection.execute(sa.text(text.replace(":", "\\:"))))
             assert index in plan, plan
 

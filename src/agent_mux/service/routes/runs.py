@@ -109,8 +109,8 @@ def _place(cursor: str | None) -> Place | None:
     try:
         created_at, _, run_id = base64.urlsafe_b64decode(cursor.encode()).decode().partition(".")
         place = Place(int(created_at), run_id)
-        if not 0 <= place.created_at <= LATEST:
-            raise ValueError(cursor)  # noqa: TRY301  # as everything else that is no cursor
-        return place
-    except (ValueError, binascii.Error) as error:
-        raise ValidationError([FieldError("cursor", cursor, "the `next` of the page before")]) from error
+    except (ValueError, binascii.Error):
+        place = Place(-1, "")
+    if not 0 <= place.created_at <= LATEST:
+        raise ValidationError([FieldError("cursor", cursor, "the `next` of the page before")])
+    return place

@@ -40,7 +40,12 @@ class LiveRun:
 
     def _moved(self, state: RunState) -> None:
         if state not in TERMINAL:  # the end is told with its result
-            self._change({"state": state, **({"started_at": self.handle.header.started_at} if self.row.started_at is None else {})})
+            self._change(
+                {
+                    "state": state,
+                    **({"started_at": self.handle.header.started_at} if self.row.started_at is None else {}),
+                }
+            )
 
     def _change(self, values: dict[str, Any]) -> None:
         for name, value in values.items():

@@ -23,7 +23,6 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.plain_json import to_json
 from agent_mux.process.marker import kill_processes_of
 from agent_mux.run.derive import DerivedRun, MakeCodec
-from agent_mux.run.journal import JournalReader
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
 from agent_mux.run.state import state_after
@@ -94,7 +93,9 @@ class Recovery:
             while any(run_id in self._unknown for run_id in run_ids):
                 await self._news.wait()
             return True
-        reading = f"the server was killed, and what became of {len(self._unknown)} runs is being read from their journals"
+        reading = (
+            f"the server was killed, and what became of {len(self._unknown)} runs is being read from their journals"
+        )
         raise AgentMuxError("UNAVAILABLE", f"{reading}; try again")
 
 
@@ -120,12 +121,13 @@ def _end(run_id: str) -> None:
 def mended_values(row: RunRow, journal: Path, make_codec: MakeCodec) -> dict[str, Any]:
     """The columns of a run that was alive when the server was killed. Blocking: it reads the whole journal."""
     try:
-        if JournalReader(journal).header.stream.run_id != row.run_id:
-            raise AgentMuxError("PARSE_ERROR", f"{journal} is of another run")
         derived = DerivedRun(journal, make_codec)
-        return _derived_values(derived, journal)
+        if derived.run_id == row.run_id:
+            return _derived_values(derived, journal)
+        why = f"{journal} is of another run"
     except (AgentMuxError, OSError) as error:
-        return lost_values(row, f"the server was killed, and the journal cannot be read: {error}")
+        why = str(error)
+    return lost_values(row, f"the server was killed, and the journal cannot be read: {why}")
 
 
 def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:

@@ -86,7 +86,9 @@ class Runs:
         with anyio.move_on_after(FLUSH_WITHIN) as scope:
             await self._keeper.caught_up()
         if scope.cancelled_caught:
-            late = "the database is away: what became of the last runs will be read from their journals at the next start"
+            late = (
+                "the database is away: what became of the last runs will be read from their journals at the next start"
+            )
             logging.getLogger(LOGGER).warning(late)
 
     def require_open(self) -> None:
@@ -183,15 +185,11 @@ class Runs:
         with anyio.CancelScope(shield=True):  # its end is bounded: the client ends it, and it is to be remembered
             try:
                 result = await live.handle
-            except AgentMuxError as error:
-                result = None
-                if not self._is_closing:
-                    logging.getLogger(LOGGER).error("run %s has no result: %s", live.row.run_id, error)  # noqa: TRY400  # the sentence says it
-            else:
                 live.ended(result, await to_thread.run_sync(_size_of, result.journal))
+                self._recent[live.row.run_id] = live
+            except AgentMuxError as error:  # it was taken back, or there is an error of ours
+                logging.getLogger(LOGGER).info("run %s has no result: %s", live.row.run_id, error)
         del self._live[live.row.run_id]
-        if result is not None:
-            self._recent[live.row.run_id] = live
         while len(self._recent) > KEPT_HANDLES and not self._keeper.has(next(iter(self._recent))):
             self._recent.popitem(last=False)
         left, self._left = self._left, anyio.Event()
@@ -261,7 +259,7 @@ class Runs:
                 yield batch
 
     async def result(self, run_id: str) -> bytes | None:
-        """The `run_result`, when the run is over. None: it was forgotten, or begins with the next start of the server."""
+        """The `run_result`, when it is over. None: it was forgotten, or begins with the next start of the server."""
         live = await self._found(run_id)
         if live is not None and not live.handle.is_withdrawn:
             return to_json_bytes((await live.handle.result()).to_dict())

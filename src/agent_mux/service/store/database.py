@@ -82,8 +82,8 @@ class Database:
     def _told(self) -> Generator[None, None, None]:
         """What the driver raises, in our words. Who writes knows what an `IntegrityError` means."""
         try:
-            # Each connection to SQLite is a thread, and one whose statement is cancelled is never ended: it would keep
-            # the process from leaving. A statement of SQLite is bounded by itself (`BUSY_TIMEOUT`), so it is waited for.
+            # Each connection to SQLite is a thread, and one whose statement is cancelled is never ended: it keeps the
+            # process from leaving. A statement of SQLite is bounded by itself (`BUSY_TIMEOUT`): it is waited for.
             with anyio.CancelScope(shield=True) if self.is_sqlite else anyio.fail_after(ANSWER_WITHIN):
                 yield
         except IntegrityError:

@@ -25,7 +25,11 @@ def new_engine(url: sqlalchemy.URL) -> AsyncEngine:
     # A connection is tried before it is used: a server that was restarted costs nobody an error.
     try:
         return create_async_engine(
-            url, pool_pre_ping=True, pool_size=POOL_SIZE, pool_timeout=POOL_TIMEOUT, connect_args=_postgres_arguments(url)
+            url,
+            pool_pre_ping=True,
+            pool_size=POOL_SIZE,
+            pool_timeout=POOL_TIMEOUT,
+            connect_args=_postgres_arguments(url),
         )
     except ModuleNotFoundError as error:
         raise _no_driver() from error
@@ -49,7 +53,11 @@ def _no_driver() -> AgentMuxError:
 
 
 def _postgres_arguments(url: sqlalchemy.URL) -> dict[str, Any]:
-    arguments = {"connect_timeout": CONNECT_TIMEOUT, "tcp_user_timeout": UNACKNOWLEDGED, "application_name": "agent-mux"}
+    arguments = {
+        "connect_timeout": CONNECT_TIMEOUT,
+        "tcp_user_timeout": UNACKNOWLEDGED,
+        "application_name": "agent-mux",
+    }
     return {name: value for name, value in arguments.items() if name not in url.query}
 
 

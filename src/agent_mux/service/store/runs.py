@@ -162,7 +162,7 @@ class RunStore:
         return RUNS.c.instance == self._instance, RUNS.c.ended_at.is_not(None)
 
     async def write(self, changes: Mapping[str, Mapping[str, Any] | None]) -> None:
-        """Change columns of runs, or remove them (None): all or nothing. Those that are not there any more stay away."""
+        """Change columns of runs, or remove them (None): all or nothing. Those that are gone stay so."""
         async with self._database.writing() as connection:
             for run_id, values in changes.items():
                 if values is None:
