@@ -2,8 +2,9 @@
 
 import os
 import stat
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, cast
 
 import anyio
@@ -60,7 +61,8 @@ def _kept_clean() -> Iterator[tuple[int, int]]:
     os.dup2(STDERR, STDOUT)
     os.close(null)
     try:
-        yield read_from, write_to
+        with redirect_stdout(sys.stderr):
+            yield read_from, write_to
     finally:
         os.dup2(kept, STDOUT)
         os.close(kept)

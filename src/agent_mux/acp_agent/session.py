@@ -149,6 +149,8 @@ class Session:
             "fork_session_id": self.forks if self.native_id is None else None,
             "run_id": self.session_id if own and is_first and self.native_id is None else None,
             "tags": (*self.fields.get("tags", ()), *([tag_of(self.session_id)] if own else [])),
+            "timeout": 0.0,  # a session waits for its person as long as it takes
+            "inactivity_timeout": 0.0,
             "on_approval_request": self._permit if self.choices.mode == "prompt" else None,
             "on_input_required": self._answer,
         }

@@ -13,7 +13,7 @@ NOT_HERE = (
     # the editor says it
     "prompt", "attach", "interactive", "session", "fork", "no_session", "cwd", "output_schema",
     # of one run; a session of an editor may be several, and lasts as long as the person likes
-    "timeout", "run_id", "journal", "retry", "retry_delay",
+    "timeout", "inactivity_timeout", "run_id", "journal", "retry", "retry_delay",
     # standard output is the protocol's
     "json", "output_format", "compact", "quiet", "no_color", "include_subagent_events", "non_interactive",
 )  # fmt: skip
