@@ -1,9 +1,6 @@
 """The agent's side of the protocol: what an editor can ask for, method by method."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -22,7 +19,6 @@ from acp.schema import (
     NewSessionResponse,
     PromptResponse,
     ResumeSessionResponse,
-    SessionInfo,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
 )
@@ -31,17 +27,14 @@ from agent_mux.acp_agent.abilities import introduction
 from agent_mux.acp_agent.choices import MODE
 from agent_mux.acp_agent.failures import failure, raising_failures
 from agent_mux.acp_agent.history import replayed
-from agent_mux.acp_agent.names import editors_id, find_native, find_stored
+from agent_mux.acp_agent.listing import listed
+from agent_mux.acp_agent.names import find_native, find_stored
 from agent_mux.acp_agent.opening import Opening
 from agent_mux.acp_agent.prompts import prompt_of
 from agent_mux.acp_agent.session import Session, SessionEditor
 from agent_mux.adapter import Adapter
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
-from agent_mux.sessions.filter import SessionFilter
-from agent_mux.sessions.summary import SessionSummary
-
-PAGE = 50  # sessions in one answer of `session/list`
 
 
 class AcpAgent:
@@ -122,12 +115,8 @@ class AcpAgent:
     @raising_failures
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
         """The stored sessions of the agent, the latest first."""
-        start = int(cursor) if cursor is not None and cursor.isdecimal() else 0
-        wanted = SessionFilter(agent=self._adapter.agent, cwd=cwd)
-        listing = partial(self._mux.sessions.list, wanted, limit=start + PAGE + 1)
-        found = (await anyio.to_thread.run_sync(listing))[start:]
-        infos = [info for summary in found[:PAGE] if (info := self._info(summary)) is not None]
-        return ListSessionsResponse(sessions=infos, next_cursor=str(start + PAGE) if len(found) > PAGE else None)
+        live = {one.native_id: one.session_id for one in self._sessions.values() if one.native_id is not None}
+        return await anyio.to_thread.run_sync(listed, self._mux, self._adapter.agent, live, cwd, cursor)
 
     @raising_failures
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
@@ -190,18 +179,6 @@ class AcpAgent:
         if session is not None and session.native_id is not None:
             return session.native_id
         return await anyio.to_thread.run_sync(find_native, self._mux, self._adapter.agent, session_id)
-
-    def _info(self, summary: SessionSummary) -> SessionInfo | None:
-        """One that does not say where it was held cannot be opened by an editor."""
-        if summary.cwd is None or not Path(summary.cwd).is_absolute():
-            return None
-        live = [one.session_id for one in self._sessions.values() if one.native_id == summary.native_id]
-        return SessionInfo(
-            session_id=live[0] if live else editors_id(summary),
-            cwd=summary.cwd,
-            title=summary.title or None,
-            updated_at=datetime.fromtimestamp(summary.updated_at / 1000, UTC).isoformat(),
-        )
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002  # as it is called
         """There are no methods of our own."""

@@ -14,8 +14,8 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
+from agent_mux.acp_agent.contents import said
 from agent_mux.acp_agent.tool_kinds import kind_of, location, one_line
-from agent_mux.acp_agent.tool_updates import said
 from agent_mux.run.interaction import ApprovalDetail, Approve, Choice, Deny, InputDetail, PendingInteraction, Text
 from agent_mux.run.interaction import Response as Answer
 

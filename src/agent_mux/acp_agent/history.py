@@ -6,8 +6,8 @@ from typing import Any
 from acp import update_agent_message_text, update_agent_thought_text, update_user_message_text
 from acp.schema import ToolCallStart
 
+from agent_mux.acp_agent.contents import said, shown
 from agent_mux.acp_agent.tool_kinds import kind_of, locations_of, title_of
-from agent_mux.acp_agent.tool_updates import said, shown
 from agent_mux.sessions.conversation import Session, SessionMessage, ToolUse
 
 

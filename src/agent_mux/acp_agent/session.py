@@ -13,8 +13,9 @@ import anyio
 import anyio.abc
 from acp.schema import ClientCapabilities, PromptResponse
 
-from agent_mux.acp_agent.asking import NOT_DECIDED, Editor, ask_permission, ask_question
+from agent_mux.acp_agent.asking import Editor
 from agent_mux.acp_agent.choices import Choices
+from agent_mux.acp_agent.deciding import Deciding
 from agent_mux.acp_agent.names import tag_of
 from agent_mux.acp_agent.prompts import Prompt
 from agent_mux.acp_agent.running import SessionRun
@@ -24,8 +25,6 @@ from agent_mux.adapter import Adapter
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.options import RUN_ID
-from agent_mux.run.interaction import ApprovalDetail, Approve, Deny, PendingInteraction
-from agent_mux.run.interaction import Response as Answer
 
 CANCEL_PATIENCE = 10.0  # seconds for the agent to stop; then its run is ended
 LEAVE_PATIENCE = 5.0  # seconds for the agent to leave before another run goes on with its session
@@ -151,8 +150,8 @@ class Session:
             "tags": (*self.fields.get("tags", ()), *([tag_of(self.session_id)] if own else [])),
             "timeout": 0.0,  # a session waits for its person as long as it takes
             "inactivity_timeout": 0.0,
-            "on_approval_request": self._permit if self.choices.mode == "prompt" else None,
-            "on_input_required": self._answer,
+            "on_approval_request": self._deciding.permit if self.choices.mode == "prompt" else None,
+            "on_input_required": self._deciding.answer,
         }
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -184,33 +183,15 @@ class Session:
             return
         await run.run.abort()
 
-    # -- what the agent asks
+    @property
+    def _deciding(self) -> Deciding:
+        return Deciding(
+            editor=self.editor, editor_can=self.editor_can, session_id=self.session_id, cwd=self.cwd,
+            choices=self.choices, run=self._asking_run,
+        )  # fmt: skip
 
-    async def _permit(self, waiting: PendingInteraction) -> Answer:
-        match self.choices.mode:  # it may have been chosen since the run began
-            case "yolo":
-                return Approve()
-            case "deny":
-                return Deny("this session allows nothing that needs permission")
-        assert isinstance(waiting.detail, ApprovalDetail)  # noqa: S101  # by the type of the interaction
-        return await self._ask(waiting, is_approval=True)
-
-    async def _answer(self, waiting: PendingInteraction) -> Answer:
-        return await self._ask(waiting, is_approval=False)
-
-    async def _ask(self, waiting: PendingInteraction, *, is_approval: bool) -> Answer:
-        run = self._run
-        if run is None or (self._turn is not None and self._turn.is_cancelled):
-            return NOT_DECIDED
-        answer: Answer = NOT_DECIDED
-        with run.asking(waiting.id):
-            await run.until_told(waiting.id)
-            if is_approval:
-                call_id = run.updates.call_of(waiting)
-                answer = await ask_permission(self.editor, self.session_id, waiting, call_id, self.cwd)
-            else:
-                answer = await ask_question(self.editor, self.session_id, waiting, self.editor_can)
-        return answer
+    def _asking_run(self) -> SessionRun | None:
+        return None if self._turn is not None and self._turn.is_cancelled else self._run
 
 
 async def _sent(run: SessionRun, prompt: Prompt, turn: Turn) -> bool:

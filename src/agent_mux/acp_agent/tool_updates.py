@@ -4,20 +4,18 @@ Events of the shell and of files do not say which call they belong to; by the co
 of it and the others right behind it.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from acp import text_block
-from acp.schema import ContentToolCallContent, FileEditToolCallContent, ToolCallProgress, ToolCallStart
+from acp.schema import FileEditToolCallContent, ToolCallProgress, ToolCallStart
 
 from agent_mux import events
+from agent_mux.acp_agent.contents import said, shown
 from agent_mux.acp_agent.diffs import diff_of_new_file, diffs_of_patch
 from agent_mux.acp_agent.tool_kinds import kind_of, location, locations_of, one_line, plan_of, title_of
 
 SHOWN = 10_000  # characters of running output: its end; the whole comes with the result
-Content = ContentToolCallContent | FileEditToolCallContent
 
 
 @dataclass(slots=True)
@@ -27,7 +25,7 @@ class _Call:
     output: str = ""
     unshown: int = 0
     """Characters of output that no update has had."""
-    content: list[Content] = field(default_factory=list)
+    diffs: list[FileEditToolCallContent] = field(default_factory=list)
     is_shell: bool = False
 
 
@@ -116,8 +114,8 @@ class ToolUpdates:
     def _end(self, call_id: str, status: str, output: Any, words: str) -> ToolCallProgress:
         call = self._open.pop(call_id, None) or _Call("")
         self._last = (call_id, call)
-        call.content = [said(words or call.output)] if words or call.output else []
-        return self._progress(call_id, status=status, content=call.content or None, raw_output=output)
+        content = [said(words or call.output)] if words or call.output else None
+        return self._progress(call_id, status=status, content=content, raw_output=output)
 
     def _shell(self, _: events.ShellStartEvent) -> Iterable[Any]:
         waiting = [(call_id, call) for call_id, call in self._open.items() if not call.is_shell]
@@ -146,22 +144,9 @@ class ToolUpdates:
         if self._last is None:
             return
         call_id, call = self._last
-        call.content = [*call.content, *diffs]
-        content = call.content if diffs else None
-        yield self._progress(call_id, content=content, locations=[location(path, self._cwd)])
+        call.diffs += diffs  # in the place of what the tool said, which is that it did it
+        yield self._progress(call_id, content=call.diffs or None, locations=[location(path, self._cwd)])
 
     @staticmethod
     def _progress(call_id: str, **changed: Any) -> ToolCallProgress:
         return ToolCallProgress(session_update="tool_call_update", tool_call_id=call_id, **changed)
-
-
-def said(words: str) -> ContentToolCallContent:
-    """Text, as the content of a tool call."""
-    return ContentToolCallContent(type="content", content=text_block(words))
-
-
-def shown(output: Any) -> str:
-    """What a tool gave the model, as text."""
-    if isinstance(output, str):
-        return output
-    return "" if output is None else json.dumps(output, ensure_ascii=False, indent=1, default=str)

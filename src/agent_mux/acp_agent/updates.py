@@ -42,6 +42,7 @@ class Updates:
         self._spent = spent
         self._used: int | None = None
         self._cost: float | None = None
+        self._told: UsageUpdate | None = None
         self._messages = 0
         self._is_unsaid = False
         """A message, or a thought, began, and no fragment of it came."""
@@ -134,7 +135,10 @@ class Updates:
             return
         is_known = self._cost is not None and self._spent is not None
         cost = Cost(amount=self._spent + self._cost, currency="USD") if is_known else None  # type: ignore[operator]
-        yield UsageUpdate(session_update="usage_update", used=self._used, size=self._window, cost=cost)
+        usage = UsageUpdate(session_update="usage_update", used=self._used, size=self._window, cost=cost)
+        if usage != self._told:
+            self._told = usage
+            yield usage
 
 
 def _status(call_id: str, status: Any) -> ToolCallProgress:
