@@ -5,6 +5,7 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from typing import Any, cast
 
 import anyio
@@ -12,8 +13,11 @@ from acp import Agent, run_agent
 
 from agent_mux.acp_agent.agent import AcpAgent
 from agent_mux.acp_agent.transport import PipeTransport
+from agent_mux.adapter import Adapter
+from agent_mux.capabilities import check_capabilities
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
+from agent_mux.options import validate_options
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
@@ -23,19 +27,35 @@ async def serve(mux: AgentMux, agent: str, fields: Mapping[str, Any], transport:
 
     Args:
         mux: A client that is not entered yet.
-        agent: Name of the agent. Raises AGENT_NOT_FOUND.
+        agent: Name of the agent.
         fields: Options of all runs, as for `AgentMux.run`.
         transport: Has messages: `PipeTransport`, or another one of the library's kind.
+
+    Raises what `check` raises.
     """
-    adapter = mux.adapters.get(agent)
+    adapter = check(mux, agent, fields)
     async with mux, anyio.create_task_group() as tasks:
         own = AcpAgent(mux, adapter, fields, tasks)
         await run_agent(cast("Agent", own), transport, use_unstable_protocol=True)
         tasks.cancel_scope.cancel()
 
 
+def check(mux: AgentMux, agent: str, fields: Mapping[str, Any]) -> Adapter:
+    """What no session could be begun with is told before there is one.
+
+    Raises AGENT_NOT_FOUND; `ValidationError`, `CapabilityError` for options that cannot be; what our files say.
+    """
+    adapter = mux.adapters.get(agent)
+    can = adapter.capabilities
+    options = mux.settled(**{**fields, "agent": adapter.agent, "interactive": True}).options
+    validate_options(options)
+    check_capabilities(replace(options, interactive=can.interactive_mode), can)
+    return adapter
+
+
 async def serve_standard_streams(mux: AgentMux, agent: str, fields: Mapping[str, Any]) -> None:
     """Serve the editor that started this process. Errors as for `serve`; VALIDATION_ERROR where there are no pipes."""
+    check(mux, agent, fields)
     if not (_is_pipe(STDIN) and _is_pipe(STDOUT)):
         what = "an editor starts this, with pipes for standard input and output; a person has `amux run -i`"
         raise AgentMuxError("VALIDATION_ERROR", what)
