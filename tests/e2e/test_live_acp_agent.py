@@ -4,12 +4,14 @@ import asyncio
 import json
 import os
 import shlex
+import signal
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from acp import image_block, text_block
 from acp.schema import AgentMessageChunk, FileEditToolCallContent, ToolCallProgress, ToolCallStart, UserMessageChunk
 from tests.e2e.harness import Live, nothing_left
 from tests.e2e.terminal import environment
@@ -23,13 +25,16 @@ pytestmark = pytest.mark.anyio
 ACPX = "0.19.1"
 """`npm install --prefix ~/.cache/agent-mux/agents/acpx-0.19.1 acpx@0.19.1`; it wants Node 22 or newer."""
 
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+"""A PNG of one pixel."""
+
 
 @asynccontextmanager
-async def opened(live: Live, *arguments: object) -> AsyncIterator[Editor]:
+async def opened(live: Live, *arguments: object, code: int = 0) -> AsyncIterator[Editor]:
     agent, *command = live.named
     more = [agent, *command, *arguments]
     async with editing(
-        "--agent", *more, environment=environment(live), cwd=live.workspace, patience=live.kit.patience
+        "--agent", *more, environment=environment(live), cwd=live.workspace, patience=live.kit.patience, code=code
     ) as editor:
         yield editor
     assert live.processes() == []
@@ -122,6 +127,58 @@ async def test_acp_agent_loads(live: Live) -> None:
         assert await editor.ask(session, "which was it?") == "end_turn"
         assert editor.said(session).endswith("Still 17.")
     assert "remember the number" in json.dumps(live.model.requests[-1].body)
+
+
+async def test_acp_agent_loads_what_was_killed(live: Live) -> None:
+    """Nobody lived to write down which session it was: the recording of the run knows."""
+    live.script(live.answer(Say("It is 17.")), live.answer(Say("Still 17.")))
+    async with opened(live, code=-signal.SIGKILL) as editor:
+        session = await editor.begin(live.workspace)
+        await editor.ask(session, "remember the number")
+        editor.process.kill()
+        await editor.process.wait()
+        while live.processes():  # noqa: ASYNC110  # the reaper is at it, and tells nobody
+            await asyncio.sleep(0.02)
+    async with opened(live) as editor:
+        await editor.agent.load_session(cwd=str(live.workspace), session_id=session, mcp_servers=[])
+        assert await editor.ask(session, "which was it?") == "end_turn"
+    assert "remember the number" in json.dumps(live.model.requests[-1].body)
+
+
+async def test_acp_agent_forks(live: Live) -> None:
+    live.script(*(live.answer(Say(words)) for words in ("It is 17.", "A copy.", "The first.")))
+    async with opened(live) as editor:
+        first = await editor.begin(live.workspace)
+        await editor.ask(first, "remember the number")
+        answer = await editor.agent.fork_session(cwd=str(live.workspace), session_id=first, mcp_servers=[])
+        assert await editor.ask(answer.session_id, "in the copy") == "end_turn"
+        assert "remember the number" in json.dumps(live.model.requests[-1].body)
+        assert await editor.ask(first, "in the first") == "end_turn"
+        assert "in the copy" not in json.dumps(live.model.requests[-1].body)
+
+
+async def test_acp_agent_changes_what_a_running_agent_cannot_be_told(live: Live) -> None:
+    """Another mode, and an image: another process goes on with the session."""
+    live.script(
+        live.answer(Say("Hello.")),
+        live.answer(Shell("touch made")),
+        live.answer(Say("Made it.")),
+        live.answer(Say("A dot.")),
+    )
+    async with opened(live) as editor:
+        session = await editor.begin(live.workspace)
+        await editor.ask(session, "say hello")
+        await editor.agent.set_session_mode(session_id=session, mode_id="yolo")
+        assert await editor.ask(session, "make it") == "end_turn"
+        assert live.file("made").exists()
+        assert editor.asked == []
+        prompt = [text_block("what is it?"), image_block(DOT, "image/png")]
+        answer = await editor.agent.prompt(session_id=session, prompt=prompt)
+        assert answer.stop_reason == "end_turn"
+        assert editor.said(session).endswith("A dot.")
+    last = json.dumps(live.model.requests[-1].body)
+    # Agents may append to the file, not change it.
+    assert all(words in last for words in ("say hello", "make it", "what is it?", DOT[:40]))
 
 
 def test_acp_agent_is_driven_by_acpx(live: Live) -> None:

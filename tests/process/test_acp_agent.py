@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -178,6 +179,23 @@ while (heard := hear()):
         await editor.agent.cancel(session_id=session)
         assert await asking == "cancelled"
         editor.hold.set()
+
+
+async def test_cancel_at_once(start: Start, tmp_path: Path) -> None:
+    body = (
+        FIRST
+        + """
+while (heard := hear()):
+    if 'interrupt' in heard: say(text='stopped'); say(over=True); say(stopped=True)
+"""
+    )
+    async with start(body=body) as editor:
+        session = await editor.begin(tmp_path)
+        asking = asyncio.ensure_future(editor.ask(session, "work"))
+        await asyncio.sleep(0)  # it is sent first
+        await editor.agent.cancel(session_id=session)
+        assert await asking == "cancelled"
+        assert editor.said(session) == "stopped"
 
 
 async def test_cancel_without_a_prompt_is_nothing(start: Start, tmp_path: Path) -> None:
@@ -372,6 +390,52 @@ def test_garbage_is_answered_and_does_no_harm(installed: Installed, tmp_path: Pa
     assert done.returncode == 0
 
 
+def test_a_message_that_is_too_long_is_refused(installed: Installed) -> None:
+    site = installed.home / "sitecustomize.py"
+    site.write_text("import agent_mux.acp_agent.transport as transport\ntransport.LONGEST_MESSAGE = 1000\n")
+    path = f"{installed.environment('')['PYTHONPATH']}:{installed.home}"
+    long = b'{"jsonrpc":"2.0","id":1,"method":"' + b"x" * 500_000 + b'"}\n'
+    message = b'{"jsonrpc":"2.0","id":4,"method":"initialize","params":{"protocolVersion":1}}\n'
+    done = converse(installed, long + message, b'"id":4', PYTHONPATH=path)
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [None, 4]
+
+
+def test_an_editor_that_reads_late_loses_nothing(installed: Installed, tmp_path: Path) -> None:
+    flooded = tmp_path / "flooded"
+    with conversing(installed, {}) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def ask(number: int, method: str, **params: Any) -> None:
+            message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            process.stdin.write(json.dumps(message).encode() + b"\n")  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+
+        def answer(number: int) -> tuple[str, dict[str, Any]]:
+            said = ""
+            for line in iter(process.stdout.readline, b""):  # type: ignore[union-attr]
+                message = json.loads(line)
+                if message.get("id") == number:
+                    return said, message
+                said += message["params"]["update"].get("content", {}).get("text", "")
+            raise AssertionError("it said nothing more")
+
+        ask(1, "session/new", cwd=str(tmp_path), mcpServers=[])
+        session = answer(1)[1]["result"]["sessionId"]
+        ask(2, "session/prompt", sessionId=session, prompt=[{"type": "text", "text": "hello"}])
+        answer(2)
+        ask(3, "session/prompt", sessionId=session, prompt=[{"type": "text", "text": f"flood {flooded}"}])
+        deadline = time.monotonic() + PATIENCE
+        while not flooded.exists():  # the agent has said all of it, and was not held up
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        said, message = answer(3)
+        assert said == "".join(f"line {number} of a flood\n" for number in range(5000))
+        assert message["result"]["stopReason"] == "end_turn"
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+
+
 def test_standard_output_has_nothing_but_the_protocol(installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
     site.write_text(
@@ -386,15 +450,20 @@ def test_standard_output_has_nothing_but_the_protocol(installed: Installed) -> N
     assert b"more noise" in done.stderr
 
 
-def converse(installed: Installed, said: bytes, until: bytes, **extra: str) -> "subprocess.CompletedProcess[bytes]":
-    """Say something, wait for an answer, and leave."""
+def conversing(installed: Installed, extra: dict[str, str]) -> "subprocess.Popen[bytes]":
+    """`amux acp`, between pipes that are ours."""
     environment = installed.environment(TALKER, extra)
     tree = os.environ.get("PYTHONPATH")
     environment["PYTHONPATH"] += f":{tree}" if tree else ""
-    with subprocess.Popen(
+    return subprocess.Popen(
         [*COMMAND, "--agent", "scripted"], env=environment, cwd=installed.home,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
+    )  # fmt: skip
+
+
+def converse(installed: Installed, said: bytes, until: bytes, **extra: str) -> "subprocess.CompletedProcess[bytes]":
+    """Say something, wait for an answer, and leave."""
+    with conversing(installed, extra) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(said)
@@ -438,3 +507,13 @@ async def test_output_of_a_tool_is_shown_while_it_runs(start: Start, tmp_path: P
         assert editor.calls(session)[0] == ("Shell", "pending")
         assert updates[-1].status == "completed"
         assert "'text': '!'" in str(updates[-1].model_dump()["content"])
+
+
+async def test_without_any_agent_a_recording_is_played(start: Start, tmp_path: Path) -> None:
+    async with start(agent="replay", AMUX_REPLAY_SPEED="0") as editor:
+        session = await editor.begin(tmp_path)
+        assert await editor.ask(session, "demo") == "end_turn"
+        assert "Both pass." in editor.said(session)
+        assert await editor.ask(session, "demo") == "end_turn"
+        with pytest.raises(RequestError, match="a recording"):
+            await editor.ask(session, "what is this?")

@@ -30,11 +30,13 @@ from agent_mux.acp_agent.history import replayed
 from agent_mux.acp_agent.listing import listed
 from agent_mux.acp_agent.names import find_native, find_stored
 from agent_mux.acp_agent.opening import Opening
+from agent_mux.acp_agent.pictures import Pictures
 from agent_mux.acp_agent.prompts import prompt_of
 from agent_mux.acp_agent.session import Session, SessionEditor
 from agent_mux.adapter import Adapter
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
+from agent_mux.sessions.summary import SessionSummary
 
 
 class AcpAgent:
@@ -46,10 +48,15 @@ class AcpAgent:
         self._adapter = adapter
         self._opening = Opening(mux, adapter, fields, tasks)
         self._sessions: dict[str, Session] = {}
+        self._pictures = Pictures()
 
     def on_connect(self, editor: SessionEditor) -> None:
         """The editor is there."""
         self._opening.editor = editor
+
+    def close(self) -> None:
+        """The editor is gone, and all runs are over."""
+        self._pictures.close()
 
     # -- the connection
 
@@ -88,9 +95,11 @@ class AcpAgent:
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> LoadSessionResponse:
         """Go on with a session, and tell all that was said in it."""
-        known = await anyio.to_thread.run_sync(find_stored, self._mux, self._adapter.agent, session_id)
+        meant = await self._left(session_id)
+        known = await anyio.to_thread.run_sync(find_stored, self._mux, self._adapter.agent, meant)
         stored = await anyio.to_thread.run_sync(self._mux.sessions.read, known)
-        session = await self._open(session_id, cwd, mcp_servers, native_id=stored.summary.native_id)
+        origin = {"native_id": stored.summary.native_id, "spent": _spent(stored.summary)}
+        session = await self._open(session_id, cwd, mcp_servers, **origin)
         for update in replayed(stored, cwd):
             await session.tell(update)
         return LoadSessionResponse(**_choices(session))
@@ -130,7 +139,8 @@ class AcpAgent:
     @raising_failures
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
         """Have a prompt answered. Everything that happens is told before this returns."""
-        return await self._session(session_id).prompt(prompt_of(prompt))
+        session = self._session(session_id)
+        return await session.prompt(self._pictures.stored(prompt_of(prompt)))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stop what the agent does; the prompt that waits is answered with `cancelled`."""
@@ -160,9 +170,16 @@ class AcpAgent:
 
     # -- inside
 
+    async def _left(self, session_id: str) -> str:
+        """One that this connection has is left first: what it told is stored then. Returns the best id there is."""
+        session = self._sessions.pop(session_id, None)
+        if session is None:
+            return session_id
+        await session.close()
+        return session.native_id or session_id
+
     async def _open(self, session_id: str, cwd: str, servers: Sequence[Any] | None, **origin: Any) -> Session:
-        if session_id in self._sessions:
-            await self._sessions.pop(session_id).close()
+        await self._left(session_id)
         session = self._sessions[session_id] = await self._opening.open(session_id, cwd, servers, **origin)
         return session
 
@@ -186,6 +203,11 @@ class AcpAgent:
 
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
         """What an editor tells beyond the protocol is of no use here."""
+
+
+def _spent(summary: SessionSummary) -> float | None:
+    """US dollars until now; None: nobody knows."""
+    return None if summary.cost.source == "unknown" else summary.cost.total_usd
 
 
 def _choices(session: Session) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 from typing import Any, cast
 
@@ -34,10 +34,12 @@ async def serve(mux: AgentMux, agent: str, fields: Mapping[str, Any], transport:
     Raises what `check` raises.
     """
     adapter = check(mux, agent, fields)
-    async with mux, anyio.create_task_group() as tasks:
-        own = AcpAgent(mux, adapter, fields, tasks)
-        await run_agent(cast("Agent", own), transport, use_unstable_protocol=True)
-        tasks.cancel_scope.cancel()
+    with ExitStack() as at_end:
+        async with mux, anyio.create_task_group() as tasks:
+            own = AcpAgent(mux, adapter, fields, tasks)
+            at_end.callback(own.close)
+            await run_agent(cast("Agent", own), transport, use_unstable_protocol=True)
+            tasks.cancel_scope.cancel()
 
 
 def check(mux: AgentMux, agent: str, fields: Mapping[str, Any]) -> Adapter:

@@ -58,10 +58,11 @@ class Session:
     """The agent's own id; None: it was not begun yet."""
     forks: str | None = None
     """The agent's own id of the session that this one is to begin as a copy of."""
+    spent: float | None = 0.0
+    """US dollars of the runs before the one that runs; None: nobody knows."""
     _run: SessionRun | None = None
     _turn: Turn | None = None
     _runs: int = 0
-    _spent: float | None = 0.0
     _one_at_a_time: anyio.Lock = field(default_factory=anyio.Lock)
 
     @property
@@ -120,7 +121,7 @@ class Session:
         can = self.adapter.capabilities
         handle = self.mux.run(**self._options(prompt))
         self._runs += 1
-        updates = Updates(self.cwd, run_id=handle.run_id, window=self.window_of(handle.model), spent=self._spent)
+        updates = Updates(self.cwd, run_id=handle.run_id, window=self.window_of(handle.model), spent=self.spent)
         run = self._run = SessionRun(handle, updates, self.choices.current(), stays_open=can.interactive_mode)
         run.turn = turn
         self.tasks.start_soon(self._follow, run)
@@ -161,8 +162,8 @@ class Session:
         except OSError:  # the editor is gone, and so is this connection
             return
         cost = result.cost
-        is_known = cost is not None and cost.source != "unknown" and self._spent is not None
-        self._spent = self._spent + cost.total_usd if is_known and cost and self._spent is not None else None
+        is_known = cost is not None and cost.source != "unknown" and self.spent is not None
+        self.spent = self.spent + cost.total_usd if is_known and cost and self.spent is not None else None
 
     async def _tell_of(self, run: SessionRun, update: Any) -> None:
         self.native_id = run.run.session_id or self.native_id

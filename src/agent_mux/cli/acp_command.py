@@ -29,9 +29,9 @@ def acp(context: typer.Context, flags: RunFlags) -> int:  # noqa: ARG001  # ever
     """
     import anyio
 
+    from agent_mux.cli.inputs import bad_input
     from agent_mux.cli.logs import logs_for
     from agent_mux.client import AgentMux
-    from agent_mux.errors import AgentMuxError
 
     mux = AgentMux(config_dir=flags.config_dir, project_config_dir=flags.project_dir)
     fields = _fields(flags, mux)
@@ -39,8 +39,7 @@ def acp(context: typer.Context, flags: RunFlags) -> int:  # noqa: ARG001  # ever
     try:
         from agent_mux.acp_agent.serving import serve_standard_streams
     except ImportError as error:
-        missing = f"`amux acp` needs the extra: pip install 'agent-mux[acp]' ({error})"
-        raise AgentMuxError("CONFIG_ERROR", missing) from error
+        raise bad_input("`amux acp` needs the extra: pip install 'agent-mux[acp]'") from error
     with logs_for(debug=flags.debug):
         anyio.run(serve_standard_streams, mux, agent, {**fields, "agent": agent})
     return 0

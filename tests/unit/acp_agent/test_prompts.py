@@ -1,5 +1,6 @@
 """What an editor sends as a prompt."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from acp import (
 from acp.schema import HttpMcpServer, SseMcpServer
 
 from agent_mux import Attachment, McpServer
+from agent_mux.acp_agent.pictures import Pictures
 from agent_mux.acp_agent.prompts import prompt_of
 from agent_mux.acp_agent.servers import servers_of
 from agent_mux.errors import ValidationError
@@ -37,6 +39,21 @@ def test_an_image_is_an_attachment() -> None:
     prompt = prompt_of([text_block("what is it?"), image_block("aGk=", "image/png")])
     assert prompt.attachments == (Attachment(base64="aGk=", mime_type="image/png"),)
     assert prompt_of([image_block("aGk=", "image/png")]).text
+
+
+def test_images_are_files_until_the_connection_ends() -> None:
+    pictures = Pictures()
+    [image] = pictures.stored(prompt_of([image_block("aGk=", "image/png")])).attachments
+    assert image.file_path is not None
+    assert (Path(image.file_path).read_bytes(), Path(image.file_path).suffix) == (b"hi", ".png")
+    assert Path(image.file_path).parent.stat().st_mode & 0o077 == 0
+    pictures.close()
+    assert not Path(image.file_path).parent.exists()
+
+
+def test_an_image_that_is_none() -> None:
+    with pytest.raises(ValidationError, match="base64"):
+        Pictures().stored(prompt_of([image_block("*", "image/png")]))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ def test_without_the_extra_it_says_what_to_install(amux: Amux, monkeypatch: pyte
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "acp", None)
     done = amux("acp", "--agent", "claude")
-    assert (done.code, done.out) == (7, "")
+    assert (done.code, done.out) == (2, "")
     assert "needs the extra: pip install 'agent-mux[acp]'" in done.err
     assert "Traceback" not in done.err
 
