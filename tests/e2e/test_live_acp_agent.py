@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator
@@ -19,11 +20,9 @@ from tests.e2e.ways import EVERYONE
 from tests.process.editing import COMMAND, Editor, editing
 
 from agent_mux.testing.live import Edit, Say, Shell, Write
-from agent_mux.testing.provision import cache_directory
+from agent_mux.testing.provision import ACPX, find_tool
 
 pytestmark = pytest.mark.anyio
-ACPX = "0.19.1"
-"""`npm install --prefix ~/.cache/agent-mux/agents/acpx-0.19.1 acpx@0.19.1`; it wants Node 22 or newer."""
 
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 """A PNG of one pixel."""
@@ -205,9 +204,9 @@ def test_acp_agent_is_driven_by_acpx(live: Live) -> None:
 
 def acpx() -> list[str]:
     """Its command line; the test is skipped where it is not there."""
-    root = cache_directory()
-    node = next(iter(sorted(root.glob("node-24/node_modules/node-*/bin/node"))), None)
-    script = root / f"acpx-{ACPX}" / "node_modules" / "acpx" / "dist" / "cli.js"
-    if node is None or not script.exists():
-        pytest.skip(f"acpx {ACPX} is not there; npm install --prefix {script.parents[3]} acpx@{ACPX}")
-    return [str(node), str(script)]
+    found = find_tool(ACPX)
+    if found is None:
+        pytest.skip(f"{ACPX} is not there; try: python -m agent_mux.testing.provision {ACPX}")
+    node = shutil.which("node", path=found.path)
+    assert node is not None
+    return [node, str(found.program)]

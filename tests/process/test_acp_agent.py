@@ -149,6 +149,24 @@ async def test_a_mode_that_is_chosen_while_the_agent_works_holds_at_once(start: 
         assert editor.said(session) == "yes"
 
 
+async def test_a_mode_for_the_next_prompt_of_an_agent_that_cannot_resume(start: Start, tmp_path: Path) -> None:
+    async with start() as editor:
+        session = await editor.begin(tmp_path)
+        await editor.ask(session, "hello")
+        await editor.agent.set_session_mode(session_id=session, mode_id="deny")
+        assert await editor.ask(session, "ask it") == "end_turn"
+        assert (editor.asked, editor.said(session)) == ([], "you said firstit was no")
+
+
+async def test_rules_come_before_the_person(start: Start, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[rules]]\ndecision = "deny"\ncommands = ["make"]\nreason = "not here"\n')
+    async with start("--policy", rules, body=SHELL) as editor:
+        session = await editor.begin(tmp_path)
+        assert await editor.ask(session, "build") == "end_turn"
+        assert (editor.asked, editor.said(session)) == ([], "no")
+
+
 async def test_cancel_stops_the_turn_and_the_session_goes_on(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)

@@ -31,6 +31,8 @@ class SessionRun:
         self.choices = choices
         self.turn: Turn | None = None
         """The prompt that it works on."""
+        self.told = anyio.Event()
+        """The editor knows all of it."""
         self._stays_open = stays_open
         self._asked: dict[str, anyio.Event] = {}
         self._scopes: dict[str, anyio.CancelScope] = {}

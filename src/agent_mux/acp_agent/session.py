@@ -7,7 +7,7 @@ next prompt starts another run, which goes on with the agent's own session.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import anyio.abc
@@ -24,18 +24,19 @@ from agent_mux.acp_agent.updates import Updates
 from agent_mux.adapter import Adapter
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, CapabilityError
+from agent_mux.events import CostRecord
 from agent_mux.options import RUN_ID
 
 CANCEL_PATIENCE = 10.0  # seconds for the agent to stop; then its run is ended
 LEAVE_PATIENCE = 5.0  # seconds for the agent to leave before another run goes on with its session
 
 
-class SessionEditor(Editor):
+class SessionEditor(Editor, Protocol):
     """The connection to the editor, as far as a session needs it."""
 
     async def session_update(self, session_id: str, update: Any) -> None:
         """Tell of something."""
-        raise NotImplementedError
+        ...
 
 
 @dataclass(kw_only=True)
@@ -112,12 +113,23 @@ class Session:
 
     def _takes(self, run: SessionRun, prompt: Prompt) -> bool:
         """The run can be told this: images and what was chosen are for the start of one."""
-        return not run.is_over and not prompt.attachments and run.choices == self.choices.current()
+        return not run.is_over and not prompt.attachments and self._suits(run)
+
+    def _suits(self, run: SessionRun) -> bool:
+        """What was chosen since it began is no reason for another run.
+
+        Without the agent's own session there cannot be another one; what it asks is answered as was chosen.
+        """
+        (began, *others), (mode, *chosen) = run.choices, self.choices.current()
+        if mode == began:
+            return others == chosen
+        return others == chosen and began == "prompt" and not self.adapter.capabilities.can_resume
 
     async def _start(self, prompt: Prompt, turn: Turn) -> None:
         self._check_continuity()
         if self._run is not None:
             await _leave(self._run)
+            await self._run.told.wait()  # what it still had to tell comes first, and what it cost
         can = self.adapter.capabilities
         handle = self.mux.run(**self._options(prompt))
         self._runs += 1
@@ -159,15 +171,22 @@ class Session:
     async def _follow(self, run: SessionRun) -> None:
         try:
             result = await run.follow(partial(self._tell_of, run))
+            self._spend(result.cost)
         except OSError:  # the editor is gone, and so is this connection
             return
-        cost = result.cost
-        is_known = cost is not None and cost.source != "unknown" and self.spent is not None
-        self.spent = self.spent + cost.total_usd if is_known and cost and self.spent is not None else None
+        finally:
+            self.native_id = run.run.session_id or self.native_id
+            run.told.set()
 
     async def _tell_of(self, run: SessionRun, update: Any) -> None:
         self.native_id = run.run.session_id or self.native_id
         await self.tell(update)
+
+    def _spend(self, cost: CostRecord | None) -> None:
+        if cost is None or cost.source == "unknown" or self.spent is None:
+            self.spent = None
+        else:
+            self.spent += cost.total_usd
 
     async def _interrupt(self, turn: Turn) -> None:
         run = self._run
