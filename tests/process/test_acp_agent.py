@@ -10,16 +10,19 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
-from acp import RequestError, image_block
+from acp import Client, RequestError, connect_to_agent, image_block
+from acp._transport import memory_transport_pair
 from acp.schema import AgentMessageChunk, ToolCallProgress, ToolCallStart, UserMessageChunk
 from tests.process.editing import COMMAND, FORMS, Editor, editing
 from tests.process.installed import PATIENCE, REPOSITORY, Installed
+from tests.process.scripted import MakeClient
 from tests.process.talking import TALKER
 
+from agent_mux.acp_agent.serving import serve
 from agent_mux.process.marker import processes_of
 
 pytestmark = pytest.mark.anyio
@@ -535,3 +538,17 @@ async def test_without_any_agent_a_recording_is_played(start: Start, tmp_path: P
         assert await editor.ask(session, "demo") == "end_turn"
         with pytest.raises(RequestError, match="a recording"):
             await editor.ask(session, "what is this?")
+
+
+async def test_it_is_served_over_any_transport_of_the_library(make_client: MakeClient, tmp_path: Path) -> None:
+    ours, theirs = memory_transport_pair()
+    with anyio.fail_after(PATIENCE):
+        serving = asyncio.ensure_future(serve(make_client(TALKER), "scripted", {}, theirs))
+        editor = Editor()
+        connection = connect_to_agent(cast("Client", editor), ours)
+        await editor.agent.initialize(protocol_version=1)
+        session = await editor.begin(tmp_path)
+        assert await editor.ask(session, "hello") == "end_turn"
+        await connection.close()
+        await serving
+    assert processes_of(session) == []

@@ -38,7 +38,7 @@ def _call(use: ToolUse, cwd: str) -> ToolCallStart:
         tool_call_id=use.id,
         title=title_of(use.name, use.input),
         kind=kind_of(use.name),
-        status="failed" if use.error is not None else "completed",
+        status="completed" if use.error is None and use.output is not None else "failed",  # or never answered
         content=[said(words)] if words else None,
         locations=locations_of(use.input, cwd) or None,
         raw_input=use.input,
