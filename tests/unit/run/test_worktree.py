@@ -4,12 +4,16 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent_mux.errors import AgentMuxError, ValidationError
 from agent_mux.options import RunOptions
+from agent_mux.process.asking import Answer
+from agent_mux.run import worktree as module
 from agent_mux.run.worktree import RunWorktree, WorktreePlan, isolated
 
 RUN = "01K0Z3NDEKTSV4RRFFQ69G5FAV"
@@ -157,6 +161,33 @@ def test_one_in_which_something_was_done_stays(
     assert sorted(path.rglob("*")) == before
 
 
+def test_one_that_git_cannot_compare_stays(repository: Path, tmp_path: Path) -> None:
+    worktree, _ = made(repository, tmp_path)
+    (repository / ".git" / "worktrees" / RUN / "index").write_text("no index")
+    told, note = worktree.leave()
+    assert (told.is_changed, worktree.plan.path.exists()) == (True, True)
+    assert f"the worktree {worktree.plan.path} stays: fatal: " in (note or "")
+
+
+@pytest.mark.parametrize("trouble", ["timeout", "complaint"])
+def test_a_repository_that_cannot_be_looked_at_is_no_obstacle(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    (repository / "new").write_text("new")
+    real = module.ask
+
+    def slow(argv: tuple[str, ...], **how: Any) -> Answer:
+        if "status" not in argv:
+            return real(argv, **how)
+        if trouble == "timeout":
+            raise AgentMuxError("TIMEOUT", "it did not end")
+        return Answer(argv, 128, "", "fatal: no")
+
+    monkeypatch.setattr(module, "ask", slow)
+    worktree, note = made(repository, tmp_path)
+    assert (note, worktree.plan.path.exists()) == (None, True)
+
+
 def test_one_that_the_agent_removed_is_gone(repository: Path, tmp_path: Path) -> None:
     worktree, _ = made(repository, tmp_path)
     git(repository, "worktree", "remove", str(worktree.plan.path))
@@ -250,6 +281,15 @@ def test_where_there_is_one_already_nothing_is_touched(repository: Path, tmp_pat
     assert (worktree.plan.path / "README").read_text() == "better\n"
 
 
+def test_what_git_refuses_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
+    options = RunOptions(agent="-", prompt="-", cwd=repository, isolation="worktree")
+    plan, environ = isolated(options, RUN, os.environ, tmp_path / "worktrees")
+    with pytest.raises(AgentMuxError, match=f"git could not make a worktree of {repository} at {plan.path}: fatal: "):
+        RunWorktree(replace(plan, base="0" * 40), environ).make(lambda: True)
+    assert not plan.path.exists()
+    assert worktrees_of(repository) == 1
+
+
 def test_one_that_nobody_wants_any_more_is_given_up(repository: Path, tmp_path: Path) -> None:
     git(repository, "config", "filter.slow.smudge", "sleep 60; cat")
     (repository / ".gitattributes").write_text("README filter=slow\n")
@@ -277,6 +317,17 @@ def test_no_repository_no_commit_and_no_git_are_told_before(tmp_path: Path, repo
         planned(empty)
     with pytest.raises(ValidationError, match="git is not on PATH"):
         planned(repository, PATH=str(tmp_path))
+
+
+def test_a_git_that_does_not_answer_is_told_before(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.setattr(module, "LOOK", 0.2)
+    with pytest.raises(ValidationError, match=r"isolation: .*did not end within 0\.2 s"):
+        planned(repository, PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
 
 def test_neither_a_bare_repository_nor_a_working_tree_elsewhere_will_do(tmp_path: Path, repository: Path) -> None:
