@@ -1,14 +1,16 @@
 """Standard input and output as the two ends of a protocol: nothing else may be read from the one or reach the other."""
 
 import os
+import select
 import sys
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from anyio import to_thread
+import anyio
+from anyio import lowlevel
 
-from agent_mux.cli.output import until_reader_is_gone, write_all
+from agent_mux.cli.output import until_reader_is_gone
 from agent_mux.cli.talk.lines import lines_from
 
 
@@ -25,7 +27,16 @@ class ProtocolPipe:
 
     async def write(self, data: bytes) -> None:
         """All of it, however slowly it is read. Raises `OSError` when nobody reads it any more."""
-        await to_thread.run_sync(write_all, self.outgoing, data, abandon_on_cancel=True)
+        # No thread: one that waits for a reader who never reads would keep this process alive. A pipe that can be
+        # written takes this much at once, so that nothing waits here either.
+        rest = memoryview(data)
+        while rest:
+            try:
+                await anyio.wait_writable(self.outgoing)
+            except OSError:
+                await lowlevel.checkpoint()  # a file: no event loop can wait for it, and it can always be written
+            with suppress(BlockingIOError):
+                rest = rest[os.write(self.outgoing, rest[: select.PIPE_BUF]) :]
 
     async def until_gone(self) -> None:
         """Return when nobody can read any more; where that cannot be known, never."""
@@ -50,5 +61,5 @@ def protocol_pipe() -> Iterator[ProtocolPipe]:
         sys.stdout.flush()
         os.dup2(pipe.incoming, theirs[0])
         os.dup2(pipe.outgoing, theirs[1])
-        os.close(nothing)
-        # Not closed: a thread that nothing can wake may still write.
+        for descriptor in (nothing, pipe.incoming, pipe.outgoing):
+            os.close(descriptor)

@@ -21,6 +21,7 @@ class Delegation:
         self.prompt = ""
         self.cwd = ""
         self.approval_mode: ApprovalMode = "deny"
+        self.is_kept_open = False
         self.count = 0
         """Events so far."""
         self.told = 0
@@ -60,8 +61,8 @@ class Delegation:
 
     @property
     def is_idle(self) -> bool:
-        """It has done all it was asked, and waits for a further prompt."""
-        return self._is_between_turns and not self.is_over and not self.run.is_busy
+        """It has done all it was asked, and waits for a further prompt. A run that is not kept open is about to end."""
+        return self.is_kept_open and self._is_between_turns and not self.is_over and not self.run.is_busy
 
     @property
     def is_waiting(self) -> bool:

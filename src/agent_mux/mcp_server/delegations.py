@@ -64,8 +64,10 @@ class Delegations:
         return found
 
     def agents(self) -> list[str]:
-        """Registered names of those that may be started."""
-        return [name for name in self.mux.adapters.names() if not self._allowed or name in self._allowed]
+        """Registered names of those that may be started. Not those that drive any program: no program is taken."""
+        known = [name for name in self.mux.adapters.names() if not self._allowed or name in self._allowed]
+        any_program = {adapter.agent for adapter in self.mux.adapters if adapter.takes_command}
+        return [name for name in known if name not in any_program]
 
     def left(self) -> LimitsInfo:
         """What may still be done."""
@@ -92,6 +94,7 @@ class Delegations:
         run = self.mux.run(**options)
         begun = self._all[run.run_id]
         begun.prompt, begun.cwd, begun.approval_mode = asked.prompt, options["cwd"], options["approval_mode"]
+        begun.is_kept_open = asked.keep_open
         return begun
 
     def _check_room(self) -> None:
