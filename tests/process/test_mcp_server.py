@@ -54,8 +54,8 @@ async def test_a_run_is_started_watched_and_has_a_result(installed: Installed, m
             "completed",
             "hello",
         )
-        whole = await tool("get_result", runId=started["runId"])
-        assert whole["over"]
+        whole = await tool("get_result")
+        assert (whole["runId"], whole["over"]) == (started["runId"], True)
         assert whole["result"]["text"] == "hello"
         [one] = (await tool("list_runs"))["runs"]
         assert (one["runId"], one["state"]) == (started["runId"], "completed")
@@ -346,7 +346,7 @@ async def test_a_server_below_a_run_knows_its_depth_also_without_its_environment
 async def test_bad_calls_are_answered_in_words(installed: Installed) -> None:
     async with delegator(installed) as tool:
         for arguments, words in (
-            ({}, "missing required field `runId`"),
+            ({}, "no run was started yet"),
             ({"runId": "nobody"}, "no run 'nobody' was started here"),
             ({"runId": 5}, "Expected `str`, got `int`"),
             ({"runId": "x", "wrong": 1}, "unknown field `wrong`; the arguments are: runId, after"),
@@ -354,6 +354,8 @@ async def test_bad_calls_are_answered_in_words(installed: Installed) -> None:
         ):
             with pytest.raises(Refused, match=words):
                 await tool("watch_run", **arguments)
+        with pytest.raises(Refused, match="missing required field `runId`"):
+            await tool("stop_run")
         with pytest.raises(Refused, match="prompt: got"):
             await tool.start(prompt="   ")
         with pytest.raises(Refused, match="NUL"):

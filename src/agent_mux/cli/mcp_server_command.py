@@ -74,10 +74,12 @@ def mcp_server(
         raise bad_input("amux mcp-server needs the extra: pip install 'agent-mux[mcp]'") from error
     from agent_mux.mcp_server.inheritance import inherited
     from agent_mux.mcp_server.limits import Limits
+    from agent_mux.registry import AdapterRegistry
 
+    adapters = AdapterRegistry()
     limits = Limits(
         roots=Roots(root or [Path.cwd()]),
-        agents=tuple(only or ()),
+        agents=tuple(adapters.get(name).agent for name in only or ()),
         approvals=approvals.value,
         max_depth=max_depth,
         max_cost_usd=max_cost,
@@ -85,7 +87,7 @@ def mcp_server(
         max_runs_total=max_runs_total,
         timeout=timeout,
     ).under(inherited(os.environ))
-    _serve(Serving(limits, config_dir=config_dir), debug=context.obj.debug)
+    _serve(Serving(limits, config_dir=config_dir, adapters=adapters), debug=context.obj.debug)
     return 0
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio.abc
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
@@ -56,8 +56,12 @@ class Delegations:
         """Those that are not over."""
         return [one for one in self._all.values() if not one.is_over]
 
-    def get(self, run_id: str) -> Delegation:
-        """The run with this id. Raises VALIDATION_ERROR where there is none."""
+    def get(self, run_id: str | UnsetType) -> Delegation:
+        """The run with this id; the last one where none is named. Raises VALIDATION_ERROR where there is none."""
+        if run_id is UNSET:
+            if not self._all:
+                raise AgentMuxError("VALIDATION_ERROR", "no run was started yet; start_run starts one")
+            return self.all[-1]
         found = self._all.get(run_id)
         if found is None:
             raise AgentMuxError("VALIDATION_ERROR", f"no run {run_id[:64]!r} was started here; list_runs shows those")

@@ -21,6 +21,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_
 
 
 RunId = Annotated[str, Meta(description="From start_run or list_runs.", max_length=64)]
+SomeRun = Annotated[str, Meta(description="Default: the run that was started last.", max_length=64)]
 Prompt = Annotated[str, Meta(min_length=1, max_length=LONGEST_PROMPT, description=(
     "The whole task: the other agent sees nothing of your conversation. Say what to do, where, and what to report."
 ))]  # fmt: skip
@@ -66,7 +67,7 @@ class StartRun(Request, frozen=True):
 class WatchRun(Request, frozen=True):
     """What happens in a run."""
 
-    run_id: RunId
+    run_id: SomeRun | UnsetType = UNSET
     after: Annotated[int, Meta(ge=0, description=(
         "Show what follows this event number: `next` of an earlier answer. Default: what was not shown yet."
     ))] | UnsetType = UNSET  # fmt: skip
@@ -115,7 +116,7 @@ class ListRuns(Request, frozen=True):
 class GetResult(Request, frozen=True):
     """How a run ended."""
 
-    run_id: RunId
+    run_id: SomeRun | UnsetType = UNSET
     from_char: Annotated[int, Meta(ge=0, description="Where in its text to begin.")] = 0
     max_chars: MaxChars = 20_000
 
