@@ -6,12 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from mcp import Client, StdioServerParameters, stdio_client
 from tests.e2e.harness import Live
 from tests.e2e.model import serve
+from tests.process.delegating import Delegator
 
 from agent_mux import McpServer
 from agent_mux.process.marker import processes_of
-from agent_mux.testing.live import MCP_SERVER, Mcp, Place, Say, answer, kit_of, launch
+from agent_mux.testing.live import MCP_SERVER, Mcp, Place, Say, Shell, answer, kit_of, launch
 from agent_mux.testing.provision import find_agent
 
 pytestmark = pytest.mark.anyio
@@ -29,10 +31,18 @@ def delegating(live: Live, directory: Path, *flags: object, **environment: str) 
     )
 
 
+@pytest.fixture
+def waits_for_servers(live: Live) -> None:
+    """The agent asks its model when its MCP servers are there: a script says the next thing, whoever is late."""
+    if live.agent == "codex":
+        pytest.skip("codex asks its model before a server that starts slowly is there")
+
+
 def heard(live: Live, request: int, wanted: str) -> None:
     assert live.model.heard(wanted, request), json.dumps(live.model.requests[request].body)[-4000:]
 
 
+@pytest.mark.usefixtures("waits_for_servers")
 async def test_mcp_server_delegates_to_a_recording(live: Live, tmp_path: Path) -> None:
     """start_run, watch_run, get_result: what the other agent said reaches the model of the first."""
     live.script(
@@ -49,6 +59,7 @@ async def test_mcp_server_delegates_to_a_recording(live: Live, tmp_path: Path) -
     heard(live, 3, "filesChanged")
 
 
+@pytest.mark.usefixtures("waits_for_servers")
 async def test_mcp_server_delegates_to_codex(live: Live, tmp_path: Path) -> None:
     """Two real agents, two models: the second does what the first asks it, and its answer comes back."""
     other, home = find_agent("codex"), tmp_path / "other"
@@ -71,6 +82,7 @@ async def test_mcp_server_delegates_to_codex(live: Live, tmp_path: Path) -> None
     assert processes_of(journal.name.partition(".")[0]) == []
 
 
+@pytest.mark.usefixtures("waits_for_servers")
 async def test_mcp_server_at_the_limit(live: Live, tmp_path: Path) -> None:
     """A delegated agent that would delegate again is told to do it itself."""
     live.script(
@@ -83,3 +95,36 @@ async def test_mcp_server_at_the_limit(live: Live, tmp_path: Path) -> None:
     assert '"start_run"' not in tools
     assert "__start_run" not in tools
     heard(live, 1, "runsLeft")
+
+
+async def test_mcp_server_drives_a_real_agent(live: Live, tmp_path: Path) -> None:
+    """The official client starts it, lets it do what it asks for, and goes on in its session."""
+    live.script(
+        live.answer(Shell("touch made", asks=True)),
+        live.answer(Say("Made it.")),
+        live.answer(Say("It was I.")),
+    )
+    own = delegating(live, tmp_path, "--approvals", "prompt", "--agent", live.agent, **live.launch.environment)
+    server = StdioServerParameters(
+        command=own.command or "", args=list(own.args), env=dict(own.env), cwd=live.workspace
+    )
+    with (tmp_path / "stderr").open("w") as errors:
+        async with Client(stdio_client(server, errlog=errors)) as client:
+            tool = Delegator(client)
+            run = str((await tool("start_run", agent=live.agent, prompt="Make it."))["runId"])
+            first = await tool("watch_run", runId=run)
+            assert "pending" in first, first
+            [pending] = first["pending"]
+            assert "touch made" in pending["text"] + pending.get("command", "")
+            assert not live.file("made").exists()
+            await tool("answer", runId=run, decision="approve", interactionId=pending["interactionId"])
+            seen = await tool.watch_to_end(run)
+            assert seen["result"]["text"] == "Made it."
+            assert live.file("made").exists()
+            kinds = {one["kind"] for one in first["entries"] + seen["entries"]}
+            assert {"tool", "question", "message"} <= kinds
+            more = await tool("start_run", agent=live.agent, prompt="Who was it?", continueRun=run)
+            assert (await tool.watch_to_end(more["runId"]))["result"]["text"] == "It was I."
+            assert live.model.heard("Make it.")
+    assert (tmp_path / "stderr").read_text() == ""
+    assert live.processes() == []

@@ -72,7 +72,7 @@ async def test_what_is_to_be_approved_is_shown_whole_or_said_to_be_cut(tmp_path:
         run = await tool.start()
         [pending] = (await tool("watch_run", runId=run))["pending"]
         assert pending["cut"]
-        assert len(pending["text"]) < 8100
+        assert len(pending["text"]) < 4100
         await tool("answer", runId=run, decision="deny", text="too long")
         await tool.watch_to_end(run)
 

@@ -1,6 +1,5 @@
 """`amux mcp-server`: other agents as tools, for an agent."""
 
-import signal
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -13,8 +12,6 @@ from agent_mux.cli.options import ConfigDir, with_common_flags
 if TYPE_CHECKING:
     from agent_mux.cli.protocol_pipe import ProtocolPipe
     from agent_mux.mcp_server.serving import Serving
-
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Approvals(StrEnum):
@@ -117,7 +114,9 @@ async def _until_over(serving: "Serving", pipe: "ProtocolPipe") -> None:
 async def _stop_when_told(serving: "Serving") -> None:
     import anyio
 
-    with anyio.open_signal_receiver(*_ENDING) as signals:
+    from agent_mux.cli.conduct import heeded
+
+    with anyio.open_signal_receiver(*heeded()) as signals:
         async for _ in signals:
             serving.stop()
 

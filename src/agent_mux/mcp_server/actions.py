@@ -26,6 +26,7 @@ from agent_mux.run.interaction import Approve, Choice, Deny, Response, Text
 
 Progress = Callable[[float, float, str], Awaitable[None]]
 """Tells the client that a call goes on: seconds so far, seconds at most, and how it stands."""
+LEAST_TEXT = 200  # characters of the result's text that watch_run shows in any case; the entries have it already
 HEARTBEAT = 5.0  # seconds between two such notes
 _PHRASES: dict[str, str] = {
     "can_resume": "continuing a session",
@@ -100,7 +101,7 @@ async def watch_run(them: Delegations, asked: WatchRun, progress: Progress) -> W
         events=page.events,
         idle=one.is_idle,
         pending=pending_of(one.run),
-        result=outcome_of(await one.run, 0, asked.max_chars) if is_done else None,
+        result=outcome_of(await one.run, 0, max(page.room, LEAST_TEXT)) if is_done else None,
     )
 
 

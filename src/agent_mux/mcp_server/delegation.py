@@ -19,6 +19,7 @@ class Delegation:
         """Listen from the first event on."""
         self.run = run
         self.prompt = ""
+        """Its beginning."""
         self.cwd = ""
         self.approval_mode: ApprovalMode = "deny"
         self.is_kept_open = False

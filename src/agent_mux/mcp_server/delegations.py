@@ -15,7 +15,9 @@ from agent_mux.mcp_server.limits import Limits
 from agent_mux.mcp_server.requests import StartRun
 from agent_mux.mcp_server.spending import Spending
 from agent_mux.run.handle import RunHandle
+from agent_mux.telling.inert import one_line
 
+SHOWN_PROMPT = 120  # characters, in the list of runs
 TAG = "mcp-server"
 """Of all runs that are started here."""
 
@@ -97,7 +99,8 @@ class Delegations:
         options = self._options(asked)
         run = self.mux.run(**options)
         begun = self._all[run.run_id]
-        begun.prompt, begun.cwd, begun.approval_mode = asked.prompt, options["cwd"], options["approval_mode"]
+        begun.prompt = one_line(asked.prompt, SHOWN_PROMPT)
+        begun.cwd, begun.approval_mode = options["cwd"], options["approval_mode"]
         begun.is_kept_open = asked.keep_open
         return begun
 

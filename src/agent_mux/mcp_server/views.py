@@ -16,11 +16,11 @@ from agent_mux.run.result import RunResult
 from agent_mux.telling.inert import one_line
 from agent_mux.telling.json_text import to_json
 
-SHOWN_PROMPT = 120  # characters
-LONGEST_QUESTION = 8000  # characters of what is to be decided
+LONGEST_QUESTION = 4000  # characters of what is to be decided
 LONGEST_FIELD = 500
-MOST_PENDING = 20
-MOST_OPTIONS = 50
+LONGEST_OPTION = 200
+MOST_PENDING = 10
+MOST_OPTIONS = 20
 READ_WITHIN = 5.0  # seconds for the next event; only a run that lost its journal tells fewer than were counted
 
 
@@ -31,7 +31,7 @@ def run_info(one: Delegation) -> RunInfo:
         agent=one.run.agent,
         state=one.run.state,
         cwd=one.cwd,
-        prompt=one_line(one.prompt, SHOWN_PROMPT),
+        prompt=one.prompt,
         approval_mode=one.approval_mode,
         model=one.run.model,
         pending=len(one.run.interaction.pending),
@@ -63,7 +63,7 @@ def _pending(asked: PendingInteraction) -> Pending:
         interaction_id=asked.id,
         kind="question",
         text=cut(text, LONGEST_QUESTION),
-        options=[cut(option, LONGEST_FIELD) for option in detail.options[:MOST_OPTIONS]],
+        options=[cut(option, LONGEST_OPTION) for option in detail.options[:MOST_OPTIONS]],
         cut=len(text) > LONGEST_QUESTION or len(detail.options) > MOST_OPTIONS,
     )
 
