@@ -18,7 +18,7 @@ from starlette.responses import Response
 from agent_mux.errors import AgentMuxError, AnyCode, CapabilityError, FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
 from agent_mux.redaction import redact_text
-from agent_mux.service.views import Shape
+from agent_mux.shapes import Shape
 from agent_mux.telemetry.logs import LOGGER
 
 MEDIA_TYPE = "application/problem+json"

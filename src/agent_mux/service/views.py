@@ -3,16 +3,12 @@
 from dataclasses import asdict
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from agent_mux.preferences.keys import camel
 from agent_mux.run.interaction import PendingInteraction
 from agent_mux.run.state import RunState
-
-
-class Shape(msgspec.Struct, rename="camel", kw_only=True):
-    """A field that is not there is left out; it is never null."""
+from agent_mux.shapes import Shape
 
 
 class PendingView(Shape, kw_only=True):
