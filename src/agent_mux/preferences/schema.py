@@ -20,17 +20,16 @@ from agent_mux.preferences.requests import REQUEST_KEYS, type_in_requests
 from agent_mux.run.retry import RetryPolicy
 
 _NAME = {"pattern": "^[A-Za-z0-9_-]{1,64}$"}
+_COUNTS = (
+    "top_k", "max_tokens", "max_output_tokens", "max_turns", "max_tokens_total", "event_buffer_size", "max_attempts",
+)  # fmt: skip
 LIMITS: Mapping[str, Mapping[str, Any]] = {
     "temperature": {"minimum": 0, "maximum": 2},
     "top_p": {"minimum": 0, "maximum": 1},
     "thinking_budget_tokens": {"minimum": MIN_THINKING_BUDGET},
     "max_cost_usd": {"minimum": 0},
     **{name: {"minimum": 0} for name in (*DURATIONS, "jitter")},
-    **dict.fromkeys(
-        ("top_k", "max_tokens", "max_output_tokens", "max_turns", "max_tokens_total", "event_buffer_size"),
-        {"minimum": 1},
-    ),
-    "max_attempts": {"minimum": 1},
+    **{name: {"minimum": 1} for name in _COUNTS},
     "run_id": {"pattern": "^[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
     "profile": {"pattern": "^[A-Za-z0-9_-]{0,64}$"},
     "session_id": {"pattern": r"\S"},

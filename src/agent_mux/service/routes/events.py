@@ -9,6 +9,7 @@ from starlette.responses import Response
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.events import ALL_EVENTS
 from agent_mux.service.encoding import Frame, as_json_line, as_sse
+from agent_mux.service.openapi.describing import Answer, Component, described
 from agent_mux.service.routes.answers import TheService
 from agent_mux.service.streaming import PING, ChunkStream, Wanted, chunks_of
 
@@ -19,12 +20,24 @@ _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_js
 
 
 @router.get("/{run_id}/events")
+@described(
+    Answer(
+        str,
+        meaning="The events, and at the end the result; as Server-Sent Events each is `id: NUMBER` and `data: JSON`.",
+        media_types=(SSE, JSONL),
+        items=(Component("AgentEvent"), Component("RunResult")),
+    ),
+    Answer(status=204, meaning="The run is over, and there is nothing behind that id."),
+    errors=("RUN_NOT_FOUND",),
+)
 async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
     run_id: str,
     service: TheService,
     accept: Annotated[str, Header()] = "",
-    last_event_id: Annotated[str | None, Header()] = None,
-    after: Annotated[int | None, Query(ge=-1, le=1 << 53, description="As `Last-Event-ID`.")] = None,
+    last_event_id: Annotated[
+        str | None, Header(description="The id of the last event that the reader has; it wins over `after`.")
+    ] = None,
+    after: Annotated[int | None, Query(ge=-1, le=1 << 53, description="As `Last-Event-ID`: -1 is before all.")] = None,
     types: Annotated[str | None, Query(description="Only these types of events, with commas between them.")] = None,
     accumulated: Annotated[bool, Query(description="False: deltas without the text so far.")] = True,
 ) -> Response:
