@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from agent_mux.errors import AnyCode
 
-JSON = "application/json"
+JSON, JSONL, SSE = "application/json", "application/jsonl", "text/event-stream"
 Links = Mapping[str, Mapping[str, str]]
 """Operation -> its parameters, as expressions on the answer: `{"get_run": {"run_id": "$response.body#/runId"}}`."""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -31,12 +31,11 @@ class Answer:
     """One answer of a path that is no problem."""
 
     shape: Any = None
-    """A type that msgspec knows, or a `Component`; None: it has no body."""
+    """Of a JSON body: a type that msgspec knows, or a `Component`."""
     status: int = 200
     meaning: str = "Done."
-    media_types: tuple[str, ...] = (JSON,)
-    items: Any = None
-    """Of a stream: the shape of each JSON value in it."""
+    also: Mapping[str, Any] = field(default_factory=dict)
+    """Bodies of other media types: their shapes; several in a tuple. Of a stream, the shape of each event in it."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Name -> what it says."""
     links: Links = field(default_factory=dict)
@@ -53,6 +52,10 @@ class Body:
     """Name -> a body that works."""
     without: tuple[str, ...] = ()
     """Fields of the shape that the path has already said."""
+    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Field -> what its schema says besides its type."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """What the schema says of the fields together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from agent_mux import events
 from agent_mux.errors import AnyCode
 from agent_mux.preferences.schema import profile_schema, request_schema
 from agent_mux.run.result_schema import result_schema
-from agent_mux.service.openapi.describing import DESCRIBED, Answer, Body, Component, Description
+from agent_mux.service.openapi.describing import DESCRIBED, JSON, SSE, Answer, Body, Component, Description
 from agent_mux.service.openapi.shapes import PLACE, Components, Schema, schema_of
 from agent_mux.service.problems import MEDIA_TYPE, RETRY_AFTER, STATUS, Problem
 
@@ -43,7 +43,6 @@ PATH_PARAMETERS: Mapping[str, str] = {
     "agent": "Name of an agent, or an alias.",
     "model": "Name of a model, or one that means it. It may have slashes.",
     "session_id": "The agent's own id of a session, percent-encoded; or its beginning, if no other begins so.",
-    "name": "Name of a profile: 1 to 64 letters, digits, `_` or `-`.",
 }
 
 
@@ -75,8 +74,9 @@ def openapi_document(application: FastAPI) -> Schema:
 
 
 def _components() -> Components:
-    shapes = [answer.shape for said in DESCRIBED.values() for answer in said.answers]
-    types = [shape for shape in shapes if shape is not None and not isinstance(shape, Component)]
+    answers = [answer for said in DESCRIBED.values() for answer in said.answers]
+    shapes = [shape for answer in answers for shape in (answer.shape, *answer.also.values())]
+    types = [shape for shape in shapes if shape is not None and not isinstance(shape, Component | tuple)]
     whole = {
         REQUEST.name: request_schema(),
         PROFILE.name: profile_schema(),
@@ -142,9 +142,10 @@ def _read(body: Body) -> Schema:
     if isinstance(body.shape, Component):
         return {"$ref": PLACE + body.shape.name}
     made = schema_of(body.shape)
-    made["properties"] = {name: shape for name, shape in made["properties"].items() if name not in body.without}
+    wanted = {name: shape for name, shape in made["properties"].items() if name not in body.without}
+    made["properties"] = {name: {**shape, **body.limits.get(name, {})} for name, shape in wanted.items()}
     made["required"] = [name for name in made["required"] if name not in body.without]
-    return made
+    return {**made, **body.more}
 
 
 def _responses(path: str, told: Schema, said: Description, known: Components) -> Iterator[tuple[str, Schema]]:
@@ -166,10 +167,9 @@ def _answer(answer: Answer, known: Components) -> Schema:
         made["headers"] = {
             name: {"description": about, "schema": {"type": "string"}} for name, about in answer.headers.items()
         }
-    if answer.shape is not None:
-        shape = _schema(answer.shape, known)
-        content = {"schema": shape, **({"x-items": _schema(answer.items, known)} if answer.items is not None else {})}
-        made["content"] = dict.fromkeys(answer.media_types, content)
+    shapes = {**({} if answer.shape is None else {JSON: answer.shape}), **answer.also}
+    if shapes:
+        made["content"] = {kind: {"schema": _schema(shape, known, kind)} for kind, shape in shapes.items()}
     if answer.links:
         made["links"] = {
             operation: {"operationId": operation, "parameters": dict(parameters)}
@@ -178,12 +178,18 @@ def _answer(answer: Answer, known: Components) -> Schema:
     return made
 
 
-def _schema(shape: Any, known: Components) -> Schema:
+def _schema(shape: Any, known: Components, media_type: str) -> Schema:
+    """Before OpenAPI 3.2, the schema of a stream is that of each event in it."""
+    if media_type == SSE:
+        content = {"type": "string", "contentMediaType": JSON, "contentSchema": _schema(shape, known, JSON)}
+        number = {"type": "string", "pattern": "^[0-9]+$", "description": "The number of the event, from 0."}
+        properties = {"id": number, "data": content}
+        return {"type": "object", "properties": properties, "required": ["id", "data"]}
     match shape:
         case Component(name=name):
             return {"$ref": PLACE + name}
         case tuple():
-            return {"anyOf": [_schema(one, known) for one in shape]}
+            return {"anyOf": [_schema(one, known, media_type) for one in shape]}
     return known.of(shape)
 
 

@@ -9,12 +9,11 @@ from starlette.responses import Response
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.events import ALL_EVENTS
 from agent_mux.service.encoding import Frame, as_json_line, as_sse
-from agent_mux.service.openapi.describing import Answer, Component, described
+from agent_mux.service.openapi.describing import JSONL, SSE, Answer, Component, described
 from agent_mux.service.routes.answers import TheService
 from agent_mux.service.streaming import PING, ChunkStream, Wanted, chunks_of
 
 router = APIRouter(prefix="/v1/runs", tags=["events"])
-SSE, JSONL = "text/event-stream", "application/jsonl"
 TYPES = frozenset(event.type for event in ALL_EVENTS)
 _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_json_line, b"")}
 
@@ -22,10 +21,8 @@ _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_js
 @router.get("/{run_id}/events")
 @described(
     Answer(
-        str,
-        meaning="The events, and at the end the result; as Server-Sent Events each is `id: NUMBER` and `data: JSON`.",
-        media_types=(SSE, JSONL),
-        items=(Component("AgentEvent"), Component("RunResult")),
+        meaning="The events, and at the end the result. The end of the stream is the end of the run.",
+        also=dict.fromkeys((SSE, JSONL), (Component("AgentEvent"), Component("RunResult"))),
     ),
     Answer(status=204, meaning="The run is over, and there is nothing behind that id."),
     errors=("RUN_NOT_FOUND",),

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
+from agent_mux.options import PROFILE_NAME, PROFILE_NAMES
 from agent_mux.preferences.profile import Scope
 from agent_mux.profiles import Profiles
 from agent_mux.service.openapi.describing import Answer, Body, Component, described
@@ -13,6 +14,7 @@ from agent_mux.service.routes.raw_paths import ByRawPath
 from agent_mux.shapes.profiles import ProfileChanged, ProfileView, profile_view, profile_views
 
 router = APIRouter(prefix="/v1/profiles", tags=["profiles"], route_class=ByRawPath)
+Name = Annotated[str, Path(pattern=f"^{PROFILE_NAME.pattern}$", description=f"Of the profile: {PROFILE_NAMES}.")]
 
 
 @router.get("")
@@ -24,7 +26,7 @@ async def list_profiles(service: TheService) -> Response:
 
 @router.get("/{name}")
 @described(Answer(ProfileView), errors=("VALIDATION_ERROR", "PROFILE_NOT_FOUND", "CONFIG_ERROR"))
-async def get_profile(name: str, service: TheService) -> Response:
+async def get_profile(name: Name, service: TheService) -> Response:
     """One profile, without its secrets, and which of its files says what."""
     return json_answer(profile_view(await in_thread(service, service.mux.profiles.get, name)))
 
@@ -44,7 +46,7 @@ async def get_profile(name: str, service: TheService) -> Response:
     parameters={"name": "review"},
 )  # fmt: skip
 async def set_profile(
-    name: str,
+    name: Name,
     request: Request,
     service: TheService,
     scope: Annotated[Scope, Query(description="Which of the two places it is in.")] = "global",
@@ -60,7 +62,7 @@ async def set_profile(
     Answer(ProfileChanged, meaning="It is removed."), errors=("PROFILE_NOT_FOUND", "CONFIG_ERROR", "CONFIG_LOCK_ERROR")
 )
 async def delete_profile(
-    name: str,
+    name: Name,
     service: TheService,
     scope: Annotated[Scope | None, Query(description="Which one, where it is in both places.")] = None,
 ) -> Response:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run.state import TERMINAL
-from agent_mux.service.openapi.describing import Answer, Body, Component, described
+from agent_mux.service.openapi.describing import Answer, Body, Component, Links, described
 from agent_mux.service.routes.answers import TheService, json_answer, json_body
 from agent_mux.service.store.runs import LIVE, Place, RunFilter
 from agent_mux.service.views import RunPage, RunView
@@ -20,8 +20,11 @@ LONGEST_KEY = 255
 LATEST = 1 << 53  # milliseconds: larger numbers are none in JSON
 LONGEST_NAME = 200  # characters
 MOST_TAGS = 32
-_RUN = {"run_id": "$response.body#/runId"}
-_OF_THE_RUN = dict.fromkeys(("get_run", "read_events", "list_interactions", "abort_run", "delete_run"), _RUN)
+_OF_THE_RUN: Links = {
+    name: {"run_id": "$response.body#/runId"}
+    for name in ("get_run", "read_events", "list_interactions", "input_run", "interrupt_run", "abort_run", "delete_run")
+}
+State = Annotated[str, Query(json_schema_extra={"enum": ["alive", "over", *sorted(TERMINAL), *LIVE]})]
 STATES = ("alive", "over", *sorted(TERMINAL), *LIVE)
 
 
@@ -82,7 +85,7 @@ async def list_runs(  # noqa: PLR0913, PLR0917  # one for each parameter
     service: TheService,
     agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Registered name of an agent.")] = None,
     state: Annotated[
-        list[str] | None, Query(max_length=len(STATES), description="One or more of: " + ", ".join(STATES))
+        list[State] | None, Query(max_length=len(STATES), description="One or more; `alive` and `over` are several.")
     ] = None,
     exit_reason: Annotated[
         str | None, Query(alias="exitReason", max_length=LONGEST_NAME, description="Why it ended: `completed`, ...")

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from agent_mux.service.encoding import as_json_line
-from agent_mux.service.openapi.describing import Answer, Component, described
+from agent_mux.service.openapi.describing import JSON, JSONL, Answer, Component, described
 from agent_mux.service.routes.answers import TheService, in_thread, json_answer
 from agent_mux.service.routes.raw_paths import ByRawPath
 from agent_mux.service.routes.session_filters import Wanted
@@ -31,8 +31,8 @@ FURTHEST = 1_000_000
 LONGEST_TEXT = 1000  # characters that are searched for
 _ERRORS: Any = ("AGENT_NOT_FOUND", "SESSION_NOT_FOUND", "CAPABILITY_ERROR")
 _MEDIA_TYPES = {
-    "json": ("application/json", "json"),
-    "jsonl": ("application/jsonl", "jsonl"),
+    "json": (JSON, "json"),
+    "jsonl": (JSONL, "jsonl"),
     "markdown": ("text/markdown; charset=utf-8", "md"),
     "html": ("text/html; charset=utf-8", "html"),
 }
@@ -101,12 +101,7 @@ async def get_session(agent: str, session_id: str, service: TheService) -> Respo
 
 @router.get("/{agent}/{session_id}/events")
 @described(
-    Answer(
-        str,
-        meaning="One event a line, as JSON.",
-        media_types=("application/jsonl",),
-        items=Component("AgentEvent"),
-    ),
+    Answer(meaning="One event a line, as JSON.", also={JSONL: Component("AgentEvent")}),
     errors=_ERRORS,
 )
 async def read_session_events(
@@ -118,15 +113,15 @@ async def read_session_events(
     """One session as the events that a run of it would have had."""
     events = await in_thread(service, opened, service.mux.sessions, *_named(agent, session_id))
     chunks = event_chunks(service, events, as_json_line, accumulated=accumulated)
-    return ChunkStream(chunks, media_type="application/jsonl")
+    return ChunkStream(chunks, media_type=JSONL)
 
 
 @router.get("/{agent}/{session_id}/export")
 @described(
     Answer(
-        str,
+        Session,
         meaning="The document, to be saved: it is never shown in place.",
-        media_types=("application/json", "application/jsonl", "text/markdown", "text/html"),
+        also={JSONL: dict[str, Any], "text/markdown": str, "text/html": str},
         headers={"Content-Disposition": "`attachment`, with a file name."},
     ),
     errors=_ERRORS,
