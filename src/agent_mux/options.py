@@ -291,7 +291,7 @@ def _check_retry(policy: "RetryPolicy | None", problems: _Problems) -> None:
 def _check_place(options: RunOptions, problems: _Problems) -> None:
     cwd: Any = options.cwd
     if cwd is not None:
-        is_place = isinstance(cwd, str | os.PathLike) and Path(cwd).is_absolute() and Path(cwd).is_dir()
+        is_place = isinstance(cwd, str | os.PathLike) and Path(cwd).is_absolute() and os.path.isdir(cwd)  # noqa: PTH112
         problems.check(is_place, "cwd", str(cwd), "an absolute path of an existing directory")
     skills: Any = options.skills
     is_list = isinstance(skills, Sequence) and not isinstance(skills, str)
@@ -327,7 +327,7 @@ def _check_attachment(path: str, attachment: Attachment, problems: _Problems) ->
     problems.check(len(given) == 1, path, given, "exactly one of file_path, url, base64")
     file_path = attachment.file_path
     if file_path is not None:
-        problems.check(Path(file_path).is_absolute() and Path(file_path).is_file(), f"{path}.file_path", file_path,
-                       "an absolute path of an existing file")  # fmt: skip
+        is_file = Path(file_path).is_absolute() and os.path.isfile(file_path)  # noqa: PTH113  # which raises nothing
+        problems.check(is_file, f"{path}.file_path", file_path, "an absolute path of an existing file")
     if attachment.base64 is not None:
         problems.check(bool(attachment.mime_type), f"{path}.mime_type", attachment.mime_type, "a MIME type")

@@ -152,7 +152,7 @@ def _responses(path: str, told: Schema, said: Description, known: Components) ->
     for answer in said.answers:
         yield str(answer.status), _answer(answer, known)
     codes = dict.fromkeys(said.errors + (("INTERNAL",) if path in OPEN else EVERYWHERE))
-    if said.body is not None or any(one["in"] != "path" for one in told.get("parameters", ())):
+    if said.body is not None or told.get("parameters"):
         codes |= {"VALIDATION_ERROR": None}
     by_status: dict[int, list[AnyCode]] = {}
     for code in codes:

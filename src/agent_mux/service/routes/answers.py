@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
+from agent_mux.service.bodies import NO_NUL, tidied
 from agent_mux.service.service import Service
 
 _Kind = TypeVar("_Kind")
@@ -31,7 +32,7 @@ async def json_body(request: Request, kind: type[_Kind]) -> _Kind:
     """The body of a request. An empty one is an empty object. Raises `ValidationError` for what is no such thing."""
     body = await request.body()
     try:
-        return msgspec.json.decode(body or b"{}", type=kind)
+        return msgspec.convert(tidied(msgspec.json.decode(body or b"{}")), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValidationError(
             [FieldError("(body)", f"{len(body)} bytes", f"JSON of the right shape ({error})")]
@@ -46,7 +47,10 @@ async def in_thread(
 
 
 def the_service(connection: HTTPConnection) -> Service:
-    """The service that is open."""
+    """The service that is open. Raises `ValidationError` for a request that nobody behind here can take."""
+    scope = connection.scope
+    if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
+        raise ValidationError([FieldError("(path)", "a NUL character", NO_NUL)])
     service: Service = connection.app.state.service
     return service
 
