@@ -57,6 +57,7 @@ def openapi_document(application: FastAPI) -> Schema:
         for path, operations in told["paths"].items()
     }
     used = {tag for operations in paths.values() for one in operations.values() for tag in one.get("tags", ())}
+    problems = _shared_problems(paths)
     made = {
         "openapi": "3.1.0",
         "info": told["info"],
@@ -64,6 +65,7 @@ def openapi_document(application: FastAPI) -> Schema:
         "paths": paths,
         "components": {
             "schemas": dict(sorted(known.schemas.items())),
+            "responses": dict(sorted(problems.items())),
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description": "A token of the service."}
             },
@@ -191,6 +193,19 @@ def _schema(shape: Any, known: Components, media_type: str) -> Schema:
         case tuple():
             return {"anyOf": [_schema(one, known, media_type) for one in shape]}
     return known.of(shape)
+
+
+def _shared_problems(paths: Schema) -> Schema:
+    """Problems stand in many places: they are named by their codes, and referred to."""
+    shared: Schema = {}
+    for operations in paths.values():
+        for one in operations.values():
+            for status, answer in one["responses"].items():
+                if MEDIA_TYPE in answer.get("content", ()):
+                    name = answer["description"].strip("`.").replace("`, `", "-")
+                    shared[name] = answer
+                    one["responses"][status] = {"$ref": f"#/components/responses/{name}"}
+    return shared
 
 
 def _problem(status: int, codes: list[AnyCode]) -> Schema:
