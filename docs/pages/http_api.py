@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.service.application import make_application
-from agent_mux.service.openapi.document import OPEN, scope_of
+from agent_mux.service.openapi.document import EVERYWHERE, scope_of
+from agent_mux.service.problems import STATUS
 from agent_mux.service.settings import Settings
 
 INTRODUCTION = """# HTTP API
@@ -37,7 +38,6 @@ PROBLEM = {
     "detail": "there is no run 01K5...; GET /v1/runs lists those there are",
     "recoverable": False,
 }
-EVERYWHERE = ("401", "403", "500", "503")
 
 
 @cache
@@ -63,10 +63,7 @@ def http_api_page() -> str:
 
 
 def _introduction(told: dict[str, Any]) -> str:
-    ordinary = next(
-        one for path, operations in told["paths"].items() if path not in OPEN for one in operations.values()
-    )
-    rows = "".join(f"| {status} | {_codes(ordinary['responses'][status])} |\n" for status in EVERYWHERE)
+    rows = "".join(f"| {STATUS.get(code, 500)} | `{code}` |\n" for code in EVERYWHERE)
     about, version = told["info"]["description"], told["openapi"]
     return INTRODUCTION.format(about=about, version=version, everywhere=rows, problem=json.dumps(PROBLEM, indent=2))
 
@@ -78,13 +75,20 @@ def _section(path: str, method: str, told: dict[str, Any]) -> str:
     if told["parameters"]:
         rows = "".join(map(_parameter, told["parameters"]))
         parts.append(f"| parameter | in | type | meaning |\n|---|---|---|---|\n{rows}")
-    rows = "".join(_answer(status, one) for status, one in told["responses"].items() if _is_own(status, one))
+    answers = {int(status): _found(one) for status, one in told["responses"].items()}
+    rows = "".join(_answer(status, one) for status, one in sorted(answers.items()) if _is_own(one))
     parts.append(f"| status | body | meaning |\n|---|---|---|\n{rows}")
     return "\n".join(parts)
 
 
-def _is_own(status: str, told: dict[str, Any]) -> bool:
-    return status not in EVERYWHERE or "CONFIG" in told["description"]
+def _found(told: dict[str, Any]) -> dict[str, Any]:
+    """What is referred to."""
+    name = told.get("$ref", "").rpartition("/")[2]
+    return document()["components"]["responses"][name] if name else told
+
+
+def _is_own(told: dict[str, Any]) -> bool:
+    return told["description"].strip("`.") not in EVERYWHERE
 
 
 def _reads(told: dict[str, Any]) -> str:
@@ -115,7 +119,7 @@ def _type(schema: dict[str, Any]) -> str:
     return said + (f"; default `{_json(schema['default'])}`" if "default" in schema else "")
 
 
-def _answer(status: str, told: dict[str, Any]) -> str:
+def _answer(status: int, told: dict[str, Any]) -> str:
     shapes = {kind: _shape(one["schema"]) for kind, one in told.get("content", {}).items()}
     shapes.pop("application/problem+json", None)
     kinds = "; ".join(shape if kind == "application/json" else f"{shape} as `{kind}`" for kind, shape in shapes.items())
@@ -136,10 +140,6 @@ def _shape(schema: dict[str, Any]) -> str:
         case {"properties": properties}:
             return ", ".join(f"`{name}`" for name in properties) or "none"
     return "text" if schema.get("type") == "string" else "object"
-
-
-def _codes(told: dict[str, Any]) -> str:
-    return str(told["description"]).rstrip(".")
 
 
 def _cell(text: str) -> str:
