@@ -73,7 +73,7 @@ def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
         if why:
             raise ValidationError([FieldError("(body)", sorted(told), f"what makes sense, but {why}")])
         done = await service.runs.tell(run_id, command)
-        return json_answer(Told(**done, run=await service.runs.get(run_id)))
+        return json_answer(Told(**done, run=await service.runs.get(run_id, whole=False)))
 
     tell.__name__ = f"{name.replace('-', '_')}_run"
     tell.__doc__ = kind.__doc__
@@ -97,5 +97,5 @@ for _name, _kind in PATHS.items():
 @described(Answer(PendingPage), errors=("RUN_NOT_FOUND",))
 async def list_interactions(run_id: str, service: TheService) -> Response:
     """What the agent waits for now, in the order it asked."""
-    view = await service.runs.get(run_id)
+    view = await service.runs.get(run_id, whole=False)
     return json_answer(PendingPage(pending=view.pending or []))
