@@ -6,11 +6,11 @@ from typing import Any, TypeVar, cast
 
 from acp import RequestError
 
-from agent_mux.errors import AgentMuxError, ErrorCode
+from agent_mux.errors import AgentMuxError, AnyCode
 from agent_mux.run.result import RunError
 
 INTERNAL = -32603
-_CODES: Mapping[ErrorCode, int] = {
+_CODES: Mapping[AnyCode, int] = {
     "AUTH_ERROR": -32000,
     "SESSION_NOT_FOUND": -32002,
     "VALIDATION_ERROR": -32602,
@@ -20,7 +20,7 @@ _CODES: Mapping[ErrorCode, int] = {
 """Others are internal errors, which is what the protocol calls all the rest."""
 
 
-def failure(code: ErrorCode, message: str, *, recoverable: bool = False) -> RequestError:
+def failure(code: AnyCode, message: str, *, recoverable: bool = False) -> RequestError:
     """The JSON-RPC error for one of our codes."""
     return RequestError(_CODES.get(code, INTERNAL), message, {"code": code, "recoverable": recoverable})
 
@@ -37,12 +37,12 @@ def failure_of_run(agent: str, error: RunError | None, guidance: str) -> Request
     return failure(error.code, _with_guidance(error.code, error.message, guidance), recoverable=error.recoverable)
 
 
-def failure_of_turn(code: ErrorCode, message: str, guidance: str) -> RequestError:
+def failure_of_turn(code: AnyCode, message: str, guidance: str) -> RequestError:
     """Why a turn failed, though the agent lives on."""
     return failure(code, _with_guidance(code, message, guidance), recoverable=True)
 
 
-def _with_guidance(code: ErrorCode, message: str, guidance: str) -> str:
+def _with_guidance(code: AnyCode, message: str, guidance: str) -> str:
     return f"{message} ({guidance})" if code == "AUTH_ERROR" and guidance else message
 
 

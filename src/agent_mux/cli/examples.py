@@ -19,6 +19,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "detect-host": ("amux detect-host",),
     "capabilities": ("amux capabilities copilot",),
     "completion": ("amux completion bash > ~/.local/share/bash-completion/completions/amux",),
+    "mcp-server": ("amux mcp-server --agent codex --approvals prompt --max-cost 2",),
     "adapters list": ("amux adapters list",),
     "adapters detect": ("amux adapters detect",),
     "sessions resume": ('amux sessions resume 1c2b5137 "and now the tests" --yolo',),

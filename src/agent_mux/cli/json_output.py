@@ -1,18 +1,8 @@
-"""JSON for programs: one compact object per line, whatever strings it holds."""
+"""JSON for programs: the answer of a command with `--json`."""
 
 from typing import Any
 
-import msgspec
-
-from agent_mux.events.mending import mended
-
-
-def to_json(value: Any) -> str:
-    """Compact JSON of plain values. What JSON cannot hold is mended."""
-    try:
-        return msgspec.json.encode(value).decode()
-    except (UnicodeEncodeError, RecursionError):
-        return msgspec.json.encode(mended(value)).decode()
+from agent_mux.plain_json import to_json
 
 
 def envelope(data: Any) -> str:

@@ -12,7 +12,6 @@ from agent_mux.cli.company import Company, Unattended, respond
 from agent_mux.cli.errors import complaint_about, sentence
 from agent_mux.cli.output import Output
 from agent_mux.cli.paper import Piece
-from agent_mux.cli.phrases import count
 from agent_mux.cli.questions import ASKS, DECLINED, prompt_of, read_answer, told
 from agent_mux.cli.talk.editor import Editor, Heard, Key, Line
 from agent_mux.cli.talk.mailbox import Mailbox
@@ -20,11 +19,12 @@ from agent_mux.cli.talk.slash import Command, Prompt, help_text, parse, problem
 from agent_mux.cli.talk.tally import Tally
 from agent_mux.cli.terminal import Palette, one_line, sanitize
 from agent_mux.effects import Delivery
-from agent_mux.errors import AgentMuxError, ErrorCode
+from agent_mux.errors import AgentMuxError, AnyCode
 from agent_mux.events import BaseEvent
 from agent_mux.options import RunOptions
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.interaction import PendingInteraction, Response
+from agent_mux.telling.phrases import count
 
 TWICE = 1.0  # seconds within which a second Ctrl-C ends the run
 _DELIVERIES: Mapping[Delivery, str] = {
@@ -32,7 +32,7 @@ _DELIVERIES: Mapping[Delivery, str] = {
     "queued": "queued: it begins a turn when those before it are over",
     "merged": "given to the agent for the turn that runs",
 }
-_HINTS: Mapping[ErrorCode, str] = {
+_HINTS: Mapping[AnyCode, str] = {
     "CAPABILITY_ERROR": "/queue gives it the text afterwards",
     "INVALID_STATE_TRANSITION": "/status shows the state",
     "STDIN_NOT_AVAILABLE": "/exit leaves",
