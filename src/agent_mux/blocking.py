@@ -51,6 +51,11 @@ class BlockingRun:
         return self._run.session_id
 
     @property
+    def queue_position(self) -> int | None:
+        """Where the run stands in the queue. As `RunHandle.queue_position`."""
+        return self._portal.call(lambda: self._run.queue_position)
+
+    @property
     def journal(self) -> str | None:
         """Path of the run's recording."""
         return self._run.journal
@@ -179,10 +184,10 @@ class BlockingAgentMux(Namespaces):
         """What `run` would do with this. As `AgentMux.settled`."""
         return self._mux.settled(options, **fields)
 
-    def run(self, options: RunOptions | Settled | None = None, /, **fields: Any) -> BlockingRun:
+    def run(self, options: RunOptions | Settled | None = None, /, *, owner: str = "", **fields: Any) -> BlockingRun:
         """Start a run and return at once. As `AgentMux.run`."""
         if self._portal is None:
             raise RuntimeError("start runs inside of `with BlockingAgentMux() as mux:`")
         # In a tuple: a handle can be awaited, and the portal would wait for the end of the run.
-        (run,) = self._portal.call(lambda: (self._mux.run(options, **fields),))
+        (run,) = self._portal.call(lambda: (self._mux.run(options, owner=owner, **fields),))
         return BlockingRun(self._portal, run)

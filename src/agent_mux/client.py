@@ -21,6 +21,7 @@ from agent_mux.registry import AdapterRegistry
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.hooks import RunHooks, execute_hooked
 from agent_mux.run.indexing import write_into_index
+from agent_mux.run.limits import read_limits
 from agent_mux.run.places import Places
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
@@ -57,6 +58,8 @@ class AgentMux(Namespaces):
         project_config_dir: str | Path | None = None,
         adapters: AdapterRegistry | None = None,
         max_concurrent_runs: int | None = None,
+        max_concurrent_runs_per_agent: int | Mapping[str, int] | None = None,
+        queue_limit: int | None = None,
         **defaults: Any,
     ) -> None:
         """Take the defaults for every run.
@@ -68,8 +71,11 @@ class AgentMux(Namespaces):
             project_config_dir: The `.agent-mux` of the project (or the directory that has it), instead of
                 `$AGENT_MUX_PROJECT_DIR` and of looking upwards from where a run works.
             adapters: Instead of those of the entry points.
-            max_concurrent_runs: How many agents work at a time; further runs wait, and begin in the order in which
-                they were started. None: all at once.
+            max_concurrent_runs: How many agents work at a time; further runs wait. They begin in the order in which
+                they were started, the owners of runs in turn (see `run`). None: all at once.
+            max_concurrent_runs_per_agent: The same for each agent, or for some by name or alias. A run whose agent has
+                no room is passed over, and keeps its turn.
+            queue_limit: How many runs may wait; one more is LIMIT_EXCEEDED. None: any number.
             **defaults: `approval_mode`, `timeout`, `inactivity_timeout` (seconds), `stream`, `debug`,
                 `event_buffer_size`, `journal`, `retry_policy`, `hooks`: as in `RunOptions`. They go before what the
                 files say (`config.json` of the project and the global one), and after the profile and the call.
@@ -93,7 +99,10 @@ class AgentMux(Namespaces):
         )
         self.detector = Detector(self.adapters)
         self._reaper = Reaper()
-        self._places = _places(max_concurrent_runs)
+        self.places = Places(
+            read_limits(max_concurrent_runs, max_concurrent_runs_per_agent, queue_limit, self.adapters)
+        )
+        """How many runs work and wait, and when that changes."""
         self._tasks: anyio.abc.TaskGroup | None = None
         self._live: set[RunHandle] = set()
         self._observers: list[Observer] = []
@@ -119,12 +128,14 @@ class AgentMux(Namespaces):
         finally:
             self._reaper.close()
 
-    def run(self, options: RunOptions | Settled | None = None, /, **fields: Any) -> RunHandle:
+    def run(self, options: RunOptions | Settled | None = None, /, *, owner: str = "", **fields: Any) -> RunHandle:
         """Start a run and return at once.
 
         Args:
             options: The options, or give them one by one as keywords. Of options that are given whole, those count as
                 said that are not as they are by default; what `settled` returned is taken as it is.
+            owner: Whose run it is: while runs wait, their owners are served in turn. It is no option, as no profile and
+                no request should choose whose turn it takes.
             **fields: Fields of `RunOptions`; all of them count as said, but for None. `agent` may be left out when
                 somebody names a default: the client, a profile or a file.
 
@@ -132,7 +143,8 @@ class AgentMux(Namespaces):
             ValidationError: Options that cannot work, every bad field named.
             CapabilityError: The agent cannot do what was asked.
             AgentMuxError: AGENT_NOT_FOUND, AGENT_NOT_INSTALLED; PROFILE_NOT_FOUND; CONFIG_ERROR for a file of ours
-                that cannot be used; RUN_NOT_ACTIVE outside of the client's block.
+                that cannot be used; LIMIT_EXCEEDED when as many runs wait as may; RUN_NOT_ACTIVE outside of the
+                client's block.
         """
         if self._tasks is None:
             raise AgentMuxError("RUN_NOT_ACTIVE", "start runs inside of `async with AgentMux() as mux:`")
@@ -140,7 +152,7 @@ class AgentMux(Namespaces):
         plan, hooks = self._plan(settled.options)
         if any(run.run_id == plan.run_id for run in self._live):
             raise ValidationError([FieldError("run_id", plan.run_id, "one that no living run has")])
-        place = self._places.enter() if self._places is not None else None
+        place = self.places.enter(plan.adapter.agent, owner)
         handle = RunHandle(Runner(plan, self._reaper, place, hooks))
         self._live.add(handle)
         for warning in settled.warnings:
@@ -150,16 +162,21 @@ class AgentMux(Namespaces):
         return handle
 
     def _plan(self, options: RunOptions) -> tuple[RunPlan, RunHooks | None]:
-        journals = self._config_dir / "runs"
-        plan = plan_run(options, self.adapters.get, journals)
+        own = self._config_dir
+        plan = plan_run(options, self.adapters.get, self.journals, worktrees=own / "worktrees")
         if options.hooks is False:
             return plan, None
         from agent_mux.run.hooked import hooks_of, planned_to_ask  # noqa: PLC0415  # most runs have none
 
-        hooks = hooks_of(plan, self._config_dir, self._project_config_dir)
+        hooks = hooks_of(plan, own, self._project_config_dir)
         if hooks is not None and hooks.asks:
-            plan = planned_to_ask(plan, self.adapters.get, journals)
+            plan = planned_to_ask(plan, self.adapters.get, own)
         return plan, hooks
+
+    @property
+    def journals(self) -> Path:
+        """Where the recordings of runs are that name no place of their own: `<run id>.journal`."""
+        return self._config_dir / "runs"
 
     def settled(self, options: RunOptions | None = None, /, **fields: Any) -> Settled:
         """What `run` would do with this: all options, and who said each. Blocking; starts nothing.
@@ -202,9 +219,8 @@ class AgentMux(Namespaces):
                     end()
                 except Exception:  # an observer of the consumer's may raise anything; other runs go on
                     logging.getLogger(LOGGER).exception("an observer raised at the end of run %s", handle.run_id)
-            result = handle._runner.result  # noqa: SLF001
-            if result is not None and settled.index is not None:
-                await write_into_index(settled.index, handle._runner.plan, result)  # noqa: SLF001
+            if runner.result is not None and settled.index is not None:
+                await write_into_index(settled.index, runner.plan, handle.header.started_at, runner.result)
 
     def _settled(self, options: RunOptions | Settled | None, fields: Mapping[str, Any]) -> Settled:
         if options is None:
@@ -212,14 +228,6 @@ class AgentMux(Namespaces):
         if fields:
             raise TypeError("give either RunOptions or keywords, not both")
         return options if isinstance(options, Settled) else self._defaults.settle(said_by(options))
-
-
-def _places(most: int | None) -> Places | None:
-    if most is None:
-        return None
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise ValidationError([FieldError("max_concurrent_runs", most, "a whole number >= 1, or None")])
-    return Places(most)
 
 
 def _check_defaults(defaults: dict[str, Any]) -> None:

@@ -41,20 +41,34 @@ ErrorCode = Literal[
     "BUDGET_EXCEEDED",
     "INTERNAL",
 ]
+"""What can go wrong with a run, or with what agents keep. Source: run API, section 4."""
+ServiceCode = Literal["LIMIT_EXCEEDED", "RUN_NOT_FOUND", "NOT_FOUND", "UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE"]
+"""What can go wrong besides, with queues and between a service and its clients; no event ever says it."""
+AnyCode = ErrorCode | ServiceCode
 ERROR_CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
 
-RECOVERABLE: frozenset[ErrorCode] = frozenset(
-    {"CONFIG_LOCK_ERROR", "RATE_LIMITED", "NO_PENDING_INTERACTION", "INTERACTION_NOT_FOUND", "TIMEOUT"}
+SERVICE_CODES: tuple[ServiceCode, ...] = get_args(ServiceCode)
+
+RECOVERABLE: frozenset[AnyCode] = frozenset(
+    {
+        "CONFIG_LOCK_ERROR",
+        "RATE_LIMITED",
+        "LIMIT_EXCEEDED",
+        "UNAVAILABLE",
+        "NO_PENDING_INTERACTION",
+        "INTERACTION_NOT_FOUND",
+        "TIMEOUT",
+    }
 )
 
 
 class AgentMuxError(Exception):
     """What went wrong, by `code`; `message` says what happened, to what, and what to do next."""
 
-    def __init__(self, code: ErrorCode, message: str, *, recoverable: bool | None = None) -> None:
+    def __init__(self, code: AnyCode, message: str, *, recoverable: bool | None = None) -> None:
         message = _clean(message)
         super().__init__(code, message)
-        self.code: ErrorCode = code
+        self.code: AnyCode = code
         self.message = message
         self.recoverable = code in RECOVERABLE if recoverable is None else recoverable
 

@@ -15,8 +15,8 @@ import pyte
 from tests.process.installed import PATIENCE, Installed, Terminal
 
 from agent_mux import validate
-from agent_mux.cli.talk.wire import ANSWERS
 from agent_mux.process.marker import processes_of
+from agent_mux.run.commands import ANSWERS
 
 TALKER = """
 def hear_of(what):

@@ -1,12 +1,23 @@
 """Many runs of one client: how many work at a time, and in which order they begin."""
 
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import anyio
 import pytest
-from tests.process.scripted import MakeClient
+from anyio import lowlevel
+from tests.process.scripted import MakeClient, ScriptedCodec, scripted_adapter
 
-from agent_mux import ValidationError
+from agent_mux import AgentMux, AgentMuxError, RunHandle, ValidationError, encode_event, validate
+from agent_mux.registry import AdapterRegistry
+from agent_mux.run import recording
+from agent_mux.run.derive import derive_events
+from agent_mux.run.journal import JournalReader
 
 pytestmark = pytest.mark.anyio
 
@@ -16,6 +27,27 @@ hear(); say(session="S"); say(text=os.environ["NAME"])
 while not pathlib.Path("go").exists(): time.sleep(0.01)
 say(done=True); rest()
 """
+
+HOUR = 3600
+
+
+async def said(run: RunHandle) -> None:
+    async for event in run:
+        if event.type == "text_delta":
+            return
+    raise AssertionError("it said nothing")
+
+
+def waiting(mux: AgentMux, place: Path, *names: str, **fields: object) -> list[RunHandle]:
+    return [mux.run(prompt="hi", cwd=place, env={"NAME": name}, **fields) for name in names]
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def journals(place: Path) -> list[Path]:
+    return list((place / "config" / "runs").iterdir())
 
 
 async def test_runs_wait_for_a_place_and_begin_in_order(make_client: MakeClient, tmp_path: Path) -> None:
@@ -68,3 +100,162 @@ async def test_a_failure_frees_the_place(make_client: MakeClient) -> None:
 def test_a_limit_is_a_number_of_runs(make_client: MakeClient, most: object) -> None:
     with pytest.raises(ValidationError, match="max_concurrent_runs"):
         make_client("", max_concurrent_runs=most)
+
+
+async def test_owners_are_served_in_turn_and_positions_say_so(make_client: MakeClient, tmp_path: Path) -> None:
+    begun: list[str] = []
+    with anyio.fail_after(30):
+        async with make_client(WAITS, max_concurrent_runs=1) as mux:
+            runs = waiting(mux, tmp_path, "a0", "a1", "a2", owner="ann")
+            changed = mux.places.changed
+            runs += waiting(mux, tmp_path, "b0", "b1", owner="bob")
+            for run in runs:
+                run.once("text_delta", lambda event: begun.append(event.delta))
+            await said(runs[0])
+            assert changed.is_set()
+            assert [run.queue_position for run in runs] == [None, 1, 3, 2, 4]
+            assert (mux.places.working, mux.places.waiting) == (1, 4)
+            changed = mux.places.changed
+            await runs[1].abort()
+            assert changed.is_set()
+            assert [run.queue_position for run in runs] == [None, None, 1, 2, 3]
+            (tmp_path / "go").touch()
+            for run in runs:
+                await run
+            assert [run.queue_position for run in runs] == [None] * 5
+    assert begun == ["a0", "a2", "b0", "b1"]
+    assert (mux.places.working, mux.places.waiting) == (0, 0)
+
+
+async def test_a_run_whose_agent_is_full_is_passed_over(tmp_path: Path) -> None:
+    adapters = AdapterRegistry()
+    one = scripted_adapter(WAITS)
+    adapters.register(one)
+    adapters.register(replace(one, agent="other", aliases=("another",)))
+    with anyio.fail_after(30):
+        async with AgentMux(
+            adapters=adapters, config_dir=tmp_path / "config", max_concurrent_runs_per_agent={"another": 1}
+        ) as mux:
+            others = waiting(mux, tmp_path, "o0", "o1", agent="another")
+            free = waiting(mux, tmp_path, "f0", "f1", agent="scripted")
+            for run in (others[0], *free):
+                await said(run)
+            assert (others[1].state, others[1].queue_position) == ("spawned", 1)
+            (tmp_path / "go").touch()
+            assert [(await run).text for run in (*others, *free)] == ["o0", "o1", "f0", "f1"]
+
+
+async def test_a_queue_that_is_full_refuses_a_run_and_keeps_nothing_of_it(
+    make_client: MakeClient, tmp_path: Path
+) -> None:
+    with anyio.fail_after(30):
+        async with make_client(WAITS, max_concurrent_runs=1, queue_limit=1) as mux:
+            runs = waiting(mux, tmp_path, "0", "1")
+            seen: list[RunHandle] = []
+            mux.on_run(lambda run: seen.append(run) or (lambda: None))  # type: ignore[func-returns-value]
+            with pytest.raises(AgentMuxError, match="1 runs work and 1 wait") as caught:
+                waiting(mux, tmp_path, "2")
+            assert (caught.value.code, caught.value.recoverable, seen) == ("LIMIT_EXCEEDED", True, [])
+            (tmp_path / "go").touch()
+            assert [(await run).text for run in runs] == ["0", "1"]
+            assert (await waiting(mux, tmp_path, "2")[0]).text == "2"
+
+
+@contextmanager
+def few_descriptors(more: int) -> Iterator[None]:
+    """This process may open so many more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(int(entry.name) for entry in Path("/proc/self/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1 + more, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_runs_that_wait_cost_no_descriptor_and_no_file_not_even_when_all_are_ended_at_once(
+    make_client: MakeClient, tmp_path: Path
+) -> None:
+    with anyio.fail_after(60):
+        async with make_client(WAITS, max_concurrent_runs=1) as mux:
+            await said(waiting(mux, tmp_path, "first")[0])
+            before = descriptors()
+            runs = waiting(mux, tmp_path, *map(str, range(100)))
+            for _ in range(5):
+                await lowlevel.checkpoint()
+            assert descriptors() == before
+            assert len(journals(tmp_path)) == 1
+            with few_descriptors(20):
+                for run in runs:
+                    run.kill()
+                results = [await run for run in runs]
+    assert {result.exit_reason for result in results} == {"aborted"}
+    for result in results:
+        assert result.journal is not None
+        assert validate(derive_events(Path(result.journal), ScriptedCodec)) == []
+
+
+async def test_what_is_noted_of_a_run_that_waits_is_told_when_it_begins(
+    make_client: MakeClient, tmp_path: Path
+) -> None:
+    with anyio.fail_after(30):
+        async with make_client(WAITS, max_concurrent_runs=1) as mux:
+            await said(waiting(mux, tmp_path, "first")[0])
+            mux.on_run(lambda _: 1 // 0)  # type: ignore[arg-type, return-value]
+            [run] = waiting(mux, tmp_path, "second")
+            assert len(journals(tmp_path)) == 1
+            (tmp_path / "go").touch()
+            events = [event async for event in run]
+            result = await run
+    assert validate(events) == []
+    assert [event.message for event in events if event.type == "debug"] == [
+        "an observer raised ZeroDivisionError('integer division or modulo by zero'); the run goes on"
+    ]
+    derived = derive_events(Path(result.journal or ""), ScriptedCodec)
+    assert [encode_event(event) for event in derived] == [encode_event(event) for event in events]
+
+
+async def test_the_time_of_a_run_counts_from_when_it_has_its_place(
+    make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = 0
+    clock = SimpleNamespace(
+        monotonic_ns=lambda: time.monotonic_ns() + passed * 10**9, time_ns=lambda: time.time_ns() + passed * 10**9
+    )
+    monkeypatch.setattr(recording, "time", clock)
+    with anyio.fail_after(30):
+        async with make_client(WAITS, max_concurrent_runs=1) as mux:
+            first = waiting(mux, tmp_path, "first")[0]
+            await said(first)
+            [run] = waiting(mux, tmp_path, "second", timeout=HOUR / 2)
+            await lowlevel.checkpoint()
+            passed = HOUR
+            admitted = clock.time_ns() // 10**6
+            (tmp_path / "go").touch()
+            result = await run
+            events = [event async for event in run]
+            whole = await first
+    assert (result.exit_reason, result.duration_ms < HOUR * 1000 / 2) == ("completed", True)
+    assert whole.duration_ms >= HOUR * 1000
+    header = JournalReader(Path(result.journal or "")).header
+    assert header == run.header
+    assert admitted <= header.started_at <= events[0].timestamp
+    times = [event.timestamp for event in events]
+    assert times == sorted(times)
+
+
+async def test_a_run_that_never_had_a_place_took_no_time(
+    make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = 0
+    clock = SimpleNamespace(monotonic_ns=lambda: time.monotonic_ns() + passed * 10**9, time_ns=time.time_ns)
+    monkeypatch.setattr(recording, "time", clock)
+    with anyio.fail_after(30):
+        async with make_client(WAITS, max_concurrent_runs=1) as mux:
+            await said(waiting(mux, tmp_path, "first")[0])
+            [run] = waiting(mux, tmp_path, "second")
+            await lowlevel.checkpoint()
+            passed = HOUR
+            await run.abort()
+            result = await run
+    assert (result.exit_reason, result.duration_ms < HOUR * 1000) == ("aborted", True)

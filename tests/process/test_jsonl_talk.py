@@ -15,8 +15,8 @@ from tests.process.talking import program as talk
 from ulid import ULID
 
 from agent_mux import validate
-from agent_mux.cli.talk.wire import ANSWERS
 from agent_mux.process.marker import processes_of
+from agent_mux.run.commands import ANSWERS
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 

@@ -5,6 +5,7 @@ import pytest
 from agent_mux.errors import (
     ERROR_CODES,
     RECOVERABLE,
+    SERVICE_CODES,
     AgentMuxError,
     AuthError,
     CapabilityError,
@@ -23,7 +24,7 @@ def test_the_codes_are_those_of_the_run_api() -> None:
         NO_PENDING_INTERACTION INTERACTION_NOT_FOUND INVALID_STATE_TRANSITION PTY_NOT_AVAILABLE BUDGET_EXCEEDED
         INTERNAL"""
     assert list(ERROR_CODES) == told.split()
-    assert set(ERROR_CODES) >= RECOVERABLE
+    assert {*ERROR_CODES, *SERVICE_CODES} >= RECOVERABLE
 
 
 @pytest.mark.parametrize("code", ERROR_CODES)

@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from agent_mux.cli import exit_codes
+from agent_mux.cli.acp_command import acp
 from agent_mux.cli.adapters_command import adapters, detect
 from agent_mux.cli.auth_command import auth
 from agent_mux.cli.completion_command import completion
@@ -50,7 +51,7 @@ app = typer.Typer(
 )
 for function in (
     run, init, parse, validate, replay, record, demo, doctor, schema, install, update, detect, detect_host,
-    capabilities, completion, mcp_server,
+    capabilities, completion, acp, mcp_server,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(adapters, name="adapters")

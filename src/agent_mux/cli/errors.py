@@ -9,10 +9,10 @@ from typing import Any
 from agent_mux.cli import exit_codes
 from agent_mux.cli.options import Invocation
 from agent_mux.cli.terminal import Palette, one_line, palette_for
-from agent_mux.errors import AgentMuxError, ErrorCode
+from agent_mux.errors import AgentMuxError, AnyCode
 
 LONGEST_MESSAGE = 2000
-_HINTS: dict[ErrorCode, str] = {
+_HINTS: dict[AnyCode, str] = {
     "AGENT_NOT_FOUND": "`amux adapters list` shows the agents there are",
     "AGENT_NOT_INSTALLED": "`amux adapters detect` shows what is installed here",
     "PROFILE_NOT_FOUND": "`amux profiles list` shows the profiles there are",
@@ -24,7 +24,7 @@ _HINTS: dict[ErrorCode, str] = {
 class Complaint:
     """An error, ready to be shown."""
 
-    code: ErrorCode
+    code: AnyCode
     message: str
     recoverable: bool = False
     hint: str = ""
@@ -55,7 +55,7 @@ def report(error: BaseException, invocation: Invocation | None = None) -> int:
 def show(complaint: Complaint, invocation: Invocation) -> None:
     """Say it: as JSON on standard output where that was asked for, else on standard error."""
     if invocation.json:
-        from agent_mux.cli.json_output import to_json
+        from agent_mux.plain_json import to_json
 
         error = {"code": complaint.code, "message": complaint.message, "recoverable": complaint.recoverable}
         sys.stdout.write(to_json({"ok": False, "error": error}) + "\n")

@@ -1,13 +1,14 @@
 """What the exit code of `amux` says. Source: run API, section 8.
 
-Two choices that the source leaves open: a turn limit that was reached is 16, like a budget (a limit that the caller
-set); a reader that goes away (`amux ... | head -1`) is 141, as for any program that SIGPIPE ends.
+Three choices that the source leaves open: a turn limit that was reached is 16, like a budget (a limit that the caller
+set); a queue that takes no more runs is 14, like a rate limit (try later); a reader that goes away
+(`amux ... | head -1`) is 141, as for any program that SIGPIPE ends.
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from agent_mux.errors import ErrorCode
+from agent_mux.errors import AnyCode
 
 if TYPE_CHECKING:  # `--help` does without the core
     from agent_mux.assembler import ExitReason
@@ -33,13 +34,13 @@ MEANINGS: Mapping[int, str] = {
     11: "timeout",
     12: "the agent crashed or was killed",
     ABORTED: "aborted or interrupted",
-    14: "rate limited",
+    14: "rate limited, or too many runs wait",
     15: "context exceeded",
     16: "a limit was reached: budget or turns",
     BROKEN_PIPE: "nobody reads the output any more",
 }
 
-_BY_CODE: Mapping[ErrorCode, int] = {
+_BY_CODE: Mapping[AnyCode, int] = {
     "VALIDATION_ERROR": USAGE,
     "AGENT_NOT_FOUND": 3,
     "AGENT_NOT_INSTALLED": 4,
@@ -56,6 +57,7 @@ _BY_CODE: Mapping[ErrorCode, int] = {
     "SPAWN_ERROR": 12,
     "ABORTED": ABORTED,
     "RATE_LIMITED": 14,
+    "LIMIT_EXCEEDED": 14,
     "CONTEXT_EXCEEDED": 15,
     "BUDGET_EXCEEDED": 16,
 }
@@ -74,12 +76,12 @@ _BY_REASON: "Mapping[ExitReason, int]" = {
 }
 
 
-def of_error(code: ErrorCode) -> int:
+def of_error(code: AnyCode) -> int:
     """For an error that kept the command from doing its work."""
     return _BY_CODE.get(code, GENERAL)
 
 
-def of_run(reason: "ExitReason", code: ErrorCode | None) -> int:
+def of_run(reason: "ExitReason", code: AnyCode | None) -> int:
     """For a run that ended. One that `failed` is told apart by its error; an error of the model's API is general."""
     if reason in _BY_REASON:
         return _BY_REASON[reason]

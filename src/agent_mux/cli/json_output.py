@@ -1,10 +1,8 @@
-"""JSON for programs: one compact object per line, whatever strings it holds."""
+"""JSON for programs: the answer of a command with `--json`."""
 
 from typing import Any
 
-from agent_mux.telling.json_text import to_json
-
-__all__ = ["envelope", "to_json"]
+from agent_mux.plain_json import to_json
 
 
 def envelope(data: Any) -> str:

@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from agent_mux.adapter import Codec, CodecContext
 from agent_mux.cli.inputs import STDIN, bad_input, read_bytes, unreadable
 from agent_mux.events import AgentEvent
 from agent_mux.parsing import detect_protocol, observing_normalizer, read_transcript, records_of
 from agent_mux.registry import AdapterRegistry
-from agent_mux.run.derive import JournalEvents
+from agent_mux.run.derive import JournalEvents, codec_maker
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import find_protocol
 from agent_mux.testing.conformance.recorded import Recorded
@@ -67,13 +66,8 @@ def open_recording(path: Path, adapters: AdapterRegistry) -> Recording:
 
 def open_journal(path: Path, adapters: AdapterRegistry) -> Recording:
     """The journal of a run; one without an exit is of a run that was cut off."""
-
-    def make_codec(context: CodecContext) -> Codec:
-        adapter = adapters.get(context.agent)
-        return find_protocol(adapter, context.protocol, adapters.get).codec(context)
-
     try:
-        derived = JournalEvents(path, make_codec)
+        derived = JournalEvents(path, codec_maker(adapters))
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
     stream = derived.header.stream

@@ -29,8 +29,8 @@ def schema(
     """Print a JSON Schema (2020-12)."""
     import json as plain
 
-    from agent_mux.cli.talk.wire import command_schema
     from agent_mux.events import json_schema
+    from agent_mux.run.commands import command_schema
     from agent_mux.run.result_schema import result_schema
 
     describe = {

@@ -3,11 +3,11 @@
 from typing import Protocol
 
 from agent_mux.cli.ending import ending, trouble
-from agent_mux.cli.json_output import to_json
 from agent_mux.cli.paper import Piece, Screen
 from agent_mux.cli.render import Renderer
 from agent_mux.cli.terminal import sanitize
 from agent_mux.events import BaseEvent, encode_event
+from agent_mux.plain_json import to_json
 from agent_mux.run.result import RunResult
 
 

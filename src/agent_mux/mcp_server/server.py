@@ -13,10 +13,10 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.mcp_server.delegations import Delegations
 from agent_mux.mcp_server.requests import read_request
 from agent_mux.mcp_server.tools import INSTRUCTIONS, START, TOOLS, ToolSpec
+from agent_mux.plain_json import to_json
 from agent_mux.redaction import redact_text
 from agent_mux.telemetry.logs import LOGGER
 from agent_mux.telling.inert import sanitize
-from agent_mux.telling.json_text import to_json
 from agent_mux.version import __version__
 
 LONGEST_ERROR = 2000  # characters

@@ -13,13 +13,13 @@ from agent_mux.preferences.precedence import said_of
 from agent_mux.run.retry import RetryPolicy
 
 
-def to_wire(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields as they stand in a file. Raises VALIDATION_ERROR for what cannot."""
+def to_wire(said: Mapping[str, Any], *, keys: Mapping[str, str] = KEYS) -> dict[str, Any]:
+    """Fields as they stand in a file. `keys`: those that are allowed. Raises VALIDATION_ERROR for what cannot."""
     problems = Problems()
     told: dict[str, Any] = {}
     for name, value in said.items():
-        if camel(name) not in KEYS:
-            problems.unknown(camel(name), value, KEYS)
+        if camel(name) not in keys:
+            problems.unknown(camel(name), value, keys)
         elif isinstance(value, float) and not math.isfinite(value):
             problems.add(camel(name), value, "a number that JSON has")
         else:

@@ -1,13 +1,16 @@
-"""Events out of a journal: for late and slow readers, `amux replay`, tests and bug reports."""
+"""Events out of a journal: for late and slow readers, `amux replay`, the service, tests and bug reports."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agent_mux.adapter import Codec, CodecContext
 from agent_mux.events import AgentEvent
+from agent_mux.registry import AdapterRegistry
 from agent_mux.run.journal import JournalReader
 from agent_mux.run.normalizer import Normalizer
-from agent_mux.run.records import Record
+from agent_mux.run.plan import find_protocol
+from agent_mux.run.records import Exited, Kind, Record, exited_of
+from agent_mux.run.result import ResultBuilder, RunResult
 
 MakeCodec = Callable[[CodecContext], Codec]
 
@@ -19,6 +22,8 @@ class JournalEvents:
         self._reader = JournalReader(path)
         self._records: Iterator[Record] | None = None
         self._last_at = 0
+        self.exited: Exited | None = None
+        """How the agent's process ended; None: as far as was read, nothing says it."""
         self.header = self._reader.header
         self.normalizer = Normalizer(self.header, make_codec)
         self.position = 0
@@ -29,6 +34,8 @@ class JournalEvents:
             self._records = self._reader.read()
         for record in self._records:
             self._last_at = record.at
+            if record.kind is Kind.EXIT:
+                self.exited = exited_of(record)
             events = self.normalizer.feed(record)
             self.normalizer.take_effects()
             if events:
@@ -36,6 +43,11 @@ class JournalEvents:
                 return events
         self._records = None
         return None
+
+    @property
+    def duration_ms(self) -> int:
+        """Milliseconds from the beginning of the run to the last record that was read."""
+        return self._last_at // 1000
 
     def cut_off(self) -> list[AgentEvent]:
         """The journal ends without an exit, and nobody writes it any more: the events that close the stream."""
@@ -50,3 +62,71 @@ def derive_events(path: Path, make_codec: MakeCodec) -> Iterator[AgentEvent]:
     while (batch := journal.next_batch()) is not None:
         yield from batch
     yield from journal.cut_off()
+
+
+def codec_maker(adapters: AdapterRegistry) -> MakeCodec:
+    """Makes the codec that a journal needs: of the agent and the protocol that its header names."""
+
+    def make_codec(context: CodecContext) -> Codec:
+        return find_protocol(adapters.get(context.agent), context.protocol, adapters.get).codec(context)
+
+    return make_codec
+
+
+class DerivedRun:
+    """A run that is over, out of its journal: its events and, behind them, its result. One that was cut off: killed."""
+
+    def __init__(self, path: Path, make_codec: MakeCodec) -> None:
+        """Raises PARSE_ERROR for a file that is no journal, `OSError` for one that cannot be read."""
+        self.path = path
+        self._make_codec = make_codec
+        self._journal = JournalEvents(path, make_codec)
+        self._builder = ResultBuilder(collect=False, bounded=True)
+        self._is_read = False
+
+    @property
+    def run_id(self) -> str:
+        """ULID of the run."""
+        return self._journal.header.stream.run_id
+
+    @property
+    def event_count(self) -> int:
+        """The number of events that were read."""
+        return self._journal.position
+
+    def batches(self) -> Iterator[tuple[int, list[AgentEvent]]]:
+        """All events, with the number of the first of each batch. Once."""
+        while (batch := self._journal.next_batch()) is not None:
+            yield self._seen(batch)
+        if rest := self._journal.cut_off():
+            yield self._seen(rest)
+        self._is_read = True
+
+    def _seen(self, batch: list[AgentEvent]) -> tuple[int, list[AgentEvent]]:
+        self._builder.see(batch)
+        return self._journal.position - len(batch), batch
+
+    def result(self) -> RunResult:
+        """What the run came to. Reads what is left of the events."""
+        if not self._is_read:
+            for _ in self.batches():
+                pass
+        journal, path, make_codec = self._journal, self.path, self._make_codec
+        assembler, header = journal.normalizer.assembler, journal.header
+        assert journal.normalizer.verdict is not None  # noqa: S101  # the end of the events makes it
+        return self._builder.build(
+            journal.normalizer.verdict,
+            stderr=journal.normalizer.stderr_tail,
+            derive=lambda: list(derive_events(path, make_codec)),
+            run_id=self.run_id,
+            agent=header.stream.agent,
+            model=assembler.model or header.options.get("model"),
+            session_id=assembler.session_id,
+            exit_code=None if journal.exited is None else journal.exited.code,
+            signal=None if journal.exited is None else journal.exited.signal,
+            duration_ms=journal.duration_ms,
+            ledger=journal.normalizer.ledger,
+            structured_output=assembler.structured_output,
+            tags=header.tags,
+            journal=str(path),
+        )

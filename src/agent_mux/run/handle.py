@@ -16,6 +16,7 @@ from agent_mux.run.records import Control, Header
 from agent_mux.run.result import RunResult
 from agent_mux.run.runner import Runner
 from agent_mux.run.state import RunState
+from agent_mux.run.window import EventReader
 
 LARGEST_TERMINAL = 9999
 """Columns, and rows: what escape sequences can say."""
@@ -56,7 +57,7 @@ class RunHandle:
     @property
     def header(self) -> Header:
         """The plan of the run as its recording has it: without secrets."""
-        return self._runner.plan.header
+        return self._runner.recording.header
 
     @property
     def adapter(self) -> Adapter:
@@ -67,6 +68,23 @@ class RunHandle:
     def state(self) -> RunState:
         """Where the run is."""
         return self._runner.state.state
+
+    @property
+    def event_count(self) -> int:
+        """The number of events so far."""
+        return self._runner.recording.event_count
+
+    def on_state(self, callback: Callable[[RunState], None]) -> None:
+        """Call back at each change of `state`, with the new one. It must not block or raise."""
+        self._runner.state.on_change(callback)
+
+    @property
+    def queue_position(self) -> int | None:
+        """Where the run stands in the queue of its client: 1 is next. None: it does not wait.
+
+        As things stand, if all runs take equally long: others may come, and go. `AgentMux.places.changed` tells when.
+        """
+        return self._runner.queue_position
 
     @property
     def is_busy(self) -> bool:
@@ -90,7 +108,7 @@ class RunHandle:
     def __aiter__(self) -> AsyncIterator[AgentEvent]:
         return self.events()
 
-    def events(self, start: int = 0) -> AsyncIterator[AgentEvent]:
+    def events(self, start: int = 0) -> EventReader:
         """Every event from number `start`, from the first by default, however late or slow this reader is."""
         return self._runner.recording.read(start)
 

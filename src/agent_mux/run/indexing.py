@@ -14,9 +14,12 @@ from agent_mux.telemetry.logs import LOGGER
 LONGEST_WAIT = 5.0  # seconds; a disk that does not answer keeps nobody
 
 
-async def write_into_index(path: Path, plan: RunPlan, result: RunResult) -> None:
-    """Add the run to an index. Never raises: what keeps it from being written is a warning in the log."""
-    line = plan.redactor.mask(line_of(_record_of(plan, result)))
+async def write_into_index(path: Path, plan: RunPlan, started_at: int, result: RunResult) -> None:
+    """Add the run to an index. Never raises: what keeps it from being written is a warning in the log.
+
+    `started_at`: milliseconds since the epoch.
+    """
+    line = plan.redactor.mask(line_of(_record_of(plan, started_at, result)))
     reason = f"it took more than {LONGEST_WAIT:g} s"
     with anyio.move_on_after(LONGEST_WAIT, shield=True):
         try:
@@ -28,10 +31,10 @@ async def write_into_index(path: Path, plan: RunPlan, result: RunResult) -> None
     logging.getLogger(LOGGER).warning("run %s is not in the index %s: %s", plan.run_id, path, reason)
 
 
-def _record_of(plan: RunPlan, result: RunResult) -> IndexRecord:
+def _record_of(plan: RunPlan, started_at: int, result: RunResult) -> IndexRecord:
     cost = result.cost
     return new_record(
-        started_at=plan.header.started_at,
+        started_at=started_at,
         run_id=result.run_id,
         agent=result.agent,
         model=result.model,

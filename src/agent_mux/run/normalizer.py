@@ -80,6 +80,10 @@ class Normalizer:
         self._stdout = self._framers[Source.STDOUT]
         self._is_finished = False
 
+    def begin_at(self, started_at: int) -> None:
+        """The time that the records count from, in milliseconds since the epoch. Before the first record."""
+        self._started_at = self._assembler.now = started_at
+
     @property
     def assembler(self) -> StreamAssembler:
         """The state of the stream, to look at."""

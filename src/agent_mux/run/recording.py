@@ -1,5 +1,8 @@
 """What a run remembers and tells: each record into the journal and through the normalizer, its events to who listens.
 
+It begins when the run has a place, or is over without one: a run that waits has no file. All times count from there:
+those of the records and events, the time limit, the duration. What was noted before is told then.
+
 Nothing here acts on the agent. A run is never taken down by its journal, nor by who listens.
 """
 
@@ -8,6 +11,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from agent_mux.events import AgentEvent, DebugEvent
 from agent_mux.run.derive import JournalEvents, derive_events
 from agent_mux.run.journal import JournalWriter
@@ -15,7 +20,7 @@ from agent_mux.run.listeners import Listeners
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.records import Control, Exited, Kind, Record, encode
-from agent_mux.run.result import ResultBuilder, RunResult
+from agent_mux.run.result import ResultBuilder, RunResult, Worktree
 from agent_mux.run.window import EventReader, EventWindow
 from agent_mux.telemetry.logs import RunLog
 
@@ -25,38 +30,63 @@ class Recording:
 
     def __init__(self, plan: RunPlan) -> None:
         self.plan = plan
+        self.header = plan.header
+        """As planned, and with the time at which the recording began."""
+        self.worktree: Worktree | None = None
+        """What became of it, if the run had one."""
         self.normalizer = Normalizer(plan.header, plan.new_codec, context=plan.context)
         self.listeners = Listeners(self.note)
         self.log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self.note)
         self._window = EventWindow(plan.options.event_buffer_size, self._loss)
         self._builder = ResultBuilder(collect=plan.options.collect_events)
-        self._started = time.monotonic_ns()
+        self._started = 0
         self._journal: JournalWriter | None = None
         self._is_begun = False
+        self._noted: list[str] = []
+        """Before the beginning."""
         self._journal_path: Path | None = None
         """Set when there is a file that this run began: never somebody else's."""
 
     def now(self) -> int:
-        """Microseconds since the run was made."""
-        return (time.monotonic_ns() - self._started) // 1000
+        """Microseconds since the recording began; 0 before."""
+        return (time.monotonic_ns() - self._started) // 1000 if self._is_begun else 0
 
     # -- the journal
 
     def begin(self) -> None:
-        """Once, before the first record: that may be an abort that comes before the run begins."""
-        path = self.plan.journal_path
+        """Before the first record. Twice is once."""
         if self._is_begun:
             return
         self._is_begun = True
+        self._started, started_at = time.monotonic_ns(), time.time_ns() // 1_000_000
+        self.header = structs.replace(self.plan.header, started_at=started_at)
+        self.normalizer.begin_at(started_at)
+        refused = self._open_journal()
+        self._tell_of_beginning()
+        for message in (*refused, *self._noted):
+            self.note(message)
+        self._noted.clear()
+
+    def _open_journal(self) -> Sequence[str]:
+        """What there is to say about it."""
+        path = self.plan.journal_path
         if path is None:
-            return
+            return ()
         try:
-            self._journal = JournalWriter(path, self.plan.header)
-            self._journal_path = path
-            self._builder.bounded = True
+            self._journal = JournalWriter(path, self.header)
         except OSError as error:
             self.log.tell("no_journal", level=logging.WARNING, reason=str(error))
-            self.note(f"this run has no journal: {path}: {error.strerror or error}; slow readers may lose events")
+            return (f"this run has no journal: {path}: {error.strerror or error}; slow readers may lose events",)
+        self._journal_path = path
+        self._builder.bounded = True
+        return ()
+
+    def _tell_of_beginning(self) -> None:
+        plan, path = self.plan, self.journal_path
+        journal = None if path is None else str(path)
+        self.log.tell(
+            "run_started", protocol=plan.protocol.name, model=plan.options.model, cwd=plan.cwd, journal=journal
+        )
 
     @property
     def journal_path(self) -> Path | None:
@@ -114,8 +144,9 @@ class Recording:
 
     def note(self, message: str) -> None:
         """A warning of ours among the events."""
-        self.begin()
-        if self._journal is not None:
+        if not self._is_begun:
+            self._noted.append(message)
+        elif self._journal is not None:
             self.tell(self.take(Kind.CONTROL, encode(Control("note", message))))  # for derived events, too
         else:
             self.tell([self._warning(message)])
@@ -128,6 +159,11 @@ class Recording:
         clean = self.plan.redactor.mask_text(message)
         return DebugEvent(stream.run_id, stream.agent, self.normalizer.assembler.now, "warn", clean)
 
+    @property
+    def event_count(self) -> int:
+        """The number of events that were told."""
+        return self._window.end
+
     def read(self, start: int) -> EventReader:
         """The events from number `start`, until the run is over."""
         return self._window.read(self._read_journal, start)
@@ -136,7 +172,7 @@ class Recording:
         if self._journal_path is None or not self._journal_path.exists():
             return None
         journal = JournalEvents(self._journal_path, self.plan.new_codec)
-        return journal if journal.header == self.plan.header else None  # somebody put another in its place
+        return journal if journal.header == self.header else None  # somebody put another in its place
 
     # -- the end
 
@@ -160,6 +196,7 @@ class Recording:
             structured_output=assembler.structured_output,
             tags=plan.header.tags,
             journal=str(path) if path is not None else None,
+            worktree=self.worktree,
         )
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """What crosses the boundary of a run, as records. Everything that events depend on is one of these.
 
 The journal stores records and the normalizer reads them, live and later: that is why the events can be derived again,
-exactly. Each record has its time: microseconds since the run began, from a monotonic clock.
+exactly. Each record has its time: microseconds since the recording began, from a monotonic clock.
 """
 
 from enum import Enum
@@ -37,7 +37,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     kind: Kind
     at: int
-    """Microseconds since the run began."""
+    """Microseconds since the recording began."""
     payload: bytes
 
 
@@ -48,7 +48,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
     package_version: str
     started_at: int
-    """Wall clock, milliseconds since the epoch."""
+    """When the recording began: wall clock, milliseconds since the epoch."""
     observing: bool = False
     """The records are from a transcript that somebody else made: what went to stdin is news to the codec."""
     codec: CodecContext

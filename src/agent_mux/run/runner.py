@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Iterable
 
 import anyio
 import anyio.abc
-from anyio import lowlevel
+from anyio import lowlevel, to_thread
 
 from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
 from agent_mux.adapter import TerminalSize
@@ -74,7 +74,9 @@ class Runner:
         self._child: Child | None = None
         self._outbox = self._new_outbox()
         self._output = self._new_output()
+        self._has_place = False
         self._stopping = anyio.Event()
+        self._stop: Control | None = None
         self._budget = Budget(options, agent_counts_turns=plan.spawn.counts_turns)
         self._unasked = None if options.policy is None else Unasked(options.policy, plan.cwd)
         self._told_of_loss = False
@@ -109,6 +111,11 @@ class Runner:
             )
 
     @property
+    def queue_position(self) -> int | None:
+        """Of a run that waits for a place; None: it has one, or is over."""
+        return None if self._ticket is None else self._ticket.position
+
+    @property
     def normalizer(self) -> Normalizer:
         """The state of the stream, to look at."""
         return self.recording.normalizer
@@ -131,11 +138,12 @@ class Runner:
     async def _shielded(self) -> None:
         with anyio.CancelScope(shield=True):
             try:
-                self.recording.begin()
-                self._tell_of_start()
                 if await self._is_admitted():
+                    self._has_place = True
+                    self.recording.begin()
                     await self._with_files()
                 else:
+                    self._tell_of_stop()
                     self._finish(Exited())
             finally:
                 if self._ticket is not None:
@@ -144,13 +152,6 @@ class Runner:
                 self.begun.set()
                 self.done.set()
                 self.recording.close()
-
-    def _tell_of_start(self) -> None:
-        plan, path = self.plan, self.recording.journal_path
-        journal = None if path is None else str(path)
-        self.recording.log.tell(
-            "run_started", protocol=plan.protocol.name, model=plan.options.model, cwd=plan.cwd, journal=journal
-        )
 
     async def _is_admitted(self) -> bool:
         """Wait for a place. False: the run is ended before it has one."""
@@ -178,7 +179,7 @@ class Runner:
                 for note in spawn.notes:
                     self.record(Kind.CONTROL, encode(Control("note", note)))
                 if await self._is_going_on_after(self._reaper.wait_until_ready()):
-                    await self._attempt_until_done()
+                    await self._in_its_place()
                 else:
                     self._finish(Exited())
         except (OSError, AgentMuxError) as error:
@@ -186,7 +187,33 @@ class Runner:
                 raise
             self._never_started(error)
 
-    async def _attempt_until_done(self) -> None:
+    async def _in_its_place(self) -> None:
+        """In the directory that was asked for, or in a worktree of its own."""
+        if self.plan.worktree is None:
+            self._finish(await self._attempt_until_done())
+            return
+        from agent_mux.run.worktree import RunWorktree  # noqa: PLC0415  # most runs do without
+
+        worktree = RunWorktree(self.plan.worktree, self.plan.environ)
+        exited = Exited()
+        try:
+            self._note(await to_thread.run_sync(worktree.make, lambda: not self._stopping.is_set()))
+        except AgentMuxError:
+            if not self._stopping.is_set():
+                raise
+        else:
+            try:
+                exited = Exited() if self._stopping.is_set() else await self._attempt_until_done()
+            finally:
+                self.recording.worktree, note = await to_thread.run_sync(worktree.leave)
+                self._note(note)
+        self._finish(exited)
+
+    def _note(self, message: str | None) -> None:
+        if message is not None:
+            self.recording.note(message)
+
+    async def _attempt_until_done(self) -> Exited:
         while True:
             self._child = child = self._start()
             self._reaper.began(self.plan.run_id, child.pid, child.process.started if child.process is not None else 0)
@@ -194,8 +221,7 @@ class Runner:
             exited = await self._drive(child)
             retry = self._retry_after(exited)
             if retry is None or await self._is_stopped_within(retry):
-                self._finish(exited)
-                return
+                return exited
             self._child = None
             self._forget_attempt()
 
@@ -436,11 +462,18 @@ class Runner:
         """End the run: told once, for the first reason. False: it is over, or being ended already."""
         if self._stopping.is_set() or self.state.is_over:
             return False
-        self.recording.begin()
-        self.recording.log.tell("stopping", cause=cause, reason=message or None)
-        self.control(Control(cause, message))
+        self._stop = Control(cause, message)
+        if self._has_place:
+            self._tell_of_stop()
         self._stopping.set()
         return True
+
+    def _tell_of_stop(self) -> None:
+        """A run that waits tells of it when it is its turn to end: many that wait would begin their files at once."""
+        assert self._stop is not None  # noqa: S101  # somebody gave the order
+        self.recording.begin()
+        self.recording.log.tell("stopping", cause=self._stop.what, reason=self._stop.message or None)
+        self.control(self._stop)
 
     def kill(self) -> None:
         """End the run without asking anybody."""

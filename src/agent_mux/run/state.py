@@ -1,5 +1,6 @@
 """The states of a run and the moves between them. Terminal states absorb. Source: run API, section 3."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from agent_mux.assembler import ExitReason
@@ -33,6 +34,11 @@ class StateMachine:
 
     def __init__(self) -> None:
         self.state: RunState = "spawned"
+        self._watchers: list[Callable[[RunState], None]] = []
+
+    def on_change(self, callback: Callable[[RunState], None]) -> None:
+        """Call back with each new state."""
+        self._watchers.append(callback)
 
     @property
     def is_over(self) -> bool:
@@ -52,7 +58,14 @@ class StateMachine:
         """Go to another state. Raises INVALID_STATE_TRANSITION for an illegal move."""
         self.require(target)
         self.state = target
+        for tell in self._watchers:
+            tell(target)
 
     def finish(self, reason: ExitReason) -> None:
         """Go to the terminal state that belongs to an exit reason."""
-        self.move(_BY_EXIT_REASON.get(reason, "completed"))
+        self.move(state_after(reason))
+
+
+def state_after(reason: ExitReason) -> RunState:
+    """The terminal state that belongs to an exit reason."""
+    return _BY_EXIT_REASON.get(reason, "completed")

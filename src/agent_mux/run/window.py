@@ -89,21 +89,33 @@ class EventReader:
         return self
 
     async def __anext__(self) -> AgentEvent:
-        while self._next == len(self._batch):
-            if self._position < self._window.first:
-                await lowlevel.checkpoint()
-                self._batch = self._derived()
-            else:
-                self._batch = self._window.since(self._position)
-                if not self._batch and self._window.is_closed:
-                    raise StopAsyncIteration
-            if not self._batch:
-                await self._window.news.wait()
-            self._position += len(self._batch)
-            self._next = 0
+        if self._next == len(self._batch):
+            read = await self.batch()
+            if read is None:
+                raise StopAsyncIteration
+            self._batch, self._next = read[1], 0
         event = self._batch[self._next]
         self._next += 1
         return event
+
+    async def batch(self) -> tuple[int, Sequence[AgentEvent]] | None:
+        """The next events, all that are at hand, and the number of the first; None when the run is over.
+
+        For whoever wants numbers: do not mix it with `anext`.
+        """
+        while True:
+            if self._position < self._window.first:
+                await lowlevel.checkpoint()
+                events = self._derived()
+            else:
+                events = self._window.since(self._position)
+                if not events and self._window.is_closed:
+                    return None
+            if events:
+                first = self._position
+                self._position += len(events)
+                return first, events
+            await self._window.news.wait()
 
     def _derived(self) -> Sequence[AgentEvent]:
         """The next events out of the journal: this reader fell out of the window."""

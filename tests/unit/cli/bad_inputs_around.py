@@ -26,6 +26,14 @@ def missing(directory: Path) -> Path:
 
 
 CASES: list[Case] = [
+    (["acp"], 2, "no agent; name one: amux acp --agent AGENT"),
+    (["acp", "claude"], 2, "unexpected extra argument"),
+    (["acp", "--agent", "clade"], 3, "did you mean 'claude'"),
+    (["acp", "-a", "claude", "--yolo", "--deny"], 2, "exclude each other"),
+    (["acp", "-a", "claude", "--temperature", "9"], 2, "temperature: got 9.0"),
+    (["acp", "-a", "claude", "--profile", "fast"], 9, "no profile is named 'fast'"),
+    (["acp", "-a", "claude", "--session", "x"], 2, "--session"),
+    (["acp", "-a", "replay", "--thinking-effort", "low"], 6, "replay does not support setting the thinking effort"),
     (["config", "get"], 2, "Missing argument 'AGENT'"),
     (["config", "get", "nobody"], 3, "no agent is named 'nobody'"),
     (["config", "get", "claude", "a..b"], 2, "a dotted name"),

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from agent_mux.cli.talk import lines, wire
+from agent_mux.cli.talk import lines
 from agent_mux.cli.talk.lines import lines_from
 from agent_mux.cli.talk.mailbox import Mailbox
 from agent_mux.cli.talk.slash import COMMANDS, Command, Prompt, help_text, parse, problem
@@ -16,6 +16,7 @@ from agent_mux.cli.talk.tally import Tally
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import CostEvent, CostRecord, TokenUsageEvent, TurnStartEvent
 from agent_mux.events.union import ALL_EVENTS
+from agent_mux.run import commands as wire
 
 BOUND = 10
 
@@ -132,7 +133,7 @@ def test_answers_are_no_events() -> None:
 
 def test_every_command_has_a_schema() -> None:
     schema = wire.command_schema()
-    assert len(schema["anyOf"]) == len(schema["discriminator"]["mapping"]) == 12
+    assert len(schema["anyOf"]) == len(schema["discriminator"]["mapping"]) == 16
 
 
 # -- lines

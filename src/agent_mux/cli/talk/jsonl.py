@@ -12,15 +12,17 @@ import anyio.abc
 from agent_mux.cli.company import SETTLED, Company, Unattended, respond
 from agent_mux.cli.output import Output
 from agent_mux.cli.paper import Piece
-from agent_mux.cli.talk import wire
 from agent_mux.cli.talk.lines import lines_from
 from agent_mux.cli.talk.tally import Tally
 from agent_mux.cli.terminal import Palette
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
 from agent_mux.options import RunOptions
+from agent_mux.run import commands as wire
 from agent_mux.run.handle import RunHandle
-from agent_mux.run.interaction import Approve, Choice, Deny, PendingInteraction, Response, Text
+from agent_mux.run.interaction import Deny, PendingInteraction
+
+Handler = Callable[[RunHandle, Any], Awaitable[Mapping[str, Any]]]
 
 
 class JsonTalk(Company):
@@ -34,16 +36,8 @@ class JsonTalk(Company):
         self._is_closed = False
         self._tally = Tally()
         self._tasks: anyio.abc.TaskGroup | None = None
-        self._handlers: Mapping[type, Callable[[RunHandle, Any], Awaitable[Mapping[str, Any]]]] = {
-            wire.Prompt: self._prompt,
-            wire.Steer: self._steer,
-            wire.Queue: self._queue,
+        self._handlers: Mapping[type, Handler] = {
             wire.Interrupt: self._interrupt,
-            wire.Pause: self._pause,
-            wire.Resume: self._resume,
-            wire.Approve: self._approve,
-            wire.Deny: self._deny,
-            wire.Answer: self._answer,
             wire.Status: self._status,
             wire.Close: self._close,
             wire.Abort: self._abort,
@@ -102,7 +96,8 @@ class JsonTalk(Company):
 
     async def _carry_out(self, run: RunHandle, command: wire.AnyCommand) -> None:
         try:
-            data = await self._handlers[type(command)](run, command)
+            handle: Handler = self._handlers.get(type(command), wire.carry_out)
+            data = await handle(run, command)
         except AgentMuxError as error:
             self._say(wire.command_error(error, wire.name_of(command), command.id))
         else:
@@ -111,41 +106,10 @@ class JsonTalk(Company):
     def _say(self, line: str) -> None:
         self.output.add([Piece("out", line + "\n")])
 
-    async def _prompt(self, run: RunHandle, command: wire.Prompt) -> Mapping[str, Any]:
-        return {"delivery": await run.send(command.text)}
-
-    async def _steer(self, run: RunHandle, command: wire.Steer) -> Mapping[str, Any]:
-        return {"delivery": await run.steer(command.text)}
-
-    async def _queue(self, run: RunHandle, command: wire.Queue) -> Mapping[str, Any]:
-        return {"delivery": await run.queue(command.text)}
-
     async def _interrupt(self, run: RunHandle, _: wire.Interrupt) -> Mapping[str, Any]:
         if not run.is_busy:
             raise AgentMuxError("INVALID_STATE_TRANSITION", "there is nothing to interrupt: no turn runs")
         await run.interrupt()
-        return {}
-
-    async def _pause(self, run: RunHandle, _: wire.Pause) -> Mapping[str, Any]:
-        await run.pause()
-        return {}
-
-    async def _resume(self, run: RunHandle, _: wire.Resume) -> Mapping[str, Any]:
-        await run.resume()
-        return {}
-
-    async def _approve(self, run: RunHandle, command: wire.Approve) -> Mapping[str, Any]:
-        return await self._respond(run, command.interaction_id, Approve(always=command.always))
-
-    async def _deny(self, run: RunHandle, command: wire.Deny) -> Mapping[str, Any]:
-        return await self._respond(run, command.interaction_id, Deny(command.reason))
-
-    async def _answer(self, run: RunHandle, command: wire.Answer) -> Mapping[str, Any]:
-        response = Choice(command.option) if command.option is not None else Text(command.text or "")
-        return await self._respond(run, command.interaction_id, response)
-
-    async def _respond(self, run: RunHandle, interaction_id: str, response: Response) -> Mapping[str, Any]:
-        await run.interaction.respond(interaction_id, response)
         return {}
 
     async def _status(self, run: RunHandle, _: wire.Status) -> Mapping[str, Any]:

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator
 import anyio
 from anyio import lowlevel
 
-LONGEST_LINE = 1 << 24  # bytes; whoever sends more without a line break sends no prompt
+from agent_mux.run.commands import LONGEST_LINE
+
 _READ_SIZE = 1 << 16
 
 

@@ -19,7 +19,7 @@ from agent_mux.cli.talk.slash import Command, Prompt, help_text, parse, problem
 from agent_mux.cli.talk.tally import Tally
 from agent_mux.cli.terminal import Palette, one_line, sanitize
 from agent_mux.effects import Delivery
-from agent_mux.errors import AgentMuxError, ErrorCode
+from agent_mux.errors import AgentMuxError, AnyCode
 from agent_mux.events import BaseEvent
 from agent_mux.options import RunOptions
 from agent_mux.run.handle import RunHandle
@@ -32,7 +32,7 @@ _DELIVERIES: Mapping[Delivery, str] = {
     "queued": "queued: it begins a turn when those before it are over",
     "merged": "given to the agent for the turn that runs",
 }
-_HINTS: Mapping[ErrorCode, str] = {
+_HINTS: Mapping[AnyCode, str] = {
     "CAPABILITY_ERROR": "/queue gives it the text afterwards",
     "INVALID_STATE_TRANSITION": "/status shows the state",
     "STDIN_NOT_AVAILABLE": "/exit leaves",

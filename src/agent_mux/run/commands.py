@@ -1,19 +1,24 @@
-"""The lines that a program writes to `amux run --interactive --json`, and the lines it gets for them.
+"""What a program can tell a run, as JSON: line by line to `amux run --interactive --json`, over a WebSocket, by HTTP.
 
 A line that begins with `{` is a command, any other is a prompt. Each command is answered by one line, `ack` or
 `command_error`, which has the command's `id` if it had one; neither is the type of an event. Documented in
 docs/how-to/talk-to-an-agent.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal
 
 import msgspec
 
-from agent_mux.cli.json_output import to_json
-from agent_mux.cli.talk.lines import LONGEST_LINE
+from agent_mux.effects import Delivery
 from agent_mux.errors import AgentMuxError
+from agent_mux.plain_json import to_json
+from agent_mux.run.handle import Boundary, RunHandle
+from agent_mux.run.interaction import Approve as Approved
+from agent_mux.run.interaction import Choice, Response, Text
+from agent_mux.run.interaction import Deny as Denied
 
+LONGEST_LINE = 1 << 24  # bytes; whoever sends more without a line break sends no prompt
 LONGEST_SHOWN = 200  # characters of a line that is complained about
 
 
@@ -37,9 +42,10 @@ class Steer(Command, frozen=True, tag="steer"):
 
 
 class Queue(Command, frozen=True, tag="queue"):
-    """A prompt behind all others, for a turn of its own."""
+    """A prompt behind all others, for a turn of its own; or for the next boundary of the turn that runs."""
 
     text: str
+    when: Boundary = "next-turn"
 
 
 class Interrupt(Command, frozen=True, tag="interrupt"):
@@ -55,16 +61,16 @@ class Resume(Command, frozen=True, tag="resume"):
 
 
 class Approve(Command, frozen=True, tag="approve"):
-    """Allow what an `approval_request` asks for."""
+    """Allow what an `approval_request` asks for; without its id, the oldest one that is pending."""
 
-    interaction_id: str
+    interaction_id: str | None = None
     always: bool = False
 
 
 class Deny(Command, frozen=True, tag="deny"):
-    """Refuse it, or decline to answer a question."""
+    """Refuse it, or decline to answer a question; without an id, the oldest approval that is pending."""
 
-    interaction_id: str
+    interaction_id: str | None = None
     reason: str | None = None
 
 
@@ -74,6 +80,23 @@ class Answer(Command, frozen=True, tag="answer"):
     interaction_id: str
     text: str | None = None
     option: int | None = None
+
+
+class ApproveAll(Command, frozen=True, tag="approve_all"):
+    """Allow all that is pending; questions are left alone."""
+
+
+class DenyAll(Command, frozen=True, tag="deny_all"):
+    """Refuse all that is pending, questions included."""
+
+    reason: str | None = None
+
+
+class Resize(Command, frozen=True, tag="resize"):
+    """Give the agent's terminal another size, in characters."""
+
+    columns: int
+    rows: int
 
 
 class Status(Command, frozen=True, tag="status"):
@@ -88,7 +111,14 @@ class Abort(Command, frozen=True, tag="abort"):
     """End the run now."""
 
 
-AnyCommand = Prompt | Steer | Queue | Interrupt | Pause | Resume | Approve | Deny | Answer | Status | Close | Abort
+class Kill(Command, frozen=True, tag="kill"):
+    """End it without asking the agent."""
+
+
+AnyCommand = (
+    Prompt | Steer | Queue | Interrupt | Pause | Resume | Approve | Deny | Answer | ApproveAll | DenyAll | Resize
+    | Status | Close | Abort | Kill
+)  # fmt: skip
 ANSWERS: tuple[Literal["ack"], Literal["command_error"]] = ("ack", "command_error")
 _decoder: msgspec.json.Decoder[AnyCommand] = msgspec.json.Decoder(AnyCommand)
 
@@ -116,11 +146,19 @@ def read_command(line: bytes | None) -> AnyCommand | None:
         raise NoCommand(f"the line is not UTF-8: {error.reason} at byte {error.start}") from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise NoCommand(f"{error}: {_shown(text)}", *_known(text)) from error
-    if isinstance(command, Answer) and (command.text is None) == (command.option is None):
-        raise NoCommand("answer wants either text or option", "answer", command.id)
-    if isinstance(command, Prompt | Steer | Queue) and not command.text.strip():
-        raise NoCommand("text is empty", name_of(command), command.id)
+    why = unfit(command)
+    if why:
+        raise NoCommand(why, name_of(command), command.id)
     return command
+
+
+def unfit(command: AnyCommand) -> str:
+    """What is wrong with a command that has the right shape; empty: nothing."""
+    if isinstance(command, Answer) and (command.text is None) == (command.option is None):
+        return "answer wants either text or option"
+    if isinstance(command, Prompt | Steer | Queue) and not command.text.strip():
+        return "text is empty"
+    return ""
 
 
 def command_schema() -> dict[str, Any]:
@@ -162,3 +200,61 @@ def _known(text: bytes) -> tuple[str | None, str | int | None]:
 def _shown(text: bytes) -> str:
     shown = text.decode("utf-8", "replace")
     return shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + "..."
+
+
+async def carry_out(run: RunHandle, command: AnyCommand) -> dict[str, Any]:
+    """Tell the run, and return what is to be said in the answer. Raises as the handle does.
+
+    `abort` returns when the run is over. `status` is for whoever knows more than the run.
+    """
+    match command:
+        case Approve() | Deny() | Answer():
+            delivery = await _answer(run, command)
+        case ApproveAll():
+            return {"count": await run.interaction.approve_all()}
+        case DenyAll(reason=reason):
+            return {"count": await run.interaction.deny_all(reason)}
+        case Resize(columns=columns, rows=rows):
+            await run.resize(columns, rows)
+            delivery = "applied"
+        case Status():
+            return {}
+        case _:
+            delivery = await _TELLING[type(command)](run, command)
+    return {"delivery": delivery}
+
+
+async def _kill(run: RunHandle, _: Kill) -> Delivery:
+    run.kill()
+    return "applied"
+
+
+_TELLING: Mapping[type, Callable[[RunHandle, Any], Awaitable[Delivery]]] = {
+    Prompt: lambda run, command: run.send(command.text),
+    Steer: lambda run, command: run.steer(command.text),
+    Queue: lambda run, command: run.queue(command.text, command.when),
+    Interrupt: lambda run, _: run.interrupt(),
+    Pause: lambda run, _: run.pause(),
+    Resume: lambda run, _: run.resume(),
+    Close: lambda run, _: run.close(),
+    Abort: lambda run, _: run.abort(),
+    Kill: _kill,
+}
+
+
+async def _answer(run: RunHandle, command: Approve | Deny | Answer) -> Delivery:
+    match command:
+        case Approve(interaction_id=None, always=always):
+            return await run.approve(always=always)
+        case Deny(interaction_id=None, reason=reason):
+            return await run.deny(reason)
+    return await run.interaction.respond(command.interaction_id or "", _response(command))
+
+
+def _response(command: Approve | Deny | Answer) -> Response:
+    match command:
+        case Approve(always=always):
+            return Approved(always)
+        case Deny(reason=reason):
+            return Denied(reason)
+    return Choice(command.option) if command.option is not None else Text(command.text or "")

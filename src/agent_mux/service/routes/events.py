@@ -1,0 +1,80 @@
+"""`/v1/runs/{id}/events`: what happens in a run, as Server-Sent Events or as JSON lines, from any event on."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from starlette.responses import Response
+
+from agent_mux.errors import FieldError, ValidationError
+from agent_mux.events import ALL_EVENTS
+from agent_mux.service.encoding import Frame, as_json_line, as_sse
+from agent_mux.service.openapi.describing import JSONL, SSE, Answer, Component, described
+from agent_mux.service.routes.answers import TheService
+from agent_mux.service.streaming import PING, ChunkStream, Wanted, chunks_of
+
+router = APIRouter(prefix="/v1/runs", tags=["events"])
+TYPES = frozenset(event.type for event in ALL_EVENTS)
+_FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_json_line, b"")}
+
+
+@router.get("/{run_id}/events")
+@described(
+    Answer(
+        meaning="The events, and at the end the result. The end of the stream is the end of the run.",
+        also=dict.fromkeys((SSE, JSONL), (Component("AgentEvent"), Component("RunResult"))),
+    ),
+    Answer(status=204, meaning="The run is over, and there is nothing behind that id."),
+    errors=("RUN_NOT_FOUND",),
+)
+async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
+    run_id: str,
+    service: TheService,
+    accept: Annotated[str, Header()] = "",
+    last_event_id: Annotated[
+        str | None, Header(description="The id of the last event that the reader has; it wins over `after`.")
+    ] = None,
+    after: Annotated[int | None, Query(ge=-1, le=1 << 53, description="As `Last-Event-ID`: -1 is before all.")] = None,
+    types: Annotated[str | None, Query(description="Only these types of events, with commas between them.")] = None,
+    accumulated: Annotated[bool, Query(description="False: deltas without the text so far.")] = True,
+) -> Response:
+    """The events of a run, from the first or behind a `Last-Event-ID`, until it is over; at the end its result.
+
+    The `id` of an event is its number, from 0. Server-Sent Events, unless `Accept` asks for `application/jsonl`: then
+    the same lines that `amux run --json` prints. 204: there is nothing behind that id, and there never will be.
+    """
+    media_type = JSONL if "jsonl" in accept or "ndjson" in accept else SSE
+    start = _start(last_event_id, after)
+    view = await service.runs.get(run_id, whole=False)
+    count = view.event_count if isinstance(view.event_count, int) else 0
+    is_over = isinstance(view.exit_reason, str)
+    if start > count:
+        if is_over and start == count + 1:
+            return Response(status_code=204)
+        raise ValidationError(
+            [FieldError("Last-Event-ID", start - 1, f"the id of an event; there are {count}, from 0")]
+        )
+    frame, ping = _FRAMES[media_type]
+    wanted = Wanted(start=start, types=_types(types), accumulated=accumulated)
+    chunks = chunks_of(service.runs, service.encoded, run_id, wanted, frame)
+    return ChunkStream(chunks, media_type=media_type, ping=ping)
+
+
+def _start(last_event_id: str | None, after: int | None) -> int:
+    """The number of the first event that is wanted. A client that reconnects knows better than its URL."""
+    if last_event_id is None or not last_event_id.strip():
+        return 0 if after is None else after + 1
+    said = last_event_id.strip()
+    if not (said.isascii() and said.isdigit() and len(said) <= 16):
+        raise ValidationError([FieldError("Last-Event-ID", said, "the id of an event: a number")])
+    return int(said) + 1
+
+
+def _types(said: str | None) -> frozenset[str] | None:
+    if said is None:
+        return None
+    wanted = frozenset(part.strip() for part in said.split(",") if part.strip())
+    unknown = [FieldError("types", one, "types of events, as `amux schema event` has them") for one in wanted - TYPES]
+    if unknown:
+        raise ValidationError(unknown)
+    return wanted

@@ -1,0 +1,75 @@
+"""The service without HTTP: everything that the routes need, opened and closed in the right order."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+
+from agent_mux.client import AgentMux
+from agent_mux.registry import AdapterRegistry
+from agent_mux.service.detecting import Detecting
+from agent_mux.service.encoding import EncodedEvents
+from agent_mux.service.instance import only_server
+from agent_mux.service.runs.runs import Runs
+from agent_mux.service.settings import Settings
+from agent_mux.service.store.database import Database, checked_url
+from agent_mux.service.store.runs import RunStore
+
+DATABASE_FILE = "service.db"
+MOST_READERS = 4
+"""How many requests read the agents' files at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One service, open."""
+
+    settings: Settings
+    instance: str
+    mux: AgentMux
+    database: Database
+    runs: Runs
+    encoded: EncodedEvents
+    detecting: Detecting
+    readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_READERS))
+
+
+@asynccontextmanager
+async def open_service(settings: Settings, adapters: AdapterRegistry | None = None) -> AsyncIterator[Service]:
+    """A service that works; leaving the block aborts its runs and remembers how they ended.
+
+    Raises CONFIG_ERROR when another server uses the directory, or the database cannot be used.
+    """
+    database = Database(checked_url(settings.database, settings.directory / DATABASE_FILE))
+    with only_server(settings.directory) as instance:
+        await database.open()
+        try:
+            async with (
+                AgentMux(
+                    config_dir=settings.config_dir,
+                    adapters=adapters,
+                    max_concurrent_runs=settings.max_concurrent_runs,
+                    max_concurrent_runs_per_agent=settings.max_concurrent_runs_per_agent or None,
+                    queue_limit=settings.queue_limit,
+                ) as mux,
+                anyio.create_task_group() as tasks,
+            ):
+                runs = Runs(mux, RunStore(database, instance), tasks, mux.journals)
+                await runs.open()
+                try:
+                    yield Service(
+                        settings=settings,
+                        instance=instance,
+                        mux=mux,
+                        database=database,
+                        runs=runs,
+                        encoded=EncodedEvents(),
+                        detecting=Detecting(mux.detector),
+                    )
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await runs.close()
+                    tasks.cancel_scope.cancel()
+        finally:
+            await database.close()

@@ -1,0 +1,32 @@
+"""What a service is to do. `amux serve` fills it in; tests and embedders do it themselves."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8642
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be chosen."""
+
+    config_dir: Path
+    """The global directory: settings, profiles, journals; what the service keeps is below its `service`."""
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+    """0: any that is free."""
+    database: str | None = None
+    """URL of the database; None: a SQLite file in the service's directory."""
+    max_concurrent_runs: int | None = 8
+    """How many agents work at a time; further runs wait. None: all at once."""
+    max_concurrent_runs_per_agent: Mapping[str, int] = field(default_factory=dict)
+    """The same for single agents, by name."""
+    queue_limit: int | None = 1000
+    """How many runs may wait; more are refused."""
+
+    @property
+    def directory(self) -> Path:
+        """What the service keeps: its database, its identity, its lock."""
+        return self.config_dir / "service"

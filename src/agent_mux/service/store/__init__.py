@@ -1,0 +1,1 @@
+"""What the service remembers over a restart: SQLite without any set-up, or PostgreSQL by URL."""

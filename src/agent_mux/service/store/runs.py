@@ -1,0 +1,173 @@
+"""The rows of runs: what is remembered of each, whatever becomes of the server.
+
+A service knows the runs of its own instance only; several may share a database.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from agent_mux.run.state import TERMINAL, RunState
+from agent_mux.service.store.database import Database
+from agent_mux.service.store.tables import RUN_TAGS, RUNS
+
+LIVE = tuple(sorted(set(RunState.__args__) - TERMINAL))  # type: ignore[attr-defined]
+
+
+class RunRow(msgspec.Struct, kw_only=True):
+    """One run, as it is stored: see `tables.py`."""
+
+    run_id: str
+    created_at: int
+    agent: str
+    model: str | None = None
+    session_id: str | None = None
+    state: RunState = "spawned"
+    exit_reason: str | None = None
+    owner: str = ""
+    idempotency_key: str | None = None
+    fingerprint: str = ""
+    request: str = "{}"
+    is_complete: bool = True
+    cwd: str = ""
+    project_id: str | None = None
+    started_at: int | None = None
+    ended_at: int | None = None
+    event_count: int | None = None
+    event_types: str | None = None
+    turn_count: int | None = None
+    duration_ms: int | None = None
+    cost_usd: float | None = None
+    error_code: str | None = None
+    result: str | None = None
+    journal: str | None = None
+    journal_bytes: int | None = None
+    tags: tuple[str, ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        """It reached a terminal state."""
+        return self.state in TERMINAL
+
+
+_COLUMNS = [RUNS.c[name] for name in RunRow.__struct_fields__ if name != "tags"]
+
+
+class Place(NamedTuple):
+    """Where a page of a listing ends: the next one begins behind this run."""
+
+    created_at: int
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs are wanted; None: any. Times in milliseconds since the epoch."""
+
+    agent: str | None = None
+    states: tuple[str, ...] = ()
+    exit_reason: str | None = None
+    model: str | None = None
+    session_id: str | None = None
+    project_id: str | None = None
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+    """All of them."""
+    since: int | None = None
+    until: int | None = None
+
+    def conditions(self) -> list[sa.ColumnElement[bool]]:
+        """As SQL."""
+        columns = RUNS.c
+        equal = {
+            name: getattr(self, name)
+            for name in ("agent", "exit_reason", "model", "session_id", "project_id", "owner")
+            if getattr(self, name) is not None
+        }
+        wanted: list[sa.ColumnElement[bool]] = [columns[name] == value for name, value in equal.items()]
+        if self.states:
+            wanted.append(columns.state.in_(self.states))
+        if self.since is not None:
+            wanted.append(columns.created_at >= self.since)
+        if self.until is not None:
+            wanted.append(columns.created_at < self.until)
+        wanted += [sa.exists().where(RUN_TAGS.c.run_id == columns.run_id, RUN_TAGS.c.tag == tag) for tag in self.tags]
+        return wanted
+
+
+class RunStore:
+    """The runs of one instance. Calls raise UNAVAILABLE when the database is away."""
+
+    def __init__(self, database: Database, instance: str) -> None:
+        self._database = database
+        self._instance = instance
+
+    async def add(self, row: RunRow) -> bool:
+        """Remember a new run. False: its id or its idempotency key is taken."""
+        values = {**msgspec.structs.asdict(row), "instance": self._instance}
+        tags = dict.fromkeys(values.pop("tags"))
+        try:
+            async with self._database.writing() as connection:
+                await connection.execute(RUNS.insert().values(**values))
+                if tags:
+                    await connection.execute(RUN_TAGS.insert(), [{"run_id": row.run_id, "tag": tag} for tag in tags])
+        except IntegrityError:
+            return False
+        return True
+
+    async def change(self, run_id: str, values: Mapping[str, Any]) -> None:
+        """Change columns of a run; nothing where it is not there any more."""
+        async with self._database.writing() as connection:
+            await connection.execute(RUNS.update().where(*self._is(run_id)).values(**values))
+
+    async def get(self, run_id: str) -> RunRow | None:
+        """One run."""
+        return await self._one(*self._is(run_id))
+
+    async def asked_before(self, owner: str, idempotency_key: str) -> RunRow | None:
+        """The run that this owner asked for under this key."""
+        return await self._one(
+            RUNS.c.instance == self._instance, RUNS.c.owner == owner, RUNS.c.idempotency_key == idempotency_key
+        )
+
+    async def page(self, wanted: RunFilter, *, behind: Place | None = None, limit: int) -> list[RunRow]:
+        """Runs, the latest first."""
+        conditions = wanted.conditions()
+        if behind is not None:
+            conditions.append(sa.tuple_(RUNS.c.created_at, RUNS.c.run_id) < sa.tuple_(*behind))
+        order = (RUNS.c.created_at.desc(), RUNS.c.run_id.desc())
+        return await self._select(sa.select(*_COLUMNS).where(*conditions).order_by(*order).limit(limit))
+
+    async def unfinished(self) -> Sequence[RunRow]:
+        """Those that were alive when the database was written last, in the order in which they were asked for."""
+        wanted = sa.select(*_COLUMNS).where(RUNS.c.state.in_(LIVE)).order_by(RUNS.c.created_at, RUNS.c.run_id)
+        return await self._select(wanted)
+
+    async def remove(self, run_ids: Sequence[str]) -> None:
+        """Forget runs."""
+        async with self._database.writing() as connection:
+            mine = sa.select(RUNS.c.run_id).where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids))
+            await connection.execute(RUN_TAGS.delete().where(RUN_TAGS.c.run_id.in_(mine)))
+            await connection.execute(RUNS.delete().where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids)))
+
+    def _is(self, run_id: str) -> tuple[sa.ColumnElement[bool], ...]:
+        return RUNS.c.instance == self._instance, RUNS.c.run_id == run_id
+
+    async def _one(self, *conditions: sa.ColumnElement[bool]) -> RunRow | None:
+        rows = await self._select(sa.select(*_COLUMNS).where(*conditions))
+        return rows[0] if rows else None
+
+    async def _select(self, statement: sa.Select[Any]) -> list[RunRow]:
+        async with self._database.reading() as connection:
+            told = (await connection.execute(statement.where(RUNS.c.instance == self._instance))).mappings().all()
+            ids = [one["run_id"] for one in told]
+            tags: dict[str, list[str]] = {}
+            if ids:
+                pairs = sa.select(RUN_TAGS).where(RUN_TAGS.c.run_id.in_(ids)).order_by(RUN_TAGS.c.tag)
+                for run_id, tag in await connection.execute(pairs):
+                    tags.setdefault(run_id, []).append(tag)
+        return [RunRow(**one, tags=tuple(tags.get(one["run_id"], ()))) for one in told]

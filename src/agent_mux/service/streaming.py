@@ -1,0 +1,98 @@
+"""Events on their way to one reader: in batches, as many as are at hand, at the reader's own speed.
+
+What a reader has not taken yet is not kept for it: it has a position, and the run has the events. So a reader that
+stalls costs one chunk and what the socket holds, and keeps nobody waiting.
+"""
+
+from collections.abc import AsyncGenerator, Collection
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import anyio
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from agent_mux.service.encoding import EncodedEvents, Frame
+from agent_mux.service.runs.runs import Runs
+
+PING_EVERY = 15.0  # seconds without an event; proxies and clients give up on silent connections
+PING = b": ping\n\n"
+LARGEST_CHUNK = 1 << 16  # bytes that are handed over at once, but for an event that is larger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which events, and how."""
+
+    start: int = 0
+    types: Collection[str] | None = None
+    """None: all."""
+    accumulated: bool = True
+    """With the text so far in each delta."""
+
+
+async def chunks_of(
+    runs: Runs, encoded: EncodedEvents, run_id: str, wanted: Wanted, frame: Frame
+) -> AsyncGenerator[bytes, None]:
+    """What is sent: the events, and at the end of the run its result, whose number is that behind the last event."""
+    end = wanted.start
+    async with aclosing(runs.batches(run_id, wanted.start)) as batches:
+        async for first, events in batches:
+            chunk: list[bytes] = []
+            size = 0
+            for number, event in enumerate(events, first):
+                if wanted.types is not None and event.type not in wanted.types:
+                    continue
+                line = frame(number, encoded.line(run_id, number, event, accumulated=wanted.accumulated))
+                chunk.append(line)
+                size += len(line)
+                if size >= LARGEST_CHUNK:
+                    yield b"".join(chunk)
+                    chunk, size = [], 0
+            if chunk:
+                yield b"".join(chunk)
+            end = first + len(events)
+    yield frame(end, await runs.result(run_id))
+
+
+class ChunkStream(Response):
+    """An answer that is sent chunk by chunk, until there are no more or the reader is gone."""
+
+    def __init__(self, chunks: AsyncGenerator[bytes, None], *, media_type: str, ping: bytes = b"") -> None:
+        """`ping`: is sent whenever nothing else was for a while; empty: nothing is."""
+        self._chunks = chunks
+        self._ping = ping
+        self._is_silent = True
+        self.status_code, self.media_type, self.background = 200, media_type, None
+        self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # as ASGI has it
+        """Send it all."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._leave_with_reader, receive, tasks.cancel_scope)
+            if self._ping:
+                tasks.start_soon(self._send_pings, send)
+            async with aclosing(self._chunks) as chunks:
+                async for chunk in chunks:
+                    await self._send(send, chunk)
+            tasks.cancel_scope.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send(self, send: Send, chunk: bytes) -> None:
+        # No lock against the pings: what the server is handed is written as a whole, in whatever order.
+        self._is_silent = False
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    async def _send_pings(self, send: Send) -> None:
+        while True:
+            await anyio.sleep(PING_EVERY)
+            if self._is_silent:
+                await self._send(send, self._ping)
+            self._is_silent = True
+
+    @staticmethod
+    async def _leave_with_reader(receive: Receive, scope: anyio.CancelScope) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        scope.cancel()

@@ -1,0 +1,133 @@
+"""Runs over HTTP, on the recording that is built in: no agent, no key."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.service.serving import Serving, serving
+
+from agent_mux import validate
+from agent_mux.redaction import HIDDEN
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with serving(tmp_path_factory.mktemp("served")) as server:
+        yield server
+
+
+def demo(served: Serving, **fields: Any) -> dict[str, Any]:
+    told = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}, **fields}
+    answer = served.http.post("/v1/runs", json=told)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+def sse(text: str) -> list[tuple[int, dict[str, Any]]]:
+    messages = []
+    for block in text.split("\n\n"):
+        if block.startswith("id: "):
+            head, _, data = block.partition("\ndata: ")
+            messages.append((int(head.removeprefix("id: ")), json.loads(data)))
+    return messages
+
+
+def test_a_run_is_started_watched_and_remembered(served: Serving) -> None:
+    run = demo(served, tags=["review"])
+    messages = sse(served.http.get(f"/v1/runs/{run['runId']}/events").text)
+    assert [number for number, _ in messages] == list(range(len(messages)))
+    *events, result = [event for _, event in messages]
+    assert validate(events) == []
+    assert result["type"] == "run_result"
+    assert result["exitReason"] == "completed"
+    shown = served.http.get(f"/v1/runs/{run['runId']}").json()
+    assert (shown["state"], shown["eventCount"], shown["tags"]) == ("completed", len(events), ["review"])
+    assert shown["result"] == result
+    assert shown["request"]["env"] == {"AMUX_REPLAY_SPEED": HIDDEN}
+
+
+def test_the_lines_are_those_of_the_command(served: Serving) -> None:
+    run = demo(served)
+    path = f"/v1/runs/{run['runId']}/events"
+    lines = served.http.get(path, headers={"accept": "application/jsonl"}).text.splitlines()
+    assert [json.loads(line) for line in lines] == [event for _, event in sse(served.http.get(path).text)]
+
+
+@pytest.mark.parametrize("seen", [0, 1, 57, 160])
+def test_a_reader_goes_on_behind_the_last_event_it_has(served: Serving, seen: int) -> None:
+    run = demo(served)
+    path = f"/v1/runs/{run['runId']}/events"
+    whole = sse(served.http.get(path).text)
+    rest = sse(served.http.get(path, headers={"last-event-id": str(seen)}).text)
+    assert rest == whole[seen + 1 :]
+    assert served.http.get(path, headers={"last-event-id": str(whole[-1][0])}).status_code == 204
+
+
+def test_a_key_makes_one_run_of_the_same_request(served: Serving) -> None:
+    told = {"agent": "replay", "prompt": "demo"}
+    first = served.http.post("/v1/runs", json=told, headers={"idempotency-key": "k"})
+    again = served.http.post("/v1/runs", json=told, headers={"idempotency-key": "k"})
+    other = served.http.post("/v1/runs", json={**told, "tags": ["x"]}, headers={"idempotency-key": "k"})
+    assert (first.status_code, again.status_code, other.status_code) == (201, 200, 422)
+    assert first.json()["runId"] == again.json()["runId"]
+    served.http.post(f"/v1/runs/{first.json()['runId']}/abort").raise_for_status()
+
+
+@pytest.mark.parametrize(
+    ("told", "status", "code"),
+    [
+        ({"agent": "nobody", "prompt": "hi"}, 404, "AGENT_NOT_FOUND"),
+        ({"agent": "replay", "prompt": ""}, 422, "VALIDATION_ERROR"),
+        ({"agent": "replay", "prompt": "demo", "timeout": -1}, 422, "VALIDATION_ERROR"),
+        ({"agent": "replay", "prompt": "demo", "journal": "/tmp/x"}, 422, "VALIDATION_ERROR"),
+        ({"agent": "replay", "prompt": "demo", "nonsense": 1}, 422, "VALIDATION_ERROR"),
+        ([], 422, "VALIDATION_ERROR"),
+    ],
+)
+def test_what_cannot_be_is_a_problem_and_no_run(served: Serving, told: Any, status: int, code: str) -> None:
+    before = served.http.get("/v1/runs", params={"limit": 200}).json()["runs"]
+    answer = served.http.post("/v1/runs", json=told)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert served.http.get("/v1/runs", params={"limit": 200}).json()["runs"] == before
+
+
+def test_pages_have_every_run_once(served: Serving) -> None:
+    wanted = {demo(served, tags=["paged"])["runId"] for _ in range(5)}
+    found: list[str] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = served.http.get("/v1/runs", params={"tag": "paged", "limit": 2, **cursor}).json()
+        found += [run["runId"] for run in page["runs"]]
+        if "next" not in page:
+            break
+        cursor = {"cursor": page["next"]}
+    assert len(found) == 5
+    assert set(found) == wanted
+
+
+def test_a_run_that_is_over_can_be_forgotten(served: Serving, tmp_path: Path) -> None:
+    run = demo(served)
+    path = f"/v1/runs/{run['runId']}"
+    served.http.get(f"{path}/events")
+    journal = Path(served.http.get(path).json()["journal"])
+    assert journal.exists()
+    assert served.http.delete(path).status_code == 204
+    assert not journal.exists()
+    assert served.http.get(path).json()["code"] == "RUN_NOT_FOUND"
+
+
+def test_runs_that_are_alive_when_the_server_stops_end_in_order(tmp_path: Path) -> None:
+    told = {"agent": "replay", "prompt": "demo"}
+    with serving(tmp_path) as first:
+        run_id = first.http.post("/v1/runs", json=told).json()["runId"]
+        with httpx.stream("GET", f"{first.url}/v1/runs/{run_id}/events", timeout=30) as stream:
+            assert next(stream.iter_lines()).startswith("id: 0")
+    with serving(tmp_path) as second:
+        run = second.http.get(f"/v1/runs/{run_id}").json()
+        events = [event for _, event in sse(second.http.get(f"/v1/runs/{run_id}/events").text)]
+    assert (run["state"], run["exitReason"]) == ("aborted", "aborted")
+    assert validate(events[:-1]) == []
+    assert len(events) - 1 == run["eventCount"]
