@@ -17,6 +17,7 @@ NAMES = (
     "sessions",
     "homes",
     "service_listing",
+    "delivery",
 )
 OFFLINE = ("first_event",)
 """Only when asked for by name: they start real CLIs."""

@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 
 from agent_mux.client import AgentMux
 from agent_mux.registry import AdapterRegistry
+from agent_mux.service.detecting import Detecting
 from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.instance import only_server
 from agent_mux.service.retention import Retention
@@ -17,6 +18,8 @@ from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.runs import RunStore
 
 DATABASE_FILE = "service.db"
+MOST_READERS = 4
+"""How many requests read the agents' files at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,8 @@ class Service:
     database: Database
     runs: Runs
     encoded: EncodedEvents
+    detecting: Detecting
+    readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_READERS))
 
 
 @asynccontextmanager
@@ -52,7 +57,7 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                 anyio.create_task_group() as tasks,
             ):
                 store = RunStore(database, instance)
-                runs = Runs(mux, store, tasks, settings.config_dir / "runs")
+                runs = Runs(mux, store, tasks, mux.journals)
                 await runs.open()
                 retention = Retention.of(settings, store, runs.forget)
                 if retention.is_wanted:
@@ -65,6 +70,7 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                         database=database,
                         runs=runs,
                         encoded=EncodedEvents(),
+                        detecting=Detecting(mux.detector),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):

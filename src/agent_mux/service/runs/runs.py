@@ -186,10 +186,13 @@ class Runs:
             try:
                 result = await live.handle
                 live.ended(result, await to_thread.run_sync(_size_of, result.journal))
-                self._recent[live.row.run_id] = live
             except AgentMuxError as error:  # it was taken back, or there is an error of ours
                 logging.getLogger(LOGGER).info("run %s has no result: %s", live.row.run_id, error)
+            except Exception:  # one run must not take down the others; the next start finds out what became of it
+                logging.getLogger(LOGGER).exception("what became of run %s cannot be written", live.row.run_id)
         del self._live[live.row.run_id]
+        if not live.handle.is_withdrawn:
+            self._recent[live.row.run_id] = live
         while len(self._recent) > KEPT_HANDLES and not self._keeper.has(next(iter(self._recent))):
             self._recent.popitem(last=False)
         left, self._left = self._left, anyio.Event()
@@ -210,12 +213,12 @@ class Runs:
             await self._recovery.known(run_id)
         return live
 
-    async def get(self, run_id: str) -> RunView:
-        """One run. Raises RUN_NOT_FOUND."""
+    async def get(self, run_id: str, *, whole: bool = True) -> RunView:
+        """One run; `whole`: with its request and its result, which may be long. Raises RUN_NOT_FOUND."""
         live = await self._found(run_id)
         if live is not None:
-            return live.view(whole=True)
-        return view_of(await self._row_of(run_id), whole=True)
+            return live.view(whole=whole)
+        return view_of(await self._row_of(run_id), whole=whole)
 
     async def page(self, wanted: RunFilter, *, behind: Place | None = None, limit: int) -> list[RunView]:
         """Runs, the latest first."""
