@@ -21,6 +21,7 @@ class FakeStore:
         self.rows: dict[str, dict[str, Any]] = {}
         self.written: list[dict[str, Any]] = []
         self.is_away = False
+        self.error: Exception = AgentMuxError("UNAVAILABLE", "away")
         self.refused: set[str] = set()
         self.hold: anyio.Event | None = None
         self.asked = anyio.Event()
@@ -31,7 +32,7 @@ class FakeStore:
         if self.hold is not None:
             await self.hold.wait()
         if self.is_away:
-            raise AgentMuxError("UNAVAILABLE", "away")
+            raise self.error
         if self.refused & copy.keys():
             raise AgentMuxError("INTERNAL", "refused")
         self.written.append(copy)
@@ -77,8 +78,9 @@ async def test_with_nothing_to_write_nobody_waits(kept: Kept) -> None:
     assert kept.store.written == []
 
 
-async def test_a_database_that_is_away_gets_everything_later(kept: Kept) -> None:
-    kept.store.is_away = True
+@pytest.mark.parametrize("error", [AgentMuxError("UNAVAILABLE", "away"), RuntimeError("of the driver")])
+async def test_a_database_that_is_away_gets_everything_later(kept: Kept, error: Exception) -> None:
+    kept.store.is_away, kept.store.error = True, error
     kept.keeper.put("a", {"state": "running"})
     await kept.store.asked.wait()
     kept.keeper.put("a", {"exit": 1})
