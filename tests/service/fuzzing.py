@@ -79,13 +79,13 @@ class Report:
     """By operation (`GET /v1/runs`): how often each status was answered."""
 
 
-def explore(url: str, *, phases: tuple[str, ...], examples: int) -> Report:
-    """Let Schemathesis loose. `examples`: for each operation and kind of case."""
+def explore(url: str, *, phases: tuple[str, ...], examples: int, only: str | None = None) -> Report:
+    """Let Schemathesis loose. `examples`: for each operation and kind of case; `only`: on this path."""
     config = SchemathesisConfig.from_dict(_config(phases, examples))
     report = Report()
     schema = schemathesis.openapi.from_url(f"{url}/openapi.json", config=config)
     schema.hook(map_case)
-    for event in from_schema(schema).execute():
+    for event in from_schema(schema if only is None else schema.include(path=only)).execute():
         match event:
             case events.ScenarioFinished(recorder=recorder):
                 _note(report, recorder)
