@@ -165,4 +165,4 @@ def _place(cursor: str | None) -> Place | None:
         created_at, _, run_id = base64.urlsafe_b64decode(cursor.encode()).decode().partition(".")
         return Place(int(created_at), run_id)
     except (ValueError, binascii.Error) as error:
-        raise ValidationError([FieldError("cursor", cursor, "the `next` of the page before")]) from error
+        raise ValidationError([FieldError("query.cursor", cursor, "the `next` of the page before")]) from error
