@@ -55,7 +55,7 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                 ) as mux,
                 anyio.create_task_group() as tasks,
             ):
-                runs = Runs(mux, RunStore(database, instance), tasks, settings.config_dir / "runs")
+                runs = Runs(mux, RunStore(database, instance), tasks, mux.journals)
                 await runs.open()
                 try:
                     yield Service(
