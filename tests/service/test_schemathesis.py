@@ -13,7 +13,7 @@ from agent_mux.service.routes import health
 
 IS_FULL = os.environ.get("AMUX_SCHEMATHESIS") == "full"
 QUICK = 2  # cases for each operation
-FULL = 60
+FULL = 40
 
 
 def explored(directory: Path, monkeypatch: pytest.MonkeyPatch, *phases: str, examples: int) -> Report:

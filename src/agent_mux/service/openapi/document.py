@@ -26,7 +26,7 @@ ADMIN = ("/v1/tokens", "/v1/webhooks")
 ABOUT = """Drive coding agents over HTTP: start runs, watch what happens in them, answer what they ask.
 
 JSON is camelCase; a field that is not there is left out. Times are milliseconds since the epoch, durations are
-milliseconds, money is US dollars. Errors are problem details (RFC 9457) with a `code`."""
+milliseconds, money is US dollars. No text has NUL characters. Errors are problem details (RFC 9457) with a `code`."""
 TAGS: Mapping[str, str] = {
     "runs": "Start runs, find them, forget them.",
     "events": "What happens in a run: Server-Sent Events or JSON lines.",
@@ -130,7 +130,7 @@ def _parameter(told: Schema, said: Description) -> Schema:
     made = {"name": told["name"], "in": told["in"], "required": told.get("required", False), "description": about}
     if told["name"] in said.parameters:
         made["example"] = said.parameters[told["name"]]
-    return {**made, "schema": shape}
+    return {**made, "schema": dict(sorted(shape.items()))}
 
 
 def _body(body: Body) -> Schema:
