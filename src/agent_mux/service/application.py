@@ -7,7 +7,7 @@ from fastapi import FastAPI
 
 from agent_mux.registry import AdapterRegistry
 from agent_mux.service import problems
-from agent_mux.service.routes import commands, events, health, runs
+from agent_mux.service.routes import commands, events, health, runs, websocket
 from agent_mux.service.service import open_service
 from agent_mux.service.settings import Settings
 from agent_mux.version import __version__
@@ -30,7 +30,7 @@ def make_application(settings: Settings, adapters: AdapterRegistry | None = None
         redoc_url=None,
         openapi_url="/openapi.json",
     )
-    for room in (health, runs, events, commands):
+    for room in (health, runs, events, commands, websocket):
         application.include_router(room.router)
     problems.install(application)
     return application
