@@ -2,7 +2,7 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
 from agent_mux.run.commands import AnyCommand, carry_out
 from agent_mux.run.derive import codec_maker
+from agent_mux.run.interaction import PendingInteraction
 from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import LiveRun, now_ms, view_of
+from agent_mux.service.runs.observers import RunObserver
 from agent_mux.service.runs.reading import Batch, live_batches, stored_batches
 from agent_mux.service.runs.recovery import lost_values, mended_values
 from agent_mux.service.runs.requests import RunRequest, request_of
@@ -34,12 +36,20 @@ KEPT_HANDLES = 64
 class Runs:
     """Every run of this instance, alive or remembered."""
 
-    def __init__(self, mux: AgentMux, store: RunStore, tasks: anyio.abc.TaskGroup, journals: Path) -> None:
+    def __init__(
+        self,
+        mux: AgentMux,
+        store: RunStore,
+        tasks: anyio.abc.TaskGroup,
+        journals: Path,
+        observers: Sequence[RunObserver] = (),
+    ) -> None:
         """`tasks`: lives as long as the service. `journals`: where the client writes them."""
         self._mux = mux
         self._store = store
         self._tasks = tasks
         self._journals = journals
+        self._observers = observers
         self._make_codec = codec_maker(mux.adapters)
         self._keeper = Keeper(store)
         self._live: dict[str, LiveRun] = {}
@@ -74,19 +84,28 @@ class Runs:
                 values = await to_thread.run_sync(mended_values, row.run_id, journal, self._make_codec)
             except (AgentMuxError, OSError) as error:
                 values = lost_values(row, f"the server was killed, and the journal cannot be read: {error}")
-            await self._store.change(row.run_id, values)
+            await self._mend(row, values)
         elif row.is_complete:
             await self._begin_again(row)
         else:
             why = "the server was killed while the run waited for a place, and its secrets were not written down"
-            await self._store.change(row.run_id, lost_values(row, f"{why}; ask for it again"))
+            await self._mend(row, lost_values(row, f"{why}; ask for it again"))
+
+    async def _mend(self, row: RunRow, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            setattr(row, name, value)
+        view = view_of(row, whole=False)
+        entries = [entry for one in self._observers for entry in one.ended(row, view, {})]
+        await self._store.change(row.run_id, values, [entry.statement for entry in entries])
+        for entry in entries:
+            entry.written()
 
     async def _begin_again(self, row: RunRow) -> None:
         request = request_of(msgspec.json.decode(row.request))
         try:
             self._start(row, {**request.said, "run_id": row.run_id})
         except AgentMuxError as error:
-            await self._store.change(row.run_id, lost_values(row, f"it could not begin any more: {error}"))
+            await self._mend(row, lost_values(row, f"it could not begin any more: {error}"))
 
     # -- asking for one
 
@@ -149,9 +168,15 @@ class Runs:
         handle = self._mux.run(
             **said, journal=True, owner=row.owner
         )  # whatever a profile says: the events come from there
-        live = self._live[row.run_id] = LiveRun(row, handle, self._keeper.put)
+        live = self._live[row.run_id] = LiveRun(row, handle, self._keeper.put, self._observers)
+        handle.interaction.on_pending(lambda pending: self._tasks.start_soon(self._tell_of, live, pending))
         self._tasks.start_soon(self._watch, live)
         return live
+
+    async def _tell_of(self, live: LiveRun, pending: PendingInteraction) -> None:
+        """Now whoever decides without a person has decided."""
+        if any(one.id == pending.id for one in live.handle.interaction.pending):
+            live.waits(pending)
 
     async def _watch(self, live: LiveRun) -> None:
         with anyio.CancelScope(shield=True):  # its end is bounded: the client ends it, and it is to be remembered

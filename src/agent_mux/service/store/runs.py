@@ -119,10 +119,13 @@ class RunStore:
             return False
         return True
 
-    async def change(self, run_id: str, values: Mapping[str, Any]) -> None:
-        """Change columns of a run; nothing where it is not there any more."""
+    async def change(self, run_id: str, values: Mapping[str, Any], also: Sequence[sa.Executable] = ()) -> None:
+        """Change columns of a run; nothing where it is not there any more. `also`: in the same transaction."""
         async with self._database.writing() as connection:
-            await connection.execute(RUNS.update().where(*self._is(run_id)).values(**values))
+            if values:
+                await connection.execute(RUNS.update().where(*self._is(run_id)).values(**values))
+            for statement in also:
+                await connection.execute(statement)
 
     async def get(self, run_id: str) -> RunRow | None:
         """One run."""
