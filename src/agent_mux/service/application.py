@@ -7,7 +7,9 @@ from fastapi import FastAPI
 
 from agent_mux.registry import AdapterRegistry
 from agent_mux.service import problems
-from agent_mux.service.routes import commands, events, health, runs, websocket
+from agent_mux.service.metering import Metering
+from agent_mux.service.metrics import Metrics
+from agent_mux.service.routes import commands, events, health, metrics, runs, websocket
 from agent_mux.service.service import open_service
 from agent_mux.service.settings import Settings
 from agent_mux.version import __version__
@@ -15,10 +17,11 @@ from agent_mux.version import __version__
 
 def make_application(settings: Settings, adapters: AdapterRegistry | None = None) -> FastAPI:
     """All routes; the service opens with the application's life, and is `application.state.service` then."""
+    counted = Metrics()
 
     @asynccontextmanager
     async def life(application: FastAPI) -> AsyncIterator[None]:
-        async with open_service(settings, adapters) as service:
+        async with open_service(settings, adapters, counted) as service:
             application.state.service = service
             yield
 
@@ -30,7 +33,8 @@ def make_application(settings: Settings, adapters: AdapterRegistry | None = None
         redoc_url=None,
         openapi_url="/openapi.json",
     )
-    for room in (health, runs, events, commands, websocket):
+    for room in (health, metrics, runs, events, commands, websocket):
         application.include_router(room.router)
     problems.install(application)
+    application.add_middleware(Metering, metrics=counted)  # the last one is the outermost
     return application

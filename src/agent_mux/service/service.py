@@ -10,6 +10,7 @@ from agent_mux.client import AgentMux
 from agent_mux.registry import AdapterRegistry
 from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.instance import only_server
+from agent_mux.service.metrics import Life, Metrics
 from agent_mux.service.runs.runs import Runs
 from agent_mux.service.settings import Settings
 from agent_mux.service.store.database import Database, checked_url
@@ -28,14 +29,20 @@ class Service:
     database: Database
     runs: Runs
     encoded: EncodedEvents
+    metrics: Metrics
 
 
 @asynccontextmanager
-async def open_service(settings: Settings, adapters: AdapterRegistry | None = None) -> AsyncIterator[Service]:
+async def open_service(
+    settings: Settings, adapters: AdapterRegistry | None = None, metrics: Metrics | None = None
+) -> AsyncIterator[Service]:
     """A service that works; leaving the block aborts its runs and remembers how they ended.
+
+    `metrics`: where it counts; default: a place of its own.
 
     Raises CONFIG_ERROR when another server uses the directory, or the database cannot be used.
     """
+    metrics = metrics or Metrics()
     database = Database(checked_url(settings.database, settings.directory / DATABASE_FILE))
     with only_server(settings.directory) as instance:
         await database.open()
@@ -50,7 +57,8 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                 ) as mux,
                 anyio.create_task_group() as tasks,
             ):
-                runs = Runs(mux, RunStore(database, instance), tasks, settings.config_dir / "runs")
+                runs = Runs(mux, RunStore(database, instance), tasks, settings.config_dir / "runs", (metrics,))
+                metrics.life = Life(lambda: runs.alive, lambda: mux.places.waiting)
                 await runs.open()
                 try:
                     yield Service(
@@ -60,10 +68,12 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                         database=database,
                         runs=runs,
                         encoded=EncodedEvents(),
+                        metrics=metrics,
                     )
                 finally:
                     with anyio.CancelScope(shield=True):
                         await runs.close()
+                    metrics.life = None
                     tasks.cancel_scope.cancel()
         finally:
             await database.close()
