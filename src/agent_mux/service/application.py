@@ -9,7 +9,7 @@ from agent_mux.registry import AdapterRegistry
 from agent_mux.service import problems
 from agent_mux.service.metering import Metering
 from agent_mux.service.metrics import Metrics
-from agent_mux.service.routes import commands, events, health, metrics, runs, websocket
+from agent_mux.service.routes import commands, events, health, metrics, runs, webhooks, websocket
 from agent_mux.service.service import open_service
 from agent_mux.service.settings import Settings
 from agent_mux.version import __version__
@@ -33,7 +33,7 @@ def make_application(settings: Settings, adapters: AdapterRegistry | None = None
         redoc_url=None,
         openapi_url="/openapi.json",
     )
-    for room in (health, metrics, runs, events, commands, websocket):
+    for room in (health, metrics, runs, events, commands, websocket, webhooks):
         application.include_router(room.router)
     problems.install(application)
     application.add_middleware(Metering, metrics=counted)  # the last one is the outermost

@@ -15,6 +15,8 @@ from agent_mux.service.runs.runs import Runs
 from agent_mux.service.settings import Settings
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.runs import RunStore
+from agent_mux.service.store.webhooks import WebhookStore
+from agent_mux.service.webhooks.webhooks import Webhooks
 
 DATABASE_FILE = "service.db"
 
@@ -30,6 +32,7 @@ class Service:
     runs: Runs
     encoded: EncodedEvents
     metrics: Metrics
+    webhooks: Webhooks
 
 
 @asynccontextmanager
@@ -57,7 +60,11 @@ async def open_service(
                 ) as mux,
                 anyio.create_task_group() as tasks,
             ):
-                runs = Runs(mux, RunStore(database, instance), tasks, settings.config_dir / "runs", (metrics,))
+                webhooks = Webhooks(
+                    WebhookStore(database, instance), tasks, metrics, allow_private=settings.allow_private_webhooks
+                )
+                await webhooks.open()
+                runs = Runs(mux, RunStore(database, instance), tasks, settings.config_dir / "runs", (metrics, webhooks))
                 metrics.life = Life(lambda: runs.alive, lambda: mux.places.waiting)
                 await runs.open()
                 try:
@@ -69,6 +76,7 @@ async def open_service(
                         runs=runs,
                         encoded=EncodedEvents(),
                         metrics=metrics,
+                        webhooks=webhooks,
                     )
                 finally:
                     with anyio.CancelScope(shield=True):

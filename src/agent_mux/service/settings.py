@@ -25,6 +25,8 @@ class Settings:
     """The same for single agents, by name."""
     queue_limit: int | None = 1000
     """How many runs may wait; more are refused."""
+    allow_private_webhooks: bool = False
+    """Receivers of webhooks may be on this machine, and in networks that are not the Internet."""
 
     @property
     def directory(self) -> Path:

@@ -1,7 +1,7 @@
 """The runs of a service: the one place that starts them, finds them and lets go of them."""
 
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -54,6 +54,8 @@ class Runs:
         self._keeper = Keeper(store)
         self._live: dict[str, LiveRun] = {}
         self._recent: OrderedDict[str, LiveRun] = OrderedDict()
+        self._questions: deque[tuple[LiveRun, PendingInteraction]] = deque()
+        self._asked = anyio.Event()
         self._is_closing = False
 
     # -- beginning and end
@@ -63,6 +65,7 @@ class Runs:
         for row in await self._store.unfinished():
             await self._recover(row)
         self._tasks.start_soon(self._keeper.run)
+        self._tasks.start_soon(self._tell_of_questions)
 
     async def close(self) -> None:
         """No new runs; those that are alive are aborted, each within its grace period, and remembered."""
@@ -169,14 +172,23 @@ class Runs:
             **said, journal=True, owner=row.owner
         )  # whatever a profile says: the events come from there
         live = self._live[row.run_id] = LiveRun(row, handle, self._keeper.put, self._observers)
-        handle.interaction.on_pending(lambda pending: self._tasks.start_soon(self._tell_of, live, pending))
+        handle.interaction.on_pending(lambda pending: self._ask(live, pending))
         self._tasks.start_soon(self._watch, live)
         return live
 
-    async def _tell_of(self, live: LiveRun, pending: PendingInteraction) -> None:
-        """Now whoever decides without a person has decided."""
-        if any(one.id == pending.id for one in live.handle.interaction.pending):
-            live.waits(pending)
+    def _ask(self, live: LiveRun, pending: PendingInteraction) -> None:
+        self._questions.append((live, pending))
+        self._asked.set()
+
+    async def _tell_of_questions(self) -> None:
+        """What is asked is looked at a moment later: then whoever decides without a person has decided."""
+        while True:
+            await self._asked.wait()
+            self._asked = anyio.Event()
+            while self._questions:
+                live, pending = self._questions.popleft()
+                if any(one.id == pending.id for one in live.handle.interaction.pending):
+                    live.waits(pending)
 
     async def _watch(self, live: LiveRun) -> None:
         with anyio.CancelScope(shield=True):  # its end is bounded: the client ends it, and it is to be remembered
