@@ -1,11 +1,13 @@
 """A receiver of webhooks on a loopback port: it checks every signature, and answers as it is told to."""
 
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from agent_mux import webhooks
@@ -36,6 +38,8 @@ class Receiver:
     statuses: list[int | Callable[[], int]] = field(default_factory=list)
     """For the next messages; 204 when there are no more."""
     headers: dict[str, str] = field(default_factory=dict)
+    names: list[str | None] = field(default_factory=list)
+    """That TLS connections asked for."""
 
     def wait_for(self, count: int) -> list[Message]:
         """So many messages."""
@@ -52,7 +56,8 @@ class Receiver:
 
 
 @contextmanager
-def receiving() -> Iterator[Receiver]:
+def receiving(certificate: Path | None = None) -> Iterator[Receiver]:
+    """Listen, until the block is left. `certificate`: with its key, for `localhost`; then it speaks HTTPS."""
     receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
@@ -75,6 +80,12 @@ def receiving() -> Iterator[Receiver]:
 
     server = Server(("127.0.0.1", 0), Handler)
     receiver.url = f"http://127.0.0.1:{server.server_port}/hook"
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        context.sni_callback = lambda _, name, __: receiver.names.append(name)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        receiver.url = f"https://localhost:{server.server_port}/hook"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

@@ -1,11 +1,14 @@
 """Where messages may go, and when they are tried again: without a server."""
 
+import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from pathlib import Path
 
 import anyio
 import pytest
+from tests.service.receiver import receiving
 
 from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow
 from agent_mux.service.webhooks import schedule
@@ -96,6 +99,27 @@ def test_whatever_a_host_is_called_no_message_goes_to_this_machine(url: str, is_
     answer = anyio.run(Sender(allow_private=False).send, url, [new_secret()], "msg_1", b"{}")
     assert (answer.status, answer.is_refused) == (None, is_refused)
     assert answer.error
+
+
+def test_tls_is_checked_for_the_name_and_not_for_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, certificate, both = tmp_path / "key", tmp_path / "certificate", tmp_path / "both"
+    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run([*make, *names, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    both.write_text(key.read_text() + certificate.read_text())
+    with receiving(both) as receiver:
+        send = ("msg_1", b"{}")
+        stranger = anyio.run(Sender(allow_private=True).send, receiver.url, [new_secret()], *send)
+        assert stranger.status is None
+        assert "CERTIFICATE_VERIFY_FAILED" in str(stranger.error)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        trusting = Sender(allow_private=True)
+        assert anyio.run(trusting.send, receiver.url, [new_secret()], *send).status == 204
+        (message,) = receiver.messages
+        assert message.headers["host"] == receiver.url.removeprefix("https://").removesuffix("/hook")
+        assert receiver.names[-1] == "localhost"
+        other = receiver.url.replace("localhost", "127.0.0.1")
+        assert anyio.run(trusting.send, other, [new_secret()], *send).status is None
 
 
 # -- again

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -290,6 +291,7 @@ def test_while_a_secret_is_changed_both_are_good(served: Serving, receiver: Rece
         ({"url": "https://a.example/", "agents": ["nobody"]}, "agents"),
         ({"url": "https://a.example/", "tags": [""]}, "tags"),
         ({"url": "https://a.example/", "description": "x" * 501}, "description"),
+        ({"url": "https://a.example/", "description": "\x00"}, "description"),
         ({"url": "https://a.example/", "secret": "whsec_short"}, "secret"),
         ({"url": "https://a.example/", "nonsense": 1}, "(body)"),
         ({"url": 1}, "(body)"),
@@ -349,4 +351,5 @@ def test_pages_of_deliveries_have_every_one_once(served: Serving, receiver: Rece
             break
         query["cursor"] = page["next"]
     assert sorted(found) == sorted(sent)
-    assert served.http.get(f"{path}/deliveries", params={"cursor": "x"}).status_code == 422
+    for nonsense in ("x", b64encode(b"1" * 30 + b".msg").decode(), b64encode(b"1.\x00").decode()):
+        assert served.http.get(f"{path}/deliveries", params={"cursor": nonsense}).status_code == 422

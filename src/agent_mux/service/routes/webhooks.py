@@ -104,7 +104,10 @@ def _place(cursor: str | None) -> DeliveryPlace | None:
     if cursor is None:
         return None
     try:
-        created_at, _, delivery_id = base64.urlsafe_b64decode(cursor.encode()).decode().partition(".")
-        return DeliveryPlace(int(created_at), delivery_id)
-    except (ValueError, binascii.Error) as error:
-        raise ValidationError([FieldError("cursor", cursor, "the `next` of the page before")]) from error
+        said = base64.urlsafe_b64decode(cursor.encode()).decode()
+    except (ValueError, binascii.Error):
+        said = ""
+    created_at, _, delivery_id = said.partition(".")
+    if not (created_at.isascii() and created_at.isdigit() and len(created_at) <= 15) or "\x00" in delivery_id:
+        raise ValidationError([FieldError("cursor", cursor, "the `next` of the page before")])
+    return DeliveryPlace(int(created_at), delivery_id)

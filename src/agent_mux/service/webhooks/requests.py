@@ -105,9 +105,10 @@ def chosen(told: WebhookChange, adapters: AdapterRegistry, *, allow_private: boo
     if not isinstance(told.agents, UnsetType):
         unknown = [name for name in told.agents if name not in adapters]
         wrong += [FieldError("agents", name, "names of agents, as `amux adapters list` has them") for name in unknown]
-    if not isinstance(told.tags, UnsetType) and (len(told.tags) > MOST_ITEMS or not all(told.tags)):
-        wrong.append(FieldError("tags", told.tags, f"at most {MOST_ITEMS} texts that are not empty"))
-    if not isinstance(told.description, UnsetType) and len(told.description) > LONGEST_TEXT:
+    if not isinstance(told.tags, UnsetType) and not (len(told.tags) <= MOST_ITEMS and all(map(_is_text, told.tags))):
+        allowed = f"at most {MOST_ITEMS} texts of 1 to {LONGEST_TEXT} characters"
+        wrong.append(FieldError("tags", told.tags, allowed))
+    if told.description and not _is_text(told.description):
         wrong.append(FieldError("description", told.description, f"at most {LONGEST_TEXT} characters"))
     if wrong:
         raise ValidationError(wrong)
@@ -127,6 +128,10 @@ def checked_secret(said: str) -> str:
     except AgentMuxError as error:
         raise ValidationError([FieldError("secret", "(not shown)", error.message)]) from error
     return said
+
+
+def _is_text(said: str) -> bool:
+    return 0 < len(said) <= LONGEST_TEXT and "\x00" not in said  # which PostgreSQL cannot keep
 
 
 def _once(items: Iterable[str]) -> tuple[str, ...]:
