@@ -177,7 +177,7 @@ class Conversation:
     async def _carry_out(self, command: commands.AnyCommand) -> None:
         try:
             if isinstance(command, commands.Status):
-                answer = commands.ack(command, run=await self._runs.get(self._run_id))
+                answer = commands.ack(command, run=await self._runs.get(self._run_id, whole=False))
             else:
                 answer = commands.ack(command, **await self._runs.tell(self._run_id, command))
         except AgentMuxError as error:

@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 
 from agent_mux.client import AgentMux
 from agent_mux.registry import AdapterRegistry
+from agent_mux.service.detecting import Detecting
 from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.instance import only_server
 from agent_mux.service.metrics import Life, Metrics
@@ -19,6 +20,8 @@ from agent_mux.service.store.webhooks import WebhookStore
 from agent_mux.service.webhooks.webhooks import Webhooks
 
 DATABASE_FILE = "service.db"
+MOST_READERS = 4
+"""How many requests read the agents' files at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,8 @@ class Service:
     encoded: EncodedEvents
     metrics: Metrics
     webhooks: Webhooks
+    detecting: Detecting
+    readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_READERS))
 
 
 @asynccontextmanager
@@ -64,7 +69,7 @@ async def open_service(
                     WebhookStore(database, instance), tasks, metrics, allow_private=settings.allow_private_webhooks
                 )
                 await webhooks.open()
-                runs = Runs(mux, RunStore(database, instance), tasks, settings.config_dir / "runs", (metrics, webhooks))
+                runs = Runs(mux, RunStore(database, instance), tasks, mux.journals, (metrics, webhooks))
                 metrics.life = Life(lambda: runs.alive, lambda: mux.places.waiting)
                 await runs.open()
                 try:
@@ -77,6 +82,7 @@ async def open_service(
                         encoded=EncodedEvents(),
                         metrics=metrics,
                         webhooks=webhooks,
+                        detecting=Detecting(mux.detector),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):

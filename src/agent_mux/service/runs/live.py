@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from msgspec import UNSET, Raw, json
 
 from agent_mux.events import BaseEvent
-from agent_mux.plain_json import to_json
+from agent_mux.plain_json import to_json, to_json_bytes
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.interaction import PendingInteraction
 from agent_mux.run.result import RunResult
@@ -42,6 +42,7 @@ class LiveRun:
         self._observers = observers
         self.types: Counter[str] = Counter()
         """How many events of each type there are so far."""
+        self._result: RunResult | None = None
         handle.on("*", self._count)
         handle.on_state(self._moved)
 
@@ -58,7 +59,8 @@ class LiveRun:
 
     def _change(self, values: dict[str, Any], tell: Callable[[RunObserver], Iterable[Entry]] = lambda _: ()) -> None:
         for name, value in values.items():
-            setattr(self.row, name, value)
+            if name != "result":  # it may be long, and the handle has it
+                setattr(self.row, name, value)
         self._remember(self.row.run_id, values, [entry for one in self._observers for entry in tell(one)])
 
     @property
@@ -71,6 +73,7 @@ class LiveRun:
 
     def ended(self, result: RunResult, journal_bytes: int | None) -> None:
         """It is over: what it came to."""
+        self._result = result
         self._change(
             {
                 **ended_values(result),
@@ -90,6 +93,8 @@ class LiveRun:
         view.state, view.event_count = handle.state, handle.event_count
         view.model, view.session_id = present(handle.model), present(handle.session_id)
         view.journal = present(handle.journal)
+        if whole and self._result is not None:
+            view.result = Raw(to_json_bytes(self._result.to_dict()))
         if not self.row.is_over:
             view.is_busy = handle.is_busy
             view.pending = [pending_view(one) for one in handle.interaction.pending]

@@ -10,9 +10,10 @@ from msgspec import UNSET, UnsetType
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.registry import AdapterRegistry
 from agent_mux.service.store.webhooks import DeliveryRow, DeliveryState, WebhookRow
-from agent_mux.service.views import Shape, present
+from agent_mux.service.views import present
 from agent_mux.service.webhooks.addresses import why_not
 from agent_mux.service.webhooks.sending import PORTS
+from agent_mux.shapes import Shape
 from agent_mux.webhooks import key_of
 
 STARTED, ENDED = "run.started", "run.ended"
@@ -28,17 +29,24 @@ class WebhookChange(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown
     """What can be chosen; what is left out stays as it is."""
 
     url: str | UnsetType = UNSET
+    """Where messages are sent: http or https, without a user, a password or a fragment."""
     description: str | UnsetType = UNSET
+    """For people."""
     events: list[str] | UnsetType = UNSET
+    """What it is told of; default: everything."""
     agents: list[str] | UnsetType = UNSET
+    """Only of runs of these agents; none: of all."""
     tags: list[str] | UnsetType = UNSET
+    """Only of runs that have all of these tags."""
     enabled: bool | UnsetType = UNSET
+    """Default: true."""
 
 
 class NewWebhook(WebhookChange, kw_only=True):
     """A webhook that is asked for."""
 
     url: str
+    """Where messages are sent: http or https, without a user, a password or a fragment."""
     secret: str | UnsetType = UNSET
     """Default: one that is made up."""
 
@@ -131,7 +139,7 @@ def checked_secret(said: str) -> str:
 
 
 def _is_text(said: str) -> bool:
-    return 0 < len(said) <= LONGEST_TEXT and "\x00" not in said  # which PostgreSQL cannot keep
+    return 0 < len(said) <= LONGEST_TEXT
 
 
 def _once(items: Iterable[str]) -> tuple[str, ...]:
