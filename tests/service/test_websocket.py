@@ -5,9 +5,12 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.process.scripted import scripted_adapter
 from tests.service.serving import PATIENCE, Serving, serving
 from tests.service.test_runs_api import demo
@@ -17,6 +20,7 @@ from websockets.sync.client import ClientConnection, connect
 from agent_mux import validate
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.commands import ANSWERS
+from agent_mux.service.application import make_application
 from agent_mux.service.conversation import MOST_WAITING
 from agent_mux.service.sockets import LARGEST_MESSAGE
 
@@ -217,6 +221,36 @@ def test_a_message_that_is_too_big_closes_the_connection_and_not_the_run(talking
     assert websocket.close_code == 1009
     assert talking.http.get(f"/v1/runs/{run_id}").json()["state"] == "running"
     talking.http.post(f"/v1/runs/{run_id}/abort")
+
+
+class Watching:
+    """Middleware: everybody may watch, and nobody may say anything."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            scope["state"]["caller"] = SimpleNamespace(name="watcher", may=lambda wanted: wanted == "read")
+        await self._app(scope, receive, send)
+
+
+def test_who_may_only_watch_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def application(*arguments: Any) -> FastAPI:
+        made = make_application(*arguments)
+        made.add_middleware(Watching)
+        return made
+
+    monkeypatch.setattr("tests.service.serving.make_application", application)
+    with serving(tmp_path, agents(TALKER)) as served:
+        run_id = started(served)
+        with opened(served, run_id) as websocket:
+            heard(websocket, "turn_end")
+            for kind in ("abort", "kill", "close", "pause", "approve_all"):
+                say(websocket, type=kind, id=kind)
+                assert heard(websocket, "command_error", id=kind)["error"]["code"] == "FORBIDDEN"
+            say(websocket, type="status")
+            assert heard(websocket, "ack")["run"]["state"] == "running"
 
 
 def test_a_client_that_leaves_harms_no_run_and_is_obeyed(talking: Serving) -> None:

@@ -70,4 +70,4 @@ def _switch(name: str, said: str) -> bool:
 def _may_command(websocket: WebSocket) -> bool:
     """To watch, the scope `read` is enough, which whoever is here has; to say something, it takes `run`."""
     caller = getattr(websocket.state, "caller", None)
-    return caller is None or "run" in caller.scopes
+    return caller is None or bool(caller.may("run"))
