@@ -161,6 +161,18 @@ async def test_a_mode_for_the_next_prompt_of_an_agent_that_cannot_resume(start: 
         assert (editor.asked, editor.said(session)) == ([], "you said firstit was no")
 
 
+@pytest.mark.parametrize(("chosen", "status"), [("allow", "completed"), ("reject", "failed"), (None, "failed")])
+async def test_what_is_asked_about_no_known_call_is_one_of_its_own(
+    start: Start, tmp_path: Path, chosen: str | None, status: str
+) -> None:
+    async with start() as editor:
+        editor.decide = lambda _: chosen
+        session = await editor.begin(tmp_path)
+        await editor.ask(session, "hello")
+        assert await editor.ask(session, "ask it") == "end_turn"
+        assert editor.calls(session) == [("it", "pending"), ("it", status)]
+
+
 async def test_rules_come_before_the_person(start: Start, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('[[rules]]\ndecision = "deny"\ncommands = ["make"]\nreason = "not here"\n')
@@ -381,12 +393,18 @@ async def test_when_the_editor_goes_away_nothing_is_left(start: Start, tmp_path:
     assert processes_of(session) == []
 
 
-async def test_when_it_is_killed_nothing_is_left(start: Start, tmp_path: Path) -> None:
-    async with start(code=-signal.SIGKILL) as editor:
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
+)
+async def test_when_it_is_killed_nothing_is_left(start: Start, tmp_path: Path, number: int, code: int) -> None:
+    async with start(code=code) as editor:
         session = await editor.begin(tmp_path)
         await editor.ask(session, "hello")
-        editor.process.send_signal(signal.SIGKILL)
+        asking = asyncio.ensure_future(editor.ask(session, "work"))
+        await editor.until(lambda seen: seen.said(session).endswith("working"))
+        editor.process.send_signal(number)
         await editor.process.wait()
+        await asyncio.gather(asking, return_exceptions=True)
     with anyio.fail_after(PATIENCE):
         while processes_of(session):  # noqa: ASYNC110  # the reaper is at it, and tells nobody
             await anyio.sleep(0.02)

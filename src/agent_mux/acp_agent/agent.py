@@ -24,6 +24,7 @@ from acp.schema import (
 )
 
 from agent_mux.acp_agent.abilities import introduction
+from agent_mux.acp_agent.asking import Editor
 from agent_mux.acp_agent.choices import MODE
 from agent_mux.acp_agent.failures import failure, raising_failures
 from agent_mux.acp_agent.history import replayed
@@ -32,7 +33,7 @@ from agent_mux.acp_agent.names import find_native, find_stored
 from agent_mux.acp_agent.opening import Opening
 from agent_mux.acp_agent.pictures import Pictures
 from agent_mux.acp_agent.prompts import prompt_of
-from agent_mux.acp_agent.session import Session, SessionEditor
+from agent_mux.acp_agent.session import Session
 from agent_mux.adapter import Adapter
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
@@ -50,7 +51,7 @@ class AcpAgent:
         self._sessions: dict[str, Session] = {}
         self._pictures = Pictures()
 
-    def on_connect(self, editor: SessionEditor) -> None:
+    def on_connect(self, editor: Editor) -> None:
         """The editor is there."""
         self._opening.editor = editor
 

@@ -1,7 +1,12 @@
-"""What the agent asks, put to the person in the editor: permissions and questions."""
+"""What the agent asks, put to the person in the editor: permissions and questions.
+
+The protocol asks about tool calls alone. What is asked about anything else is shown as a tool call of its own, which is
+over with the answer.
+"""
 
 from typing import Any, Protocol
 
+import anyio
 from acp.schema import (
     AcceptElicitationResponse,
     AllowedOutcome,
@@ -11,6 +16,8 @@ from acp.schema import (
     ElicitationStringPropertySchema,
     PermissionOption,
     RequestPermissionResponse,
+    ToolCallProgress,
+    ToolCallStart,
     ToolCallUpdate,
 )
 
@@ -29,8 +36,15 @@ OPTIONS = [
 NOT_DECIDED = Deny("the person in the editor did not decide")
 
 
+CLOSING = 1.0  # seconds to tell an editor that nobody waits for its answer any more
+
+
 class Editor(Protocol):
-    """The part of the connection that asks."""
+    """The connection to the editor, as far as sessions need it."""
+
+    async def session_update(self, session_id: str, update: Any) -> None:
+        """Tell of something."""
+        ...
 
     async def request_permission(
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption]
@@ -46,24 +60,20 @@ class Editor(Protocol):
 async def ask_permission(
     editor: Editor, session_id: str, waiting: PendingInteraction, call_id: str | None, cwd: str
 ) -> Answer:
-    """May it? `call_id`: the tool call that waits, where it is known."""
+    """May it? `call_id`: the tool call that waits, where the editor knows it."""
     assert isinstance(waiting.detail, ApprovalDetail)  # noqa: S101  # by the type of the interaction
-    call = call_waiting(waiting, waiting.detail, call_id, cwd)
-    told = await editor.request_permission(session_id, call, OPTIONS)
-    match told.outcome:
-        case AllowedOutcome(option_id="allow"):
+    call = _call_waiting(call_id or waiting.id, waiting, waiting.detail, cwd)
+    match await _chosen(editor, session_id, call, OPTIONS, is_known=call_id is not None):
+        case "allow":
             return Approve()
-        case AllowedOutcome(option_id="allow_always"):
+        case "allow_always":
             return Approve(always=True)
-        case AllowedOutcome():
-            return Deny("the person in the editor said no")
-    return NOT_DECIDED
+        case None:
+            return NOT_DECIDED
+    return Deny("the person in the editor said no")
 
 
-def call_waiting(waiting: PendingInteraction, detail: ApprovalDetail, call_id: str | None, cwd: str) -> ToolCallUpdate:
-    """The tool call of a permission: of one that nobody saw, the request itself is shown."""
-    if call_id is None:
-        call_id = waiting.id
+def _call_waiting(call_id: str, waiting: PendingInteraction, detail: ApprovalDetail, cwd: str) -> ToolCallUpdate:
     return ToolCallUpdate(
         tool_call_id=call_id,
         title=one_line(detail.command or waiting.description),
@@ -74,6 +84,30 @@ def call_waiting(waiting: PendingInteraction, detail: ApprovalDetail, call_id: s
     )
 
 
+async def _chosen(
+    editor: Editor, session_id: str, call: ToolCallUpdate, options: list[PermissionOption], *, is_known: bool
+) -> str | None:
+    """The option that the person chose. A call that the editor does not know is over with that."""
+    chosen = None
+    if not is_known:
+        begun = {**call.model_dump(exclude_none=True), "session_update": "tool_call"}
+        await editor.session_update(session_id=session_id, update=ToolCallStart.model_validate(begun))
+    try:
+        told = await editor.request_permission(session_id=session_id, tool_call=call, options=options)
+        chosen = told.outcome.option_id if isinstance(told.outcome, AllowedOutcome) else None
+    finally:
+        if not is_known:
+            await _over(editor, session_id, call.tool_call_id, was_granted=chosen not in {None, NO})
+    return chosen
+
+
+async def _over(editor: Editor, session_id: str, call_id: str, *, was_granted: bool) -> None:
+    status: Any = "completed" if was_granted else "failed"
+    over = ToolCallProgress(session_update="tool_call_update", tool_call_id=call_id, status=status)
+    with anyio.move_on_after(CLOSING, shield=True):
+        await editor.session_update(session_id=session_id, update=over)
+
+
 async def ask_question(
     editor: Editor, session_id: str, waiting: PendingInteraction, can: ClientCapabilities | None
 ) -> Answer:
@@ -82,7 +116,7 @@ async def ask_question(
     if can is not None and can.elicitation is not None and can.elicitation.form is not None:
         return await _fill_in(editor, session_id, waiting.detail)
     if waiting.detail.options:
-        return await _choose(editor, session_id, waiting, waiting.detail)
+        return await _choose(editor, session_id, waiting.id, waiting.detail)
     return Deny("this editor cannot ask its person for a text; decide without, or ask in your answer")
 
 
@@ -99,21 +133,17 @@ async def _fill_in(editor: Editor, session_id: str, detail: InputDetail) -> Answ
     return Choice(str(answer)) if detail.options else Text(str(answer))
 
 
-async def _choose(editor: Editor, session_id: str, waiting: PendingInteraction, detail: InputDetail) -> Answer:
+async def _choose(editor: Editor, session_id: str, call_id: str, detail: InputDetail) -> Answer:
     options = [
         PermissionOption(option_id=str(number), name=name, kind="allow_once")
         for number, name in enumerate(detail.options)
     ]
     options.append(PermissionOption(option_id=NO, name="Do not answer", kind="reject_once"))
+    words = "\n\n".join(filter(None, (detail.question, detail.context)))
     call = ToolCallUpdate(
-        tool_call_id=waiting.id,
-        title=one_line(detail.question),
-        kind="other",
-        status="pending",
-        content=[said("\n\n".join(filter(None, (detail.question, detail.context))))],
+        tool_call_id=call_id, title=one_line(detail.question), kind="other", status="pending", content=[said(words)]
     )
-    told = await editor.request_permission(session_id, call, options)
-    match told.outcome:
-        case AllowedOutcome(option_id=chosen) if chosen.isdecimal() and int(chosen) < len(detail.options):
-            return Choice(int(chosen))
+    chosen = await _chosen(editor, session_id, call, options, is_known=False) or ""
+    if chosen.isdecimal() and int(chosen) < len(detail.options):
+        return Choice(int(chosen))
     return NOT_DECIDED

@@ -11,9 +11,10 @@ import anyio.abc
 from acp.schema import ClientCapabilities
 from ulid import ULID
 
+from agent_mux.acp_agent.asking import Editor
 from agent_mux.acp_agent.choices import FIELDS, Choices
 from agent_mux.acp_agent.servers import servers_of
-from agent_mux.acp_agent.session import Session, SessionEditor
+from agent_mux.acp_agent.session import Session
 from agent_mux.adapter import Adapter
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
@@ -32,7 +33,7 @@ class Opening:
         self._adapter = adapter
         self._fields = fields
         self._tasks = tasks
-        self.editor: SessionEditor | None = None
+        self.editor: Editor | None = None
         self.editor_can: ClientCapabilities | None = None
 
     @staticmethod

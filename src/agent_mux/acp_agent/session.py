@@ -7,7 +7,7 @@ next prompt starts another run, which goes on with the agent's own session.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -31,14 +31,6 @@ CANCEL_PATIENCE = 10.0  # seconds for the agent to stop; then its run is ended
 LEAVE_PATIENCE = 5.0  # seconds for the agent to leave before another run goes on with its session
 
 
-class SessionEditor(Editor, Protocol):
-    """The connection to the editor, as far as a session needs it."""
-
-    async def session_update(self, session_id: str, update: Any) -> None:
-        """Tell of something."""
-        ...
-
-
 @dataclass(kw_only=True)
 class Session:
     """One session."""
@@ -46,7 +38,7 @@ class Session:
     session_id: str
     mux: AgentMux
     adapter: Adapter
-    editor: SessionEditor
+    editor: Editor
     editor_can: ClientCapabilities | None
     tasks: anyio.abc.TaskGroup
     """Where runs are followed."""

@@ -75,7 +75,7 @@ def mcp_server(
 
     adapters = AdapterRegistry()
     limits = Limits(
-        roots=Roots(root or [Path.cwd()]),
+        roots=Roots(root or [_current_directory()]),
         agents=tuple(adapters.get(name).agent for name in only or ()),
         approvals=approvals.value,
         max_depth=max_depth,
@@ -86,6 +86,16 @@ def mcp_server(
     ).under(inherited(os.environ))
     _serve(Serving(limits, config_dir=config_dir, adapters=adapters), debug=context.obj.debug)
     return 0
+
+
+def _current_directory() -> Path:
+    """Raises VALIDATION_ERROR where that is everything: some clients start their servers there."""
+    from agent_mux.cli.inputs import bad_input
+
+    current = Path.cwd()
+    if current == current.parent:
+        raise bad_input(f"runs could work anywhere: the current directory is {current}; say where with --root DIR")
+    return current
 
 
 def _serve(serving: "Serving", *, debug: bool) -> None:

@@ -30,3 +30,10 @@ def test_a_depth_that_cannot_be_is_no_depth(amux: Amux, monkeypatch: pytest.Monk
     done = amux("mcp-server", "--root", tmp_path)
     assert done.code == 2
     assert "AGENT_MUX_DEPTH is 'deep'; it can be a whole number >= 0, or not be set" in done.err
+
+
+def test_everything_is_no_default(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    done = amux("mcp-server")
+    assert done.code == 2
+    assert "runs could work anywhere: the current directory is /; say where with --root DIR" in done.err
