@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_mux.errors import AgentMuxError, AnyCode, CapabilityError, FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
@@ -128,6 +129,33 @@ def _field(error: FieldError) -> FieldProblem:
     return FieldProblem(path=error.path, received=error.received, allowed=error.allowed)
 
 
+class LastResort:
+    """What nobody expected is told, too, and takes the connection down only where the answer has begun."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        has_begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception:
+            if has_begun:
+                raise
+            logging.getLogger(LOGGER).exception("a request failed")
+            answer = problem(500, "INTERNAL", "an error of agent-mux itself; the log of the service says more")
+            await answer(scope, receive, send)
+
+
 def install(application: FastAPI) -> None:
     """Whatever goes wrong is told this way."""
 
@@ -144,14 +172,10 @@ def install(application: FastAPI) -> None:
             return _not_allowed(request)
         return problem(error.status_code, code, str(error.detail), headers=error.headers)
 
-    async def unexpected(_: Request, error: Exception) -> Response:
-        logging.getLogger(LOGGER).error("a request failed", exc_info=error)
-        return problem(500, "INTERNAL", "an error of agent-mux itself; the log of the service says more")
-
     application.add_exception_handler(AgentMuxError, ours)  # type: ignore[arg-type]  # it is called with no other
     application.add_exception_handler(RequestValidationError, of_parameters)  # type: ignore[arg-type]
     application.add_exception_handler(HTTPException, of_http)  # type: ignore[arg-type]
-    application.add_exception_handler(Exception, unexpected)
+    application.add_middleware(LastResort)
 
 
 def _not_allowed(request: Request) -> Response:

@@ -26,7 +26,7 @@ ADMIN = ("/v1/tokens", "/v1/webhooks")
 ABOUT = """Drive coding agents over HTTP: start runs, watch what happens in them, answer what they ask.
 
 JSON is camelCase; a field that is not there is left out. Times are milliseconds since the epoch, durations are
-milliseconds, money is US dollars. Errors are problem details (RFC 9457) with a `code`."""
+milliseconds, money is US dollars. No text has NUL characters. Errors are problem details (RFC 9457) with a `code`."""
 TAGS: Mapping[str, str] = {
     "runs": "Start runs, find them, forget them.",
     "events": "What happens in a run: Server-Sent Events or JSON lines.",
@@ -36,10 +36,12 @@ TAGS: Mapping[str, str] = {
     "sessions": "The conversations that the agents stored themselves.",
     "cost": "What stored sessions cost.",
     "profiles": "Options of runs under a name.",
+    "webhooks": "Other programs that are told of runs.",
     "health": "Whether the process lives, and whether it can work.",
 }
 PATH_PARAMETERS: Mapping[str, str] = {
     "run_id": "Id of a run: a ULID.",
+    "webhook_id": "Id of a webhook: a ULID.",
     "agent": "Name of an agent, or an alias.",
     "model": "Name of a model, or one that means it. It may have slashes.",
     "session_id": "The agent's own id of a session, percent-encoded; or its beginning, if no other begins so.",
@@ -130,7 +132,7 @@ def _parameter(told: Schema, said: Description) -> Schema:
     made = {"name": told["name"], "in": told["in"], "required": told.get("required", False), "description": about}
     if told["name"] in said.parameters:
         made["example"] = said.parameters[told["name"]]
-    return {**made, "schema": shape}
+    return {**made, "schema": dict(sorted(shape.items()))}
 
 
 def _body(body: Body) -> Schema:
