@@ -9,9 +9,10 @@ import pytest
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.runs import keeper as module
 from agent_mux.service.runs.keeper import Keeper
+from agent_mux.service.store.runs import RowChange
 
 pytestmark = pytest.mark.anyio
-Changes = Mapping[str, Mapping[str, Any] | None]
+Changes = Mapping[str, RowChange]
 
 
 class FakeStore:
@@ -27,7 +28,7 @@ class FakeStore:
         self.asked = anyio.Event()
 
     async def write(self, changes: Changes) -> None:
-        copy = {run_id: None if values is None else dict(values) for run_id, values in changes.items()}
+        copy = {run_id: None if change.values is None else dict(change.values) for run_id, change in changes.items()}
         self.asked.set()
         if self.hold is not None:
             await self.hold.wait()
