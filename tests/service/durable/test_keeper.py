@@ -9,9 +9,9 @@ import pytest
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.runs import keeper as module
 from agent_mux.service.runs.keeper import Keeper
+from agent_mux.service.store.runs import RowChange
 
 pytestmark = pytest.mark.anyio
-Changes = Mapping[str, Mapping[str, Any] | None]
 
 
 class FakeStore:
@@ -25,8 +25,8 @@ class FakeStore:
         self.hold: anyio.Event | None = None
         self.asked = anyio.Event()
 
-    async def write(self, changes: Changes) -> None:
-        copy = {run_id: None if values is None else dict(values) for run_id, values in changes.items()}
+    async def write(self, changes: Mapping[str, RowChange]) -> None:
+        copy = {run_id: None if one.values is None else dict(one.values) for run_id, one in changes.items()}
         self.asked.set()
         if self.hold is not None:
             await self.hold.wait()

@@ -20,7 +20,7 @@ from agent_mux.run.derive import JournalEvents
 from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.service.runs import recovery as module
 from agent_mux.service.service import Service
-from agent_mux.service.store.runs import RunFilter
+from agent_mux.service.store.runs import RowChange, RunFilter
 from agent_mux.service.views import RunView
 
 pytestmark = pytest.mark.anyio
@@ -71,7 +71,7 @@ async def leave(directory: Path, **values: Any) -> Left:
         view, _ = await service.runs.create(HI)
         await finished(service, view.run_id)
         left = Left(directory, view.run_id, await events_of(service, view.run_id), await service.runs.get(view.run_id))
-        await service.runs._store.write({view.run_id: {**ALIVE, **values}})
+        await service.runs._store.write({view.run_id: RowChange({**ALIVE, **values})})
     return left
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from tests.service.durable.rows import ended, open_store, row
 from ulid import ULID
 
-from agent_mux.service.store.runs import Place, RunFilter, RunStore
+from agent_mux.service.store.runs import Place, RowChange, RunFilter, RunStore
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +57,11 @@ async def test_changes_are_written_together_and_only_where_there_is_something(st
     await store.add(kept)
     await store.add(gone)
     await store.write(
-        {kept.run_id: {"state": "running", "started_at": 5}, gone.run_id: None, missing: {"state": "killed"}}
+        {
+            kept.run_id: RowChange({"state": "running", "started_at": 5}),
+            gone.run_id: RowChange(None),
+            missing: RowChange({"state": "killed"}),
+        }
     )
     changed = await store.get(kept.run_id)
     assert changed is not None
@@ -72,7 +76,7 @@ async def test_instances_do_not_see_each_other(database_url: str, store: RunStor
     async with open_store(database_url, str(ULID())) as other:
         assert await other.get(mine.run_id) is None
         await other.remove([mine.run_id])
-        await other.write({mine.run_id: None})
+        await other.write({mine.run_id: RowChange(None)})
         assert not await other.add(row(run_id=mine.run_id))
         assert await other.totals() == (0, 0)
     assert await store.get(mine.run_id) == mine
@@ -82,7 +86,7 @@ async def test_instances_do_not_see_each_other(database_url: str, store: RunStor
 async def test_text_that_a_database_cannot_hold_harms_nothing(store: RunStore, text: str) -> None:
     told = row(model=text, session_id=text, cwd=text, project_id=text, result=text, tags=(text[:100],))
     assert await store.add(told)
-    await store.write({told.run_id: {"model": text, "result": text}})
+    await store.write({told.run_id: RowChange({"model": text, "result": text})})
     shown = await store.get(told.run_id)
     assert shown is not None
     assert shown.model == text.replace("\0", "\ufffd").replace("\ud83d", "\ufffd")
