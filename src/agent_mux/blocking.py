@@ -22,8 +22,9 @@ from agent_mux.namespaces import Namespaces
 from agent_mux.options import RunOptions
 from agent_mux.preferences.settling import Settled
 from agent_mux.profiles import Profiles
-from agent_mux.run.handle import Boundary, RunHandle
+from agent_mux.run.handle import RunHandle
 from agent_mux.run.interaction import PendingInteraction, Response
+from agent_mux.run.interface import Boundary
 from agent_mux.run.result import RunResult
 from agent_mux.run.state import RunState
 

@@ -16,7 +16,7 @@ from agent_mux.cli.terminal import Palette, width_of
 from agent_mux.cli.views import View
 from agent_mux.client import AgentMux
 from agent_mux.preferences.settling import Settled
-from agent_mux.run.handle import RunHandle
+from agent_mux.run.interface import Run
 from agent_mux.run.result import RunResult
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -54,7 +54,7 @@ class Conduct:
             raise output.error
         return result
 
-    async def _show(self, run: RunHandle, company: Company) -> RunResult:
+    async def _show(self, run: Run, company: Company) -> RunResult:
         output = company.output
         async for event in run:
             output.add(self.view.show(event))
@@ -66,7 +66,7 @@ class Conduct:
         return result
 
 
-async def _obey(signals: AsyncIterator[signal.Signals], run: RunHandle, company: Company, view: View) -> None:
+async def _obey(signals: AsyncIterator[signal.Signals], run: Run, company: Company, view: View) -> None:
     async with anyio.create_task_group() as tasks:
         told = 0
         async for number in signals:
@@ -93,7 +93,7 @@ def observe_if_traced(mux: AgentMux) -> None:
         instrument(mux)
 
 
-async def _abort_without_reader(run: RunHandle, output: Output) -> None:
+async def _abort_without_reader(run: Run, output: Output) -> None:
     await output.broken.wait()
     await run.abort()
 

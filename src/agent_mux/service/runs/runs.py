@@ -23,6 +23,7 @@ from agent_mux.service.runs.live import LiveRun, now_ms, view_of
 from agent_mux.service.runs.reading import Batch, live_batches, stored_batches
 from agent_mux.service.runs.recovery import lost_values, mended_values
 from agent_mux.service.runs.requests import RunRequest, request_of
+from agent_mux.service.runs.watching import Seen, seen_of, seen_of_stored
 from agent_mux.service.store.runs import Place, RunFilter, RunRow, RunStore
 from agent_mux.service.views import RunView
 from agent_mux.telemetry.logs import LOGGER
@@ -53,6 +54,7 @@ class Runs:
         for row in await self._store.unfinished():
             await self._recover(row)
         self._tasks.start_soon(self._keeper.run)
+        self._tasks.start_soon(self._tell_of_positions)
 
     async def close(self) -> None:
         """No new runs; those that are alive are aborted, each within its grace period, and remembered."""
@@ -212,6 +214,24 @@ class Runs:
             async for batch in batches:
                 yield batch
 
+    async def seen(self, run_id: str, start: int) -> AsyncGenerator[Seen, None]:
+        """The same, and how the run is: at once, and whenever it changed. Raises RUN_NOT_FOUND."""
+        live = self.find(run_id)
+        if live is not None:
+            source = seen_of(live, start)
+        else:
+            source = seen_of_stored(await self.get(run_id), self.batches(run_id, start))
+        async with aclosing(source) as told:
+            async for one in told:
+                yield one
+
+    async def _tell_of_positions(self) -> None:
+        while True:
+            await self._mux.places.changed.wait()
+            for live in self.alive:
+                if live.handle.state == "spawned":
+                    live.tell_of_news()
+
     async def result(self, run_id: str) -> bytes:
         """The `run_result`, when the run is over. Raises RUN_NOT_FOUND."""
         live = self.find(run_id)
@@ -227,7 +247,10 @@ class Runs:
         if live is None:
             row = await self._row_of(run_id)
             raise AgentMuxError("RUN_NOT_ACTIVE", f"run {run_id} is over ({row.state}); start a new one")
-        return await carry_out(live.handle, command)
+        try:
+            return await carry_out(live.handle, command)
+        finally:
+            live.tell_of_news()
 
     async def delete(self, run_id: str) -> None:
         """Forget a run that is over, with its journal. Raises INVALID_STATE_TRANSITION for one that is alive."""
