@@ -19,7 +19,7 @@ from agent_mux.run import recording
 from agent_mux.run.derive import derive_events
 from agent_mux.run.journal import JournalReader
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
 
 WAITS = """
 import pathlib

@@ -8,7 +8,7 @@ from tests.process.scripted import MakeClient
 
 from agent_mux import RunHandle
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
 HELLO = "hear(); say(session='S'); say(text=os.environ.get('ADDED', 'none')); say(done=True); rest()"
 
 

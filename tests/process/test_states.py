@@ -10,7 +10,7 @@ from tests.process.watching import types, watch
 
 from agent_mux import AgentMuxError, RunHandle, Text
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
 
 BUSY = "hear(); say(session='S'); say(text='on it')\n"
 IDLE = "hear(); say(session='S'); say(text='on it'); say(done=True)\n"

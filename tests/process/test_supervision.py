@@ -25,7 +25,7 @@ from agent_mux.process.terminal import start_at_terminal
 from agent_mux.run.handle import RunHandle
 from agent_mux.testing.torture import census
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
 RUN, OTHER = str(ULID()), str(ULID())  # of this test process: another one may play the same test
 WORKS = "hear(); say(text='ready'); time.sleep(1000)"
 
