@@ -29,7 +29,9 @@ class HereAlone(Enum):
     JOURNAL = "a service always keeps its recordings, where it keeps them"
     OWNER = "whose run it is, is said by the token"
     ENVIRONMENT = "an observer adds to the agent's environment, which is that of the service"
-    OBSERVED = "what is noted before the first event would have to be known to the service"
+    NOTED = "the recording of a service knows nothing of what its client notes"
+    SETTINGS = "it is a setting of the service, and looked at when that is started"
+    CONNECTIONS = "whoever watches a run of a service has a connection"
 
 
 def here_alone(reason: HereAlone) -> pytest.MarkDecorator:

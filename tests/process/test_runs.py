@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.process.everywhere import HereAlone, here_alone
 from tests.process.scripted import MakeClient, ScriptedCodec, ScriptedMux
 
 from agent_mux import AgentMuxError, Approve, CapabilityError, Choice, Deny, RunResult, Text, encode_event, validate
@@ -417,6 +418,7 @@ async def test_many_readers_late_and_slow_get_every_event(make_client: MakeClien
     assert streams["fast"] == streams["slow"] == streams["slower"] == streams["late"]
 
 
+@here_alone(HereAlone.JOURNAL)
 async def test_without_a_journal_a_slow_reader_is_told_what_it_lost(make_client: MakeClient) -> None:
     body = "hear()\nfor n in range(3000): say(text=f'{n} ')\nsay(done=True); rest()"
     with anyio.fail_after(20):
@@ -429,6 +431,7 @@ async def test_without_a_journal_a_slow_reader_is_told_what_it_lost(make_client:
     assert events[-1].type == "session_end"
 
 
+@here_alone(HereAlone.JOURNAL)
 async def test_an_unusable_journal_never_takes_a_run_down(make_client: MakeClient, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with anyio.fail_after(20):

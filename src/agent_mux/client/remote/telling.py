@@ -25,6 +25,7 @@ class Telling:
         self._window = EventWindow(size, self._loss)
         self._builder = ResultBuilder(collect=collect, bounded=True)
         self._told = 0
+        self._early: list[str] = []
         self._is_ended = False
         self.asides: list[tuple[int, AgentEvent]] = []
         self.listeners = Listeners(self.warn)
@@ -40,14 +41,26 @@ class Telling:
 
     def tell(self, events: Sequence[AgentEvent]) -> None:
         """Events of the service, in order."""
-        self._told += len(events)
-        self._is_ended = self._is_ended or isinstance(events[-1], SessionEndEvent)
-        self._show(events)
+        if self._early:  # nothing comes before the first event
+            self._show_told(events[:1])
+            early, self._early, events = self._early, [], events[1:]
+            for message in early:
+                self.warn(message)
+        self._show_told(events)
+
+    def _show_told(self, events: Sequence[AgentEvent]) -> None:
+        if events:
+            self._told += len(events)
+            self._is_ended = self._is_ended or isinstance(events[-1], SessionEndEvent)
+            self._show(events)
 
     def warn(self, message: str) -> None:
         """A warning of our own among the events; the service knows nothing of it."""
         if self._is_ended or len(self.asides) >= MOST_ASIDES:
             logging.getLogger(LOGGER).warning("run %s: %s", self._run_id, message)
+            return
+        if not self._told:
+            self._early.append(message)
             return
         event = self._warning(message)
         self.asides.append((self._told, event))
@@ -66,6 +79,8 @@ class Telling:
 
     def close(self) -> None:
         """No more events."""
+        if self._early:  # there was not even a first one
+            self._show([self._warning(message) for message in self._early])
         self._window.close()
 
     def result(self, told: Mapping[str, Any], derive: Callable[[], Sequence[AgentEvent]]) -> RunResult:
