@@ -164,9 +164,7 @@ def split_arguments(body: str, arguments: dict[str, Any]) -> tuple[Adapter, dict
     """The adapter that is wanted, and what is left for the client."""
     own = ("two_way", "argv", "notes", "counts_turns", "approval_modes")
     of_adapter = {name: value for name, value in arguments.items() if name in own}
-    return scripted_adapter(body, **of_adapter), {
-        name: value for name, value in arguments.items() if name not in own
-    }
+    return scripted_adapter(body, **of_adapter), {name: value for name, value in arguments.items() if name not in own}
 
 
 MakeClient = Callable[..., Any]

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
 from typing import Any
 
 import anyio
@@ -58,10 +57,7 @@ class Stream:
 
     async def _connected(self, take: Callable[[News], Awaitable[None]]) -> None:
         parser = MessageParser()
-        async with (
-            self._line.stream(self._path, self._params, self._position - 1) as response,
-            aclosing(response.aiter_raw()) as chunks,  # type: ignore[type-var]  # it is a generator
-        ):
+        async with self._line.stream(self._path, self._params, self._position - 1) as chunks:
             async for chunk in chunks:
                 self._heard_at, self._delay = time.monotonic(), FIRST_DELAY
                 for news in self._news(parser.feed(chunk)):

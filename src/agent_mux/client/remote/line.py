@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -65,7 +65,7 @@ class Line:
                     time.sleep(asked.delay_after(error))
 
     @asynccontextmanager
-    async def stream(self, path: str, params: Mapping[str, Any], last_id: int) -> AsyncIterator[httpx.Response]:
+    async def stream(self, path: str, params: Mapping[str, Any], last_id: int) -> AsyncIterator[AsyncIterator[bytes]]:
         """An answer that comes bit by bit. Raises what the service says, and `httpx.RequestError`."""
         headers = {"accept": "text/event-stream", "accept-encoding": "identity"}
         if last_id >= 0:
@@ -76,7 +76,17 @@ class Line:
         ) as response:
             if response.status_code != 200:
                 raise error_of(response.status_code, await response.aread(), response.url)
-            yield response
+            chunks = response.aiter_raw()
+            try:
+                yield chunks
+            finally:
+                # The generators inside of httpx are to end, and not to be found by the garbage collector: without a
+                # connection they do.
+                with anyio.CancelScope(shield=True):
+                    await response.aclose()
+                    with suppress(httpx.HTTPError, httpx.StreamError):
+                        async for _ in chunks:
+                            pass
 
     @property
     def _open_http(self) -> httpx.AsyncClient:

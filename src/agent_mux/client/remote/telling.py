@@ -24,6 +24,8 @@ class Telling:
         self._run_id, self._agent = run_id, agent
         self._window = EventWindow(size, self._loss)
         self._builder = ResultBuilder(collect=collect, bounded=True)
+        self._now = time.time_ns() // 1_000_000
+        """Of the last event, by the clock of the service."""
         self._told = 0
         self._early: list[str] = []
         self._is_ended = False
@@ -51,6 +53,7 @@ class Telling:
     def _show_told(self, events: Sequence[AgentEvent]) -> None:
         if events:
             self._told += len(events)
+            self._now = events[-1].timestamp
             self._is_ended = self._is_ended or isinstance(events[-1], SessionEndEvent)
             self._show(events)
 
@@ -75,7 +78,7 @@ class Telling:
         return self._warning(f"{count} events were lost: this reader was too slow, and the service cannot be asked")
 
     def _warning(self, message: str) -> DebugEvent:
-        return DebugEvent(self._run_id, self._agent, time.time_ns() // 1_000_000, "warn", message)
+        return DebugEvent(self._run_id, self._agent, self._now, "warn", message)
 
     def close(self) -> None:
         """No more events."""
