@@ -9,7 +9,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 import anyio
-import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -75,7 +74,7 @@ async def chunks_with_views(
     async with aclosing(runs.seen(run_id, wanted.start)) as told:
         async for view, batch in told:
             if view is not None:
-                yield as_view(to_json_bytes(msgspec.to_builtins(view)))
+                yield as_view(to_json_bytes(view))
             for chunk in pieces_of(encoded, run_id, batch, wanted, as_sse):
                 yield chunk
             end = max(end, batch[0] + len(batch[1]))

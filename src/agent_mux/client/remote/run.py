@@ -21,7 +21,7 @@ from agent_mux.events import AgentEvent, Rebuilder
 from agent_mux.options import RunOptions
 from agent_mux.run.answers import Answers
 from agent_mux.run.base import BaseRun, check_size
-from agent_mux.run.interaction import InteractionChannel
+from agent_mux.run.interaction import InteractionChannel, Responder
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
 from agent_mux.run.state import RunState, state_after
@@ -260,6 +260,14 @@ class RemoteRun(BaseRun):
         except AgentMuxError as error:
             if error.code not in LATE:
                 self._telling.warn(f"the run could not be killed: {error}")
+
+    def answer_with(self, on_approval_request: Responder | None, on_input_required: Responder | None) -> None:
+        """Call these for what is pending, and will be. The service was not told of them: only what it leaves open."""
+        options = RunOptions(
+            agent="-", prompt="-", on_approval_request=on_approval_request, on_input_required=on_input_required
+        )
+        self._answers = Answers(self.run_id, options, self._channel, self._telling.listeners)
+        self._settle()
 
     def warn(self, message: str) -> None:
         """Put a warning of this end among the events."""

@@ -220,7 +220,8 @@ class Runs:
         if live is not None:
             source = seen_of(live, start)
         else:
-            source = seen_of_stored(await self.get(run_id), self.batches(run_id, start))
+            row = await self._row_of(run_id)
+            source = seen_of_stored(view_of(row, whole=False), self.batches(run_id, start))
         async with aclosing(source) as told:
             async for one in told:
                 yield one
