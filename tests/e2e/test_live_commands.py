@@ -21,9 +21,10 @@ DEFINED_IN_TOML = 'name = "counter"\ndescription = "Counts"\ndeveloper_instructi
 ELSEWHERE = {
     ("run",), ("parse",), ("validate",), ("replay",), ("record",), ("demo",), ("schema",), ("version",), ("help",),
     ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "tail"),
-    ("install",), ("update",), ("hooks", "handle"),
+    ("install",), ("update",), ("hooks", "handle"), ("acp",), ("mcp-server",),
 }  # fmt: skip
-"""What other tests drive (test_live_cli, test_live_stored, tests/process), or what would fetch something."""
+"""What other tests drive (test_live_cli, _stored, _acp_agent, _mcp_server, tests/process), or what would fetch
+something."""
 
 
 class Commands:

@@ -8,10 +8,7 @@ from msgspec import UNSET, UnsetType
 from agent_mux.assembler import ExitReason
 from agent_mux.errors import ErrorCode
 from agent_mux.events import CostRecord
-
-
-class Shape(msgspec.Struct, rename="camel", kw_only=True):
-    """A field that is not there is left out; it is never null."""
+from agent_mux.shapes import Shape
 
 
 class TokenUsage(Shape, kw_only=True):
@@ -42,6 +39,14 @@ class Ledger(Shape, kw_only=True):
     unknown: dict[str, int]
 
 
+class Worktree(Shape, kw_only=True):
+    """The git worktree that the run had to itself; it is there still when `isChanged`."""
+
+    path: str
+    base_commit: str
+    is_changed: bool
+
+
 class RunResult(Shape, kw_only=True):
     """How a run ended: the last line of `amux run --json`."""
 
@@ -62,6 +67,7 @@ class RunResult(Shape, kw_only=True):
     structured_output: Any = UNSET
     tags: list[str] | UnsetType = UNSET
     journal: str | UnsetType = UNSET
+    worktree: Worktree | UnsetType = UNSET
     events: list[dict[str, Any]] | UnsetType = UNSET
     ledger: Ledger
 

@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 
 from agent_mux.client import AgentMux
 from agent_mux.registry import AdapterRegistry
+from agent_mux.service.detecting import Detecting
 from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.instance import only_server
 from agent_mux.service.runs.runs import Runs
@@ -16,6 +17,8 @@ from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.runs import RunStore
 
 DATABASE_FILE = "service.db"
+MOST_READERS = 4
+"""How many requests read the agents' files at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +31,8 @@ class Service:
     database: Database
     runs: Runs
     encoded: EncodedEvents
+    detecting: Detecting
+    readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_READERS))
 
 
 @asynccontextmanager
@@ -50,7 +55,7 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                 ) as mux,
                 anyio.create_task_group() as tasks,
             ):
-                runs = Runs(mux, RunStore(database, instance), tasks, settings.config_dir / "runs")
+                runs = Runs(mux, RunStore(database, instance), tasks, mux.journals)
                 await runs.open()
                 try:
                     yield Service(
@@ -60,6 +65,7 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                         database=database,
                         runs=runs,
                         encoded=EncodedEvents(),
+                        detecting=Detecting(mux.detector),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):
