@@ -298,7 +298,7 @@ def _cost_of(plain: Any) -> CostRecord:
 
 
 def _error_of(plain: Mapping[str, Any]) -> RunError:
-    return RunError(plain["code"], plain["message"], plain.get("stderr", ""), plain.get("recoverable", False))
+    return RunError(plain["code"], plain.get("message", ""), plain.get("stderr", ""), plain.get("recoverable", False))
 
 
 _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
