@@ -95,7 +95,8 @@ def emitted_by(journal: Path) -> list[Any]:
 async def test_a_run_that_was_cut_off_is_killed_and_has_what_was_emitted(tmp_path: Path, kept: float) -> None:
     left = await leave(tmp_path)
     whole = left.journal.read_bytes()
-    left.journal.write_bytes(whole[: int(len(whole) * kept)])  # in the middle of a record
+    header = whole.index(b"\n", whole.index(b"\n") + 1) + 1
+    left.journal.write_bytes(whole[: header + int((len(whole) - header) * kept)])  # in the middle of a record
     emitted = emitted_by(left.journal)
     view, events = await left.found()
     assert (view.state, view.exit_reason, view.event_count) == ("killed", "killed", len(events))

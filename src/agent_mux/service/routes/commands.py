@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from agent_mux.errors import AnyCode, FieldError, ValidationError
 from agent_mux.run import commands
-from agent_mux.run.handle import LARGEST_TERMINAL
+from agent_mux.run.base import LARGEST_TERMINAL
 from agent_mux.service.openapi.describing import Answer, Body, described
 from agent_mux.service.routes.answers import TheService, json_answer, json_body
 from agent_mux.service.views import PendingPage, Told

@@ -27,6 +27,7 @@ from agent_mux.service.runs.reading import Batch, live_batches, stored_batches
 from agent_mux.service.runs.recovery import Recovery
 from agent_mux.service.runs.requests import RunRequest, request_of
 from agent_mux.service.runs.turns import Turns
+from agent_mux.service.runs.watching import Seen, seen_of, seen_of_stored
 from agent_mux.service.store.runs import Place, RunFilter, RunRow, RunStore
 from agent_mux.service.views import RunView
 from agent_mux.telemetry.logs import LOGGER
@@ -80,6 +81,7 @@ class Runs:
             await lowlevel.checkpoint()
         self._tasks.start_soon(self._recovery.run)
         self._tasks.start_soon(self._tell_of_questions)
+        self._tasks.start_soon(self._tell_of_positions)
 
     async def close(self) -> None:
         """No new runs. Those that wait stay asked for; those that work are aborted, each within its grace period.
@@ -296,6 +298,25 @@ class Runs:
             async for batch in batches:
                 yield batch
 
+    async def seen(self, run_id: str, start: int) -> AsyncGenerator[Seen, None]:
+        """The same, and how the run is: at once, and whenever it changed. Raises RUN_NOT_FOUND."""
+        live = await self._found(run_id)
+        if live is not None:
+            source = seen_of(live, start)
+        else:
+            row = await self._row_of(run_id)
+            source = seen_of_stored(view_of(row, whole=False), self.batches(run_id, start))
+        async with aclosing(source) as told:
+            async for one in told:
+                yield one
+
+    async def _tell_of_positions(self) -> None:
+        while True:
+            await self._mux.places.changed.wait()
+            for live in self.alive:
+                if live.handle.state == "spawned":
+                    live.tell_of_news()
+
     async def result(self, run_id: str) -> bytes | None:
         """The `run_result`, when it is over. None: it was forgotten, or begins with the next start of the server."""
         live = await self._found(run_id)
@@ -312,7 +333,10 @@ class Runs:
         if live is None:
             row = await self._row_of(run_id)
             raise AgentMuxError("RUN_NOT_ACTIVE", f"run {run_id} is over ({row.state}); start a new one")
-        return await carry_out(live.handle, command)
+        try:
+            return await carry_out(live.handle, command)
+        finally:
+            live.tell_of_news()
 
     async def delete(self, run_id: str) -> None:
         """Forget a run that is over, with its journal. Raises INVALID_STATE_TRANSITION for one that is alive."""
