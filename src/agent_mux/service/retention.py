@@ -66,6 +66,8 @@ class Retention:
                 await self.sweep()
             except AgentMuxError as error:
                 logging.getLogger(LOGGER).warning("runs that are too many are not removed yet: %s", error)
+            except Exception:  # whatever the driver raises: the service goes on
+                logging.getLogger(LOGGER).exception("runs that are too many are not removed yet")
             await anyio.sleep(SWEEP_EVERY)
 
     async def sweep(self) -> int:

@@ -5,6 +5,7 @@ from typing import Any
 
 import anyio
 import pytest
+from sqlalchemy import event
 from tests.service.durable.opened import FOR_EVER, HI, finished, opened
 from ulid import ULID
 
@@ -203,3 +204,25 @@ async def test_a_journal_that_cannot_be_removed_keeps_its_run(
             await service.runs.delete(view.run_id)
     assert (await service.runs.get(view.run_id)).state == "completed"
     await service.runs.delete(view.run_id)
+
+
+async def test_a_disk_that_is_full_refuses_what_is_new_and_stops_nothing(service: Service) -> None:
+    running, _ = await service.runs.create(HI)
+    engine = service.database._engine.sync_engine
+
+    pages = {"most": 1}  # as many as there are: SQLite says that the disk is full
+
+    def limit(connection: Any, *_: Any) -> None:
+        connection.cursor().execute(f"PRAGMA max_page_count={pages['most']}")
+
+    event.listen(engine, "checkout", limit)
+    long = {**HI, "prompt": "x" * 200_000}
+    with pytest.raises(AgentMuxError, match="disk is full") as caught:
+        await service.runs.create(long)
+    assert caught.value.code == "UNAVAILABLE"
+    assert b'"completed"' in (await service.runs.result(running.run_id) or b"")
+    assert [one.run_id for one in await service.runs.page(RunFilter(), limit=9)] == [running.run_id]
+    pages["most"] = 1_000_000
+    view, _ = await service.runs.create(long)
+    assert len(await service.runs.page(RunFilter(), limit=9)) == 2
+    await finished(service, view.run_id)

@@ -1,6 +1,7 @@
 """The database goes away in the middle of runs, and comes back."""
 
 import json
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +44,10 @@ def refused(answer: httpx.Response) -> None:
     assert "trust" not in answer.text
 
 
-@pytest.mark.parametrize("mode", ["fast", "immediate"])
+FULL = os.environ.get("AMUX_DURABILITY") == "full"
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"] if FULL else ["immediate"])
 def test_runs_go_on_while_postgresql_is_restarted(own_cluster: Cluster, tmp_path: Path, mode: str) -> None:
     flag = tmp_path / "flag"
     body = TALKS_UNTIL.format(flag=str(flag))
@@ -107,6 +111,7 @@ def test_a_server_that_stops_while_the_database_is_away_stops_soon_and_forgets_n
         until(lambda: server.run(runs[1])["state"] == "completed")
 
 
+@pytest.mark.skipif(not FULL, reason="it takes a while: make durability")
 def test_a_database_that_hangs_is_away(own_cluster: Cluster, tmp_path: Path) -> None:
     body = TALKS_UNTIL.format(flag=str(tmp_path))
     with ServerProcess(tmp_path / "config", body, database=own_cluster.url()) as server:

@@ -12,6 +12,7 @@ from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.store.runs import RowChange
 
 pytestmark = pytest.mark.anyio
+Changes = Mapping[str, RowChange]
 
 
 class FakeStore:
@@ -21,17 +22,18 @@ class FakeStore:
         self.rows: dict[str, dict[str, Any]] = {}
         self.written: list[dict[str, Any]] = []
         self.is_away = False
+        self.error: Exception = AgentMuxError("UNAVAILABLE", "away")
         self.refused: set[str] = set()
         self.hold: anyio.Event | None = None
         self.asked = anyio.Event()
 
-    async def write(self, changes: Mapping[str, RowChange]) -> None:
-        copy = {run_id: None if one.values is None else dict(one.values) for run_id, one in changes.items()}
+    async def write(self, changes: Changes) -> None:
+        copy = {run_id: None if change.values is None else dict(change.values) for run_id, change in changes.items()}
         self.asked.set()
         if self.hold is not None:
             await self.hold.wait()
         if self.is_away:
-            raise AgentMuxError("UNAVAILABLE", "away")
+            raise self.error
         if self.refused & copy.keys():
             raise AgentMuxError("INTERNAL", "refused")
         self.written.append(copy)
@@ -77,8 +79,9 @@ async def test_with_nothing_to_write_nobody_waits(kept: Kept) -> None:
     assert kept.store.written == []
 
 
-async def test_a_database_that_is_away_gets_everything_later(kept: Kept) -> None:
-    kept.store.is_away = True
+@pytest.mark.parametrize("error", [AgentMuxError("UNAVAILABLE", "away"), RuntimeError("of the driver")])
+async def test_a_database_that_is_away_gets_everything_later(kept: Kept, error: Exception) -> None:
+    kept.store.is_away, kept.store.error = True, error
     kept.keeper.put("a", {"state": "running"})
     await kept.store.asked.wait()
     kept.keeper.put("a", {"exit": 1})

@@ -17,6 +17,7 @@ from agent_mux import validate
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.marker import marker_variable, processes_of
 from agent_mux.run.derive import JournalEvents
+from agent_mux.run.journal import JournalReader
 from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.service.runs import recovery as module
 from agent_mux.service.service import Service
@@ -91,18 +92,18 @@ def emitted_by(journal: Path) -> list[Any]:
     return emitted
 
 
-@pytest.mark.parametrize("kept", [0.3, 0.6, 0.93])
+@pytest.mark.parametrize("kept", [0.1, 0.5, 0.93])
 async def test_a_run_that_was_cut_off_is_killed_and_has_what_was_emitted(tmp_path: Path, kept: float) -> None:
     left = await leave(tmp_path)
     whole = left.journal.read_bytes()
-    header = whole.index(b"\n", whole.index(b"\n") + 1) + 1
-    left.journal.write_bytes(whole[: header + int((len(whole) - header) * kept)])  # in the middle of a record
+    begin = JournalReader(left.journal).position  # behind the header
+    left.journal.write_bytes(whole[: begin + int((len(whole) - begin) * kept)])  # in the middle of a record
     emitted = emitted_by(left.journal)
     view, events = await left.found()
     assert (view.state, view.exit_reason, view.event_count) == ("killed", "killed", len(events))
     assert emitted == left.events[: len(emitted)] == events[: len(emitted)]
     assert validate(events) == []
-    assert len(events) - len(emitted) < 10  # what closes the stream
+    assert len(events) - len(emitted) < 20  # what closes the stream
     assert events[-1].type == "session_end"
 
 

@@ -102,12 +102,15 @@ class Keeper:
             while self._waiting:
                 try:
                     await self._write_some()
-                    delay = FIRST_DELAY
                 except AgentMuxError as error:
-                    what = f"what became of {len(self._waiting)} runs is not written yet"
-                    logging.getLogger(LOGGER).warning("%s: %s", what, error)
-                    await anyio.sleep(delay)
-                    delay = min(delay * 2, LONGEST_DELAY)
+                    logging.getLogger(LOGGER).warning("%d runs are not written yet: %s", len(self._waiting), error)
+                except Exception:  # whatever the driver raises: the service goes on, and tries again
+                    logging.getLogger(LOGGER).exception("%d runs are not written yet", len(self._waiting))
+                else:
+                    delay = FIRST_DELAY
+                    continue
+                await anyio.sleep(delay)
+                delay = min(delay * 2, LONGEST_DELAY)
 
     async def _write_some(self) -> None:
         self._writing = dict(islice(self._waiting.items(), AT_ONCE))
