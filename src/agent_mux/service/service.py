@@ -12,6 +12,7 @@ from agent_mux.service.detecting import Detecting
 from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.instance import only_server
 from agent_mux.service.metrics import Life, Metrics
+from agent_mux.service.retention import Retention
 from agent_mux.service.runs.runs import Runs
 from agent_mux.service.settings import Settings
 from agent_mux.service.store.database import Database, checked_url
@@ -69,9 +70,13 @@ async def open_service(
                     WebhookStore(database, instance), tasks, metrics, allow_private=settings.allow_private_webhooks
                 )
                 await webhooks.open()
-                runs = Runs(mux, RunStore(database, instance), tasks, mux.journals, (metrics, webhooks))
+                store = RunStore(database, instance)
+                runs = Runs(mux, store, tasks, mux.journals, (metrics, webhooks))
                 metrics.life = Life(lambda: runs.alive, lambda: mux.places.waiting)
                 await runs.open()
+                retention = Retention.of(settings, store, runs.forget)
+                if retention.is_wanted:
+                    tasks.start_soon(retention.run)
                 try:
                     yield Service(
                         settings=settings,

@@ -53,7 +53,8 @@ class LiveRun:
         if state in TERMINAL:  # the end is told with its result
             return
         if self.row.started_at is None:
-            self._change({"state": state, "started_at": now_ms()}, lambda one: one.started(self.row, self._seen))
+            began = {"state": state, "started_at": self.handle.header.started_at}
+            self._change(began, lambda one: one.started(self.row, self._seen))
         else:
             self._change({"state": state})
 
@@ -78,7 +79,7 @@ class LiveRun:
             {
                 **ended_values(result),
                 "state": self.handle.state,
-                "ended_at": now_ms(),
+                "ended_at": self.handle.header.started_at + result.duration_ms,
                 "event_count": self.handle.event_count,
                 "event_types": to_json(self.types),
                 "journal_bytes": journal_bytes,
