@@ -19,5 +19,5 @@ def place_of(cursor: str) -> tuple[int, str]:
         said = ""
     time, _, id_ = said.partition(".")
     if not (time.isascii() and time.isdigit() and len(time) <= 15) or "\0" in id_:
-        raise ValidationError([FieldError("cursor", cursor, "the `next` of the page before")])
+        raise ValidationError([FieldError("(cursor)", cursor, "the `next` of the page before")])
     return int(time), id_
