@@ -21,9 +21,9 @@ DEFINED_IN_TOML = 'name = "counter"\ndescription = "Counts"\ndeveloper_instructi
 ELSEWHERE = {
     ("run",), ("parse",), ("validate",), ("replay",), ("record",), ("demo",), ("schema",), ("version",), ("help",),
     ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "tail"),
-    ("install",), ("update",), ("hooks", "handle"),
+    ("install",), ("update",), ("hooks", "handle"), ("serve",),
 }  # fmt: skip
-"""What other tests drive (test_live_cli, test_live_stored, tests/process), or what would fetch something."""
+"""What other tests drive (test_live_cli, test_live_stored, tests/process, tests/service), or what would fetch."""
 
 
 class Commands:

@@ -30,6 +30,7 @@ from agent_mux.cli.record_command import record
 from agent_mux.cli.replay_command import replay
 from agent_mux.cli.run_command import run
 from agent_mux.cli.schema_command import schema
+from agent_mux.cli.serve_command import serve
 from agent_mux.cli.sessions_command import sessions
 from agent_mux.cli.validate_command import validate
 from agent_mux.version import __version__
@@ -49,7 +50,7 @@ app = typer.Typer(
 )
 for function in (
     run, init, parse, validate, replay, record, demo, doctor, schema, install, update, detect, detect_host,
-    capabilities, completion,
+    capabilities, completion, serve,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(adapters, name="adapters")

@@ -11,6 +11,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "record": ('amux record claude "list the files" --to fixtures/list_files',),
     "demo": ("amux demo",),
     "doctor": ("amux doctor", "amux doctor --drift codex"),
+    "serve": ("amux serve", "amux serve --root ~/work --max-runs 4 --max-runs-per-agent claude=2"),
     "schema": ("amux schema event > event.schema.json",),
     "install": ("amux install codex --dry-run", "amux install codex --yes"),
     "update": ("amux update claude",),

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
+from agent_mux.errors import AgentMuxError
 from agent_mux.registry import AdapterRegistry
 from agent_mux.service import problems
 from agent_mux.service.routes import commands, events, health, runs
@@ -18,9 +19,13 @@ def make_application(settings: Settings, adapters: AdapterRegistry | None = None
 
     @asynccontextmanager
     async def life(application: FastAPI) -> AsyncIterator[None]:
-        async with open_service(settings, adapters) as service:
-            application.state.service = service
-            yield
+        try:
+            async with open_service(settings, adapters) as service:
+                application.state.service = service
+                yield
+        except AgentMuxError as error:
+            application.state.failure = error  # whoever serves it wants the sentence
+            raise
 
     application = FastAPI(
         title="agent-mux",

@@ -1,6 +1,6 @@
 """What a service is to do. `amux serve` fills it in; tests and embedders do it themselves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,10 @@ class Settings:
     """The same for single agents, by name."""
     queue_limit: int | None = 1000
     """How many runs may wait; more are refused."""
+    roots: Sequence[Path] = ()
+    """The directories that runs may work in, with all below them; none: the current one."""
+    allowed_hosts: Sequence[str] = ()
+    """Names besides those of the address itself under which clients may call the service: those of a reverse proxy."""
 
     @property
     def directory(self) -> Path:

@@ -1,0 +1,84 @@
+"""`amux serve` as a process: how it begins, how it refuses to, and how it ends."""
+
+import json
+import signal
+import socket
+import sqlite3
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.service.commanding import PATIENCE, amux, serve
+
+from agent_mux import validate
+
+DEMO = {"agent": "replay", "prompt": "demo"}
+
+
+def test_it_says_where_it_listens_and_stops_in_order(tmp_path: Path) -> None:
+    with serve(tmp_path) as served:
+        assert served.told["roots"] == [str(tmp_path)]
+        assert served.told["database"] == f"sqlite:///{tmp_path}/service/service.db"
+        assert httpx.get(f"{served.url}/health", timeout=PATIENCE).json()["status"] == "ok"
+        run_id = httpx.post(f"{served.url}/v1/runs", json=DEMO, timeout=PATIENCE).json()["runId"]
+        with httpx.stream(
+            "GET", f"{served.url}/v1/runs/{run_id}/events", headers={"accept": "application/jsonl"}, timeout=PATIENCE
+        ) as stream:
+            lines = stream.iter_lines()
+            events = [json.loads(next(lines))]
+            served.process.send_signal(signal.SIGTERM)
+            events += [json.loads(line) for line in lines]
+        assert served.process.wait(PATIENCE) == 0
+    assert events[-1]["exitReason"] == "aborted"
+    assert validate(events[:-1]) == []
+    with sqlite3.connect(tmp_path / "service" / "service.db") as database:
+        assert database.execute("SELECT run_id, state FROM runs").fetchall() == [(run_id, "aborted")]
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_its_regular_end(tmp_path: Path, sign: int) -> None:
+    with serve(tmp_path) as served:
+        assert served.stop(sign) == (0, "")
+
+
+def test_a_second_signal_kills_what_does_not_end(tmp_path: Path) -> None:
+    stubborn = ["sh", "-c", "trap '' TERM INT; echo up; while :; do sleep 1; done"]
+    told = {"agent": "terminal", "prompt": "hi", "command": stubborn, "gracePeriod": 600_000}
+    with serve(tmp_path) as served:
+        answer = httpx.post(f"{served.url}/v1/runs", json=told, timeout=PATIENCE)
+        assert answer.status_code == 201, answer.text
+        path = f"{served.url}/v1/runs/{answer.json()['runId']}/events"
+        with httpx.stream("GET", path, timeout=PATIENCE) as stream:
+            lines = stream.iter_lines()
+            assert any('"session_start"' in line for line in lines)
+            served.process.send_signal(signal.SIGINT)
+            served.process.send_signal(signal.SIGINT)
+            assert served.process.wait(PATIENCE) == 0
+
+
+def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = amux(tmp_path, "serve", "--port", port)
+    assert done.returncode == 7
+    assert done.stderr.startswith(f"error: cannot listen on 127.0.0.1:{port}: Address already in use; choose another")
+    assert done.stderr.count("\n") == 1
+
+
+def test_another_server_in_the_directory_is_one_sentence(tmp_path: Path) -> None:
+    with serve(tmp_path):
+        done = amux(tmp_path, "serve", "--port", "0")
+    assert (done.returncode, done.stderr.count("\n")) == (7, 1)
+    assert "another `amux serve` uses" in done.stderr
+
+
+def test_a_database_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
+    done = amux(tmp_path, "serve", "--port", "0", AGENT_MUX_DATABASE_URL="sqlite:////dev/null/x")
+    assert (done.returncode, done.stderr.count("\n")) == (7, 1)
+    assert "the database sqlite:////dev/null/x cannot be used" in done.stderr
+
+
+def test_what_it_tells_people_can_be_typed(tmp_path: Path) -> None:
+    with serve(tmp_path, "--no-color") as served:
+        pass
+    assert served.told["url"].startswith("http://127.0.0.1:")
