@@ -16,6 +16,7 @@ NAMES = (
     "redaction",
     "sessions",
     "homes",
+    "delivery",
 )
 OFFLINE = ("first_event",)
 """Only when asked for by name: they start real CLIs."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agent_mux.policy import Policy, Rule, read_policy
     from agent_mux.run.handle import RunHandle
     from agent_mux.run.interaction import Approve, Choice, Deny, PendingInteraction, Text
-    from agent_mux.run.result import RunError, RunResult, TokenUsage
+    from agent_mux.run.result import RunError, RunResult, TokenUsage, Worktree
     from agent_mux.run.retry import RetryPolicy
 
 _HOMES = {
@@ -47,7 +47,7 @@ _HOMES = {
     "agent_mux.policy": ("Policy", "Rule", "read_policy"),
     "agent_mux.run.handle": ("RunHandle",),
     "agent_mux.run.interaction": ("Approve", "Choice", "Deny", "PendingInteraction", "Text"),
-    "agent_mux.run.result": ("RunError", "RunResult", "TokenUsage"),
+    "agent_mux.run.result": ("RunError", "RunResult", "TokenUsage", "Worktree"),
     "agent_mux.run.retry": ("RetryPolicy",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -79,6 +79,7 @@ __all__ = [
     "Text",
     "TokenUsage",
     "ValidationError",
+    "Worktree",
     "__version__",
     "decode_event",
     "encode_event",

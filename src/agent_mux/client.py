@@ -162,15 +162,15 @@ class AgentMux(Namespaces):
         return handle
 
     def _plan(self, options: RunOptions) -> tuple[RunPlan, RunHooks | None]:
-        journals = self._config_dir / "runs"
-        plan = plan_run(options, self.adapters.get, journals)
+        own = self._config_dir
+        plan = plan_run(options, self.adapters.get, own / "runs", worktrees=own / "worktrees")
         if options.hooks is False:
             return plan, None
         from agent_mux.run.hooked import hooks_of, planned_to_ask  # noqa: PLC0415  # most runs have none
 
-        hooks = hooks_of(plan, self._config_dir, self._project_config_dir)
+        hooks = hooks_of(plan, own, self._project_config_dir)
         if hooks is not None and hooks.asks:
-            plan = planned_to_ask(plan, self.adapters.get, journals)
+            plan = planned_to_ask(plan, self.adapters.get, own)
         return plan, hooks
 
     def settled(self, options: RunOptions | None = None, /, **fields: Any) -> Settled:

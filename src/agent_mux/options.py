@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ApprovalMode = Literal["yolo", "prompt", "deny"]
 StreamMode = Literal["auto", True, False]
 SystemPromptMode = Literal["prepend", "append", "replace"]
+Isolation = Literal["none", "worktree"]
 ThinkingEffort = Literal["low", "medium", "high", "max"]
 
 RUN_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
@@ -96,6 +97,8 @@ class RunOptions:
     """JSON Schema of the final answer."""
     cwd: str | os.PathLike[str] | None = None
     """Absolute, existing; default: the current directory."""
+    isolation: Isolation = "none"
+    """`worktree`: work in a git worktree of its own, made from the commit that the repository of `cwd` is at."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Added to the environment of the agent. May hold secrets: never shown."""
     inherit_env: bool = True
@@ -246,6 +249,7 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     one_of("hooks", (None, True, False))
     one_of("approval_mode", ("yolo", "prompt", "deny"))
     one_of("stream", ("auto", True, False))
+    one_of("isolation", ("none", "worktree"))
     one_of("system_prompt_mode", ("prepend", "append", "replace"))
     one_of("thinking_effort", (None, "low", "medium", "high", "max"))
     run_id = options.run_id

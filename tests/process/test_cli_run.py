@@ -102,6 +102,21 @@ def test_the_journal_goes_where_it_shall(installed: Installed, tmp_path: Path) -
     assert "journal" not in nothing.stderr
 
 
+def test_a_worktree_of_its_own_is_in_the_result(installed: Installed, tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    for words in (["init", "-q", str(repository)], ["-C", str(repository), "commit", "-q", "--allow-empty", "-mx"]):
+        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *words], check=True)
+    flags = ["--isolation", "worktree", "--cwd", str(repository)]
+    body = "hear(); open('made', 'w'); say(text=os.getcwd()); say(done=True); rest()"
+    done = installed.run("run", "scripted", "hi", "--json", *flags, body=body)
+    _, result = events_in(done.stdout)
+    worktree = result["worktree"]
+    assert isinstance(worktree, dict)
+    assert (worktree["path"], worktree["isChanged"]) == (result["text"], True)
+    done = installed.run("run", "scripted", "hi", *flags, body=body)
+    assert f"the worktree {done.stdout.strip()} stays: there are changes in it" in " ".join(done.stderr.split())
+
+
 def test_hostile_text_is_verbatim_in_a_pipe(installed: Installed) -> None:
     body = "hear(); say(text='\\x1b[2J\\x1b]0;x\\x07é\\u202e'); say(done=True); rest()"
     assert installed.run("run", "scripted", "hi", body=body).stdout == "\x1b[2J\x1b]0;x\x07é\u202e\n"

@@ -89,6 +89,8 @@ def test_good_options_pass(fields: dict[str, Any]) -> None:
         ({"inactivity_timeout": "1"}, "inactivity_timeout"),
         ({"grace_period": -0.1}, "grace_period"),
         ({"approval_mode": "maybe"}, "approval_mode"),
+        ({"isolation": "container"}, "isolation"),
+        ({"isolation": None}, "isolation"),
         ({"stream": 1}, "stream"),
         ({"stream": "yes"}, "stream"),
         ({"system_prompt_mode": "middle"}, "system_prompt_mode"),

@@ -130,6 +130,7 @@ def said_with(words: list[str], flags: RunFlags, default_agent: Callable[[], str
         "stream": flags.stream,
         "output_schema": None if schema is None else inputs.read_json_object(schema, "a JSON Schema"),
         "cwd": None if flags.cwd is None else Path(os.path.abspath(flags.cwd)),  # noqa: PTH100  # resolves `..` only
+        "isolation": flags.isolation,
         "env": inputs.environment(flags.env or ()) or None,
         "timeout": flags.timeout,
         "inactivity_timeout": flags.inactivity_timeout,

@@ -69,6 +69,15 @@ class RunFlags:
         bool, _flag("--no-profile", panel=_TASK, help="No profile, also where a configuration names one.")
     ] = False
     cwd: Annotated[Path | None, _flag("--cwd", panel=_TASK, help="Where the agent works.")] = None
+    isolation: Annotated[
+        str | None,
+        _flag(
+            "--isolation",
+            panel=_TASK,
+            metavar="none|worktree",
+            help="worktree: in a git worktree of its own, which stays if the agent changes something in it.",
+        ),
+    ] = None
     env: Annotated[
         list[str] | None, _flag("--env", panel=_TASK, metavar="NAME=VALUE", help="Add to the agent's environment.")
     ] = None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from agent_mux.config.files import AgentConfig, ConfigFile, Field, Kind
-from agent_mux.options import ApprovalMode, RunOptions, SystemPromptMode, ThinkingEffort
+from agent_mux.options import ApprovalMode, Isolation, RunOptions, SystemPromptMode, ThinkingEffort
 from agent_mux.paths import OWN_NAME, config_dir, is_global, project_dir
 from agent_mux.place import Place
 from agent_mux.preferences.config import CONFIG_KEYS, FILE, checked
@@ -18,7 +18,7 @@ OWN = "amux"
 """What it is called beside the names of agents."""
 _HINTS = get_type_hints(RunOptions, localns={"Policy": Any, "Responder": Any, "RetryPolicy": Any})
 _CHOICES: Mapping[Any, tuple[str, ...]] = {
-    kind: tuple(map(str, get_args(kind))) for kind in (ApprovalMode, SystemPromptMode, ThinkingEffort)
+    kind: tuple(map(str, get_args(kind))) for kind in (ApprovalMode, Isolation, SystemPromptMode, ThinkingEffort)
 }
 _KINDS: tuple[tuple[frozenset[Any], Kind], ...] = (
     (frozenset({bool}), "boolean"),

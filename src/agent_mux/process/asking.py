@@ -10,7 +10,8 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -18,6 +19,7 @@ from typing import IO
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.reasons import Attempt, why_not_started
 
+LOOK_EVERY = 0.1  # seconds between asking whether the answer is wanted still
 KILL_AFTER = 2.0  # seconds between asking a group to leave and killing it
 LONGEST_COMPLAINT = 300  # characters
 MOST_OUTPUT = 32 << 20  # bytes of one stream that are kept
@@ -49,6 +51,7 @@ def ask(  # noqa: PLR0913  # all but three have a default
     cwd: str | os.PathLike[str] | None = None,
     given: bytes = b"",
     shows: bool = False,
+    is_wanted: Callable[[], bool] | None = None,
 ) -> Answer:
     """Run a program and wait for its end.
 
@@ -59,17 +62,21 @@ def ask(  # noqa: PLR0913  # all but three have a default
         cwd: Where it runs; default: here.
         given: On its standard input.
         shows: What it prints goes to our standard error as it comes, and not into the answer.
+        is_wanted: Asked meanwhile; once it says no, the program is ended.
 
     Raises:
-        AgentMuxError: SPAWN_ERROR when it cannot be started, TIMEOUT when it takes longer.
+        AgentMuxError: SPAWN_ERROR when it cannot be started, TIMEOUT when it takes longer, ABORTED when nobody
+            wants it any more.
     """
     with tempfile.TemporaryFile() as into, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         into.write(given)
         into.seek(0)
         streams = (into, *((_STDERR, _STDERR) if shows else (out, errors)))
-        code = _exit_code(_started(argv, environ, cwd, streams), timeout)
+        code = _exit_code(_started(argv, environ, cwd, streams), timeout, is_wanted)
         if code is None:
             asked = " ".join((Path(argv[0]).name, *argv[1:]))
+            if is_wanted is not None and not is_wanted():
+                raise AgentMuxError("ABORTED", f"`{asked}` was stopped: nobody waits for it any more")
             raise AgentMuxError("TIMEOUT", f"`{asked}` did not end within {timeout:g} s; it was stopped")
         return Answer(tuple(argv), code, _text(out), _text(errors))
 
@@ -90,10 +97,10 @@ def _started(
         raise AgentMuxError("SPAWN_ERROR", f"{argv[0]} could not be started: {reason}") from error
 
 
-def _exit_code(process: subprocess.Popen[bytes], timeout: float) -> int | None:
-    """None: it took too long, and was ended."""
+def _exit_code(process: subprocess.Popen[bytes], timeout: float, is_wanted: Callable[[], bool] | None) -> int | None:
+    """None: it took too long, or nobody wants it, and it was ended."""
     try:
-        return process.wait(timeout)
+        return process.wait(timeout) if is_wanted is None else _wait(process, timeout, is_wanted)
     except subprocess.TimeoutExpired:
         _signal_group(process, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -102,6 +109,17 @@ def _exit_code(process: subprocess.Popen[bytes], timeout: float) -> int | None:
     finally:
         _signal_group(process, signal.SIGKILL)  # also what it left behind
         process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], timeout: float, is_wanted: Callable[[], bool]) -> int:
+    end = time.monotonic() + timeout
+    while True:
+        left = end - time.monotonic()
+        try:
+            return process.wait(max(0, min(LOOK_EVERY, left)))
+        except subprocess.TimeoutExpired:
+            if left <= LOOK_EVERY or not is_wanted():
+                raise
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:

@@ -72,7 +72,7 @@ class FairQueue(Generic[Item]):
 
     def pop(self, has_room: Callable[[str], bool]) -> Item | None:
         """Serve the next one whose kind has room; None: there is none."""
-        heads = [head for kind in tuple(self._heads) if has_room(kind) and (head := self._first(kind)) is not None]
+        heads = [self._first(kind) for kind in self._heads if has_room(kind)]
         if not heads:
             return None
         entry = min(heads)[2]
@@ -123,15 +123,12 @@ class FairQueue(Generic[Item]):
         if not self._heads[gone.kind]:
             del self._heads[gone.kind]
 
-    def _first(self, kind: str) -> _Head[Item] | None:
+    def _first(self, kind: str) -> _Head[Item]:
         heads = self._heads[kind]
-        while heads:
-            turn, number, entry = heads[0]
-            present = self._turn_of(entry)
-            if turn == present:
-                return heads[0]
+        while heads[0][0] != (present := self._turn_of(heads[0][2])):
+            _, number, entry = heads[0]
             heapq.heapreplace(heads, (present, number, entry))
-        return None
+        return heads[0]
 
     def _push(self, entry: _Entry[Item]) -> None:
         heapq.heappush(self._heads.setdefault(entry.kind, []), (self._turn_of(entry), entry.number, entry))

@@ -20,7 +20,7 @@ def hooks_of(plan: RunPlan, own: Path, project: Path | None = None) -> RunHooks 
 
     `own`: the global directory; `project`: that of the project, instead of looking for it.
     """
-    files, agent = HookFiles.around(Path(plan.cwd), own, project), plan.adapter.agent
+    files, agent = HookFiles.around(Path(plan.asked.working_directory()), own, project), plan.adapter.agent
     registrations = [one for one in files.effective() if one.enabled and one.agent in (ANY, agent)]
     untrusted = files.untrusted
     if not registrations and untrusted is None:
@@ -32,13 +32,15 @@ def hooks_of(plan: RunPlan, own: Path, project: Path | None = None) -> RunHooks 
     return hooks
 
 
-def planned_to_ask(plan: RunPlan, find_adapter: Callable[[str], Adapter], journals: Path | None) -> RunPlan:
-    """The plan again, so that the agent asks before it does anything.
+def planned_to_ask(plan: RunPlan, find_adapter: Callable[[str], Adapter], own: Path) -> RunPlan:
+    """The plan again, so that the agent asks before it does anything. `own`: the global directory.
 
     Raises CAPABILITY_ERROR when it cannot: hooks that nobody asks would be no guard.
     """
     try:
-        return plan_run(replace(plan.options, run_id=plan.run_id), find_adapter, journals, asks=True)
+        return plan_run(
+            replace(plan.asked, run_id=plan.run_id), find_adapter, own / "runs", asks=True, worktrees=own / "worktrees"
+        )
     except CapabilityError as error:
         without = "the hooks that are registered here need that; hooks=False (--no-hooks) runs it without them"
         raise CapabilityError(error.agent, "asking first", hint=without) from error

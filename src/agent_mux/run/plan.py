@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -28,6 +28,7 @@ from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events.mending import mended, without_surrogates
 from agent_mux.models import prices_of
 from agent_mux.options import ApprovalMode, McpServer, RunOptions, validate_options
+from agent_mux.paths import config_dir
 from agent_mux.process.marker import marker_variable
 from agent_mux.redaction import (
     HIDDEN,
@@ -42,6 +43,9 @@ from agent_mux.run.records import Header
 from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.telemetry.propagation import trace_environment
 from agent_mux.version import __version__
+
+if TYPE_CHECKING:
+    from agent_mux.run.worktree import WorktreePlan
 
 MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
 SHORTEST_STRING = 4  # characters of a value of an MCP server that is hidden where it stands alone
@@ -64,6 +68,9 @@ class RunPlan:
     redactor: Redactor
     """Keeps the secrets of this run out of what is written down, and puts them into what its agent is sent."""
     journal_path: Path | None
+    asked: RunOptions
+    """The options as they were given: `options` has the worktree as its `cwd`, if there is one."""
+    worktree: "WorktreePlan | None" = None
 
     @property
     def run_id(self) -> str:
@@ -75,26 +82,34 @@ class RunPlan:
         return self.protocol.codec(context)
 
 
-def plan_run(
+def plan_run(  # noqa: PLR0913  # all but three have a default
     options: RunOptions,
     find_adapter: Callable[[str], Adapter],
     journal_dir: Path | None,
     *,
     now_ms: int | None = None,
     asks: bool = False,
+    worktrees: Path | None = None,
 ) -> RunPlan:
     """Check the options and decide everything. Raises before anything is started (run API, section 1).
 
-    `asks`: hooks decide what the agent may do: it has to ask for as much as it can be made to.
+    `asks`: hooks decide what the agent may do: it has to ask for as much as it can be made to. `worktrees`: where
+    worktrees of runs are; default: in our global directory.
     """
     validate_options(options)
-    options = _sound(options)
+    asked = options = _sound(options)
     adapter = find_adapter(options.agent)
     native = _native(options, asks=asks)
     check_capabilities(native, adapter.capabilities)
     started_at = now_ms if now_ms is not None else time.time_ns() // 1_000_000
     run_id = options.run_id or str(ULID())
     environ = _environment(options)
+    worktree = None
+    if options.isolation == "worktree":
+        from agent_mux.run.worktree import isolated  # noqa: PLC0415  # most runs do without
+
+        worktree, environ = isolated(options, run_id, environ, worktrees or config_dir() / "worktrees")
+        options, native = replace(options, cwd=worktree.cwd), replace(native, cwd=worktree.cwd)
     temp_dir = temp_dir_of(run_id)
     spawn = adapter.spawn(
         native,
@@ -122,7 +137,7 @@ def plan_run(
         framing=protocol.framing,
         argv=without_secret_values(spawn.argv),
         tags=tuple(options.tags),
-        options=redacted(options),
+        options=redacted(asked),
     )
     return RunPlan(
         options=options,
@@ -136,6 +151,8 @@ def plan_run(
         context=context,
         redactor=redactor,
         journal_path=_journal_path(options, journal_dir, run_id),
+        asked=asked,
+        worktree=worktree,
     )
 
 

@@ -20,7 +20,7 @@ from agent_mux.run.listeners import Listeners
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.records import Control, Exited, Kind, Record, encode
-from agent_mux.run.result import ResultBuilder, RunResult
+from agent_mux.run.result import ResultBuilder, RunResult, Worktree
 from agent_mux.run.window import EventReader, EventWindow
 from agent_mux.telemetry.logs import RunLog
 
@@ -32,6 +32,8 @@ class Recording:
         self.plan = plan
         self.header = plan.header
         """As planned, and with the time at which the recording began."""
+        self.worktree: Worktree | None = None
+        """What became of it, if the run had one."""
         self.normalizer = Normalizer(plan.header, plan.new_codec, context=plan.context)
         self.listeners = Listeners(self.note)
         self.log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self.note)
@@ -194,6 +196,7 @@ class Recording:
             structured_output=assembler.structured_output,
             tags=plan.header.tags,
             journal=str(path) if path is not None else None,
+            worktree=self.worktree,
         )
 
     def close(self) -> None:

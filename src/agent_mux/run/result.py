@@ -62,6 +62,21 @@ class TokenUsage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Worktree:
+    """The git worktree that a run had to itself (`isolation`)."""
+
+    path: str
+    base_commit: str
+    """What it was made from."""
+    is_changed: bool
+    """Something was done in it, or nobody can tell: it stays. Else it was removed."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As on the wire: camelCase."""
+        return {"path": self.path, "baseCommit": self.base_commit, "isChanged": self.is_changed}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
     """How a run ended. Awaiting a run never raises for what the agent did: look at `exit_reason` and `error`."""
 
@@ -87,6 +102,8 @@ class RunResult:
     """All events; only with `collect_events`."""
     journal: str | None = None
     """Path of the run's recording; None when there is none."""
+    worktree: Worktree | None = None
+    """Where it worked, if it had a worktree of its own."""
     texts: "Callable[[], list[list[str]]]" = field(default=list, repr=False, compare=False)
 
     @property
@@ -127,6 +144,7 @@ class RunResult:
             "structuredOutput": self.structured_output,
             "tags": list(self.tags) or None,
             "journal": self.journal,
+            "worktree": None if self.worktree is None else self.worktree.to_dict(),
             "events": None if self.events is None else [event_to_dict(event) for event in self.events],
             "ledger": self.ledger.to_dict(),
         }

@@ -42,6 +42,14 @@ class Ledger(Shape, kw_only=True):
     unknown: dict[str, int]
 
 
+class Worktree(Shape, kw_only=True):
+    """The git worktree that the run had to itself; it is there still when `isChanged`."""
+
+    path: str
+    base_commit: str
+    is_changed: bool
+
+
 class RunResult(Shape, kw_only=True):
     """How a run ended: the last line of `amux run --json`."""
 
@@ -62,6 +70,7 @@ class RunResult(Shape, kw_only=True):
     structured_output: Any = UNSET
     tags: list[str] | UnsetType = UNSET
     journal: str | UnsetType = UNSET
+    worktree: Worktree | UnsetType = UNSET
     events: list[dict[str, Any]] | UnsetType = UNSET
     ledger: Ledger
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Iterable
 
 import anyio
 import anyio.abc
-from anyio import lowlevel
+from anyio import lowlevel, to_thread
 
 from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
 from agent_mux.adapter import TerminalSize
@@ -179,7 +179,7 @@ class Runner:
                 for note in spawn.notes:
                     self.record(Kind.CONTROL, encode(Control("note", note)))
                 if await self._is_going_on_after(self._reaper.wait_until_ready()):
-                    await self._attempt_until_done()
+                    await self._in_its_place()
                 else:
                     self._finish(Exited())
         except (OSError, AgentMuxError) as error:
@@ -187,7 +187,33 @@ class Runner:
                 raise
             self._never_started(error)
 
-    async def _attempt_until_done(self) -> None:
+    async def _in_its_place(self) -> None:
+        """In the directory that was asked for, or in a worktree of its own."""
+        if self.plan.worktree is None:
+            self._finish(await self._attempt_until_done())
+            return
+        from agent_mux.run.worktree import RunWorktree  # noqa: PLC0415  # most runs do without
+
+        worktree = RunWorktree(self.plan.worktree, self.plan.environ)
+        exited = Exited()
+        try:
+            self._note(await to_thread.run_sync(worktree.make, lambda: not self._stopping.is_set()))
+        except AgentMuxError:
+            if not self._stopping.is_set():
+                raise
+        else:
+            try:
+                exited = Exited() if self._stopping.is_set() else await self._attempt_until_done()
+            finally:
+                self.recording.worktree, note = await to_thread.run_sync(worktree.leave)
+                self._note(note)
+        self._finish(exited)
+
+    def _note(self, message: str | None) -> None:
+        if message is not None:
+            self.recording.note(message)
+
+    async def _attempt_until_done(self) -> Exited:
         while True:
             self._child = child = self._start()
             self._reaper.began(self.plan.run_id, child.pid, child.process.started if child.process is not None else 0)
@@ -195,8 +221,7 @@ class Runner:
             exited = await self._drive(child)
             retry = self._retry_after(exited)
             if retry is None or await self._is_stopped_within(retry):
-                self._finish(exited)
-                return
+                return exited
             self._child = None
             self._forget_attempt()
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from agent_mux.events import AgentEvent, encode_event
 
-MOST_BYTES = 64 << 20
+MOST_BYTES = 32 << 20
 """Of encoded events that are kept for the next reader."""
 
 

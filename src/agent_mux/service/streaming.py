@@ -63,7 +63,6 @@ class ChunkStream(Response):
         self._chunks = chunks
         self._ping = ping
         self._is_silent = True
-        self._lock = anyio.Lock()
         self.status_code, self.media_type, self.background = 200, media_type, None
         self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
 
@@ -77,13 +76,13 @@ class ChunkStream(Response):
             async with aclosing(self._chunks) as chunks:
                 async for chunk in chunks:
                     await self._send(send, chunk)
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
             tasks.cancel_scope.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send(self, send: Send, chunk: bytes) -> None:
-        async with self._lock:
-            self._is_silent = False
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        # No lock against the pings: what the server is handed is written as a whole, in whatever order.
+        self._is_silent = False
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def _send_pings(self, send: Send) -> None:
         while True:

@@ -49,6 +49,7 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
         yolo=True, tag=["t", "u"],
         mcp_server=["files=npx -y 'the server'"], run_id="0" * 26, project_id="p", include_subagent_events=True,
         journal=tmp_path / "j", debug=True, agents_doc=tmp_path / "GUIDE.md", skill=["skills/dig"],
+        isolation="worktree",
     )  # fmt: skip
     assert given == RunOptions(
         agent="claude", prompt="the prompt", command=("agent", "--as it is"), model="opus",
@@ -60,7 +61,7 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
         retry_policy=RetryPolicy(max_attempts=5, base_delay=0.5), approval_mode="yolo", tags=("t", "u"),
         mcp_servers=(McpServer("files", command="npx", args=("-y", "the server")),), run_id="0" * 26, project_id="p",
         include_subagent_events=True, journal=tmp_path / "j", debug=True, agents_doc=tmp_path / "GUIDE.md",
-        skills=[str(Path.cwd() / "skills" / "dig")],
+        skills=[str(Path.cwd() / "skills" / "dig")], isolation="worktree",
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Programs that are asked something: bounded, and nothing of them lives on."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from agent_mux.process.asking import ask
 SHELL = "/bin/sh"
 
 
-def say(script: str, **how: float | bytes | str) -> str:
+def say(script: str, **how: float | bytes | str | Callable[[], bool]) -> str:
     return ask([SHELL, "-c", script], environ={"PATH": "/usr/bin:/bin"}, **{"timeout": 30.0, **how}).stdout  # type: ignore[arg-type]
 
 
@@ -60,6 +61,20 @@ def test_a_program_that_takes_too_long_is_stopped_with_its_children(tmp_path: Pa
     assert bad.value.code == "TIMEOUT"
     assert time.monotonic() - began < 30
     assert ends(tmp_path / "pid")
+
+
+def test_a_program_that_nobody_waits_for_any_more_is_stopped(tmp_path: Path) -> None:
+    with pytest.raises(AgentMuxError, match="was stopped: nobody waits for it any more") as bad:
+        say(f"echo $$ > {tmp_path}/pid; sleep 300", is_wanted=lambda: not (tmp_path / "pid").exists())
+    assert bad.value.code == "ABORTED"
+    assert ends(tmp_path / "pid")
+
+
+def test_one_that_is_waited_for_has_its_time_and_no_more() -> None:
+    assert say("sleep 0.3; echo over", is_wanted=lambda: True) == "over\n"
+    with pytest.raises(AgentMuxError, match=r"did not end within 0\.3 s") as bad:
+        say("sleep 300", timeout=0.3, is_wanted=lambda: True)
+    assert bad.value.code == "TIMEOUT"
 
 
 def test_who_leaves_somebody_behind_keeps_nobody_waiting(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ PUBLIC = {
     "AgentEvent", "AgentMux", "AgentMuxError", "Approve", "Attachment", "AuthError", "BlockingAgentMux", "BlockingRun",
     "Breach", "CapabilityError", "Choice", "Deny", "ErrorCode", "FieldError", "McpServer", "PendingInteraction",
     "Policy", "RetryPolicy", "Rule",
-    "RunError", "RunHandle", "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "__version__",
+    "RunError", "RunHandle", "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "Worktree",
+    "__version__",
     "decode_event", "encode_event", "parse_transcript", "read_policy", "validate",
 }  # fmt: skip
 

@@ -74,7 +74,7 @@ GOOD: dict[str, Any] = {
     "approvalMode": "yolo", "policy": "rules.toml", "approvalTimeout": 0, "collectEvents": True, "eventBufferSize": 1,
     "mcpServers": [{"name": "files", "command": "npx", "args": ["x"], "env": {"A": "b"}}],
     "tags": ["t"], "retryPolicy": {"maxAttempts": 1}, "interactive": True, "includeSubagentEvents": True,
-    "debug": True, "journal": False, "hooks": False, "skills": ["/x"],
+    "debug": True, "journal": False, "hooks": False, "skills": ["/x"], "isolation": "worktree",
 }  # fmt: skip
 
 

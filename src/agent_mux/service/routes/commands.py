@@ -42,7 +42,7 @@ def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
         if why:
             raise ValidationError([FieldError("(body)", sorted(told), why)])
         done = await service.runs.tell(run_id, command)
-        return json_answer({**done, "run": await service.runs.get(run_id)})
+        return json_answer({**done, "run": await service.runs.get(run_id, whole=False)})
 
     tell.__name__ = f"{name.replace('-', '_')}_run"
     tell.__doc__ = kind.__doc__
@@ -56,5 +56,5 @@ for _name, _kind in PATHS.items():
 @router.get("/{run_id}/interactions")
 async def list_interactions(run_id: str, service: TheService) -> Response:
     """What the agent waits for now, in the order it asked."""
-    view = await service.runs.get(run_id)
+    view = await service.runs.get(run_id, whole=False)
     return json_answer({"pending": view.pending or []})

@@ -35,7 +35,7 @@ async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
     """
     media_type = JSONL if "jsonl" in accept or "ndjson" in accept else SSE
     start = _start(last_event_id, after)
-    view = await service.runs.get(run_id)
+    view = await service.runs.get(run_id, whole=False)
     count = view.event_count if isinstance(view.event_count, int) else 0
     is_over = isinstance(view.exit_reason, str)
     if start > count:

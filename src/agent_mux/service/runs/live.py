@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET, Raw, json
 
 from agent_mux.events import BaseEvent
-from agent_mux.plain_json import to_json
+from agent_mux.plain_json import to_json, to_json_bytes
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult
 from agent_mux.run.state import TERMINAL, RunState
@@ -32,6 +32,7 @@ class LiveRun:
         self.handle = handle
         self._remember = remember
         self._types: Counter[str] = Counter()
+        self._result: RunResult | None = None
         handle.on("*", self._count)
         handle.on_state(self._moved)
 
@@ -44,11 +45,13 @@ class LiveRun:
 
     def _change(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
-            setattr(self.row, name, value)
+            if name != "result":  # it may be long, and the handle has it
+                setattr(self.row, name, value)
         self._remember(self.row.run_id, values)
 
     def ended(self, result: RunResult, journal_bytes: int | None) -> None:
         """It is over: what it came to."""
+        self._result = result
         self._change(
             {
                 **ended_values(result),
@@ -67,6 +70,8 @@ class LiveRun:
         view.state, view.event_count = handle.state, handle.event_count
         view.model, view.session_id = present(handle.model), present(handle.session_id)
         view.journal = present(handle.journal)
+        if whole and self._result is not None:
+            view.result = Raw(to_json_bytes(self._result.to_dict()))
         if not self.row.is_over:
             view.is_busy = handle.is_busy
             view.pending = [pending_view(one) for one in handle.interaction.pending]

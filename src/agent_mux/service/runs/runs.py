@@ -156,8 +156,11 @@ class Runs:
     async def _watch(self, live: LiveRun) -> None:
         with anyio.CancelScope(shield=True):  # its end is bounded: the client ends it, and it is to be remembered
             result = await live.handle
-            size = await to_thread.run_sync(_size_of, result.journal)
-            live.ended(result, size)
+            try:
+                size = await to_thread.run_sync(_size_of, result.journal)
+                live.ended(result, size)
+            except Exception:  # one run must not take down the others; the next start finds out what became of it
+                logging.getLogger(LOGGER).exception("what became of run %s cannot be written", live.row.run_id)
         del self._live[live.row.run_id]
         self._recent[live.row.run_id] = live
         while len(self._recent) > KEPT_HANDLES and not self._keeper.has(next(iter(self._recent))):
@@ -169,12 +172,12 @@ class Runs:
         """The run, if this process has it: alive, or over not long ago."""
         return self._live.get(run_id) or self._recent.get(run_id)
 
-    async def get(self, run_id: str) -> RunView:
-        """One run. Raises RUN_NOT_FOUND."""
+    async def get(self, run_id: str, *, whole: bool = True) -> RunView:
+        """One run; `whole`: with its request and its result, which may be long. Raises RUN_NOT_FOUND."""
         live = self.find(run_id)
         if live is not None:
-            return live.view(whole=True)
-        return view_of(await self._row_of(run_id), whole=True)
+            return live.view(whole=whole)
+        return view_of(await self._row_of(run_id), whole=whole)
 
     async def page(self, wanted: RunFilter, *, behind: Place | None = None, limit: int) -> list[RunView]:
         """Runs, the latest first."""

@@ -1,0 +1,262 @@
+"""Runs with a git worktree of their own: side by side, ended in the middle, and with nothing done."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio import to_thread
+from tests.process.scripted import MakeClient, ScriptedCodec
+
+from agent_mux import AgentMuxError, RunHandle, ValidationError, Worktree, encode_event, validate
+from agent_mux.run import worktree as module
+from agent_mux.run.derive import derive_events
+from agent_mux.testing.torture.census import all_gone
+
+pytestmark = pytest.mark.anyio
+GIT = shutil.which("git") or ""
+
+WRITES = """
+import pathlib
+hear(); say(session="S"); say(text=os.getcwd())
+pathlib.Path("made").write_text(os.environ["NAME"]); say(done=True); rest()
+"""
+LOOKS = 'hear(); say(session="S"); say(text=os.getcwd()); say(done=True); rest()'
+WORKS = """
+import pathlib
+hear(); say(session="S"); pathlib.Path("made").write_text("half"); say(text=os.getcwd())
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    place = tmp_path / "repository"
+    (place / "sub").mkdir(parents=True)
+    (place / "sub" / "file").write_text("file")
+    git(place, "init", "--quiet")
+    git(place, "add", "--all")
+    git(place, "-c", "user.name=n", "-c", "user.email=e", "commit", "--quiet", "--message", "first")
+    return place
+
+
+def git(place: Path, *words: str) -> str:
+    return subprocess.run([GIT, *words], cwd=place, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def worktrees_of(repository: Path) -> int:
+    return git(repository, "worktree", "list").count("\n") + 1
+
+
+async def said(run: RunHandle) -> str:
+    async for event in run:
+        if event.type == "text_delta":
+            return event.delta
+    raise AssertionError("it said nothing")
+
+
+async def appears(path: Path) -> None:
+    while not await anyio.Path(path).exists():  # noqa: ASYNC110  # it comes from another process
+        await anyio.sleep(0.02)
+
+
+async def test_runs_side_by_side_do_not_meet_and_their_work_stays(
+    make_client: MakeClient, tmp_path: Path, repository: Path
+) -> None:
+    base = git(repository, "rev-parse", "HEAD")
+    with anyio.fail_after(30):
+        async with make_client(WRITES) as mux:
+            runs = [
+                mux.run(prompt="hi", cwd=repository / "sub", isolation="worktree", env={"NAME": name})
+                for name in ("one", "two", "three")
+            ]
+            results = [await run for run in runs]
+            streams = [[event async for event in run] for run in runs]
+    for run, result, events, name in zip(runs, results, streams, ("one", "two", "three"), strict=True):
+        place = tmp_path / "config" / "worktrees" / run.run_id
+        assert result.worktree == Worktree(path=str(place), base_commit=base, is_changed=True)
+        assert result.to_dict()["worktree"] == {"path": str(place), "baseCommit": base, "isChanged": True}
+        assert result.text == str(place / "sub")
+        assert (place / "sub" / "made").read_text() == name
+        assert (run.header.stream.cwd, run.header.codec.cwd) == (str(place / "sub"), str(place / "sub"))
+        assert run.header.options["cwd"] == str(repository / "sub")
+        assert [event.message for event in events if event.type == "debug"] == [
+            f"the worktree {place} stays: there are changes in it; when you are done, `git worktree remove` it"
+        ]
+        assert validate(events) == []
+        derived = derive_events(Path(result.journal or ""), ScriptedCodec)
+        assert [encode_event(event) for event in derived] == [encode_event(event) for event in events]
+    assert git(repository, "status", "--porcelain") == ""
+
+
+async def test_a_worktree_in_which_nothing_was_done_is_gone(make_client: MakeClient, repository: Path) -> None:
+    (repository / "dirt").write_text("not committed")
+    with anyio.fail_after(30):
+        async with make_client(LOOKS) as mux:
+            run = mux.run(prompt="hi", cwd=repository, isolation="worktree")
+            result = await run
+            notes = [event.message async for event in run if event.type == "debug"]
+    assert result.worktree is not None
+    assert (result.exit_reason, result.text, result.worktree.is_changed) == (
+        "completed", result.worktree.path, False,
+    )  # fmt: skip
+    assert notes == [f"changes in {repository} that are not committed are not in the worktree of this run"]
+    assert worktrees_of(repository) == 1
+
+
+async def test_the_work_of_a_run_that_is_ended_stays(make_client: MakeClient, repository: Path) -> None:
+    with anyio.fail_after(30):
+        async with make_client(WORKS) as mux:
+            run = mux.run(prompt="hi", cwd=repository, isolation="worktree", grace_period=0.2)
+            place = Path(await said(run))
+            await run.abort()
+            result = await run
+    assert (result.exit_reason, result.worktree is not None and result.worktree.is_changed) == ("aborted", True)
+    assert (place / "made").read_text() == "half"
+
+
+async def test_a_run_that_waits_has_no_worktree_and_one_that_never_had_a_place_has_none(
+    make_client: MakeClient, tmp_path: Path, repository: Path
+) -> None:
+    with anyio.fail_after(30):
+        async with make_client(WORKS, max_concurrent_runs=1) as mux:
+            first = mux.run(prompt="hi", cwd=repository, isolation="worktree", grace_period=0.2)
+            await said(first)
+            second = mux.run(prompt="hi", cwd=repository, isolation="worktree")
+            assert [place.name for place in (tmp_path / "config" / "worktrees").iterdir()] == [first.run_id]
+            await second.abort()
+            assert (await second).worktree is None
+    assert worktrees_of(repository) == 2
+
+
+async def test_a_run_that_is_ended_while_its_worktree_is_made_has_none(
+    make_client: MakeClient, repository: Path
+) -> None:
+    begun = repository.parent / "begun"
+    git(repository, "config", "filter.slow.smudge", f"touch {begun}; sleep 60; cat")
+    (repository / ".git" / "info").mkdir(exist_ok=True)
+    (repository / ".git" / "info" / "attributes").write_text("file filter=slow\n")
+    with anyio.fail_after(30):
+        async with make_client(LOOKS) as mux:
+            run = mux.run(prompt="hi", cwd=repository, isolation="worktree")
+            await appears(begun)
+            await run.abort()
+            result = await run
+    assert (result.exit_reason, result.worktree) == ("aborted", None)
+    assert worktrees_of(repository) == 1
+
+
+async def test_an_agent_that_does_not_start_leaves_no_worktree(make_client: MakeClient, repository: Path) -> None:
+    with anyio.fail_after(30):
+        async with make_client("", argv=("/does/not/exist",)) as mux:
+            result = await mux.run(prompt="hi", cwd=repository, isolation="worktree")
+    assert (result.exit_reason, result.worktree is not None and result.worktree.is_changed) == ("crashed", False)
+    assert worktrees_of(repository) == 1
+
+
+async def test_a_worktree_that_cannot_be_made_is_why_the_run_did_not_start(
+    make_client: MakeClient, tmp_path: Path, repository: Path
+) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "worktrees").write_text("in the way")
+    with anyio.fail_after(30):
+        async with make_client(LOOKS) as mux:
+            result = await mux.run(prompt="hi", cwd=repository, isolation="worktree")
+    assert (result.exit_reason, result.worktree) == ("crashed", None)
+    assert result.error is not None
+    assert "cannot be made" in result.error.message
+
+
+async def test_what_keeps_git_from_telling_costs_nobody_their_work(
+    make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, repository: Path
+) -> None:
+    real = module.RunWorktree._changes
+
+    def refused(self: module.RunWorktree) -> str | None:
+        real(self)
+        raise AgentMuxError("TIMEOUT", "it did not end")
+
+    monkeypatch.setattr(module.RunWorktree, "_changes", refused)
+    with anyio.fail_after(30):
+        async with make_client(LOOKS) as mux:
+            result = await mux.run(prompt="hi", cwd=repository, isolation="worktree")
+    assert (result.exit_reason, result.worktree is not None and result.worktree.is_changed) == ("completed", True)
+    assert worktrees_of(repository) == 2
+
+
+async def test_where_there_is_no_repository_nothing_is_started(make_client: MakeClient, tmp_path: Path) -> None:
+    async with make_client(LOOKS) as mux:
+        with pytest.raises(ValidationError, match="isolation"):
+            mux.run(prompt="hi", cwd=tmp_path, isolation="worktree")
+        assert mux.places.working == 0
+    assert not (tmp_path / "config" / "worktrees").exists()
+
+
+async def test_the_next_run_may_go_on_in_the_worktree_of_the_last(make_client: MakeClient, repository: Path) -> None:
+    with anyio.fail_after(30):
+        async with make_client(WRITES) as mux:
+            first = await mux.run(prompt="hi", cwd=repository, isolation="worktree", env={"NAME": "one"})
+            assert first.worktree is not None
+            second = await mux.run(prompt="hi", cwd=first.worktree.path, env={"NAME": "two"})
+            assert (second.text, second.worktree) == (first.worktree.path, None)
+    assert (Path(first.worktree.path) / "made").read_text() == "two"
+
+
+ASKS = "hear(); say(session='S'); say(ask='git push'); say(text=hear()['answer']); say(done=True); rest()"
+
+
+async def test_hooks_are_those_of_where_it_was_asked_for(
+    make_client: MakeClient, tmp_path: Path, repository: Path
+) -> None:
+    """Those of a project are found from there, as are those that are not in its commits."""
+    own = tmp_path / "config"
+    own.mkdir()
+    (own / "rules.toml").write_text('[[rules]]\ndecision = "deny"\ncommands = ["git push"]\nreason = "not that"\n')
+    guard = {"id": "0", "handler": "builtin", "target": "policy:rules.toml"}
+    (own / "hooks.json").write_text(json.dumps({"hooks": [guard]}))
+    (repository / ".agent-mux").mkdir()
+    (repository / ".agent-mux" / "hooks.json").write_text('{"hooks": []}')
+    with anyio.fail_after(30):
+        async with make_client(ASKS) as mux:
+            run = mux.run(prompt="hi", cwd=repository / "sub", isolation="worktree", approval_mode="yolo")
+            result = await run
+            notes = [event.message async for event in run if event.type == "debug"]
+    assert (result.text, worktrees_of(repository)) == ("no", 1)
+    assert [note for note in notes if f"the hooks of {repository / '.agent-mux'}" in note] != []
+
+
+CLIENT = """
+import anyio, sys
+from pathlib import Path
+from tests.process.scripted import ScriptedMux
+async def main():
+    async with ScriptedMux(Path(sys.argv[1])).client(sys.argv[3]) as mux:
+        run = mux.run(prompt="hi", cwd=sys.argv[2], isolation="worktree")
+        async for event in run:
+            if event.type == "text_delta":
+                print(event.delta, flush=True)
+                await anyio.sleep(600)
+anyio.run(main)
+"""
+
+
+def client_process(words: list[str]) -> subprocess.Popen[str]:
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environ)
+
+
+async def test_the_worktree_outlives_a_client_that_is_killed(tmp_path: Path, repository: Path) -> None:
+    words = [sys.executable, "-c", CLIENT, str(tmp_path / "config"), str(repository), WORKS]
+    with anyio.fail_after(30), client_process(words) as client:
+        assert client.stdout is not None
+        place = Path((await to_thread.run_sync(client.stdout.readline)).strip())
+        client.send_signal(signal.SIGKILL)
+        assert await all_gone(f"AGENT_MUX_RUN_{place.name}", 10) is not None
+    assert (place / "made").read_text() == "half"
+    assert worktrees_of(repository) == 2

@@ -1,0 +1,52 @@
+"""`python -m tests.service.standalone DIRECTORY [BODY]`: a server in a process of its own, with a scripted agent.
+
+Prints where it listens. For tests that look at the process, or kill it.
+"""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.process.scripted import scripted_adapter
+
+from agent_mux.registry import AdapterRegistry
+from agent_mux.service.application import make_application
+from agent_mux.service.serving import Server
+from agent_mux.service.settings import Settings
+
+
+def serve(directory: str, body: str = "") -> None:
+    """Serve until told to stop."""
+    registry = AdapterRegistry()
+    registry.register(scripted_adapter(body))
+    settings = Settings(config_dir=Path(directory), port=0)
+    server = Server(make_application(settings, registry), settings)
+
+    def announce() -> None:
+        server.started_event.wait()
+        sys.stdout.write(server.url + "\n")
+        sys.stdout.flush()
+
+    threading.Thread(target=announce).start()
+    with suppress(KeyboardInterrupt):
+        server.run()
+
+
+@contextmanager
+def standalone(directory: Path, body: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Its URL and its process."""
+    command = [sys.executable, "-m", "tests.service.standalone", str(directory), body]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip(), process
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])
