@@ -21,7 +21,8 @@ DEFINED_IN_TOML = 'name = "counter"\ndescription = "Counts"\ndeveloper_instructi
 ELSEWHERE = {
     ("run",), ("parse",), ("validate",), ("replay",), ("record",), ("demo",), ("schema",), ("version",), ("help",),
     ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "tail"),
-    ("install",), ("update",), ("hooks", "handle"), ("serve",),
+    ("install",), ("update",), ("hooks", "handle"), ("serve",), ("token", "create"), ("token", "list"),
+    ("token", "rotate"), ("token", "revoke"),
 }  # fmt: skip
 """What other tests drive (test_live_cli, test_live_stored, tests/process, tests/service), or what would fetch."""
 

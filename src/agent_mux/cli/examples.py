@@ -12,6 +12,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("amux demo",),
     "doctor": ("amux doctor", "amux doctor --drift codex"),
     "serve": ("amux serve", "amux serve --root ~/work --max-runs 4 --max-runs-per-agent claude=2"),
+    "token create": (
+        "TOKEN=$(amux token create ci --scope run)",
+        "amux token create dashboard --scope read --expires 90d",
+    ),
+    "token list": ("amux token list",),
+    "token rotate": ("TOKEN=$(amux token rotate ci --grace 24h)",),
+    "token revoke": ("amux token revoke ci",),
     "schema": ("amux schema event > event.schema.json",),
     "install": ("amux install codex --dry-run", "amux install codex --yes"),
     "update": ("amux update claude",),

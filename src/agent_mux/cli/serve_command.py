@@ -1,10 +1,10 @@
 """`amux serve`: the service. With `service_options` and `token_command`, the one door between the two shells."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -122,27 +122,36 @@ def limits_of(said: Iterable[str]) -> dict[str, int]:
 def _tell(server: "Server", invocation: Invocation) -> None:
     """That it listens, and what to do now: for people on standard error, for programs one line on standard output."""
     from agent_mux.cli.json_output import envelope
-    from agent_mux.cli.terminal import homely, one_line, palette_for
 
     service = server.service
     told = {
         "url": server.url,
         "database": service.database.shown,
         "roots": [str(root) for root in service.settings.roots],
+        "needsToken": service.callers.need_token,
     }
     if invocation.json:
         sys.stdout.write(envelope(told) + "\n")
         sys.stdout.flush()
         return
-    palette = palette_for(sys.stderr, no_color=invocation.no_color)
-    agent, recording = RECORDED
-    lines = [
-        f"listening on {palette.bold(server.url)}",
-        f"  database  {one_line(homely(service.database.shown), 1000)}",
-        f"  roots     {one_line(homely(', '.join(told['roots'])), 1000)}",
-        "Try it, with a recording that is built in; the answer has a runId, whose events are the second line:",
-        f"""  curl {server.url}/v1/runs --json '{{"agent":"{agent}","prompt":"{recording}"}}'""",
-        f"  curl -N {server.url}/v1/runs/RUN_ID/events",
-    ]
-    sys.stderr.write("\n".join(lines) + "\n")
+    sys.stderr.write("\n".join(_lines(told, invocation)) + "\n")
     sys.stderr.flush()
+
+
+def _lines(told: Mapping[str, Any], invocation: Invocation) -> list[str]:
+    from agent_mux.cli.terminal import homely, one_line, palette_for
+
+    agent, recording = RECORDED
+    url, needs_token = told["url"], told["needsToken"]
+    tokens = "every request needs one" if needs_token else "none: whoever is on this machine may do everything"
+    key = """ -H "Authorization: Bearer $TOKEN\"""" if needs_token else ""
+    bold = palette_for(sys.stderr, no_color=invocation.no_color).bold
+    return [
+        f"listening on {bold(url)}",
+        f"  database  {one_line(homely(told['database']), 1000)}",
+        f"  roots     {one_line(homely(', '.join(told['roots'])), 1000)}",
+        f"  tokens    {tokens} (`amux token create`)",
+        "Try it, with a recording that is built in; the answer has a runId, whose events are the second line:",
+        f"""  curl{key} {url}/v1/runs --json '{{"agent":"{agent}","prompt":"{recording}"}}'""",
+        f"  curl{key} -N {url}/v1/runs/RUN_ID/events",
+    ]

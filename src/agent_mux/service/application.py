@@ -2,16 +2,31 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.registry import AdapterRegistry
 from agent_mux.service import problems
 from agent_mux.service.routes import commands, events, health, runs
+from agent_mux.service.security.guard import Guard
 from agent_mux.service.service import open_service
 from agent_mux.service.settings import Settings
 from agent_mux.version import __version__
+
+
+class _Guarded(FastAPI):
+    """With the guard in front of everything, also of what answers when something of ours fails."""
+
+    def __init__(self, settings: Settings, **chosen: Any) -> None:
+        super().__init__(**chosen)
+        self._settings = settings
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """As FastAPI makes it, behind the guard."""
+        return Guard(super().build_middleware_stack(), self._settings, lambda: self.state.service.callers)
 
 
 def make_application(settings: Settings, adapters: AdapterRegistry | None = None) -> FastAPI:
@@ -27,7 +42,8 @@ def make_application(settings: Settings, adapters: AdapterRegistry | None = None
             application.state.failure = error  # whoever serves it wants the sentence
             raise
 
-    application = FastAPI(
+    application = _Guarded(
+        settings,
         title="agent-mux",
         version=__version__,
         lifespan=life,

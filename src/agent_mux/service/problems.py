@@ -53,6 +53,8 @@ _CODE_OF_STATUS: Mapping[int, AnyCode] = {
     401: "UNAUTHENTICATED",
     403: "FORBIDDEN",
     404: "NOT_FOUND",
+    408: "TIMEOUT",
+    421: "FORBIDDEN",
     429: "LIMIT_EXCEEDED",
     503: "UNAVAILABLE",
 }
@@ -97,6 +99,12 @@ def problem_of(error: AgentMuxError) -> Response:
     return problem(STATUS.get(error.code, 500), error.code, error.message, recoverable=error.recoverable, **told)
 
 
+def of_http_error(error: HTTPException) -> Response:
+    """The answer for an error that has a status."""
+    code = _CODE_OF_STATUS.get(error.status_code, "VALIDATION_ERROR")
+    return problem(error.status_code, code, str(error.detail), headers=error.headers)
+
+
 def problem(
     status: int,
     code: AnyCode,
@@ -137,8 +145,7 @@ def install(application: FastAPI) -> None:
         return problem_of(ValidationError(fields))
 
     async def of_http(_: Request, error: HTTPException) -> Response:
-        code = _CODE_OF_STATUS.get(error.status_code, "VALIDATION_ERROR")
-        return problem(error.status_code, code, str(error.detail), headers=error.headers)
+        return of_http_error(error)
 
     async def unexpected(_: Request, error: Exception) -> Response:
         logging.getLogger(LOGGER).error("a request failed", exc_info=error)

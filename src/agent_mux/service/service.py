@@ -11,9 +11,11 @@ from agent_mux.registry import AdapterRegistry
 from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.instance import only_server
 from agent_mux.service.runs.runs import Runs
+from agent_mux.service.security.callers import Callers
 from agent_mux.service.settings import Settings
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.runs import RunStore
+from agent_mux.service.store.tokens import TokenStore
 
 DATABASE_FILE = "service.db"
 
@@ -27,7 +29,19 @@ class Service:
     mux: AgentMux
     database: Database
     runs: Runs
+    callers: Callers
     encoded: EncodedEvents
+
+
+@asynccontextmanager
+async def open_database(settings: Settings) -> AsyncIterator[Database]:
+    """The database of a service with these settings, whether that is up or not. Raises CONFIG_ERROR."""
+    database = Database(checked_url(settings.database, settings.directory / DATABASE_FILE))
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
 
 
 @asynccontextmanager
@@ -36,10 +50,10 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
 
     Raises CONFIG_ERROR when another server uses the directory, or the database cannot be used.
     """
-    database = Database(checked_url(settings.database, settings.directory / DATABASE_FILE))
     with only_server(settings.directory) as instance:
-        await database.open()
-        try:
+        async with open_database(settings) as database:
+            callers = Callers(TokenStore(database), settings.host)
+            await callers.open()
             async with (
                 AgentMux(
                     config_dir=settings.config_dir,
@@ -50,6 +64,7 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                 ) as mux,
                 anyio.create_task_group() as tasks,
             ):
+                callers.note_uses(tasks)
                 runs = Runs(mux, RunStore(database, instance), tasks, settings.config_dir / "runs")
                 await runs.open()
                 try:
@@ -59,11 +74,10 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                         mux=mux,
                         database=database,
                         runs=runs,
+                        callers=callers,
                         encoded=EncodedEvents(),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):
                         await runs.close()
                     tasks.cancel_scope.cancel()
-        finally:
-            await database.close()

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
+from agent_mux.service.security.scopes import Caller
 from agent_mux.service.service import Service
 
 _Kind = TypeVar("_Kind")
@@ -40,4 +41,11 @@ def the_service(connection: HTTPConnection) -> Service:
     return service
 
 
+def the_caller(connection: HTTPConnection) -> Caller:
+    """Who asks: the guard found out."""
+    caller: Caller = connection.state.caller
+    return caller
+
+
+TheCaller = Annotated[Caller, Depends(the_caller)]
 TheService = Annotated[Service, Depends(the_service)]

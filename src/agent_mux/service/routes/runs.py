@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run.state import TERMINAL
-from agent_mux.service.routes.answers import TheService, json_answer, json_body
+from agent_mux.service.routes.answers import TheCaller, TheService, json_answer, json_body
 from agent_mux.service.store.runs import LIVE, Place, RunFilter
 from agent_mux.service.views import RunPage, RunView
 
@@ -24,6 +24,7 @@ STATES = ("alive", "over", *sorted(TERMINAL), *LIVE)
 async def create_run(
     request: Request,
     service: TheService,
+    caller: TheCaller,
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=LONGEST_KEY)] = None,
 ) -> Response:
     """Start a run. The body has the options of `amux run`, as in a profile: camelCase, times in milliseconds.
@@ -31,7 +32,7 @@ async def create_run(
     With an `Idempotency-Key` that was used before for the same request, the run of then is the answer (200).
     """
     told = await json_body(request, dict[str, Any])
-    view, is_new = await service.runs.create(told, idempotency_key=idempotency_key)
+    view, is_new = await service.runs.create(told, owner=caller.name, idempotency_key=idempotency_key)
     headers = {"location": f"/v1/runs/{view.run_id}"}
     return (
         json_answer(view, 201, headers)
