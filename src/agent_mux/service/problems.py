@@ -101,8 +101,13 @@ def problem_of(error: AgentMuxError) -> Response:
 
 def of_http_error(error: HTTPException) -> Response:
     """The answer for an error that has a status."""
-    code = _CODE_OF_STATUS.get(error.status_code, "VALIDATION_ERROR")
-    return problem(error.status_code, code, str(error.detail), headers=error.headers)
+    return of_status(error.status_code, str(error.detail), error.headers)
+
+
+def of_status(status: int, detail: str = "", headers: Mapping[str, str] | None = None) -> Response:
+    """The answer for what has a status and no code."""
+    code = _CODE_OF_STATUS.get(status, "VALIDATION_ERROR")
+    return problem(status, code, detail or HTTPStatus(status).phrase, headers=headers)
 
 
 def problem(

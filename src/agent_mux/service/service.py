@@ -3,11 +3,13 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
 
 from agent_mux.client import AgentMux
 from agent_mux.registry import AdapterRegistry
+from agent_mux.roots import Roots
 from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.instance import only_server
 from agent_mux.service.runs.runs import Runs
@@ -33,10 +35,14 @@ class Service:
     encoded: EncodedEvents
 
 
+def _database_of(settings: Settings) -> Database:
+    return Database(checked_url(settings.database, settings.directory / DATABASE_FILE))
+
+
 @asynccontextmanager
 async def open_database(settings: Settings) -> AsyncIterator[Database]:
     """The database of a service with these settings, whether that is up or not. Raises CONFIG_ERROR."""
-    database = Database(checked_url(settings.database, settings.directory / DATABASE_FILE))
+    database = _database_of(settings)
     await database.open()
     try:
         yield database
@@ -50,6 +56,8 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
 
     Raises CONFIG_ERROR when another server uses the directory, or the database cannot be used.
     """
+    roots = Roots(settings.roots or (Path.cwd(),))
+    _database_of(settings)  # what cannot be a database is told before anything is written
     with only_server(settings.directory) as instance:
         async with open_database(settings) as database:
             callers = Callers(TokenStore(database), settings.host)
@@ -65,7 +73,7 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                 anyio.create_task_group() as tasks,
             ):
                 callers.note_uses(tasks)
-                runs = Runs(mux, RunStore(database, instance), tasks, settings.config_dir / "runs")
+                runs = Runs(mux, RunStore(database, instance), tasks, settings.config_dir / "runs", roots)
                 await runs.open()
                 try:
                     yield Service(

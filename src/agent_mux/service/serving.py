@@ -14,13 +14,14 @@ import uvicorn
 from fastapi import FastAPI
 
 from agent_mux.errors import AgentMuxError
+from agent_mux.service.connections import Connections, Protocol, room_for_connections
 from agent_mux.service.listening import listening_sockets
+from agent_mux.service.security.sizes import LARGEST_HEADERS, LONGEST_TARGET
 from agent_mux.service.service import Service
 from agent_mux.service.settings import Settings
 
 GRACE_OF_CONNECTIONS = 5  # seconds for what is still being sent when all runs are over
 GRACE_WHEN_HURRIED = 2.0  # seconds for writing down how the runs ended, when nobody wants to wait for it
-LARGEST_HEADERS = 1 << 14  # bytes
 KEEP_ALIVE = 15  # seconds without a request
 TICK = 0.1  # seconds between two looks at what a signal said
 
@@ -45,10 +46,13 @@ class Server(uvicorn.Server):
                 proxy_headers=False,  # whoever is not the proxy could say anything
                 timeout_keep_alive=KEEP_ALIVE,
                 timeout_graceful_shutdown=GRACE_OF_CONNECTIONS,
-                h11_max_incomplete_event_size=LARGEST_HEADERS,
-                http="h11",
+                h11_max_incomplete_event_size=LARGEST_HEADERS + LONGEST_TARGET,
+                http=Protocol,
                 ws="websockets-sansio",
             )
+        )
+        self.server_state = Connections(
+            settings.limits.connections or room_for_connections(), settings.limits.head_within
         )
         self._application = application
         self._settings = settings

@@ -9,6 +9,20 @@ DEFAULT_PORT = 8642
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one connection may cost."""
+
+    head_within: float = 10.0
+    """Seconds for the head of a request: from the connection, or from its first byte."""
+    body_within: float = 60.0
+    """Seconds for a whole body: one of 16 MiB needs 2.3 Mbit/s."""
+    largest_body: int = 16 << 20
+    """Bytes."""
+    connections: int | None = None
+    """How many there may be; None: 4096, or what the limit for open files allows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be chosen."""
 
@@ -29,6 +43,8 @@ class Settings:
     """The directories that runs may work in, with all below them; none: the current one."""
     allowed_hosts: Sequence[str] = ()
     """Names besides those of the address itself under which clients may call the service: those of a reverse proxy."""
+
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def directory(self) -> Path:

@@ -3,11 +3,12 @@
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from agent_mux.errors import FieldError, ValidationError
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.options import RUN_ID
 from agent_mux.plain_json import to_json_bytes
 from agent_mux.service.security.scopes import Caller
 from agent_mux.service.service import Service
@@ -39,6 +40,16 @@ def the_service(connection: HTTPConnection) -> Service:
     """The service that is open."""
     service: Service = connection.app.state.service
     return service
+
+
+def run_id_of(run_id: Annotated[str, Path(description="Of a run: a ULID.")]) -> str:
+    """The id in a path. Raises RUN_NOT_FOUND for what can be none: nothing else ever comes near to a file."""
+    if RUN_ID.fullmatch(run_id) is None:
+        raise AgentMuxError("RUN_NOT_FOUND", "that is no id of a run; GET /v1/runs lists those there are")
+    return run_id
+
+
+RunId = Annotated[str, Depends(run_id_of)]
 
 
 def the_caller(connection: HTTPConnection) -> Caller:

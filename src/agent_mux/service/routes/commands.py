@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run import commands
-from agent_mux.service.routes.answers import TheService, json_answer, json_body
+from agent_mux.service.routes.answers import RunId, TheService, json_answer, json_body
 
 router = APIRouter(prefix="/v1/runs", tags=["commands"])
 PATHS: Mapping[str, type[commands.Command]] = {
@@ -32,7 +32,7 @@ PATHS: Mapping[str, type[commands.Command]] = {
 
 
 def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
-    async def tell(run_id: str, request: Request, service: TheService) -> Response:
+    async def tell(run_id: RunId, request: Request, service: TheService) -> Response:
         told = await json_body(request, dict[str, Any])
         try:
             command = msgspec.convert({**told, "type": kind.__struct_config__.tag}, kind)
@@ -54,7 +54,7 @@ for _name, _kind in PATHS.items():
 
 
 @router.get("/{run_id}/interactions")
-async def list_interactions(run_id: str, service: TheService) -> Response:
+async def list_interactions(run_id: RunId, service: TheService) -> Response:
     """What the agent waits for now, in the order it asked."""
     view = await service.runs.get(run_id, whole=False)
     return json_answer({"pending": view.pending or []})

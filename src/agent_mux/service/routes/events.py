@@ -9,7 +9,7 @@ from starlette.responses import Response
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.events import ALL_EVENTS
 from agent_mux.service.encoding import Frame, as_json_line, as_sse
-from agent_mux.service.routes.answers import TheService
+from agent_mux.service.routes.answers import RunId, TheService
 from agent_mux.service.streaming import PING, ChunkStream, Wanted, chunks_of
 
 router = APIRouter(prefix="/v1/runs", tags=["events"])
@@ -20,7 +20,7 @@ _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_js
 
 @router.get("/{run_id}/events")
 async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
-    run_id: str,
+    run_id: RunId,
     service: TheService,
     accept: Annotated[str, Header()] = "",
     last_event_id: Annotated[str | None, Header()] = None,

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run.state import TERMINAL
-from agent_mux.service.routes.answers import TheCaller, TheService, json_answer, json_body
+from agent_mux.service.routes.answers import RunId, TheCaller, TheService, json_answer, json_body
 from agent_mux.service.store.runs import LIVE, Place, RunFilter
 from agent_mux.service.views import RunPage, RunView
 
@@ -80,13 +80,13 @@ async def list_runs(  # noqa: PLR0913, PLR0917  # one for each parameter
 
 
 @router.get("/{run_id}")
-async def get_run(run_id: str, service: TheService) -> Response:
+async def get_run(run_id: RunId, service: TheService) -> Response:
     """One run, with its request and, when it is over, its result."""
     return json_answer(await service.runs.get(run_id))
 
 
 @router.delete("/{run_id}", status_code=204)
-async def delete_run(run_id: str, service: TheService) -> Response:
+async def delete_run(run_id: RunId, service: TheService) -> Response:
     """Forget a run that is over: its row and its journal."""
     await service.runs.delete(run_id)
     return Response(status_code=204)

@@ -16,8 +16,10 @@ from ulid import ULID
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
+from agent_mux.roots import Roots
 from agent_mux.run.commands import AnyCommand, carry_out
 from agent_mux.run.derive import codec_maker
+from agent_mux.service.runs.confining import confined
 from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import LiveRun, now_ms, view_of
 from agent_mux.service.runs.reading import Batch, live_batches, stored_batches
@@ -34,12 +36,15 @@ KEPT_HANDLES = 64
 class Runs:
     """Every run of this instance, alive or remembered."""
 
-    def __init__(self, mux: AgentMux, store: RunStore, tasks: anyio.abc.TaskGroup, journals: Path) -> None:
-        """`tasks`: lives as long as the service. `journals`: where the client writes them."""
+    def __init__(
+        self, mux: AgentMux, store: RunStore, tasks: anyio.abc.TaskGroup, journals: Path, roots: Roots
+    ) -> None:
+        """`tasks`: lives as long as the service. `journals`: where the client writes. `roots`: what runs may use."""
         self._mux = mux
         self._store = store
         self._tasks = tasks
         self._journals = journals
+        self._roots = roots
         self._make_codec = codec_maker(mux.adapters)
         self._keeper = Keeper(store)
         self._live: dict[str, LiveRun] = {}
@@ -84,7 +89,8 @@ class Runs:
     async def _begin_again(self, row: RunRow) -> None:
         request = request_of(msgspec.json.decode(row.request))
         try:
-            self._start(row, {**request.said, "run_id": row.run_id})
+            said = confined({**request.said, "cwd": row.cwd}, self._roots)
+            self._start(row, {**said, "run_id": row.run_id})
         except AgentMuxError as error:
             await self._store.change(row.run_id, lost_values(row, f"it could not begin any more: {error}"))
 
@@ -97,23 +103,24 @@ class Runs:
         """
         self.require_open()
         request = request_of(told)
+        said = confined(request.said, self._roots)
         if idempotency_key is not None:
             before = await self._asked_before(request, owner, idempotency_key)
             if before is not None:
                 return before, False
-        row = self._row(request, owner, idempotency_key)
+        row = self._row(request, said, owner, idempotency_key)
         if not await self._store.add(row):
             return await self._taken(request, row)
         try:
-            live = self._start(row, {**request.said, "run_id": row.run_id})
+            live = self._start(row, {**said, "run_id": row.run_id})
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self._store.remove([row.run_id])
             raise
         return live.view(whole=True), True
 
-    def _row(self, request: RunRequest, owner: str, idempotency_key: str | None) -> RunRow:
-        options = self._mux.settled(**request.said).options
+    def _row(self, request: RunRequest, said: Mapping[str, Any], owner: str, idempotency_key: str | None) -> RunRow:
+        options = self._mux.settled(**said).options
         return RunRow(
             run_id=options.run_id or str(ULID()),
             created_at=now_ms(),

@@ -7,9 +7,7 @@ import anyio
 from starlette.types import Message, Receive
 
 from agent_mux.service.security.refusing import Refused
-from agent_mux.service.security.sizes import LARGEST_BODY
 
-LONGEST_TIME = 60.0  # seconds for a whole body: one of 16 MiB needs 2.3 Mbit/s
 JSON = "application/json"
 
 
@@ -19,13 +17,13 @@ def is_json(content_type: str | None) -> bool:
     return kind == JSON or (kind.startswith("application/") and kind.endswith("+json"))
 
 
-def check_declared(content_length: str | None, limit: int = LARGEST_BODY) -> None:
+def check_declared(content_length: str | None, limit: int) -> None:
     """Raises `Refused` for a body that says itself that it is too large, before any of it is read."""
     if content_length is not None and content_length.isdigit() and int(content_length) > limit:
         raise _too_large(limit)
 
 
-def bounded(receive: Receive, limit: int = LARGEST_BODY, within: float = LONGEST_TIME) -> Receive:
+def bounded(receive: Receive, limit: int, within: float) -> Receive:
     """`receive`, which raises `Refused` when the body becomes larger than `limit` bytes, or takes longer than `within`.
 
     The time counts from the first call: nobody waits for a body that is not read.

@@ -59,11 +59,12 @@ class Guard:
         await self._check_caller(scope, headers)
         if "content-length" not in headers and "transfer-encoding" not in headers:
             return receive
-        bodies.check_declared(headers.get("content-length"))
+        limits = self._settings.limits
+        bodies.check_declared(headers.get("content-length"), limits.largest_body)
         from_browser = is_from_browser(headers.get("origin"), headers.get("sec-fetch-site"))
         if from_browser and not bodies.is_json(headers.get("content-type")):
             raise Refused(415, "a body from a browser has to be application/json")
-        return bodies.bounded(receive)
+        return bodies.bounded(receive, limits.largest_body, limits.body_within)
 
     def _check_head(self, scope: Scope, headers: Headers) -> None:
         status = wrong_size(scope.get("raw_path", b"") + scope["query_string"], scope["headers"])

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 MOST_HEADERS = 100
 LARGEST_HEADERS = 1 << 14  # bytes of all names and values
 LONGEST_TARGET = 1 << 13  # bytes of path and query
-LARGEST_BODY = 16 << 20  # bytes
 
 
 def wrong_size(target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> int | None:
