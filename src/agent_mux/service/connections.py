@@ -22,6 +22,7 @@ from agent_mux.service import problems
 from agent_mux.service.security.responses import HEADERS
 from agent_mux.telemetry.logs import LOGGER
 
+LINGER = 2.0  # seconds for the other side to read why it is not served
 MOST_CONNECTIONS = 4096
 RESERVED_FILES = 256
 """Open files that are left for the agents' pipes, journals and the database."""
@@ -51,6 +52,8 @@ class Protocol(H11Protocol):
 
     server_state: Connections
     _timer: asyncio.TimerHandle | None = None
+    _is_leaving = False
+    """It was told why, and whatever it still sends is dropped."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """It is there: wait for its request, if there is room for it."""
@@ -70,7 +73,12 @@ class Protocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Some bytes of a request, or of its body."""
+        if self._is_leaving:
+            return
         super().data_received(data)
+        self._look_again()
+
+    def _look_again(self) -> None:
         if self._is_asked:
             self._stop_waiting()
         elif self._timer is None and not self.transport.is_closing():
@@ -108,7 +116,6 @@ class Protocol(H11Protocol):
     def give_up(self, status: int | None) -> None:
         """Close it. `status`: is said before, where nothing was said yet."""
         self._stop_waiting()
-        self.connections.discard(self)
         if status is not None and self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             self._say(status)
         self.transport.close()
@@ -118,9 +125,17 @@ class Protocol(H11Protocol):
         error = sys.exception()
         status = error.error_status_hint if isinstance(error, h11.ProtocolError) else 400
         self._stop_waiting()
-        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-            self._say(status, msg)
-        self.transport.close()
+        if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
+            self.transport.close()
+            return
+        self._say(status, msg)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Close it when the other side does, or soon: at once, what it still sends would cut off what it is told."""
+        self._is_leaving = True
+        self.transport.write_eof()
+        self._timer = self.loop.call_later(LINGER, self.transport.abort)
 
     def _say(self, status: int, detail: str = "") -> None:
         said = problems.of_status(status, detail)

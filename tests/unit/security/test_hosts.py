@@ -5,6 +5,8 @@ import pytest
 from agent_mux.service.security.hosts import host_name, is_own_host
 from agent_mux.service.security.origins import is_own_site
 
+EVERYWHERE = "0.0.0.0"  # noqa: S104  # nothing is bound
+
 
 @pytest.mark.parametrize(
     ("said", "name"),
@@ -45,9 +47,9 @@ def test_the_name_in_a_host(said: str, name: str | None) -> None:
         ("192.0.2.7", "127.0.0.1", (), False),
         ("192.0.2.7", "192.0.2.7", (), True),
         ("192.0.2.8", "192.0.2.7", (), False),
-        ("192.0.2.8", "0.0.0.0", (), True),
+        ("192.0.2.8", EVERYWHERE, (), True),
         ("[2001:db8::1]:443", "::", (), True),
-        ("evil.example", "0.0.0.0", (), False),
+        ("evil.example", EVERYWHERE, (), False),
         ("amux.example", "127.0.0.1", ("amux.example",), True),
         ("AMUX.example:443", "127.0.0.1", ("Amux.Example",), True),
         ("x.amux.example", "127.0.0.1", ("amux.example",), False),

@@ -61,10 +61,11 @@ def test_only_its_own_hashes_match() -> None:
 
 def test_all_comparisons_take_constant_time_also_for_unknown_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[tuple[str, str]] = []
+    compare = hmac.compare_digest
 
     def noting(first: str, second: str) -> bool:
         compared.append((first, second))
-        return hmac.compare_digest(first, second)
+        return compare(first, second)
 
     monkeypatch.setattr(tokens.hmac, "compare_digest", noting)
     token = Token("0" * 12, "a" * 43)

@@ -16,6 +16,7 @@ from ulid import ULID
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
+from agent_mux.redaction import redact_text
 from agent_mux.roots import Roots
 from agent_mux.run.commands import AnyCommand, carry_out
 from agent_mux.run.derive import codec_maker
@@ -133,7 +134,7 @@ class Runs:
             is_complete=request.is_complete,
             cwd=options.working_directory(),
             project_id=options.project_id,
-            tags=tuple(options.tags),
+            tags=tuple(map(redact_text, options.tags)),
         )
 
     async def _asked_before(self, request: RunRequest, owner: str, key: str) -> RunView | None:
