@@ -1,6 +1,8 @@
 """`amux serve` as a process: how it begins, how it refuses to, and how it ends."""
 
 import json
+import os
+import select
 import signal
 import socket
 import sqlite3
@@ -42,20 +44,27 @@ def test_a_signal_is_its_regular_end(tmp_path: Path, sign: int) -> None:
         assert served.stop(sign) == (0, "")
 
 
+STUBBORN = """
+import signal, sys, time
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+with open(sys.argv[1], "w") as told:
+    told.write("up")
+time.sleep(600)
+"""
+
+
 def test_a_second_signal_kills_what_does_not_end(tmp_path: Path) -> None:
-    stubborn = "import signal, time; [signal.signal(s, signal.SIG_IGN) for s in (2, 15)]; print('up', flush=True)"
-    program = [sys.executable, "-c", f"{stubborn}; [time.sleep(1) for _ in range(600)]"]
-    told = {"agent": "terminal", "prompt": "hi", "command": program, "gracePeriod": 600_000}
-    with serve(tmp_path) as served:
-        answer = httpx.post(f"{served.url}/v1/runs", json=told, timeout=PATIENCE)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    told = {"agent": "terminal", "prompt": "hi", "command": [sys.executable, "-c", STUBBORN, str(fifo)]}
+    with serve(tmp_path) as served, os.fdopen(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)) as up:
+        answer = httpx.post(f"{served.url}/v1/runs", json={**told, "gracePeriod": 600_000}, timeout=PATIENCE)
         assert answer.status_code == 201, answer.text
-        path = f"{served.url}/v1/runs/{answer.json()['runId']}/events"
-        with httpx.stream("GET", path, timeout=PATIENCE) as stream:
-            lines = stream.iter_lines()
-            assert next(line for line in lines if "up" in line), "it ignores signals now"
-            served.process.send_signal(signal.SIGINT)
-            served.process.send_signal(signal.SIGTERM)  # two of one kind may become one
-            assert served.process.wait(PATIENCE) == 0
+        assert select.select([up], [], [], PATIENCE)[0], "it ignores signals now"
+        served.process.send_signal(signal.SIGINT)
+        served.process.send_signal(signal.SIGTERM)  # two of one kind may become one
+        assert served.process.wait(PATIENCE) == 0
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
