@@ -14,9 +14,18 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from docs.pages.cli import cli_page  # noqa: E402
 from docs.pages.events import events_page  # noqa: E402  # found where this script is
+from docs.pages.http_api import http_api_page, openapi_page  # noqa: E402
 from docs.pages.support_matrix import support_matrix_page  # noqa: E402
 
-PAGES: dict[str, Callable[[], str]] = {"cli": cli_page, "events": events_page, "support-matrix": support_matrix_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "cli": cli_page,
+    "events": events_page,
+    "support-matrix": support_matrix_page,
+    "http-api": http_api_page,
+    "openapi": openapi_page,
+}
+SUFFIXES = {"openapi": ".json"}
+"""Of those that are no Markdown."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,13 +36,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = parser.parse_args(arguments)
     stale = [name for name in wanted.pages or PAGES if not _write(name, only_check=wanted.check)]
     for name in stale:
-        sys.stderr.write(f"{REFERENCE / name}.md is stale; run: python docs/generate.py {name}\n")
+        sys.stderr.write(f"{_path(name)} is stale; run: python docs/generate.py {name}\n")
     return 1 if stale else 0
+
+
+def _path(name: str) -> Path:
+    return REFERENCE / f"{name}{SUFFIXES.get(name, '.md')}"
 
 
 def _write(name: str, *, only_check: bool) -> bool:
     """False: the page is stale."""
-    page, path = PAGES[name](), REFERENCE / f"{name}.md"
+    page, path = PAGES[name](), _path(name)
     if not only_check:
         path.write_text(page, encoding="utf-8")
         return True

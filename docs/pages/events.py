@@ -1,11 +1,8 @@
 """The reference of all events, from the models."""
 
-import ast
 import inspect as python_inspect
 import json
 from collections.abc import Iterator
-from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +11,8 @@ from msgspec import inspect
 
 from agent_mux.contract import RULES
 from agent_mux.events import CATEGORIES, CostRecord, encode_event, event_from_dict
-from agent_mux.events.base import BaseEvent, Identity
+from agent_mux.events.base import BaseEvent
+from agent_mux.meanings import meanings_of
 
 TITLES = {
     "session": "Session lifecycle",
@@ -105,7 +103,7 @@ def _is_of_every_event(kind: type[msgspec.Struct], name: str) -> bool:
 
 def _rows(kind: type[msgspec.Struct]) -> Iterator[tuple[str, str, str, str]]:
     shape = inspect.type_info(kind)
-    meanings = _meanings(kind)
+    meanings = meanings_of(kind)
     if isinstance(shape, inspect.StructType):
         for field in shape.fields:
             needed = "required" if field.required else "optional"
@@ -137,18 +135,6 @@ _PLAIN: dict[type[inspect.Type], str] = {
     inspect.FloatType: "number ≥ 0",
     inspect.AnyType: "any JSON",
 }
-
-
-@cache
-def _meanings(kind: type) -> dict[str, str]:
-    """Attribute -> the string below it in the source: classes of the standard library keep no field docstrings."""
-    inherited = dict(_meanings(kind.__base__)) if issubclass(kind, Identity) and kind is not Identity else {}
-    tree = ast.parse(python_inspect.getsource(kind))
-    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
-    for field, below in pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
-            inherited[field.target.id] = python_inspect.cleandoc(ast.literal_eval(below.value))
-    return inherited
 
 
 def _example(event: type[BaseEvent]) -> str:

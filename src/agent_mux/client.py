@@ -163,7 +163,7 @@ class AgentMux(Namespaces):
 
     def _plan(self, options: RunOptions) -> tuple[RunPlan, RunHooks | None]:
         own = self._config_dir
-        plan = plan_run(options, self.adapters.get, own / "runs", worktrees=own / "worktrees")
+        plan = plan_run(options, self.adapters.get, self.journals, worktrees=own / "worktrees")
         if options.hooks is False:
             return plan, None
         from agent_mux.run.hooked import hooks_of, planned_to_ask  # noqa: PLC0415  # most runs have none
@@ -172,6 +172,11 @@ class AgentMux(Namespaces):
         if hooks is not None and hooks.asks:
             plan = planned_to_ask(plan, self.adapters.get, own)
         return plan, hooks
+
+    @property
+    def journals(self) -> Path:
+        """Where the recordings of runs are that name no place of their own: `<run id>.journal`."""
+        return self._config_dir / "runs"
 
     def settled(self, options: RunOptions | None = None, /, **fields: Any) -> Settled:
         """What `run` would do with this: all options, and who said each. Blocking; starts nothing.

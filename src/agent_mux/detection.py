@@ -51,6 +51,10 @@ class Detector:
         self._found[adapter.agent] = (time.monotonic(), found)
         return found
 
+    def forget(self) -> None:
+        """Look anew the next time."""
+        self._found.clear()
+
     async def detect_all(self) -> list[Detected]:
         """Look for every registered agent, in parallel. Sorted by name."""
         found: list[Detected] = []

@@ -67,15 +67,19 @@ class RunOptions:
     command: Sequence[str] = ()
     """Program and arguments, for adapters that drive any program (`Adapter.takes_command`); no shell reads it."""
     system_prompt: str | None = None
+    """Instructions that go before the prompt; where the agent takes none, they are put in front of it."""
     system_prompt_mode: SystemPromptMode = "append"
+    """How they stand to the agent's own instructions."""
     agents_doc: str | os.PathLike[str] | None = None
     """A file of instructions, as AGENTS.md is one, for this run only: it goes the way of the system prompt."""
     skills: Sequence[str] = ()
     """Folders of skills (each with a `SKILL.md`), for this run only: the agent is told of them and reads them."""
     attachments: Sequence[Attachment] = ()
+    """Files for the agent to see."""
     model: str | None = None
     """Passed through, even when no registry knows it."""
     thinking_effort: ThinkingEffort | None = None
+    """How much the model is to think, where the agent lets one say."""
     thinking_budget_tokens: int | None = None
     """At least 1024; wins over the effort."""
     temperature: float | None = None
@@ -83,7 +87,9 @@ class RunOptions:
     top_p: float | None = None
     """0 to 1."""
     top_k: int | None = None
+    """At least 1."""
     max_tokens: int | None = None
+    """Of one answer."""
     max_output_tokens: int | None = None
     """Wins over `max_tokens`."""
     session_id: str | None = None
@@ -93,6 +99,7 @@ class RunOptions:
     no_session: bool = False
     """Leave no session behind, where the agent can."""
     stream: StreamMode = "auto"
+    """Text in fragments: as far as the agent can, always (else CAPABILITY_ERROR), or never."""
     output_schema: Mapping[str, Any] | None = None
     """JSON Schema of the final answer."""
     cwd: str | os.PathLike[str] | None = None
@@ -110,11 +117,13 @@ class RunOptions:
     grace_period: float = 5.0
     """Seconds between asking the agent to leave and killing it."""
     max_turns: int | None = None
+    """The run ends at this number of model calls."""
     max_cost_usd: float | None = None
     """The run is stopped when it is seen to cost more, in US dollars."""
     max_tokens_total: int | None = None
     """The run is stopped when it is seen to use more tokens: input, output and cached ones together."""
     approval_mode: ApprovalMode = "prompt"
+    """What becomes of a request for approval: allowed, asked, or refused."""
     policy: "Policy | None" = None
     """Rules that are asked before the approval mode and the callbacks; what they leave open is for those."""
     hooks: bool | None = None
@@ -127,10 +136,13 @@ class RunOptions:
     on_input_required: "Responder | None" = None
     """As `on_approval_request`, for questions."""
     mcp_servers: Sequence[McpServer] = ()
+    """For this run only, besides those that the agent has."""
     run_id: str | None = None
     """A ULID; made when not given."""
     tags: Sequence[str] = ()
+    """To find the run and its costs by."""
     project_id: str | None = None
+    """What the run is counted to."""
     collect_events: bool = False
     """Keep all events in `RunResult.events`."""
     event_buffer_size: int = 1000
@@ -283,7 +295,7 @@ def _check_retry(policy: "RetryPolicy | None", problems: _Problems) -> None:
 def _check_place(options: RunOptions, problems: _Problems) -> None:
     cwd: Any = options.cwd
     if cwd is not None:
-        is_place = isinstance(cwd, str | os.PathLike) and Path(cwd).is_absolute() and Path(cwd).is_dir()
+        is_place = isinstance(cwd, str | os.PathLike) and Path(cwd).is_absolute() and os.path.isdir(cwd)  # noqa: PTH112
         problems.check(is_place, "cwd", str(cwd), "an absolute path of an existing directory")
     skills: Any = options.skills
     is_list = isinstance(skills, Sequence) and not isinstance(skills, str)
@@ -319,7 +331,7 @@ def _check_attachment(path: str, attachment: Attachment, problems: _Problems) ->
     problems.check(len(given) == 1, path, given, "exactly one of file_path, url, base64")
     file_path = attachment.file_path
     if file_path is not None:
-        problems.check(Path(file_path).is_absolute() and Path(file_path).is_file(), f"{path}.file_path", file_path,
-                       "an absolute path of an existing file")  # fmt: skip
+        is_file = Path(file_path).is_absolute() and os.path.isfile(file_path)  # noqa: PTH113  # which raises nothing
+        problems.check(is_file, f"{path}.file_path", file_path, "an absolute path of an existing file")
     if attachment.base64 is not None:
         problems.check(bool(attachment.mime_type), f"{path}.mime_type", attachment.mime_type, "a MIME type")

@@ -55,7 +55,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The error, unless the run completed."""
 
 
-_TURN_LIMIT = Verdict(exit_reason="turn_limit", failure=facts.Failure("ABORTED", "the turn limit was reached"))
+TURN_LIMIT_REACHED = "the turn limit was reached"
+"""What the error says of a turn that stopped at the limit, where the run goes on."""
+_TURN_LIMIT = Verdict(exit_reason="turn_limit", failure=facts.Failure("ABORTED", TURN_LIMIT_REACHED))
 _INTERRUPTED = Verdict(exit_reason="interrupted", failure=facts.Failure("ABORTED", "the run was interrupted"))
 
 

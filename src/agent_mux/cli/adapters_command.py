@@ -15,22 +15,13 @@ adapters = typer.Typer(help="The agents that amux can drive.", no_args_is_help=T
 @with_common_flags
 def list_adapters(context: typer.Context) -> int:
     """Show every adapter, and what it is tested with."""
-    from agent_mux.registry import AdapterRegistry
+    import msgspec
 
-    registry = AdapterRegistry()
-    known = [
-        {
-            "agent": adapter.agent,
-            "displayName": adapter.display_name,
-            "aliases": list(adapter.aliases),
-            "protocols": sorted(adapter.protocols),
-            "minVersion": adapter.min_version,
-            "testedVersion": adapter.tested_version,
-        }
-        for adapter in registry
-    ]
-    broken = [{"agent": name, "problem": problem} for name, problem in registry.problems.items()]
-    print_rows([*known, *broken], ("agent", "displayName", "protocols", "testedVersion", "problem"), context.obj)
+    from agent_mux.registry import AdapterRegistry
+    from agent_mux.shapes.agents import known_agents
+
+    rows = [msgspec.to_builtins(view) for view in known_agents(AdapterRegistry())]
+    print_rows(rows, ("agent", "displayName", "protocols", "testedVersion", "problem"), context.obj)
     return 0
 
 
@@ -45,27 +36,16 @@ def detect(
 ) -> int:
     """Look for the agents on this machine, and ask for their versions."""
     import anyio
+    import msgspec
 
     from agent_mux.cli.progress import progress
     from agent_mux.detection import Detector
     from agent_mux.registry import AdapterRegistry
+    from agent_mux.shapes.agents import detected_view
 
     detector = Detector(AdapterRegistry())
     with progress("asking for versions"):
         found = anyio.run(detector.detect_all) if agent is None else [anyio.run(detector.detect, agent)]
-    rows = [
-        {
-            "agent": one.agent,
-            "displayName": one.display_name,
-            "installed": one.installed,
-            "supported": one.supported,
-            "version": one.version,
-            "minVersion": one.min_version,
-            "path": one.path,
-            "problem": one.problem,
-        }
-        for one in found
-    ]
-    said = [{name: value for name, value in row.items() if value is not None} for row in rows]
-    print_rows(said, ("agent", "installed", "version", "path", "problem"), context.obj)
+    rows = [msgspec.to_builtins(detected_view(one)) for one in found]
+    print_rows(rows, ("agent", "installed", "version", "path", "problem"), context.obj)
     return 0

@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from agent_mux.cli import exit_codes
+from agent_mux.cli.acp_command import acp
 from agent_mux.cli.adapters_command import adapters, detect
 from agent_mux.cli.auth_command import auth
 from agent_mux.cli.completion_command import completion
@@ -21,6 +22,7 @@ from agent_mux.cli.hooks_command import hooks
 from agent_mux.cli.init_command import init
 from agent_mux.cli.install_commands import install, update
 from agent_mux.cli.mcp_command import mcp
+from agent_mux.cli.mcp_server_command import mcp_server
 from agent_mux.cli.models_command import models
 from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir
 from agent_mux.cli.parse_command import parse
@@ -51,7 +53,7 @@ app = typer.Typer(
 )
 for function in (
     run, init, parse, validate, replay, record, demo, doctor, schema, install, update, detect, detect_host,
-    capabilities, completion, serve,
+    capabilities, completion, acp, mcp_server, serve,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(adapters, name="adapters")

@@ -38,7 +38,7 @@ class Conduct:
         """Carry it out. Raises `BrokenPipeError` when the reader went away; the run is aborted then."""
         output = Output(self.encoding)
         company = self.company(output, self.palette)
-        with anyio.open_signal_receiver(*_heeded(), signal.SIGWINCH) as signals:
+        with anyio.open_signal_receiver(*heeded(), signal.SIGWINCH) as signals:
             async with AgentMux(config_dir=self.config_dir) as mux, anyio.create_task_group() as tasks:
                 observe_if_traced(mux)
                 run = mux.run(replace(settled, options=company.answers(settled.options)))
@@ -98,6 +98,6 @@ async def _abort_without_reader(run: RunHandle, output: Output) -> None:
     await run.abort()
 
 
-def _heeded() -> list[signal.Signals]:
+def heeded() -> list[signal.Signals]:
     """The signals that end a run; not those that whoever started us (nohup, a shell's `&`) wants ignored."""
     return [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]

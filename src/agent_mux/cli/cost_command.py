@@ -2,7 +2,7 @@
 
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,21 +11,9 @@ from agent_mux.cli.session_options import Agent, Cwd, Directory, Model, Since, T
 
 if TYPE_CHECKING:
     from agent_mux.sessions.costs import CostReport
-    from agent_mux.sessions.spending import Sum
 
 cost = typer.Typer(help="What the agents' sessions cost.", no_args_is_help=True)
 BAR = 30  # characters of the longest bar
-_FIELDS = (
-    "native_usd",
-    "computed_usd",
-    "calls",
-    "unknown_calls",
-    "input_tokens",
-    "output_tokens",
-    "thinking_tokens",
-    "cached_tokens",
-    "cache_creation_tokens",
-)
 
 
 class Group(StrEnum):
@@ -77,21 +65,18 @@ def report(
 def _print_csv(by: str, sums: "CostReport") -> None:
     from csv import writer
 
+    from agent_mux.shapes.costs import FIELDS
+
     out = writer(sys.stdout, lineterminator="\n")
-    out.writerow((by, *_FIELDS))
-    out.writerows((name, *(getattr(total, field) for field in _FIELDS)) for name, total in sums.items())
+    out.writerow((by, *FIELDS))
+    out.writerows((name, *(getattr(total, field) for field in FIELDS)) for name, total in sums.items())
 
 
 def _print_json(by: str, sums: "CostReport") -> None:
     from agent_mux.cli.json_output import envelope
+    from agent_mux.shapes.costs import cost_json
 
-    groups = [{by: name, **_plain(total)} for name, total in sums.items()]
-    sys.stdout.write(envelope({"by": by, "groups": groups, "total": _plain(sums.total)}) + "\n")
-
-
-def _plain(total: "Sum") -> dict[str, Any]:
-    words = ((field.split("_"), getattr(total, field)) for field in _FIELDS)
-    return {first + "".join(word.capitalize() for word in rest): value for (first, *rest), value in words}
+    sys.stdout.write(envelope(cost_json(by, sums)) + "\n")
 
 
 def _print_table(by: str, sums: "CostReport", invocation: Invocation) -> None:

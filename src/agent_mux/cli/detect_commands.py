@@ -1,7 +1,6 @@
 """`amux detect-host` and `amux capabilities`: who runs us, and what agents can do."""
 
 from dataclasses import asdict
-from typing import Any
 
 import typer
 
@@ -26,21 +25,16 @@ def detect_host(context: typer.Context) -> int:
 @with_common_flags
 def capabilities(context: typer.Context, agent: AgentName) -> int:
     """Show what an agent can do, as recordings and live tests have proven."""
-    from agent_mux.preferences.keys import camel
     from agent_mux.registry import AdapterRegistry
+    from agent_mux.shapes.agents import capabilities_json, capabilities_of
 
     adapter = AdapterRegistry().get(agent)
-    known: dict[str, Any] = {name: _plain(value) for name, value in asdict(adapter.capabilities).items()}
-    known["protocols"] = sorted(adapter.protocols)
     if context.obj.json:
-        print_json({camel(name): value for name, value in known.items()})
+        print_json(capabilities_json(adapter))
         return 0
+    known = capabilities_of(adapter)
     events = known.pop("emits")
     known["emits"] = f"{len(events)} types of events"
     rows = [{"capability": name.replace("_", " "), "value": value} for name, value in known.items() if value != []]
     print_rows(rows, ("capability", "value"), context.obj)
     return 0
-
-
-def _plain(value: Any) -> Any:
-    return sorted(value) if isinstance(value, frozenset) else list(value) if isinstance(value, tuple) else value

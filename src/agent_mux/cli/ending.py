@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from agent_mux.cli.event_lines import Line, Mark
-from agent_mux.cli.phrases import count, duration, money
 from agent_mux.run.result import RunResult
+from agent_mux.telling.event_lines import Line, Mark
+from agent_mux.telling.phrases import count, duration, money
 
 _MARK_OF_REASON: dict[str, Mark] = {"completed": "good", "aborted": "warning", "interrupted": "warning"}
 

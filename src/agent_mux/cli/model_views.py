@@ -1,4 +1,4 @@
-"""Models for people and for programs."""
+"""Models for people."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -17,15 +17,6 @@ _WORDS = {
 }
 _LONGEST = 300  # characters of a value
 _UNITS = ((1_000_000, "M"), (1_000, "k"))
-
-
-def plain(model: "ModelCapabilities", agent: str) -> dict[str, Any]:
-    """As JSON has it; prices by their names."""
-    import msgspec
-
-    fields = msgspec.to_builtins(model)
-    price = None if model.price is None else _plain_price(model.price)
-    return {"agent": agent, **{name: value for name, value in fields.items() if value is not None}, "price": price}
 
 
 def row(model: "ModelCapabilities", agent: str) -> dict[str, Any]:
@@ -89,15 +80,3 @@ def _sentence(price: "Price") -> str:
         return short
     long = f"${price.beyond.input:g} in, ${price.beyond.output:g} out"
     return f"{short}; calls with more than {size(price.threshold)} going in: {long}"
-
-
-def _plain_price(price: "Price") -> dict[str, Any]:
-    fields = {
-        "input": price.input,
-        "output": price.output,
-        "cachedInput": price.cached_input,
-        "cacheCreation": price.cache_creation,
-        "threshold": price.threshold,
-        "beyond": None if price.beyond is None else _plain_price(price.beyond),
-    }
-    return {name: value for name, value in fields.items() if value is not None}

@@ -30,16 +30,19 @@ Model = Annotated[str, typer.Argument(metavar="MODEL", help="Its name, or one th
 @with_common_flags
 def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: ConfigDir = None) -> int:
     """Show the models of an agent, or of all agents. Prices are US dollars for a million tokens."""
-    from agent_mux.cli.model_views import plain, row
+    from agent_mux.cli.model_views import row
     from agent_mux.cli.tables import print_rows
+    from agent_mux.shapes.models import models_json
 
     library = _library(config_dir)
+    if context.obj.json:
+        print_rows(models_json(library, agent), (), context.obj)
+        return 0
     found = library.catalog() if agent is None else {_name(library, agent): library.list(agent)}
-    view = plain if context.obj.json else row
-    rows = [view(model, name) for name, offered in found.items() for model in offered]
+    rows = [row(model, name) for name, offered in found.items() for model in offered]
     columns = _COLUMNS if agent is None else _COLUMNS[1:]
     print_rows(rows, columns, context.obj, empty="no models are known; the agent takes what its command takes")
-    if agent is not None and rows and not context.obj.json:
+    if agent is not None and rows:
         _say_since_when(library, agent)
     return 0
 
@@ -49,14 +52,15 @@ def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: Conf
 def get_model(context: typer.Context, agent: AgentName, model: Model, config_dir: ConfigDir = None) -> int:
     """Show all that is known of a model. One that is not known is an error that names those that are near."""
     from agent_mux.cli.json_output import envelope
-    from agent_mux.cli.model_views import lines, plain
+    from agent_mux.cli.model_views import lines
     from agent_mux.cli.terminal import one_line
+    from agent_mux.shapes.models import judged_model_json
 
     library = _library(config_dir)
-    found, verdict = library.get(agent, model), library.validate(agent, model)
     if context.obj.json:
-        sys.stdout.write(envelope({**plain(found, _name(library, agent)), "status": verdict.status}) + "\n")
+        sys.stdout.write(envelope(judged_model_json(library, agent, model)) + "\n")
         return 0
+    found, verdict = library.get(agent, model), library.validate(agent, model)
     sys.stdout.writelines(lines(found))
     if verdict.status == "deprecated":
         sys.stderr.write(f"warning: {one_line(verdict.sentence(agent), 500)}\n")

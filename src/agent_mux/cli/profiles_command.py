@@ -11,8 +11,9 @@ from agent_mux.cli.home_options import OwnScope, scope_of, tell
 from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
 
 if TYPE_CHECKING:
-    from agent_mux.preferences.profile import Profile, Scope
+    from agent_mux.preferences.profile import Scope
     from agent_mux.profiles import Profiles
+    from agent_mux.shapes.profiles import ProfileView
 
 profiles = typer.Typer(help="Options of runs under a name: `amux run --profile NAME`.", no_args_is_help=True)
 LONGEST_VALUE = 60  # characters, in a listing
@@ -26,18 +27,13 @@ Name = Annotated[
 @with_common_flags
 def list_profiles(context: typer.Context, config_dir: ConfigDir = None, project_dir: ProjectDir = None) -> int:
     """Show all profiles: those of this project and the global ones."""
-    from agent_mux.cli.tables import print_rows
-    from agent_mux.errors import AgentMuxError
+    import msgspec
 
-    known = _profiles(config_dir, project_dir)
-    rows = []
-    for name in known.names():
-        try:
-            profile = known.get(name)
-        except AgentMuxError as error:  # one that is damaged hides no other
-            rows.append({"name": name, "problem": error.message})
-        else:
-            rows.append(_plain(profile) if context.obj.json else _row(profile))
+    from agent_mux.cli.tables import print_rows
+    from agent_mux.shapes.profiles import profile_views
+
+    views = profile_views(_profiles(config_dir, project_dir))
+    rows = [msgspec.to_builtins(view) for view in views] if context.obj.json else [_row(view) for view in views]
     columns = ("name", "from", "agent", "model", "says", "problem")
     print_rows(rows, columns, context.obj, empty="there are no profiles")
     return 0
@@ -47,14 +43,17 @@ def list_profiles(context: typer.Context, config_dir: ConfigDir = None, project_
 @with_common_flags
 def show(context: typer.Context, name: Name, config_dir: ConfigDir = None, project_dir: ProjectDir = None) -> int:
     """Show what a profile says, and which of its files says it. Times are in milliseconds, as in the files."""
+    import msgspec
+
     from agent_mux.cli.json_output import envelope
     from agent_mux.cli.tables import print_rows
+    from agent_mux.shapes.profiles import profile_view
 
     profile = _profiles(config_dir, project_dir).get(name)
     if context.obj.json:
-        sys.stdout.write(envelope(_plain(profile)) + "\n")
+        sys.stdout.write(envelope(msgspec.to_builtins(profile_view(profile))) + "\n")
         return 0
-    shown = _flat(_plain(profile)["fields"])
+    shown = _flat(profile.shown())
     rows = [{"key": key, "value": value, "from": profile.sources.get(key)} for key, value in shown.items()]
     print_rows(rows, ("key", "value", "from"), context.obj, empty="it says nothing")
     return 0
@@ -160,24 +159,20 @@ def _profiles(config_dir: Path | None, project_dir: Path | None) -> "Profiles":
     return profiles_of(config_dir or paths.config_dir(), lambda: paths.project_dir(named=project_dir))
 
 
-def _row(profile: "Profile") -> dict[str, Any]:
+def _row(profile: "ProfileView") -> dict[str, Any]:
     from agent_mux.cli.terminal import one_line
 
-    told = _plain(profile)["fields"]
+    told, paths = profile.fields or {}, profile.paths or {}
+    if profile.problem:
+        return {"name": profile.name, "problem": profile.problem}
     rest = ", ".join(f"{key}={value}" for key, value in _flat(told).items() if key not in {"agent", "model"})
     return {
         "name": profile.name,
-        "from": ", ".join(profile.paths),
+        "from": ", ".join(paths),
         "agent": told.get("agent"),
         "model": told.get("model"),
         "says": one_line(rest, LONGEST_VALUE),
     }
-
-
-def _plain(profile: "Profile") -> dict[str, Any]:
-    """Without its secrets."""
-    paths = {scope: str(path) for scope, path in profile.paths.items()}
-    return {"name": profile.name, "fields": profile.shown(), "sources": dict(profile.sources), "paths": paths}
 
 
 def _flat(told: Any, under: str = "") -> dict[str, Any]:

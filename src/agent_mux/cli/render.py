@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agent_mux import events as ev
-from agent_mux.cli.event_lines import Line, Mark, line_of
 from agent_mux.cli.paper import Paper, Piece, Screen
-from agent_mux.cli.phrases import duration
 from agent_mux.cli.shell_view import ShellView
 from agent_mux.cli.terminal import one_line, sanitize
 from agent_mux.events import BaseEvent
+from agent_mux.telling.event_lines import Line, Mark, line_of
+from agent_mux.telling.phrases import duration
 
 _MARKS: Mapping[Mark, str] = {
     "call": "*", "good": "+", "bad": "x", "warning": "!", "question": "?", "note": "", "error": "error:",

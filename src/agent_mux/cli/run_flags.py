@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -213,11 +214,21 @@ class RunFlags:
 
 def with_run_flags(function: Callable[..., int]) -> Callable[..., int]:
     """The command `function(..., flags: RunFlags)`, with each field of `RunFlags` as a parameter of its own."""
-    hints = get_type_hints(RunFlags, include_extras=True)
+    return _with_flags(function, frozenset())
+
+
+def with_run_flags_but(*left_out: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """As `with_run_flags`, for a command of which one run is only a part: without these fields."""
+    return partial(_with_flags, left_out=frozenset(left_out))
+
+
+def _with_flags(function: Callable[..., int], left_out: frozenset[str]) -> Callable[..., int]:
+    told = get_type_hints(RunFlags, include_extras=True)
+    hints = {name: hint for name, hint in told.items() if name not in left_out}
 
     def command(**given: Any) -> int:
         flags = RunFlags(**{name: given.pop(name) for name in hints})
         return function(**given, flags=flags)
 
-    added = [keyword(spec.name, hints[spec.name], spec.default) for spec in fields(RunFlags)]
+    added = [keyword(spec.name, hints[spec.name], spec.default) for spec in fields(RunFlags) if spec.name in hints]
     return extended(command, function, added, without="flags")

@@ -63,6 +63,19 @@ def takes_text(key: str) -> bool:
     return name is not None and name not in _READERS and (_OTHER.get(name) or _wanted(name))[0] is str
 
 
+def type_in_files(key: str) -> Any:
+    """The type that is read under a key; None for one that has a reader of its own without a type."""
+    return type_of_field(KEYS[key])
+
+
+def type_of_field(name: str) -> Any:
+    """The same by the name of a field, wherever it stands. Literals are those of `RunOptions`."""
+    if name in _READERS:
+        return _READ_TYPES.get(name)
+    wanted, _ = _OTHER.get(name) or _wanted(name)
+    return _HINTS[name] if wanted is Any else wanted
+
+
 def _read(name: str, value: Any, path: str, problems: Problems) -> Any:
     special = _READERS.get(name)
     if special is not None:
@@ -133,6 +146,7 @@ _READERS: Mapping[str, Callable[[Any, str, Problems], Any]] = {
     "retry_policy": _retry_policy,
     "mcp_servers": _mcp_servers,
 }
+_READ_TYPES: Mapping[str, Any] = {"mcp_servers": list[McpServer]}
 
 
 def _check(

@@ -14,7 +14,7 @@ import msgspec
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.options import Attachment, RunOptions
 from agent_mux.policy import Policy
-from agent_mux.preferences.fields import from_wire
+from agent_mux.preferences.fields import from_wire, type_of_field
 from agent_mux.preferences.keys import Problems, camel
 from agent_mux.preferences.writing import to_wire
 from agent_mux.redaction import HIDDEN
@@ -28,7 +28,9 @@ REQUEST_KEYS: Mapping[str, str] = {
 _TEXT = "a string"
 
 
-class _Attachment(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+class SentAttachment(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """A file for the agent to see: exactly one of a path on the machine of the service, a URL or inline data."""
+
     file_path: str | None = None
     url: str | None = None
     base64: str | None = None
@@ -69,6 +71,11 @@ def request_to_wire(said: Mapping[str, Any]) -> dict[str, Any]:
     return told | to_wire({name: value for name, value in rest.items() if value is not None}, keys=REQUEST_KEYS)
 
 
+def type_in_requests(key: str) -> Any:
+    """The type that is read under a key; None for one that has a reader of its own without a type."""
+    return _READERS[key][0] if key in _READERS else type_of_field(REQUEST_KEYS[key])
+
+
 def _sent(value: Any) -> Any:
     match value:
         case Policy():
@@ -77,10 +84,10 @@ def _sent(value: Any) -> Any:
             return str(value)
         case str() | Mapping():
             return value
-    return [msgspec.to_builtins(_Attachment(**asdict(one))) if isinstance(one, Attachment) else one for one in value]
+    return [msgspec.to_builtins(SentAttachment(**asdict(one))) if isinstance(one, Attachment) else one for one in value]
 
 
-def _attachments(told: list[_Attachment]) -> tuple[Attachment, ...]:
+def _attachments(told: list[SentAttachment]) -> tuple[Attachment, ...]:
     return tuple(Attachment(**msgspec.structs.asdict(one)) for one in told)
 
 
@@ -89,7 +96,7 @@ _READERS: Mapping[str, tuple[Any, str, Callable[[Any], Any]]] = {
     "cwd": (str, _TEXT, Path),
     "agentsDoc": (str, _TEXT, Path),
     "env": (dict[str, str], "an object of strings", dict),
-    "attachments": (list[_Attachment], "a list of objects with filePath, url, base64, mimeType", _attachments),
+    "attachments": (list[SentAttachment], "a list of objects with filePath, url, base64, mimeType", _attachments),
     "policy": (Policy, "an object with rules, default, timeout and on_timeout", lambda policy: policy),
 }
 _HIDDEN = frozenset({"env", "attachments"})

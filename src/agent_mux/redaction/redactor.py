@@ -46,9 +46,14 @@ class Redactor:
 
     def mask_text(self, text: str) -> str:
         """As `mask`, for text."""
-        data = text.encode("utf-8", "surrogateescape")
+        errors = "surrogateescape"
+        try:
+            data = text.encode("utf-8", errors)
+        except UnicodeEncodeError:  # half of a pair, as JSON can have it: no byte of a file name
+            errors = "surrogatepass"
+            data = text.encode("utf-8", errors)
         masked = self.mask(data)
-        return text if masked is data else masked.decode("utf-8", "surrogateescape")
+        return text if masked is data else masked.decode("utf-8", errors)
 
     def mask_sent(self, data: bytes) -> bytes:
         """What is sent to the agent, as it may be written down."""

@@ -25,6 +25,8 @@ class ApprovalDetail:
     """The command line that would run, where one would."""
     paths: tuple[str, ...] = ()
     """The files it is about, as far as the agent says."""
+    tool_call_id: str | None = None
+    """The tool call that waits, as in its events, where the agent says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,9 @@ def describe(open_: OpenInteraction, run_id: str) -> PendingInteraction:
     asked = open_.asked
     detail: ApprovalDetail | InputDetail
     if isinstance(asked, facts.ApprovalAsked):
-        detail = ApprovalDetail(asked.action, asked.detail, asked.tool_name, asked.risk, asked.command, asked.paths)
+        detail = ApprovalDetail(
+            asked.action, asked.detail, asked.tool_name, asked.risk, asked.command, asked.paths, asked.call_id
+        )
         description = f"{asked.action}: {asked.detail}" if asked.detail else asked.action
     else:
         detail = InputDetail(asked.question, asked.context, asked.options, asked.source)

@@ -8,10 +8,7 @@ from msgspec import UNSET, UnsetType
 from agent_mux.assembler import ExitReason
 from agent_mux.errors import ErrorCode
 from agent_mux.events import CostRecord
-
-
-class Shape(msgspec.Struct, rename="camel", kw_only=True):
-    """A field that is not there is left out; it is never null."""
+from agent_mux.shapes import Shape
 
 
 class TokenUsage(Shape, kw_only=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache, partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -10,11 +11,14 @@ from starlette.types import ASGIApp
 from agent_mux.errors import AgentMuxError
 from agent_mux.registry import AdapterRegistry
 from agent_mux.service import problems
-from agent_mux.service.routes import commands, events, health, runs
+from agent_mux.service.openapi.document import openapi_document
+from agent_mux.service.routes import agents, commands, cost, events, health, models, profiles, runs, sessions
 from agent_mux.service.security.guard import Guard
 from agent_mux.service.service import open_service
 from agent_mux.service.settings import Settings
 from agent_mux.version import __version__
+
+ROOMS = (health, runs, events, commands, agents, models, sessions, cost, profiles)
 
 
 class _Guarded(FastAPI):
@@ -50,8 +54,11 @@ def make_application(settings: Settings, adapters: AdapterRegistry | None = None
         docs_url=None,  # its page loads scripts from elsewhere
         redoc_url=None,
         openapi_url="/openapi.json",
+        redirect_slashes=False,  # a path is what it is; its Location would repeat a Host that somebody else chose
+        generate_unique_id_function=lambda route: route.name,
     )
-    for room in (health, runs, events, commands):
+    for room in ROOMS:
         application.include_router(room.router)
+    application.openapi = cache(partial(openapi_document, application))  # type: ignore[method-assign]
     problems.install(application)
     return application

@@ -14,11 +14,12 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from agent_mux.errors import AgentMuxError, AnyCode, CapabilityError, FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
 from agent_mux.redaction import redact_text
-from agent_mux.service.views import Shape
+from agent_mux.shapes import Shape
 from agent_mux.telemetry.logs import LOGGER
 
 MEDIA_TYPE = "application/problem+json"
@@ -58,6 +59,7 @@ _CODE_OF_STATUS: Mapping[int, AnyCode] = {
     429: "LIMIT_EXCEEDED",
     503: "UNAVAILABLE",
 }
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 RETRY_AFTER = "1"
 """Seconds; with what may be better soon."""
 
@@ -149,8 +151,8 @@ def install(application: FastAPI) -> None:
         fields = [FieldError(_place(one), one.get("input"), str(one.get("msg"))) for one in error.errors()]
         return problem_of(ValidationError(fields))
 
-    async def of_http(_: Request, error: HTTPException) -> Response:
-        return of_http_error(error)
+    async def of_http(request: Request, error: HTTPException) -> Response:
+        return _not_allowed(request) if error.status_code == 405 else of_http_error(error)
 
     async def unexpected(_: Request, error: Exception) -> Response:
         logging.getLogger(LOGGER).error("a request failed", exc_info=error)
@@ -160,6 +162,16 @@ def install(application: FastAPI) -> None:
     application.add_exception_handler(RequestValidationError, of_parameters)  # type: ignore[arg-type]
     application.add_exception_handler(HTTPException, of_http)  # type: ignore[arg-type]
     application.add_exception_handler(Exception, unexpected)
+
+
+def _not_allowed(request: Request) -> Response:
+    """Starlette names the methods of one route; a path may have several. Source: RFC 9110, section 15.5.6."""
+    routes = request.app.routes
+    scopes = [{**request.scope, "method": method} for method in METHODS]
+    allowed = [one["method"] for one in scopes if any(route.matches(one)[0] is Match.FULL for route in routes)]
+    said = ", ".join(allowed)
+    detail = f"{request.method} is not for {request.url.path}; it takes {said}"
+    return problem(405, "VALIDATION_ERROR", detail, headers={"allow": said})
 
 
 def _place(error: Any) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
@@ -10,6 +10,7 @@ import anyio
 from agent_mux.client import AgentMux
 from agent_mux.registry import AdapterRegistry
 from agent_mux.roots import Roots
+from agent_mux.service.detecting import Detecting
 from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.instance import only_server
 from agent_mux.service.runs.runs import Runs
@@ -20,6 +21,8 @@ from agent_mux.service.store.runs import RunStore
 from agent_mux.service.store.tokens import TokenStore
 
 DATABASE_FILE = "service.db"
+MOST_READERS = 4
+"""How many requests read the agents' files at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,8 @@ class Service:
     runs: Runs
     callers: Callers
     encoded: EncodedEvents
+    detecting: Detecting
+    readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_READERS))
 
 
 def _database_of(settings: Settings) -> Database:
@@ -73,7 +78,7 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                 anyio.create_task_group() as tasks,
             ):
                 callers.note_uses(tasks)
-                runs = Runs(mux, RunStore(database, instance), tasks, settings.config_dir / "runs", roots)
+                runs = Runs(mux, RunStore(database, instance), tasks, mux.journals, roots)
                 await runs.open()
                 try:
                     yield Service(
@@ -84,6 +89,7 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                         runs=runs,
                         callers=callers,
                         encoded=EncodedEvents(),
+                        detecting=Detecting(mux.detector),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):

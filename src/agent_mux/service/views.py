@@ -1,18 +1,15 @@
 """What the service says of runs, as JSON: camelCase, absent fields left out. The shapes are also the OpenAPI schema."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
-import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from agent_mux.effects import Delivery
 from agent_mux.preferences.keys import camel
 from agent_mux.run.interaction import PendingInteraction
 from agent_mux.run.state import RunState
-
-
-class Shape(msgspec.Struct, rename="camel", kw_only=True):
-    """A field that is not there is left out; it is never null."""
+from agent_mux.shapes import Shape
 
 
 class PendingView(Shape, kw_only=True):
@@ -77,6 +74,30 @@ class RunPage(Shape, kw_only=True):
     runs: list[RunView]
     next: str | UnsetType = UNSET
     """Give it as `cursor` for the next page; absent on the last one."""
+
+
+class PendingPage(Shape, kw_only=True):
+    """What an agent waits for."""
+
+    pending: list[PendingView]
+    """In the order in which it asked."""
+
+
+class Told(Shape, kw_only=True):
+    """A command was carried out."""
+
+    delivery: Delivery | UnsetType = UNSET
+    """What became of it: applied, or kept for a later moment."""
+    count: int | UnsetType = UNSET
+    """How many requests were answered."""
+    run: RunView
+
+
+class Health(Shape, kw_only=True):
+    """The process lives."""
+
+    status: Literal["ok", "ready"]
+    version: str
 
 
 def pending_view(pending: PendingInteraction) -> PendingView:

@@ -207,9 +207,13 @@ class SessionLibrary:
         return self.read(self.find(session, wanted))
 
     def read(self, known: Known) -> Session:
-        """The same, of one that was found already."""
+        """The same, of one that was found already. Raises SESSION_NOT_FOUND when it cannot be read any more."""
         conversation = Conversation(prices_of(known.adapter.models()))
-        conversation.read(self.open(known))
+        try:
+            conversation.read(self.open(known))
+        except (OSError, UnreadableError) as error:
+            gone = f"{known.made.summary.id} cannot be read any more: {error}"
+            raise AgentMuxError("SESSION_NOT_FOUND", gone) from error
         made = conversation.summarizer.result(known.adapter.agent, known.found)
         summary = structs.replace(made.summary, tags=known.made.summary.tags)
         return Session(summary=summary, messages=conversation.messages)

@@ -23,7 +23,10 @@ from agent_mux.testing.live.cache import cache_directory
 from agent_mux.testing.live.kit import Pin
 from agent_mux.testing.live.kits import kits, pin_of
 
-__all__ = ["SYSTEM_PATH", "TOOLS", "Provisioned", "cache_directory", "find_agent", "provision"]
+__all__ = [
+    "ACPX", "SYSTEM_PATH", "TOOLS", "Provisioned", "cache_directory", "find_agent", "find_tool", "provision",
+    "provision_tool",
+]  # fmt: skip
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 WHOLE = ".agent-mux-whole"  # the file that says that an installation was finished
@@ -32,6 +35,8 @@ LOCK_TIMEOUT = INSTALL_TIMEOUT + 60.0  # whoever waits, waits for one installati
 LOCK_POLL = 0.2
 VERSION_TIMEOUT = 60.0  # a cold start from a slow disk
 
+ACPX = "acpx"
+"""A client of the Agent Client Protocol: it drives what `amux acp` offers."""
 TOOLS: Mapping[str, Pin] = {
     "node-24": Pin(
         version="24.21.0",
@@ -45,8 +50,9 @@ TOOLS: Mapping[str, Pin] = {
         program="node_modules/@vscode/ripgrep-*/bin/rg",
         path=("node_modules/@vscode/ripgrep-*/bin",),
     ),
+    ACPX: Pin(version="0.19.1", npm=("acpx@0.19.1",), program="node_modules/acpx/dist/cli.js", needs=("node-24",)),
 }
-"""What some agents need on PATH, and a machine may lack."""
+"""What some agents need on PATH, and a machine may lack; and what drives agents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +68,26 @@ class Provisioned:
 
 def find_agent(agent: str, version: str | None = None, cache: Path | None = None) -> Provisioned | None:
     """A provisioned agent; None when it, or a tool it needs, is not there yet. Installs nothing, starts nothing."""
-    pin, root = pin_of(agent, version), cache or cache_directory()
+    return _found(agent, pin_of(agent, version), cache or cache_directory())
+
+
+def find_tool(name: str, cache: Path | None = None) -> Provisioned | None:
+    """The same for one of `TOOLS`."""
+    return _found(name, TOOLS[name], cache or cache_directory())
+
+
+def provision_tool(name: str, cache: Path | None = None) -> Provisioned:
+    """Make sure that one of `TOOLS` is there. Errors as for `provision`."""
+    root = cache or cache_directory()
+    for one in (*TOOLS[name].needs, name):
+        _provide(one, TOOLS[one], root)
+    found = find_tool(name, root)
+    if found is None:
+        raise AgentMuxError("AGENT_NOT_INSTALLED", f"{name} was installed in {root}, but is not there")
+    return found
+
+
+def _found(agent: str, pin: Pin, root: Path) -> Provisioned | None:
     folder = _folder(agent, pin, root)
     program = _program(pin, folder)
     needed = [(TOOLS[name], _folder(name, TOOLS[name], root)) for name in pin.needs]
@@ -196,13 +221,13 @@ def _locked(path: Path) -> Iterator[None]:
 
 def main() -> int:
     """Provision what is named (`AGENT`, `AGENT@VERSION`), or everything; prints one line each."""
-    everything = [f"{kit.agent}@{pin.version}" for kit in kits().values() for pin in kit.pins]
+    everything = [f"{kit.agent}@{pin.version}" for kit in kits().values() for pin in kit.pins] + [ACPX]
     parser = argparse.ArgumentParser(prog="agent_mux.testing.provision", description="Pinned CLIs for tests.")
     parser.add_argument("agents", nargs="*", metavar="AGENT[@VERSION]", help=f"default: {' '.join(everything)}")
     for named in parser.parse_args().agents or everything:
         agent, _, version = named.partition("@")
         try:
-            found = provision(agent, version or None)
+            found = provision_tool(agent) if agent in TOOLS else provision(agent, version or None)
         except (AgentMuxError, OSError, subprocess.TimeoutExpired) as error:
             sys.stderr.write(f"error: {named}: {error}\n")
             return 1

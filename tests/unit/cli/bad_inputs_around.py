@@ -26,6 +26,14 @@ def missing(directory: Path) -> Path:
 
 
 CASES: list[Case] = [
+    (["acp"], 2, "no agent; name one: amux acp --agent AGENT"),
+    (["acp", "claude"], 2, "unexpected extra argument"),
+    (["acp", "--agent", "clade"], 3, "did you mean 'claude'"),
+    (["acp", "-a", "claude", "--yolo", "--deny"], 2, "exclude each other"),
+    (["acp", "-a", "claude", "--temperature", "9"], 2, "temperature: got 9.0"),
+    (["acp", "-a", "claude", "--profile", "fast"], 9, "no profile is named 'fast'"),
+    (["acp", "-a", "claude", "--session", "x"], 2, "--session"),
+    (["acp", "-a", "replay", "--thinking-effort", "low"], 6, "replay does not support setting the thinking effort"),
     (["config", "get"], 2, "Missing argument 'AGENT'"),
     (["config", "get", "nobody"], 3, "no agent is named 'nobody'"),
     (["config", "get", "claude", "a..b"], 2, "a dotted name"),
@@ -178,6 +186,13 @@ CASES: list[Case] = [
     (["serve", "--root", missing], 2, "roots: got .*missing.*an existing directory"),
     (["serve", "--max-runs-per-agent", "claude"], 2, "wants AGENT=N"),
     (["serve", "--max-runs-per-agent", "nobody=2"], 3, "no agent is named"),
+    (["mcp-server", "--root", missing], 2, "roots: got .*; allowed: an existing directory"),
+    (["mcp-server", "--approvals", "everything"], 2, "Invalid value for '--approvals'"),
+    (["mcp-server", "--max-runs", "0"], 2, "max_runs: got 0; allowed: a whole number >= 1"),
+    (["mcp-server", "--max-cost", "nan"], 2, "max_cost_usd: got nan"),
+    (["mcp-server", "--timeout", "0"], 2, "timeout: got 0.0; allowed: seconds, > 0"),
+    (["mcp-server", "--agent", "clade"], 3, "did you mean 'claude'"),
+    (["mcp-server", "claude"], 2, "unexpected extra argument"),
     (["doctor", "nobody"], 3, "no agent is named"),
     (["doctor", "--drift", "claude"], 4, "claude is not installed"),
     (["doctor", "--no-such-flag"], 2, "--no-such-flag"),

@@ -7,7 +7,6 @@ import pytest
 
 from agent_mux import events as ev
 from agent_mux.cli.ending import ending
-from agent_mux.cli.event_lines import line_of
 from agent_mux.cli.paper import Screen
 from agent_mux.cli.render import Renderer
 from agent_mux.cli.shell_view import SHOWN_LINES
@@ -16,6 +15,7 @@ from agent_mux.cli.views import HumanView, JsonView, QuietView
 from agent_mux.events import ALL_EVENTS, Accumulated, BaseEvent, decode_event
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult, TokenUsage
+from agent_mux.telling.event_lines import line_of
 
 WHO = ("0" * 26, "claude", 1)
 SEEN = Accumulated.of("so far")

@@ -133,7 +133,7 @@ def test_answers_are_no_events() -> None:
 
 def test_every_command_has_a_schema() -> None:
     schema = wire.command_schema()
-    assert len(schema["anyOf"]) == len(schema["discriminator"]["mapping"]) == 12
+    assert len(schema["anyOf"]) == len(schema["discriminator"]["mapping"]) == 16
 
 
 # -- lines

@@ -109,3 +109,10 @@ def test_json_stays_json_and_everything_can_be_put_back(parts: list[str]) -> Non
     assert len(masked) == len(line)
     assert len(json.loads(masked)["text"].encode()) <= len(line)
     assert redactor.restore(masked) == line or b"*1*" in line
+
+
+def test_text_that_is_no_unicode_is_masked_all_the_same() -> None:
+    """Half of a surrogate pair, as JSON can have it; and a byte of a file name."""
+    assert Redactor(["abc-12345"]).mask_text("\ud800 abc-12345 \udc80").count("abc-12345") == 0
+    assert Redactor().mask_text("\ud800 and \udc80") == "\ud800 and \udc80"
+    assert Redactor(["abc-12345"]).mask_text("\udc80 abc-12345")[0] == "\udc80"

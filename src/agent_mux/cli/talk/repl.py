@@ -12,7 +12,6 @@ from agent_mux.cli.company import Company, Unattended, respond
 from agent_mux.cli.errors import complaint_about, sentence
 from agent_mux.cli.output import Output
 from agent_mux.cli.paper import Piece
-from agent_mux.cli.phrases import count
 from agent_mux.cli.questions import ASKS, DECLINED, prompt_of, read_answer, told
 from agent_mux.cli.talk.editor import Editor, Heard, Key, Line
 from agent_mux.cli.talk.mailbox import Mailbox
@@ -25,6 +24,7 @@ from agent_mux.events import BaseEvent
 from agent_mux.options import RunOptions
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.interaction import PendingInteraction, Response
+from agent_mux.telling.phrases import count
 
 TWICE = 1.0  # seconds within which a second Ctrl-C ends the run
 _DELIVERIES: Mapping[Delivery, str] = {

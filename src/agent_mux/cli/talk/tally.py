@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.cli.phrases import count, money
 from agent_mux.events import BaseEvent, CostEvent, CostRecord, TokenUsageEvent, TurnStartEvent
 from agent_mux.run.result import TokenUsage
+from agent_mux.telling.phrases import count, money
 
 
 class Tally:

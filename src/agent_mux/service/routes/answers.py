@@ -1,8 +1,10 @@
 """What routes have in common: reading a body, answering with JSON, finding the service."""
 
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import msgspec
+from anyio import to_thread
 from fastapi import Depends, Path, Request
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
@@ -10,10 +12,13 @@ from starlette.responses import Response
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.options import RUN_ID
 from agent_mux.plain_json import to_json_bytes
+from agent_mux.service.bodies import NO_NUL, tidied
 from agent_mux.service.security.scopes import Caller
 from agent_mux.service.service import Service
 
 _Kind = TypeVar("_Kind")
+_Made = TypeVar("_Made")
+_Arguments = ParamSpec("_Arguments")
 
 
 def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -29,15 +34,25 @@ async def json_body(request: Request, kind: type[_Kind]) -> _Kind:
     """The body of a request. An empty one is an empty object. Raises `ValidationError` for what is no such thing."""
     body = await request.body()
     try:
-        return msgspec.json.decode(body or b"{}", type=kind)
+        return msgspec.convert(tidied(msgspec.json.decode(body or b"{}")), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValidationError(
             [FieldError("(body)", f"{len(body)} bytes", f"JSON of the right shape ({error})")]
         ) from error
 
 
+async def in_thread(
+    service: Service, call: Callable[_Arguments, _Made], *arguments: _Arguments.args, **more: _Arguments.kwargs
+) -> _Made:
+    """Make a call that reads files. Only some are made at a time, so that they keep no run waiting."""
+    return await to_thread.run_sync(lambda: call(*arguments, **more), limiter=service.readers)
+
+
 def the_service(connection: HTTPConnection) -> Service:
-    """The service that is open."""
+    """The service that is open. Raises `ValidationError` for a request that nobody behind here can take."""
+    scope = connection.scope
+    if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
+        raise ValidationError([FieldError("(path)", "a NUL character", NO_NUL)])
     service: Service = connection.app.state.service
     return service
 

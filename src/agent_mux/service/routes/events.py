@@ -9,22 +9,32 @@ from starlette.responses import Response
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.events import ALL_EVENTS
 from agent_mux.service.encoding import Frame, as_json_line, as_sse
+from agent_mux.service.openapi.describing import JSONL, SSE, Answer, Component, described
 from agent_mux.service.routes.answers import RunId, TheService
 from agent_mux.service.streaming import PING, ChunkStream, Wanted, chunks_of
 
 router = APIRouter(prefix="/v1/runs", tags=["events"])
-SSE, JSONL = "text/event-stream", "application/jsonl"
 TYPES = frozenset(event.type for event in ALL_EVENTS)
 _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_json_line, b"")}
 
 
 @router.get("/{run_id}/events")
+@described(
+    Answer(
+        meaning="The events, and at the end the result. The end of the stream is the end of the run.",
+        also=dict.fromkeys((SSE, JSONL), (Component("AgentEvent"), Component("RunResult"))),
+    ),
+    Answer(status=204, meaning="The run is over, and there is nothing behind that id."),
+    errors=("RUN_NOT_FOUND",),
+)
 async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
     run_id: RunId,
     service: TheService,
     accept: Annotated[str, Header()] = "",
-    last_event_id: Annotated[str | None, Header()] = None,
-    after: Annotated[int | None, Query(ge=-1, le=1 << 53, description="As `Last-Event-ID`.")] = None,
+    last_event_id: Annotated[
+        str | None, Header(description="The id of the last event that the reader has; it wins over `after`.")
+    ] = None,
+    after: Annotated[int | None, Query(ge=-1, le=1 << 53, description="As `Last-Event-ID`: -1 is before all.")] = None,
     types: Annotated[str | None, Query(description="Only these types of events, with commas between them.")] = None,
     accumulated: Annotated[bool, Query(description="False: deltas without the text so far.")] = True,
 ) -> Response:

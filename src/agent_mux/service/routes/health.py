@@ -3,21 +3,25 @@
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from agent_mux.service.openapi.describing import Answer, described
 from agent_mux.service.routes.answers import TheService, json_answer
+from agent_mux.service.views import Health
 from agent_mux.version import __version__
 
 router = APIRouter(tags=["health"])
 
 
 @router.get("/health")
+@described(Answer(Health))
 async def health() -> Response:
     """The process lives and answers."""
-    return json_answer({"status": "ok", "version": __version__})
+    return json_answer(Health(status="ok", version=__version__))
 
 
 @router.get("/ready")
+@described(Answer(Health), errors=("UNAVAILABLE",))
 async def ready(service: TheService) -> Response:
     """It can take runs: the database answers, and it is not shutting down. Else 503."""
     await service.database.ping()
     service.runs.require_open()
-    return json_answer({"status": "ready", "version": __version__})
+    return json_answer(Health(status="ready", version=__version__))

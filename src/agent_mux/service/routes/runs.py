@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run.state import TERMINAL
+from agent_mux.service.openapi.describing import Answer, Body, Component, Links, described
 from agent_mux.service.routes.answers import RunId, TheCaller, TheService, json_answer, json_body
 from agent_mux.service.store.runs import LIVE, Place, RunFilter
 from agent_mux.service.views import RunPage, RunView
@@ -17,15 +18,53 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 LARGEST_PAGE = 200
 LONGEST_KEY = 255
 LATEST = 1 << 53  # milliseconds: larger numbers are none in JSON
+LONGEST_NAME = 200  # characters
+MOST_TAGS = 32
+_OF_THE_RUN: Links = {
+    name: {"run_id": "$response.body#/runId"}
+    for name in ("get_run", "read_events", "list_interactions", "input_run", "interrupt_run", "abort_run", "delete_run")
+}
+State = Annotated[str, Query(json_schema_extra={"enum": ["alive", "over", *sorted(TERMINAL), *LIVE]})]
 STATES = ("alive", "over", *sorted(TERMINAL), *LIVE)
 
 
 @router.post("", status_code=201)
+@described(
+    Answer(
+        RunView,
+        201,
+        "It is started, or waits for a place.",
+        headers={"Location": "Path of the run."},
+        links=_OF_THE_RUN,
+    ),
+    Answer(
+        RunView,
+        200,
+        "The same was asked for before, under this key: the run of then.",
+        headers={"Location": "Path of the run.", "Idempotent-Replayed": "`true`."},
+    ),
+    body=Body(
+        shape=Component("RunRequest"),
+        examples={"demo": {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}, "tags": ["demo"]}},
+    ),
+    errors=(
+        "AGENT_NOT_FOUND",
+        "PROFILE_NOT_FOUND",
+        "AGENT_NOT_INSTALLED",
+        "AUTH_ERROR",
+        "CAPABILITY_ERROR",
+        "LIMIT_EXCEEDED",
+        "CONFIG_ERROR",
+    ),
+)
 async def create_run(
     request: Request,
     service: TheService,
     caller: TheCaller,
-    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=LONGEST_KEY)] = None,
+    idempotency_key: Annotated[
+        str | None,
+        Header(min_length=1, max_length=LONGEST_KEY, description="Chosen by the client: the same key, the same run."),
+    ] = None,
 ) -> Response:
     """Start a run. The body has the options of `amux run`, as in a profile: camelCase, times in milliseconds.
 
@@ -42,21 +81,35 @@ async def create_run(
 
 
 @router.get("")
+@described(Answer(RunPage, links={"get_run": {"run_id": "$response.body#/runs/0/runId"}}))
 async def list_runs(  # noqa: PLR0913, PLR0917  # one for each parameter
     service: TheService,
-    agent: Annotated[str | None, Query()] = None,
-    state: Annotated[list[str] | None, Query(description="One or more of: " + ", ".join(STATES))] = None,
-    exit_reason: Annotated[str | None, Query(alias="exitReason")] = None,
-    model: Annotated[str | None, Query()] = None,
-    session_id: Annotated[str | None, Query(alias="sessionId")] = None,
-    project_id: Annotated[str | None, Query(alias="projectId")] = None,
-    owner: Annotated[str | None, Query()] = None,
-    tag: Annotated[list[str] | None, Query(description="All of them.")] = None,
+    agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Registered name of an agent.")] = None,
+    state: Annotated[
+        list[State] | None, Query(max_length=len(STATES), description="One or more; `alive` and `over` are several.")
+    ] = None,
+    exit_reason: Annotated[
+        str | None, Query(alias="exitReason", max_length=LONGEST_NAME, description="Why it ended: `completed`, ...")
+    ] = None,
+    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Name of the model.")] = None,
+    session_id: Annotated[
+        str | None, Query(alias="sessionId", max_length=LONGEST_NAME, description="The agent's own id of the session.")
+    ] = None,
+    project_id: Annotated[
+        str | None, Query(alias="projectId", max_length=LONGEST_NAME, description="What it is counted to.")
+    ] = None,
+    owner: Annotated[
+        str | None, Query(max_length=LONGEST_NAME, description="Name of the token that asked for it.")
+    ] = None,
+    tag: Annotated[
+        list[Annotated[str, Query(max_length=LONGEST_NAME)]] | None,
+        Query(max_length=MOST_TAGS, description="It has all of these."),
+    ] = None,
     since: Annotated[
         int | None, Query(ge=0, le=LATEST, description="Asked for at or after: ms since the epoch.")
     ] = None,
     until: Annotated[int | None, Query(ge=0, le=LATEST, description="Asked for before: ms since the epoch.")] = None,
-    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE)] = 50,
+    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="How many at most.")] = 50,
     cursor: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
 ) -> Response:
     """The runs, the latest first."""
@@ -80,12 +133,14 @@ async def list_runs(  # noqa: PLR0913, PLR0917  # one for each parameter
 
 
 @router.get("/{run_id}")
+@described(Answer(RunView), errors=("RUN_NOT_FOUND",))
 async def get_run(run_id: RunId, service: TheService) -> Response:
     """One run, with its request and, when it is over, its result."""
     return json_answer(await service.runs.get(run_id))
 
 
 @router.delete("/{run_id}", status_code=204)
+@described(Answer(status=204, meaning="It is forgotten."), errors=("RUN_NOT_FOUND", "INVALID_STATE_TRANSITION"))
 async def delete_run(run_id: RunId, service: TheService) -> Response:
     """Forget a run that is over: its row and its journal."""
     await service.runs.delete(run_id)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from agent_mux.cli.terminal import one_line
 from agent_mux.events import CostRecord
 from agent_mux.plain_json import to_json
+from agent_mux.telling.inert import one_line
 
 # What a person recognizes a call by, where its input has it; else the whole input.
 _TELLING = ("command", "cmd", "file_path", "path", "notebook_path", "pattern", "query", "url", "description", "prompt")

@@ -1,11 +1,11 @@
-"""Events that a person sees as one line: what it says. How it looks is decided by the renderer."""
+"""Events as one line each: what it says. How it looks is decided by who shows it."""
 
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from agent_mux import events as ev
-from agent_mux.cli.phrases import count, diff_size, duration, short_input
 from agent_mux.events import BaseEvent
+from agent_mux.telling.phrases import count, diff_size, duration, short_input
 
 Mark = Literal["call", "good", "bad", "warning", "question", "note", "error"]
 LONGEST_INPUT = 500

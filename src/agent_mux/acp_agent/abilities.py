@@ -1,0 +1,50 @@
+"""What the agent can do, as the protocol says it at the beginning of a connection."""
+
+from acp.schema import (
+    AgentCapabilities,
+    AuthMethodAgent,
+    Implementation,
+    InitializeResponse,
+    McpCapabilities,
+    PromptCapabilities,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionForkCapabilities,
+    SessionListCapabilities,
+    SessionResumeCapabilities,
+)
+
+from agent_mux.adapter import Adapter
+from agent_mux.version import __version__
+
+PROTOCOL_VERSION = 1
+LOGIN = "agent-login"
+"""The only way to authenticate: as the agent says, outside of the editor."""
+
+
+def introduction(adapter: Adapter) -> InitializeResponse:
+    """The answer to `initialize`: no more than the adapter's tested claims."""
+    can = adapter.capabilities
+    is_readable = adapter.sessions() is not None
+    return InitializeResponse(
+        protocol_version=PROTOCOL_VERSION,
+        agent_info=Implementation(
+            name=f"amux-{adapter.agent}", title=f"{adapter.display_name} (agent-mux)", version=__version__
+        ),
+        auth_methods=[_login(adapter)],
+        agent_capabilities=AgentCapabilities(
+            load_session=can.can_resume and is_readable,
+            prompt_capabilities=PromptCapabilities(image=can.image_input, embedded_context=True),
+            mcp_capabilities=McpCapabilities(http=can.mcp, sse=can.mcp),
+            session_capabilities=SessionCapabilities(
+                list=SessionListCapabilities() if is_readable else None,
+                resume=SessionResumeCapabilities() if can.can_resume else None,
+                fork=SessionForkCapabilities() if can.can_fork else None,
+                close=SessionCloseCapabilities(),
+            ),
+        ),
+    )
+
+
+def _login(adapter: Adapter) -> AuthMethodAgent:
+    return AuthMethodAgent(id=LOGIN, name=f"Log in to {adapter.display_name}", description=adapter.auth_guidance)

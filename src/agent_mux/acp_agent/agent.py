@@ -1,0 +1,215 @@
+"""The agent's side of the protocol: what an editor can ask for, method by method."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+import anyio.abc
+from acp import RequestError
+from acp.schema import (
+    AuthenticateResponse,
+    ClientCapabilities,
+    CloseSessionResponse,
+    ConfigOptionUpdate,
+    CurrentModeUpdate,
+    ForkSessionResponse,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    NewSessionResponse,
+    PromptResponse,
+    ResumeSessionResponse,
+    SetSessionConfigOptionResponse,
+    SetSessionModeResponse,
+)
+
+from agent_mux.acp_agent.abilities import introduction
+from agent_mux.acp_agent.asking import Editor
+from agent_mux.acp_agent.choices import MODE
+from agent_mux.acp_agent.failures import failure, raising_failures
+from agent_mux.acp_agent.history import replayed
+from agent_mux.acp_agent.listing import listed
+from agent_mux.acp_agent.names import find_native, find_stored
+from agent_mux.acp_agent.opening import Opening
+from agent_mux.acp_agent.pictures import Pictures
+from agent_mux.acp_agent.prompts import prompt_of
+from agent_mux.acp_agent.session import Session
+from agent_mux.adapter import Adapter
+from agent_mux.client import AgentMux
+from agent_mux.errors import AgentMuxError
+from agent_mux.sessions.summary import SessionSummary
+
+
+class AcpAgent:
+    """One agent, for one editor. The names of its methods and of what they take are the library's."""
+
+    def __init__(self, mux: AgentMux, adapter: Adapter, fields: Mapping[str, Any], tasks: anyio.abc.TaskGroup) -> None:
+        """`fields`: options of all runs; `tasks`: where runs are followed."""
+        self._mux = mux
+        self._adapter = adapter
+        self._opening = Opening(mux, adapter, fields, tasks)
+        self._sessions: dict[str, Session] = {}
+        self._pictures = Pictures()
+
+    def on_connect(self, editor: Editor) -> None:
+        """The editor is there."""
+        self._opening.editor = editor
+
+    def close(self) -> None:
+        """The editor is gone, and all runs are over."""
+        self._pictures.close()
+
+    # -- the connection
+
+    async def initialize(
+        self, protocol_version: int, client_capabilities: ClientCapabilities | None = None, **_: Any
+    ) -> InitializeResponse:
+        """Say what the agent can do."""
+        del protocol_version  # there is one version that we speak; an editor of another one leaves
+        self._opening.editor_can = client_capabilities
+        return introduction(self._adapter)
+
+    @raising_failures
+    async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
+        """Look whether the person has logged in meanwhile: the agent's own way to do that is outside of the editor."""
+        del method_id
+        try:
+            state = await anyio.to_thread.run_sync(self._mux.auth.check, self._adapter.agent)
+        except AgentMuxError as error:
+            if error.code == "CAPABILITY_ERROR":  # nobody knows where to look: the agent will say
+                return AuthenticateResponse()
+            raise
+        if state.status in {"unauthenticated", "expired"}:
+            raise failure("AUTH_ERROR", f"{self._adapter.agent} is {state.status}: {self._adapter.auth_guidance}")
+        return AuthenticateResponse()
+
+    # -- sessions
+
+    @raising_failures
+    async def new_session(self, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any) -> NewSessionResponse:
+        """Begin a session. The agent is started with its first prompt."""
+        session = await self._open(self._opening.new_id(), cwd, mcp_servers)
+        return NewSessionResponse(session_id=session.session_id, **_choices(session))
+
+    @raising_failures
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
+    ) -> LoadSessionResponse:
+        """Go on with a session, and tell all that was said in it."""
+        meant = await self._left(session_id)
+        known = await anyio.to_thread.run_sync(find_stored, self._mux, self._adapter.agent, meant)
+        stored = await anyio.to_thread.run_sync(self._mux.sessions.read, known)
+        origin = {"native_id": stored.summary.native_id, "spent": _spent(stored.summary)}
+        session = await self._open(session_id, cwd, mcp_servers, **origin)
+        for update in replayed(stored, cwd):
+            await session.tell(update)
+        return LoadSessionResponse(**_choices(session))
+
+    @raising_failures
+    async def resume_session(
+        self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
+    ) -> ResumeSessionResponse:
+        """Go on with a session. What was said in it, the editor knows."""
+        native_id = await self._native(session_id)
+        return ResumeSessionResponse(**_choices(await self._open(session_id, cwd, mcp_servers, native_id=native_id)))
+
+    @raising_failures
+    async def fork_session(
+        self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
+    ) -> ForkSessionResponse:
+        """Begin a session with what was said in another one, which stays as it is."""
+        native_id = await self._native(session_id)
+        session = await self._open(self._opening.new_id(), cwd, mcp_servers, forks=native_id)
+        return ForkSessionResponse(session_id=session.session_id, **_choices(session))
+
+    @raising_failures
+    async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
+        """The stored sessions of the agent, the latest first."""
+        live = {one.native_id: one.session_id for one in self._sessions.values() if one.native_id is not None}
+        return await anyio.to_thread.run_sync(listed, self._mux, self._adapter.agent, live, cwd, cursor)
+
+    @raising_failures
+    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+        """End a session's run. What the agent stored of it stays."""
+        await self._session(session_id).close()
+        del self._sessions[session_id]
+        return CloseSessionResponse()
+
+    # -- a session
+
+    @raising_failures
+    async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
+        """Have a prompt answered. Everything that happens is told before this returns."""
+        session = self._session(session_id)
+        return await session.prompt(self._pictures.stored(prompt_of(prompt)))
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        """Stop what the agent does; the prompt that waits is answered with `cancelled`."""
+        session = self._sessions.get(session_id)
+        if session is not None:
+            await session.cancel()
+
+    @raising_failures
+    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
+        """Choose what is allowed."""
+        session = self._session(session_id)
+        session.choices.choose(MODE, mode_id)
+        options = session.choices.options()
+        await session.tell(ConfigOptionUpdate(session_update="config_option_update", config_options=options))
+        return SetSessionModeResponse()
+
+    @raising_failures
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        """Choose what is allowed, the model, or how hard to think: it holds from the next prompt."""
+        session = self._session(session_id)
+        session.choices.choose(config_id, value)
+        if config_id == MODE:
+            await session.tell(CurrentModeUpdate(session_update="current_mode_update", current_mode_id=str(value)))
+        return SetSessionConfigOptionResponse(config_options=session.choices.options())
+
+    # -- inside
+
+    async def _left(self, session_id: str) -> str:
+        """One that this connection has is left first: what it told is stored then. Returns the best id there is."""
+        session = self._sessions.pop(session_id, None)
+        if session is None:
+            return session_id
+        await session.close()
+        return session.native_id or session_id
+
+    async def _open(self, session_id: str, cwd: str, servers: Sequence[Any] | None, **origin: Any) -> Session:
+        await self._left(session_id)
+        session = self._sessions[session_id] = await self._opening.open(session_id, cwd, servers, **origin)
+        return session
+
+    def _session(self, session_id: str) -> Session:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise failure(
+                "SESSION_NOT_FOUND", f"this connection has no session {session_id!r}; begin or load one first"
+            )
+        return session
+
+    async def _native(self, session_id: str) -> str:
+        session = self._sessions.get(session_id)
+        if session is not None and session.native_id is not None:
+            return session.native_id
+        return await anyio.to_thread.run_sync(find_native, self._mux, self._adapter.agent, session_id)
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002  # as it is called
+        """There are no methods of our own."""
+        raise RequestError.method_not_found(f"_{method}")
+
+    async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
+        """What an editor tells beyond the protocol is of no use here."""
+
+
+def _spent(summary: SessionSummary) -> float | None:
+    """US dollars until now; None: nobody knows."""
+    return None if summary.cost.source == "unknown" else summary.cost.total_usd
+
+
+def _choices(session: Session) -> dict[str, Any]:
+    return {"modes": session.choices.modes(), "config_options": session.choices.options()}

@@ -1,0 +1,90 @@
+"""One connection, from its first message to its end. Nothing but messages of the protocol is on standard output."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from dataclasses import replace
+from typing import Any, cast
+
+import anyio
+from acp import Agent, run_agent
+
+from agent_mux.acp_agent.agent import AcpAgent
+from agent_mux.acp_agent.transport import PipeTransport
+from agent_mux.adapter import Adapter
+from agent_mux.capabilities import check_capabilities
+from agent_mux.client import AgentMux
+from agent_mux.errors import AgentMuxError
+from agent_mux.options import validate_options
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+async def serve(mux: AgentMux, agent: str, fields: Mapping[str, Any], transport: Any) -> None:
+    """Serve an editor until it goes away. Then all runs are ended; returns when they are.
+
+    Args:
+        mux: A client that is not entered yet.
+        agent: Name of the agent.
+        fields: Options of all runs, as for `AgentMux.run`.
+        transport: Has messages: `PipeTransport`, or another one of the library's kind.
+
+    Raises what `check` raises.
+    """
+    adapter = check(mux, agent, fields)
+    with ExitStack() as at_end:
+        async with mux, anyio.create_task_group() as tasks:
+            own = AcpAgent(mux, adapter, fields, tasks)
+            at_end.callback(own.close)
+            await run_agent(cast("Agent", own), transport, use_unstable_protocol=True)
+            tasks.cancel_scope.cancel()
+
+
+def check(mux: AgentMux, agent: str, fields: Mapping[str, Any]) -> Adapter:
+    """What no session could be begun with is told before there is one.
+
+    Raises AGENT_NOT_FOUND; `ValidationError`, `CapabilityError` for options that cannot be; what our files say.
+    """
+    adapter = mux.adapters.get(agent)
+    can = adapter.capabilities
+    options = mux.settled(**{**fields, "agent": adapter.agent, "interactive": True}).options
+    validate_options(options)
+    check_capabilities(replace(options, interactive=can.interactive_mode), can)
+    return adapter
+
+
+async def serve_standard_streams(mux: AgentMux, agent: str, fields: Mapping[str, Any]) -> None:
+    """Serve the editor that started this process. Errors as for `serve`; VALIDATION_ERROR where there are no pipes."""
+    check(mux, agent, fields)
+    if not (_is_pipe(STDIN) and _is_pipe(STDOUT)):
+        what = "an editor starts this, with pipes for standard input and output; a person has `amux run -i`"
+        raise AgentMuxError("VALIDATION_ERROR", what)
+    with _kept_clean() as (read_from, write_to):
+        await serve(mux, agent, fields, await PipeTransport.over(read_from, write_to))
+
+
+def _is_pipe(descriptor: int) -> bool:
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:  # whoever started us closed it
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+@contextmanager
+def _kept_clean() -> Iterator[tuple[int, int]]:
+    """The two standard streams, for us alone: whoever prints, prints to standard error meanwhile."""
+    read_from, write_to = os.dup(STDIN), os.dup(STDOUT)
+    kept = os.dup(STDOUT)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, STDIN)
+    os.dup2(STDERR, STDOUT)
+    os.close(null)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield read_from, write_to
+    finally:
+        os.dup2(kept, STDOUT)
+        os.close(kept)

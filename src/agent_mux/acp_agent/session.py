@@ -1,0 +1,231 @@
+"""A session of the editor: prompts in, one after the other; a run of the agent that stays open where it can.
+
+Where the agent takes one prompt a run, or is gone, or something was chosen that a running agent cannot be told, the
+next prompt starts another run, which goes on with the agent's own session.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.abc
+from acp.schema import ClientCapabilities, PromptResponse
+
+from agent_mux.acp_agent.asking import Editor
+from agent_mux.acp_agent.choices import Choices
+from agent_mux.acp_agent.deciding import Deciding
+from agent_mux.acp_agent.names import tag_of
+from agent_mux.acp_agent.prompts import Prompt
+from agent_mux.acp_agent.running import SessionRun
+from agent_mux.acp_agent.turn import Turn
+from agent_mux.acp_agent.updates import Updates
+from agent_mux.adapter import Adapter
+from agent_mux.client import AgentMux
+from agent_mux.errors import AgentMuxError, CapabilityError
+from agent_mux.events import CostRecord
+from agent_mux.options import RUN_ID
+
+CANCEL_PATIENCE = 10.0  # seconds for the agent to stop; then its run is ended
+LEAVE_PATIENCE = 5.0  # seconds for the agent to leave before another run goes on with its session
+
+
+@dataclass(kw_only=True)
+class Session:
+    """One session."""
+
+    session_id: str
+    mux: AgentMux
+    adapter: Adapter
+    editor: Editor
+    editor_can: ClientCapabilities | None
+    tasks: anyio.abc.TaskGroup
+    """Where runs are followed."""
+    fields: Mapping[str, Any]
+    """Options of all its runs, `cwd` and `mcp_servers` with them."""
+    choices: Choices
+    window_of: Callable[[str | None], int | None]
+    """The tokens that a model can have in mind."""
+    native_id: str | None = None
+    """The agent's own id; None: it was not begun yet."""
+    forks: str | None = None
+    """The agent's own id of the session that this one is to begin as a copy of."""
+    spent: float | None = 0.0
+    """US dollars of the runs before the one that runs; None: nobody knows."""
+    _run: SessionRun | None = None
+    _turn: Turn | None = None
+    _runs: int = 0
+    _one_at_a_time: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @property
+    def cwd(self) -> str:
+        """Where the agent works."""
+        return str(self.fields["cwd"])
+
+    async def prompt(self, prompt: Prompt) -> PromptResponse:
+        """Have a prompt answered. Raises `RequestError` for a turn that failed, and what keeps a run from starting."""
+        async with self._one_at_a_time:
+            turn = self._turn = Turn()
+            try:
+                await self._hand_over(prompt, turn)
+                await turn.over.wait()
+            finally:
+                self._turn = None
+        return turn.answer()
+
+    async def cancel(self) -> None:
+        """Stop what the agent does. The prompt is answered when it has stopped."""
+        turn = self._turn
+        if turn is not None:
+            turn.is_cancelled = True
+            if turn.is_sent:
+                await self._interrupt(turn)
+
+    async def close(self) -> None:
+        """End its run."""
+        await self.cancel()
+        run, self._run = self._run, None
+        if run is not None:
+            await _leave(run)
+
+    async def tell(self, update: Any) -> None:
+        """Tell the editor of something."""
+        await self.editor.session_update(session_id=self.session_id, update=update)
+
+    # -- runs
+
+    async def _hand_over(self, prompt: Prompt, turn: Turn) -> None:
+        run = self._run
+        if run is None or not self._takes(run, prompt) or not await _sent(run, prompt, turn):
+            await self._start(prompt, turn)
+        turn.is_sent = True
+        if turn.is_cancelled:
+            await self._interrupt(turn)
+
+    def _takes(self, run: SessionRun, prompt: Prompt) -> bool:
+        """The run can be told this: images and what was chosen are for the start of one."""
+        return not run.is_over and not prompt.attachments and self._suits(run)
+
+    def _suits(self, run: SessionRun) -> bool:
+        """What was chosen since it began is no reason for another run.
+
+        Without the agent's own session there cannot be another one; what it asks is answered as was chosen.
+        """
+        (began, *others), (mode, *chosen) = run.choices, self.choices.current()
+        if mode == began:
+            return others == chosen
+        return others == chosen and began == "prompt" and not self.adapter.capabilities.can_resume
+
+    async def _start(self, prompt: Prompt, turn: Turn) -> None:
+        self._check_continuity()
+        if self._run is not None:
+            await _leave(self._run)
+            await self._run.told.wait()  # what it still had to tell comes first, and what it cost
+        can = self.adapter.capabilities
+        handle = self.mux.run(**self._options(prompt))
+        self._runs += 1
+        updates = Updates(self.cwd, run_id=handle.run_id, window=self.window_of(handle.model), spent=self.spent)
+        run = self._run = SessionRun(handle, updates, self.choices.current(), stays_open=can.interactive_mode)
+        run.turn = turn
+        self.tasks.start_soon(self._follow, run)
+
+    def _check_continuity(self) -> None:
+        """Another run would know nothing of what was said. Raises `CapabilityError`."""
+        if self._run is None or self.adapter.capabilities.can_resume:
+            return
+        ended = self._run.run.state
+        if ended != "completed":
+            what = "going on in another process, which this needs"
+            hint = f"the last one is {ended}; start a new session"
+            raise CapabilityError(self.adapter.agent, what, hint=hint)
+
+    def _options(self, prompt: Prompt) -> dict[str, Any]:
+        can, is_first = self.adapter.capabilities, not self._runs
+        own = RUN_ID.fullmatch(self.session_id) is not None
+        fields = {
+            **self.fields,
+            **self.choices.chosen,
+            "prompt": prompt.text,
+            "attachments": prompt.attachments or None,
+            "interactive": can.interactive_mode,
+            "session_id": self.native_id if can.can_resume else None,
+            "fork_session_id": self.forks if self.native_id is None else None,
+            "run_id": self.session_id if own and is_first and self.native_id is None else None,
+            "tags": (*self.fields.get("tags", ()), *([tag_of(self.session_id)] if own else [])),
+            "timeout": 0.0,  # a session waits for its person as long as it takes
+            "inactivity_timeout": 0.0,
+            "on_approval_request": self._deciding.permit if self.choices.mode == "prompt" else None,
+            "on_input_required": self._deciding.answer,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+    async def _follow(self, run: SessionRun) -> None:
+        try:
+            result = await run.follow(partial(self._tell_of, run))
+            self._spend(result.cost)
+        except OSError:  # the editor is gone, and so is this connection
+            return
+        finally:
+            self.native_id = run.run.session_id or self.native_id
+            run.told.set()
+
+    async def _tell_of(self, run: SessionRun, update: Any) -> None:
+        self.native_id = run.run.session_id or self.native_id
+        await self.tell(update)
+
+    def _spend(self, cost: CostRecord | None) -> None:
+        if cost is None or cost.source == "unknown" or self.spent is None:
+            self.spent = None
+        else:
+            self.spent += cost.total_usd
+
+    async def _interrupt(self, turn: Turn) -> None:
+        run = self._run
+        if run is None:
+            return
+        run.stop_asking()
+        try:
+            if await run.run.interrupt() == "unneeded":  # it handed back, and only what it delegated is not done
+                turn.settle("cancelled")
+        except AgentMuxError:  # it cannot be interrupted, or is over already
+            await run.run.abort()
+        with anyio.move_on_after(CANCEL_PATIENCE):
+            await turn.over.wait()
+            return
+        await run.run.abort()
+
+    @property
+    def _deciding(self) -> Deciding:
+        return Deciding(
+            editor=self.editor, editor_can=self.editor_can, session_id=self.session_id, cwd=self.cwd,
+            choices=self.choices, run=self._asking_run,
+        )  # fmt: skip
+
+    def _asking_run(self) -> SessionRun | None:
+        return None if self._turn is not None and self._turn.is_cancelled else self._run
+
+
+async def _sent(run: SessionRun, prompt: Prompt, turn: Turn) -> bool:
+    """Send it into the run. False: the run takes none any more."""
+    run.turn = turn
+    try:
+        delivery = await run.run.send(prompt.text)
+    except AgentMuxError as error:
+        run.turn = None
+        if error.code in {"RUN_NOT_ACTIVE", "STDIN_NOT_AVAILABLE"}:
+            return False
+        raise
+    turn.has_begun = turn.has_begun or delivery == "merged"  # into a turn that the agent began by itself
+    return True
+
+
+async def _leave(run: SessionRun) -> None:
+    """The agent may go. It stays no longer than it has to."""
+    with anyio.move_on_after(LEAVE_PATIENCE):
+        try:
+            await run.run.close()
+            await run.run.result()
+        except AgentMuxError:  # it is over, or cannot leave in order
+            pass
+    await run.run.abort()

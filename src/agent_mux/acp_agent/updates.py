@@ -1,0 +1,145 @@
+"""Events of a run as updates of the protocol. Pure: no clock, no connection."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from acp import image_block, resource_link_block, text_block
+from acp.schema import AgentMessageChunk, AgentThoughtChunk, Cost, ToolCallProgress, UsageUpdate
+
+from agent_mux import events
+from agent_mux.acp_agent.tool_updates import ToolUpdates
+from agent_mux.run.interaction import ApprovalDetail, PendingInteraction
+
+NO_UPDATE = (
+    events.SessionStartEvent, events.SessionResumeEvent, events.SessionForkEvent, events.SessionCheckpointEvent,
+    events.SessionEndEvent, events.TurnStartEvent, events.TurnEndEvent, events.StepStartEvent, events.StepEndEvent,
+    events.ToolInputDeltaEvent, events.ShellExitEvent, events.PluginLoadedEvent, events.PluginInvokedEvent,
+    events.PluginErrorEvent, events.SkillLoadedEvent, events.SkillInvokedEvent, events.AgentdocReadEvent,
+    events.ImageInputAckEvent, events.InputRequiredEvent, events.RateLimitedEvent, events.ContextCompactedEvent,
+    events.RetryEvent, events.InterruptedEvent, events.AbortedEvent, events.PausedEvent, events.ResumedEvent,
+    events.TimeoutEvent, events.TurnLimitEvent, events.StreamFallbackEvent, events.AuthErrorEvent,
+    events.RateLimitErrorEvent, events.ContextExceededEvent, events.CrashEvent, events.ErrorEvent, events.DebugEvent,
+    events.LogEvent,
+)  # fmt: skip
+"""What the protocol has no update for: some of it decides how the prompt ends, some asks, the rest is for logs."""
+
+
+class Updates:
+    """The updates of one run, in the order of its events."""
+
+    def __init__(self, cwd: str, *, run_id: str = "", window: int | None = None, spent: float | None = 0.0) -> None:
+        """Nothing was said yet.
+
+        Args:
+            cwd: Where the agent works.
+            run_id: Makes the ids of messages unique in the session.
+            window: Tokens that its model can have in mind; None: nobody knows.
+            spent: US dollars of earlier runs of the session; None: nobody knows.
+        """
+        self.tools = ToolUpdates(cwd)
+        self._run_id = run_id
+        self._window = window
+        self._spent = spent
+        self._used: int | None = None
+        self._cost: float | None = None
+        self._told: UsageUpdate | None = None
+        self._messages = 0
+        self._is_unsaid = False
+        """A message, or a thought, began, and no fragment of it came."""
+        self._asked_about: dict[str, str] = {}
+        """Tool calls by the id of the approval that they wait for."""
+        self._handlers: Mapping[type, Callable[[Any], Iterable[Any]]] = {
+            **self.tools.handlers,
+            events.MessageStartEvent: lambda _: self._begin(),
+            events.ThinkingStartEvent: lambda _: self._begin(),
+            events.TextDeltaEvent: lambda event: self._say(event.delta),
+            events.ThinkingDeltaEvent: lambda event: self._think(event.delta),
+            events.MessageStopEvent: lambda event: self._say(event.text) if self._is_unsaid else (),
+            events.ThinkingStopEvent: lambda event: self._think(event.thinking) if self._is_unsaid else (),
+            events.ImageOutputEvent: self._image,
+            events.ApprovalRequestEvent: self._asked,
+            events.ApprovalGrantedEvent: lambda event: self._answered(event.interaction_id, "in_progress"),
+            events.ApprovalDeniedEvent: lambda event: self._answered(event.interaction_id, None),
+            events.TokenUsageEvent: self._counted,
+            events.ContextLimitWarningEvent: self._filled,
+            events.CostEvent: self._priced,
+        }
+
+    def of(self, event: events.AgentEvent) -> list[Any]:
+        """What the editor is told of an event. What happens inside of sub-agents stays there."""
+        handler = self._handlers.get(event.__class__)
+        is_inside = event.subagent_id is not None and not event.type.startswith("subagent_")
+        return [] if handler is None or is_inside else list(handler(event))
+
+    def call_of(self, waiting: PendingInteraction) -> str | None:
+        """The tool call that waits for a permission: as the agent says, else by what it said before it asked."""
+        told = waiting.detail.tool_call_id if isinstance(waiting.detail, ApprovalDetail) else None
+        return told if told is not None and self.tools.is_open(told) else self._asked_about.get(waiting.id)
+
+    def _begin(self) -> Iterable[Any]:
+        self._messages += 1
+        self._is_unsaid = True
+        return ()
+
+    def _say(self, words: str) -> Iterable[Any]:
+        self._is_unsaid = False
+        if words:
+            yield self._chunk(text_block(words))
+
+    def _think(self, words: str) -> Iterable[Any]:
+        self._is_unsaid = False
+        if words:
+            yield AgentThoughtChunk(
+                session_update="agent_thought_chunk", content=text_block(words), message_id=self._message_id
+            )
+
+    def _image(self, event: events.ImageOutputEvent) -> Iterable[Any]:
+        if event.base64 is not None:
+            yield self._chunk(image_block(event.base64, event.mime_type))
+        elif event.file_path is not None:
+            yield self._chunk(resource_link_block(event.file_path, f"file://{event.file_path}"))
+
+    def _chunk(self, content: Any) -> AgentMessageChunk:
+        return AgentMessageChunk(session_update="agent_message_chunk", content=content, message_id=self._message_id)
+
+    @property
+    def _message_id(self) -> str:
+        return f"{self._run_id}-{self._messages}"
+
+    def _asked(self, event: events.ApprovalRequestEvent) -> Iterable[Any]:
+        call_id = self.tools.waiting(event.tool_name)
+        if call_id is not None:
+            self._asked_about[event.interaction_id] = call_id
+            yield _status(call_id, "pending")
+
+    def _answered(self, interaction_id: str, status: str | None) -> Iterable[Any]:
+        call_id = self._asked_about.pop(interaction_id, None)
+        if call_id is not None and status is not None:
+            yield _status(call_id, status)
+
+    def _counted(self, event: events.TokenUsageEvent) -> Iterable[Any]:
+        self._used = event.input_tokens + (event.cached_tokens or 0) + event.output_tokens
+        yield from self._usage()
+
+    def _filled(self, event: events.ContextLimitWarningEvent) -> Iterable[Any]:
+        self._used, self._window = event.used_tokens, event.max_tokens
+        yield from self._usage()
+
+    def _priced(self, event: events.CostEvent) -> Iterable[Any]:
+        self._cost = event.cost.total_usd if event.cost.source != "unknown" else None
+        yield from self._usage()
+
+    def _usage(self) -> Iterable[Any]:
+        """The protocol tells of costs together with the context alone: where that is not known, of neither."""
+        if self._used is None or not self._window:
+            return
+        is_known = self._cost is not None and self._spent is not None
+        cost = Cost(amount=self._spent + self._cost, currency="USD") if is_known else None  # type: ignore[operator]
+        usage = UsageUpdate(session_update="usage_update", used=self._used, size=self._window, cost=cost)
+        if usage != self._told:
+            self._told = usage
+            yield usage
+
+
+def _status(call_id: str, status: Any) -> ToolCallProgress:
+    return ToolCallProgress(session_update="tool_call_update", tool_call_id=call_id, status=status)

@@ -1,0 +1,79 @@
+"""`/v1/agents` and `/v1/detect`: which agents there are, what they can do, and what is installed."""
+
+from collections.abc import Mapping
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from agent_mux.detection import Detected
+from agent_mux.registry import AdapterRegistry
+from agent_mux.service.openapi.describing import Answer, described
+from agent_mux.service.routes.answers import TheService, in_thread, json_answer
+from agent_mux.service.routes.raw_paths import ByRawPath
+from agent_mux.shapes.agents import (
+    AgentView,
+    CapabilitiesView,
+    DetectedView,
+    agent_view,
+    capabilities_json,
+    detected_view,
+    known_agents,
+    with_detected,
+)
+
+router = APIRouter(prefix="/v1", tags=["agents"], route_class=ByRawPath)
+REPLAY = {"agent": "replay"}
+
+
+@router.get("/agents")
+@described(Answer(list[AgentView], links={"get_agent": {"agent": "$response.body#/0/agent"}}))
+async def list_agents(service: TheService) -> Response:
+    """Every agent that can be driven, and what is installed.
+
+    What was found on the machine is remembered for less than a minute; `POST /v1/detect` looks again.
+    """
+    views = await in_thread(service, _known, service.mux.adapters)
+    found = await service.detecting.all()
+    return json_answer([_joined(view, found) for view in views])
+
+
+@router.get("/agents/{agent}")
+@described(Answer(AgentView), errors=("AGENT_NOT_FOUND",), parameters=REPLAY)
+async def get_agent(agent: str, service: TheService) -> Response:
+    """One agent."""
+    adapter = service.mux.adapters.get(agent)
+    return json_answer(with_detected(agent_view(adapter), await service.mux.detector.detect(adapter.agent)))
+
+
+@router.get("/agents/{agent}/capabilities")
+@described(Answer(CapabilitiesView), errors=("AGENT_NOT_FOUND",), parameters=REPLAY)
+async def get_capabilities(agent: str, service: TheService) -> Response:
+    """What an agent can do, as recordings and live tests have proven."""
+    return json_answer(capabilities_json(service.mux.adapters.get(agent)))
+
+
+@router.get("/detect")
+@described(Answer(list[DetectedView]))
+async def list_detected(service: TheService) -> Response:
+    """What is installed, as far as it is remembered: for less than a minute."""
+    return _detected(await service.detecting.all())
+
+
+@router.post("/detect")
+@described(Answer(list[DetectedView]))
+async def detect_agents(service: TheService) -> Response:
+    """Look for the agents on the machine again, and ask for their versions. It takes some seconds at most."""
+    service.runs.require_open()
+    return _detected(await service.detecting.all(fresh=True))
+
+
+def _known(adapters: AdapterRegistry) -> list[AgentView]:
+    return list(known_agents(adapters))
+
+
+def _joined(view: AgentView, found: Mapping[str, Detected]) -> AgentView:
+    return with_detected(view, found[view.agent]) if view.agent in found else view
+
+
+def _detected(found: Mapping[str, Detected]) -> Response:
+    return json_answer([detected_view(one) for _, one in sorted(found.items())])

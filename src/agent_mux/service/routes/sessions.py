@@ -1,0 +1,163 @@
+"""`/v1/sessions`: the conversations that the agents stored themselves. Nothing here writes.
+
+Ids come from the agents and may hold anything. They are compared with those of the sessions that were found, and
+nothing is made of them, no path either.
+"""
+
+import re
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from agent_mux.service.encoding import as_json_line
+from agent_mux.service.openapi.describing import JSON, JSONL, Answer, Component, described
+from agent_mux.service.routes.answers import TheService, in_thread, json_answer
+from agent_mux.service.routes.raw_paths import ByRawPath
+from agent_mux.service.routes.session_filters import Wanted
+from agent_mux.service.stored_events import event_chunks, opened
+from agent_mux.service.streaming import ChunkStream
+from agent_mux.sessions.client import Sessions
+from agent_mux.sessions.conversation import Session
+from agent_mux.sessions.exporting import Format
+from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.library import Sort
+from agent_mux.sessions.searching import Hit, SearchOrder
+from agent_mux.sessions.summary import SessionSummary
+
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=ByRawPath)
+LARGEST_PAGE = 1000
+FURTHEST = 1_000_000
+LONGEST_TEXT = 1000  # characters that are searched for
+_ERRORS: Any = ("AGENT_NOT_FOUND", "SESSION_NOT_FOUND", "CAPABILITY_ERROR")
+_MEDIA_TYPES = {
+    "json": (JSON, "json"),
+    "jsonl": (JSONL, "jsonl"),
+    "markdown": ("text/markdown; charset=utf-8", "md"),
+    "html": ("text/html; charset=utf-8", "html"),
+}
+_INERT = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "x-content-type-options": "nosniff",
+}
+"""What agents said is nobody's program, also where somebody opens it in place."""
+Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="How many at most.")]
+Offset = Annotated[int, Query(ge=0, le=FURTHEST, description="How many are left out at the beginning.")]
+
+
+@router.get("")
+@described(
+    Answer(
+        list[SessionSummary],
+        headers={"Link": 'The next page, `rel="next"` (RFC 8288); absent on the last one.'},
+        links={"get_session": {"agent": "$response.body#/0/agent", "session_id": "$response.body#/0/nativeId"}},
+    ),
+    errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"),
+)
+async def list_sessions(  # noqa: PLR0913, PLR0917  # one for each parameter
+    request: Request,
+    service: TheService,
+    wanted: Wanted,
+    sort: Annotated[Sort, Query(description="The latest, the dearest or the longest first.")] = "date",
+    limit: Limit = 100,
+    offset: Offset = 0,
+) -> Response:
+    """The stored sessions of an agent, or of all agents: the latest first."""
+    found = await in_thread(service, _listed, service.mux.sessions, wanted, sort, offset + limit + 1)
+    return _page(request, found, offset, limit)
+
+
+@router.get("/search")
+@described(
+    Answer(list[Hit], headers={"Link": 'The next page, `rel="next"` (RFC 8288); absent on the last one.'}),
+    errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"),
+    parameters={"q": "hello"},
+)
+async def search_sessions(  # noqa: PLR0913, PLR0917  # one for each parameter
+    request: Request,
+    service: TheService,
+    wanted: Wanted,
+    q: Annotated[
+        str,
+        Query(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S", description="What was said or done, in any case."),
+    ],
+    sort: Annotated[
+        SearchOrder, Query(description="Where it is found most often, the latest or the dearest first.")
+    ] = "relevance",
+    limit: Limit = 50,
+    offset: Offset = 0,
+) -> Response:
+    """Find sessions by what was said in them, or by what tools were given and answered."""
+    found = await in_thread(service, _searched, service.mux.sessions, q, wanted, sort, offset + limit + 1)
+    return _page(request, found, offset, limit)
+
+
+@router.get("/{agent}/{session_id}")
+@described(Answer(Session), errors=_ERRORS)
+async def get_session(agent: str, session_id: str, service: TheService) -> Response:
+    """One session, with all its messages."""
+    return json_answer(await in_thread(service, service.mux.sessions.get, *_named(agent, session_id)))
+
+
+@router.get("/{agent}/{session_id}/events")
+@described(
+    Answer(meaning="One event a line, as JSON.", also={JSONL: Component("AgentEvent")}),
+    errors=_ERRORS,
+)
+async def read_session_events(
+    agent: str,
+    session_id: str,
+    service: TheService,
+    accumulated: Annotated[bool, Query(description="False: deltas without the text so far.")] = True,
+) -> Response:
+    """One session as the events that a run of it would have had."""
+    events = await in_thread(service, opened, service.mux.sessions, *_named(agent, session_id))
+    chunks = event_chunks(service, events, as_json_line, accumulated=accumulated)
+    return ChunkStream(chunks, media_type=JSONL)
+
+
+@router.get("/{agent}/{session_id}/export")
+@described(
+    Answer(
+        Session,
+        meaning="The document, to be saved: it is never shown in place.",
+        also={JSONL: dict[str, Any], "text/markdown": str, "text/html": str},
+        headers={"Content-Disposition": "`attachment`, with a file name."},
+    ),
+    errors=_ERRORS,
+)
+async def export_session(
+    agent: str,
+    session_id: str,
+    service: TheService,
+    form: Annotated[Format, Query(alias="format", description="Of the document.")] = "json",
+) -> Response:
+    """One session as a document: JSON, JSON lines, Markdown, or one HTML file that needs no other and does nothing."""
+    named, wanted = _named(agent, session_id)
+    text = await in_thread(service, service.mux.sessions.export, named, form, wanted)
+    media_type, suffix = _MEDIA_TYPES[form]
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{agent}-{session_id}")[:80].strip("-") or "session"
+    headers = {"content-disposition": f'attachment; filename="{name}.{suffix}"', **_INERT}
+    return Response(text.encode("utf-8", "replace"), headers=headers, media_type=media_type)
+
+
+def _named(agent: str, session_id: str) -> tuple[str, SessionFilter]:
+    """The agent is said in front, so that an id with a colon is not taken for another's."""
+    return f"{agent}:{session_id}", SessionFilter(agent=agent)
+
+
+def _listed(sessions: Sessions, wanted: SessionFilter, sort: Sort, limit: int) -> list[SessionSummary]:
+    return sessions.list(wanted, sort=sort, limit=limit)
+
+
+def _searched(sessions: Sessions, text: str, wanted: SessionFilter, sort: SearchOrder, limit: int) -> list[Hit]:
+    return sessions.search(text, wanted, sort=sort, limit=limit)
+
+
+def _page(request: Request, found: list[Any], offset: int, limit: int) -> Response:
+    behind = offset + limit
+    if len(found) <= behind:
+        return json_answer(found[offset:])
+    following = request.url.include_query_params(offset=behind, limit=limit)
+    link = f'<{following.path}?{following.query}>; rel="next"'
+    return json_answer(found[offset:behind], headers={"link": link})

@@ -1,0 +1,10 @@
+"""What programs are told, as JSON: `amux ... --json` and the service say the same.
+
+Names are camelCase. A field that is not there is left out; where it may be null, its type says so.
+"""
+
+import msgspec
+
+
+class Shape(msgspec.Struct, rename="camel", kw_only=True):
+    """A field that is not there is left out; it is never null."""

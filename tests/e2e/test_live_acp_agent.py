@@ -1,0 +1,212 @@
+"""`amux acp`: a real CLI behind it, and in front of it an editor by the official client library, or `acpx`."""
+
+import asyncio
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from acp import image_block, text_block
+from acp.schema import AgentMessageChunk, FileEditToolCallContent, ToolCallProgress, ToolCallStart, UserMessageChunk
+from tests.e2e.harness import Live, nothing_left
+from tests.e2e.terminal import environment
+from tests.e2e.ways import EVERYONE
+from tests.process.editing import COMMAND, Editor, editing
+
+from agent_mux.testing.live import Edit, Say, Shell, Write
+from agent_mux.testing.provision import ACPX, find_tool
+
+pytestmark = pytest.mark.anyio
+
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+"""A PNG of one pixel."""
+
+
+@asynccontextmanager
+async def opened(live: Live, *arguments: object, code: int = 0) -> AsyncIterator[Editor]:
+    agent, *command = live.named
+    more = [agent, *command, *arguments]
+    async with editing(
+        "--agent", *more, environment=environment(live), cwd=live.workspace, patience=live.kit.patience, code=code
+    ) as editor:
+        yield editor
+    assert live.processes() == []
+
+
+def texts(editor: Editor, session: str, kind: type[AgentMessageChunk | UserMessageChunk]) -> str:
+    chunks: list[Any] = [update for update in editor.of(session) if isinstance(update, kind)]
+    return "".join(chunk.content.text for chunk in chunks)
+
+
+@EVERYONE
+async def test_acp_agent_turns(live: Live) -> None:
+    """Two prompts and their answers; what was said first is known to the model in the second."""
+    live.script(live.answer(Say("Hello from the script.")), live.answer(Say("Hello again.")))
+    async with opened(live) as editor:
+        session = await editor.begin(live.workspace)
+        assert await editor.ask(session, "say hello") == "end_turn"
+        assert editor.said(session) == "Hello from the script."
+        assert await editor.ask(session, "and again") == "end_turn"
+        assert editor.said(session).endswith("Hello again.")
+    assert live.model.heard("say hello")
+    assert live.model.heard("and again")
+    nothing_left(session)
+
+
+@EVERYONE
+async def test_acp_agent_permits(live: Live) -> None:
+    live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
+    async with opened(live) as editor:
+        session = await editor.begin(live.workspace)
+        assert await editor.ask(session, "make it") == "end_turn"
+        assert editor.asked
+        assert any("touch made" in str(call) for call, _ in editor.asked)
+        assert live.file("made").exists()
+        assert editor.calls(session)[-1][1] == "completed"
+        assert editor.said(session).endswith("Made it.")
+
+
+@EVERYONE
+async def test_acp_agent_denies(live: Live) -> None:
+    live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
+    async with opened(live) as editor:
+        editor.decide = lambda _: "reject"
+        session = await editor.begin(live.workspace)
+        assert await editor.ask(session, "make it") == "end_turn"
+        assert not live.file("made").exists()
+        assert editor.calls(session)[-1][1] == "failed"
+
+
+async def test_acp_agent_edits(live: Live) -> None:
+    live.script(
+        live.answer(Write("a.txt", "one\ntwo\n")), live.answer(Edit("a.txt", "two", "TWO")), live.answer(Say("Done."))
+    )
+    async with opened(live, "--yolo") as editor:
+        session = await editor.begin(live.workspace)
+        assert await editor.ask(session, "edit") == "end_turn"
+        calls = [update for update in editor.of(session) if isinstance(update, ToolCallStart | ToolCallProgress)]
+        diffs = [one for call in calls for one in call.content or () if isinstance(one, FileEditToolCallContent)]
+        assert {diff.path for diff in diffs} == {str(live.file("a.txt"))}
+        assert "TWO" in diffs[-1].new_text
+        assert live.file("a.txt").read_text() == "one\nTWO\n"
+        assert editor.asked == []
+
+
+@EVERYONE
+async def test_acp_agent_cancels(live: Live) -> None:
+    live.script(live.answer(Shell("touch started; sleep 300")), live.answer(Say("Here again.")))
+    async with opened(live, "--yolo") as editor:
+        session = await editor.begin(live.workspace)
+        asking = asyncio.ensure_future(editor.ask(session, "work"))
+        await live.appears("started")
+        await editor.agent.cancel(session_id=session)
+        assert await asking == "cancelled"
+        assert await editor.ask(session, "are you there?") == "end_turn"
+        assert editor.said(session).endswith("Here again.")
+
+
+async def test_acp_agent_loads(live: Live) -> None:
+    """Another process goes on with a session, by the id that the first one gave it."""
+    live.script(live.answer(Say("It is 17.")), live.answer(Say("Still 17.")))
+    async with opened(live) as editor:
+        session = await editor.begin(live.workspace)
+        await editor.ask(session, "remember the number")
+    async with opened(live) as editor:
+        listed = await editor.agent.list_sessions(cwd=str(live.workspace))
+        assert [one.session_id for one in listed.sessions] == [session]
+        await editor.agent.load_session(cwd=str(live.workspace), session_id=session, mcp_servers=[])
+        assert "remember the number" in texts(editor, session, UserMessageChunk)
+        assert texts(editor, session, AgentMessageChunk) == "It is 17."
+        assert await editor.ask(session, "which was it?") == "end_turn"
+        assert editor.said(session).endswith("Still 17.")
+    assert "remember the number" in json.dumps(live.model.requests[-1].body)
+
+
+async def test_acp_agent_loads_what_was_killed(live: Live) -> None:
+    """Nobody lived to write down which session it was: the recording of the run knows."""
+    live.script(live.answer(Say("It is 17.")), live.answer(Say("Still 17.")))
+    async with opened(live, code=-signal.SIGKILL) as editor:
+        session = await editor.begin(live.workspace)
+        await editor.ask(session, "remember the number")
+        editor.process.kill()
+        await editor.process.wait()
+        while live.processes():  # noqa: ASYNC110  # the reaper is at it, and tells nobody
+            await asyncio.sleep(0.02)
+    async with opened(live) as editor:
+        await editor.agent.load_session(cwd=str(live.workspace), session_id=session, mcp_servers=[])
+        assert await editor.ask(session, "which was it?") == "end_turn"
+    assert "remember the number" in json.dumps(live.model.requests[-1].body)
+
+
+async def test_acp_agent_forks(live: Live) -> None:
+    live.script(*(live.answer(Say(words)) for words in ("It is 17.", "A copy.", "The first.")))
+    async with opened(live) as editor:
+        first = await editor.begin(live.workspace)
+        await editor.ask(first, "remember the number")
+        answer = await editor.agent.fork_session(cwd=str(live.workspace), session_id=first, mcp_servers=[])
+        assert await editor.ask(answer.session_id, "in the copy") == "end_turn"
+        assert "remember the number" in json.dumps(live.model.requests[-1].body)
+        assert await editor.ask(first, "in the first") == "end_turn"
+        assert "in the copy" not in json.dumps(live.model.requests[-1].body)
+
+
+async def test_acp_agent_changes_what_a_running_agent_cannot_be_told(live: Live) -> None:
+    """Another mode, and an image: another process goes on with the session."""
+    live.script(
+        live.answer(Say("Hello.")),
+        live.answer(Shell("touch made")),
+        live.answer(Say("Made it.")),
+        live.answer(Say("A dot.")),
+    )
+    async with opened(live) as editor:
+        session = await editor.begin(live.workspace)
+        await editor.ask(session, "say hello")
+        await editor.agent.set_session_mode(session_id=session, mode_id="yolo")
+        assert await editor.ask(session, "make it") == "end_turn"
+        assert live.file("made").exists()
+        assert editor.asked == []
+        prompt = [text_block("what is it?"), image_block(DOT, "image/png")]
+        answer = await editor.agent.prompt(session_id=session, prompt=prompt)
+        assert answer.stop_reason == "end_turn"
+        assert editor.said(session).endswith("A dot.")
+    last = json.dumps(live.model.requests[-1].body)
+    # Agents may append to the file, not change it.
+    assert all(words in last for words in ("say hello", "make it", "what is it?", DOT[:40]))
+
+
+def test_acp_agent_is_driven_by_acpx(live: Live) -> None:
+    """The client that other programs use to drive agents."""
+    program = acpx()
+    live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
+    command = shlex.join([*COMMAND, "--agent", *live.named])
+    done = subprocess.run(
+        [*program, "--agent", command, "--approve-all", "--format", "json", "exec", "make it"],
+        cwd=live.workspace,
+        env={**environment(live), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+        capture_output=True,
+        text=True,
+        timeout=live.kit.patience,
+        check=False,
+    )
+    assert done.returncode == 0, done
+    updates = [json.loads(line).get("params", {}).get("update", {}) for line in done.stdout.splitlines()]
+    chunks = [update for update in updates if update.get("sessionUpdate") == "agent_message_chunk"]
+    assert "".join(chunk["content"]["text"] for chunk in chunks).endswith("Made it.")
+    assert live.file("made").exists()
+    assert live.processes() == []
+
+
+def acpx() -> list[str]:
+    """Its command line; the test is skipped where it is not there."""
+    found = find_tool(ACPX)
+    if found is None:
+        pytest.skip(f"{ACPX} is not there; try: python -m agent_mux.testing.provision {ACPX}")
+    node = shutil.which("node", path=found.path)
+    assert node is not None
+    return [node, str(found.program)]

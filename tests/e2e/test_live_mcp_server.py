@@ -1,0 +1,130 @@
+"""A real agent delegates to another one by `amux mcp-server`, and gets its result."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+from tests.e2e.harness import Live
+from tests.e2e.model import serve
+from tests.process.delegating import Delegator
+
+from agent_mux import McpServer
+from agent_mux.process.marker import processes_of
+from agent_mux.testing.live import MCP_SERVER, Mcp, Place, Say, Shell, answer, kit_of, launch
+from agent_mux.testing.provision import find_agent
+
+pytestmark = pytest.mark.anyio
+ASKED = "Count the wombats, please."
+COUNTED = "There are seven wombats in the garden."
+
+
+def delegating(live: Live, directory: Path, *flags: object, **environment: str) -> McpServer:
+    """Our server, as an MCP server of the agent, in a home of its own."""
+    shown = {name: os.environ[name] for name in ("PYTHONPATH", "PATH", "LANG") if name in os.environ}
+    own = {"AGENT_MUX_CONFIG_DIR": str(directory / "delegated"), "AMUX_REPLAY_SPEED": "0"}
+    arguments = ("-m", "agent_mux.cli.main", "mcp-server", "--root", live.workspace, *flags)
+    return McpServer(
+        MCP_SERVER, command=sys.executable, args=tuple(map(str, arguments)), env={**shown, **own, **environment}
+    )
+
+
+@pytest.fixture
+def waits_for_servers(live: Live) -> None:
+    """The agent asks its model when its MCP servers are there: a script says the next thing, whoever is late."""
+    if live.agent == "codex":
+        pytest.skip("codex asks its model before a server that starts slowly is there")
+
+
+def heard(live: Live, request: int, wanted: str) -> None:
+    assert live.model.heard(wanted, request), json.dumps(live.model.requests[request].body)[-4000:]
+
+
+@pytest.mark.usefixtures("waits_for_servers")
+async def test_mcp_server_delegates_to_a_recording(live: Live, tmp_path: Path) -> None:
+    """start_run, watch_run, get_result: what the other agent said reaches the model of the first."""
+    live.script(
+        live.answer(Mcp("start_run", {"agent": "replay", "prompt": "demo"})),
+        live.answer(Mcp("watch_run", {})),
+        live.answer(Mcp("get_result", {})),
+        live.answer(Say("The other agent is done.")),
+    )
+    done = await live.run(mcp_servers=[delegating(live, tmp_path)])
+    assert done.result.text == "The other agent is done."
+    assert len(done.types("mcp_tool_result")) == 3, done.types("mcp_tool_result", "mcp_tool_error")
+    heard(live, 1, "spawned")
+    heard(live, 2, "completed")
+    heard(live, 3, "filesChanged")
+
+
+@pytest.mark.usefixtures("waits_for_servers")
+async def test_mcp_server_delegates_to_codex(live: Live, tmp_path: Path) -> None:
+    """Two real agents, two models: the second does what the first asks it, and its answer comes back."""
+    other, home = find_agent("codex"), tmp_path / "other"
+    if other is None:
+        pytest.skip("codex is not there; try: python -m agent_mux.testing.provision codex")
+    kit = kit_of("codex")
+    live.script(
+        live.answer(Mcp("start_run", {"agent": "codex", "prompt": ASKED})),
+        live.answer(Mcp("watch_run", {})),
+        live.answer(Say("They were counted.")),
+    )
+    with serve(answer(kit, live.workspace, Say(COUNTED)), first_id=9000) as model:
+        start = launch(kit, Place(url=model.url, home=home, path=other.path), str(other.program))
+        server = delegating(live, tmp_path, "--agent", "codex", "--max-cost", "5", **start.environment)
+        done = await live.run(mcp_servers=[server])
+        assert done.result.text == "They were counted."
+        assert model.heard(ASKED)
+    heard(live, 2, COUNTED)
+    [journal] = (tmp_path / "delegated" / "runs").iterdir()
+    assert processes_of(journal.name.partition(".")[0]) == []
+
+
+@pytest.mark.usefixtures("waits_for_servers")
+async def test_mcp_server_at_the_limit(live: Live, tmp_path: Path) -> None:
+    """A delegated agent that would delegate again is told to do it itself."""
+    live.script(
+        live.answer(Mcp("list_agents", {})),
+        live.answer(Say("I do it myself.")),
+    )
+    done = await live.run(mcp_servers=[delegating(live, tmp_path, AGENT_MUX_DEPTH="2")])
+    assert done.result.text == "I do it myself."
+    tools = json.dumps(live.model.requests[0].body)
+    assert '"start_run"' not in tools
+    assert "__start_run" not in tools
+    heard(live, 1, "runsLeft")
+
+
+async def test_mcp_server_drives_a_real_agent(live: Live, tmp_path: Path) -> None:
+    """The official client starts it, lets it do what it asks for, and goes on in its session."""
+    live.script(
+        live.answer(Shell("touch made", asks=True)),
+        live.answer(Say("Made it.")),
+        live.answer(Say("It was I.")),
+    )
+    own = delegating(live, tmp_path, "--approvals", "prompt", "--agent", live.agent, **live.launch.environment)
+    server = StdioServerParameters(
+        command=own.command or "", args=list(own.args), env=dict(own.env), cwd=live.workspace
+    )
+    with (tmp_path / "stderr").open("w") as errors:
+        async with Client(stdio_client(server, errlog=errors)) as client:
+            tool = Delegator(client)
+            run = str((await tool("start_run", agent=live.agent, prompt="Make it."))["runId"])
+            first = await tool("watch_run", runId=run)
+            assert "pending" in first, first
+            [pending] = first["pending"]
+            assert "touch made" in pending["text"] + pending.get("command", "")
+            assert not live.file("made").exists()
+            await tool("answer", runId=run, decision="approve", interactionId=pending["interactionId"])
+            seen = await tool.watch_to_end(run)
+            assert seen["result"]["text"] == "Made it."
+            assert live.file("made").exists()
+            kinds = {one["kind"] for one in first["entries"] + seen["entries"]}
+            assert {"tool", "question", "message"} <= kinds
+            more = await tool("start_run", agent=live.agent, prompt="Who was it?", continueRun=run)
+            assert (await tool.watch_to_end(more["runId"]))["result"]["text"] == "It was I."
+            assert live.model.heard("Make it.")
+    assert (tmp_path / "stderr").read_text() == ""
+    assert live.processes() == []

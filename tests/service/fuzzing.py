@@ -1,0 +1,131 @@
+"""Schemathesis against a server: the cases that it makes of the OpenAPI document, and what it holds of the answers.
+
+Only the built-in `replay` agent can be started, and every run is over within seconds: a stream of events always ends.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import schemathesis
+from schemathesis.config import SchemathesisConfig
+from schemathesis.engine import events, from_schema
+from tests.service.serving import Serving, serving
+
+from agent_mux.registry import AdapterRegistry
+from agent_mux_adapters import claude
+
+STORE = Path(__file__).parents[1] / "stores" / "claude" / "2.1.330" / "home"
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+    "positive_data_acceptance",
+    "missing_required_header",
+    "unsupported_method",
+    "allow_header_conformance",
+    "use_after_free",
+)
+HARMLESS = frozenset({"tags", "projectId", "debug", "eventBufferSize", "maxTurns", "retryPolicy", "stream", "model"})
+LONGEST_RUN = 5000  # milliseconds
+REQUEST_TIMEOUT = 20  # seconds
+NOT_ALL_IN_THE_SCHEMA = (
+    "create_run",  # fields that exclude each other, directories that are not there, what the agent can do
+    "set_profile",  # there is no project
+    "list_runs",  # the cursor is opaque
+    "read_events",  # names with commas between them
+    "list_sessions",  # agents that store no sessions, here and below
+    "search_sessions",
+    "get_session",
+    "read_session_events",
+    "export_session",
+    "report_cost",
+)
+"""Whether they accept what the schema allows depends on more than a schema can say."""
+
+
+def registry() -> AdapterRegistry:
+    """`replay`, and the agent of its recording, which cannot be started and left sessions."""
+    adapters = AdapterRegistry()
+    for name in adapters.names():
+        if name != "replay":
+            adapters.unregister(name)
+    nowhere = {"executables": ("no-such-program",), "executable_variable": "AMUX_NO_SUCH_PROGRAM"}
+    adapters.register(replace(claude.ADAPTER, **nowhere))
+    return adapters
+
+
+@contextmanager
+def fuzzed_server(directory: Path) -> Iterator[Serving]:
+    """A server whose runs end by themselves."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "config.json").write_text(f'{{"timeout": {LONGEST_RUN}}}')
+    with serving(directory, registry()) as server:
+        yield server
+
+
+@dataclass
+class Report:
+    """What came of it."""
+
+    failures: list[str] = field(default_factory=list)
+    statuses: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    """By operation (`GET /v1/runs`): how often each status was answered."""
+
+
+def explore(url: str, *, phases: tuple[str, ...], examples: int) -> Report:
+    """Let Schemathesis loose. `examples`: for each operation and kind of case."""
+    config = SchemathesisConfig.from_dict(_config(phases, examples))
+    report = Report()
+    schema = schemathesis.openapi.from_url(f"{url}/openapi.json", config=config)
+    schema.hook(map_case)
+    for event in from_schema(schema).execute():
+        match event:
+            case events.ScenarioFinished(recorder=recorder):
+                _note(report, recorder)
+            case events.NonFatalError(value=error, label=label):
+                report.failures.append(f"{label}: {error!r}")
+            case events.FatalError(exception=error):
+                raise error
+    return report
+
+
+def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> schemathesis.Case:
+    """Every other run that could be is one that is: the demo, with what else was asked that it can do."""
+    is_possible = case.meta is not None and case.meta.generation.mode.is_positive and isinstance(case.body, dict)
+    if case.operation.label == "POST /v1/runs" and is_possible and len(str(case.body)) % 2:
+        kept = {key: value for key, value in case.body.items() if key in HARMLESS}
+        case.body = {**kept, "agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
+    return case
+
+
+def _note(report: Report, recorder: Any) -> None:
+    for case_id, interaction in recorder.interactions.items():
+        case = recorder.cases[case_id].value
+        if interaction.response is not None:
+            report.statuses[f"{case.method} {case.path}"][interaction.response.status_code] += 1
+        for check in recorder.checks.get(case_id, ()):
+            if check.failure_info is not None:
+                failure = check.failure_info.failure
+                report.failures.append(f"{case.method} {case.path}: {failure}\n  {check.failure_info.code_sample}")
+
+
+def _config(phases: tuple[str, ...], examples: int) -> dict[str, Any]:
+    every = ("examples", "coverage", "fuzzing", "stateful")
+    return {
+        "request-timeout": REQUEST_TIMEOUT,
+        "continue-on-failure": True,
+        "generation": {"max-examples": examples, "deterministic": True},
+        "checks": {"enabled": False, **{name: {"enabled": True} for name in CHECKS}},
+        "phases": {name: {"enabled": name in phases} for name in every},
+        "operations": [
+            {"include-operation-id": name, "checks": {"positive_data_acceptance": {"enabled": False}}}
+            for name in NOT_ALL_IN_THE_SCHEMA
+        ],
+    }

@@ -1,0 +1,46 @@
+"""What a person can choose in the editor."""
+
+import pytest
+
+from agent_mux.acp_agent.choices import Choices
+from agent_mux.capabilities import AgentCapabilities
+from agent_mux.errors import ValidationError
+
+CAN = AgentCapabilities(agent="a", approval_modes=("yolo", "prompt"), thinking_effort_levels=("low", "high"))
+SETTLED = {"approval_mode": "prompt", "model": "mine", "thinking_effort": None}
+
+
+def choices() -> Choices:
+    return Choices(CAN, [("big", "The big one")], SETTLED)
+
+
+def test_only_what_the_agent_can_is_offered() -> None:
+    assert [mode.id for mode in choices().modes().available_modes] == ["prompt", "yolo"]
+    assert [option.id for option in choices().options()] == ["mode", "model", "thought_level"]
+    bare = Choices(AgentCapabilities(agent="a", approval_modes=("yolo",)), [], {**SETTLED, "approval_mode": "yolo"})
+    assert [option.id for option in bare.options()] == ["mode"]
+
+
+def test_a_model_of_the_command_line_is_a_choice_too() -> None:
+    [_, model, _] = choices().options()
+    assert model.current_value == "mine"
+    assert [option.value for option in model.options] == ["default", "big", "mine"]
+
+
+def test_what_is_chosen_holds_and_default_leaves_it_to_the_agent() -> None:
+    chosen = choices()
+    before = chosen.current()
+    chosen.choose("model", "big")
+    chosen.choose("mode", "yolo")
+    assert chosen.current() == ("yolo", "big", None) != before
+    assert chosen.chosen == {"model": "big", "approval_mode": "yolo"}
+    chosen.choose("model", "default")
+    assert chosen.current() == ("yolo", None, None)
+
+
+@pytest.mark.parametrize(("name", "value"), [("mode", "deny"), ("model", "small"), ("colour", "red"), ("mode", True)])
+def test_what_is_not_offered_is_refused(name: str, value: object) -> None:
+    chosen = choices()
+    with pytest.raises(ValidationError, match=name):
+        chosen.choose(name, value)
+    assert chosen.chosen == {}

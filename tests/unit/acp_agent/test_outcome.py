@@ -1,0 +1,76 @@
+"""How a prompt ends."""
+
+from typing import Any, cast
+
+import pytest
+from acp import RequestError
+
+from agent_mux.acp_agent.outcome import outcome_of_run, outcome_of_turn, response
+from agent_mux.acp_agent.turn import Turn
+from agent_mux.assembler.verdict import TURN_LIMIT_REACHED
+from agent_mux.events import CostRecord, ErrorEvent
+from agent_mux.run.ledger import Ledger
+from agent_mux.run.result import RunError, RunResult
+
+
+def failed(code: Any, message: str = "why") -> ErrorEvent:
+    return ErrorEvent("R", "a", 1, code, message, True)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (None, "end_turn"), (failed("ABORTED"), "cancelled"), (failed("CONTEXT_EXCEEDED"), "max_tokens"),
+        (failed("ABORTED", TURN_LIMIT_REACHED), "max_turn_requests"),
+    ],
+)  # fmt: skip
+def test_stop_reasons_of_turns(error: ErrorEvent | None, reason: str) -> None:
+    assert outcome_of_turn(error, "log in") == reason
+
+
+def test_a_person_who_is_not_authenticated_is_told_what_to_do() -> None:
+    outcome = outcome_of_turn(failed("AUTH_ERROR", "no key"), "run x login")
+    assert isinstance(outcome, RequestError)
+    assert (outcome.code, str(outcome)) == (-32000, "no key (run x login)")
+
+
+@pytest.mark.parametrize(
+    ("exit_reason", "code", "reason"),
+    [
+        ("completed", None, "end_turn"), ("interrupted", "ABORTED", "cancelled"), ("aborted", "ABORTED", "cancelled"),
+        ("turn_limit", "ABORTED", "max_turn_requests"), ("failed", "CONTEXT_EXCEEDED", "max_tokens"),
+    ],
+)  # fmt: skip
+def test_stop_reasons_of_runs(exit_reason: Any, code: Any, reason: str) -> None:
+    assert outcome_of_run(ended(exit_reason, code), "") == reason
+
+
+@pytest.mark.parametrize("exit_reason", ["failed", "truncated", "timeout", "inactivity", "budget", "crashed", "killed"])
+def test_all_other_ends_are_errors(exit_reason: Any) -> None:
+    outcome = outcome_of_run(ended(exit_reason, "AGENT_CRASH"), "")
+    assert isinstance(outcome, RequestError)
+    assert outcome.data == {"code": "AGENT_CRASH", "recoverable": False}
+
+
+def test_a_cancelled_turn_is_cancelled_however_it_ended() -> None:
+    turn = Turn()
+    turn.is_cancelled = True
+    turn.settle(cast("Any", RequestError.internal_error()))
+    assert turn.answer().stop_reason == "cancelled"
+
+
+def test_usage_is_that_of_the_turn() -> None:
+    usage = response("end_turn", CostRecord(1.0, 10, 5, 2, 100, 7)).usage
+    assert usage is not None
+    assert usage.model_dump(by_alias=True, exclude_none=True) == {
+        "totalTokens": 122, "inputTokens": 10, "outputTokens": 5, "thoughtTokens": 2, "cachedReadTokens": 100,
+        "cachedWriteTokens": 7,
+    }  # fmt: skip
+
+
+def ended(exit_reason: Any, code: Any) -> RunResult:
+    return RunResult(
+        run_id="R", agent="a", model=None, session_id=None, exit_reason=exit_reason, exit_code=0, signal=None,
+        duration_ms=1, turn_count=1, cost=None, token_usage=None, ledger=Ledger(),
+        error=None if code is None else RunError(code, "why"),
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""What is shown of a tool call."""
+
+from typing import Any
+
+import pytest
+
+from agent_mux.acp_agent.tool_kinds import LONGEST_TITLE, kind_of, plan_of, title_of
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("Bash", "execute"), ("run_shell_command", "execute"), ("exec_command", "execute"), ("Read", "read"),
+        ("read_file", "read"), ("Edit", "edit"), ("apply_patch", "edit"), ("NotebookEdit", "edit"),
+        ("str_replace_editor", "edit"), ("WebFetch", "fetch"), ("WebSearch", "fetch"), ("Grep", "search"),
+        ("Glob", "search"), ("list_directory", "search"), ("TodoWrite", "think"), ("update_plan", "think"),
+        ("delete_file", "delete"), ("rename", "move"), ("AskUserQuestion", "other"), ("", "other"),
+    ],
+)  # fmt: skip
+def test_kinds(name: str, kind: str) -> None:
+    assert kind_of(name) == kind
+
+
+@pytest.mark.parametrize(
+    ("given", "title"),
+    [
+        ({"command": "make  all"}, "make all"), ({"command": ["ls", "-l"]}, "ls -l"), ({"cmd": ""}, "Tool"),
+        ({"file_path": "/a"}, "Tool /a"), ({"pattern": "x"}, "Tool x"), ({"path": 5}, "Tool"), (None, "Tool"),
+        (["x"], "Tool"), ({"command": 5}, "Tool"),
+    ],
+)  # fmt: skip
+def test_titles(given: Any, title: str) -> None:
+    assert title_of("Tool", given) == title
+
+
+def test_a_title_is_not_longer_than_a_line() -> None:
+    assert len(title_of("Tool", {"command": "x" * 5000})) == LONGEST_TITLE
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, {}, {"plan": "1. do"}, {"todos": []}, {"todos": [1]}, {"todos": [{"content": "x"}]},
+     {"todos": [{"status": "pending"}]}, {"todos": [{"content": "x", "status": "dreamt"}]}],
+)  # fmt: skip
+def test_what_is_no_plan(given: Any) -> None:
+    assert plan_of(given) is None
