@@ -63,6 +63,10 @@ def serve(
     max_runs: Annotated[int, typer.Option("--max-runs", min=0, help="Agents at work at a time; 0: any number.")] = 8,
     max_runs_per_agent: MaxRunsPerAgent = None,
     queue_limit: Annotated[int, typer.Option("--queue-limit", min=0, help="Runs that may wait; 0: any number.")] = 1000,
+    allow_private_webhooks: Annotated[
+        bool,
+        typer.Option("--allow-private-webhooks", help="Webhooks may call this machine and private networks."),
+    ] = False,
     log_level: Annotated[Level, typer.Option("--log-level", help="What is told on standard error.")] = Level.warning,
     config_dir: ConfigDir = None,
 ) -> int:
@@ -91,6 +95,7 @@ def serve(
         queue_limit=queue_limit or None,
         roots=Allowed(root or (Path.cwd(),)).directories,
         allowed_hosts=tuple(allow_host or ()),
+        allow_private_webhooks=allow_private_webhooks,
     )
     with logs_of_server(logging.getLevelNamesMapping()[log_level.upper()], debug=invocation.debug):
         _serve(settings, invocation)

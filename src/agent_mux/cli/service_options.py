@@ -9,7 +9,16 @@ import typer
 from agent_mux.cli.inputs import bad_input
 
 VARIABLE = "AGENT_MUX_DATABASE_URL"
-_NEEDED = ("aiosqlite", "alembic", "fastapi", "sqlalchemy", "uvicorn")
+_NEEDED = (
+    "aiosqlite",
+    "alembic",
+    "fastapi",
+    "httpx",
+    "prometheus_client",
+    "sqlalchemy",
+    "uvicorn",
+    "websockets",
+)
 
 DatabaseUrl = Annotated[
     str | None,
