@@ -11,7 +11,7 @@ from agent_mux.events import ALL_EVENTS
 from agent_mux.run.state import TERMINAL
 from agent_mux.service.encoding import Frame, as_json_line, as_sse
 from agent_mux.service.openapi.describing import JSONL, SSE, Answer, Component, described
-from agent_mux.service.routes.answers import TheService
+from agent_mux.service.routes.answers import RunId, TheService
 from agent_mux.service.service import Service
 from agent_mux.service.streaming import PING, ChunkStream, Wanted, chunks_of, chunks_with_views
 
@@ -30,7 +30,7 @@ _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_js
     errors=("RUN_NOT_FOUND",),
 )
 async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
-    run_id: str,
+    run_id: RunId,
     service: TheService,
     accept: Annotated[str, Header()] = "",
     last_event_id: Annotated[
