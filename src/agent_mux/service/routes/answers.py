@@ -57,7 +57,7 @@ def the_service(connection: HTTPConnection) -> Service:
     return service
 
 
-def run_id_of(run_id: Annotated[str, Path(description="Of a run: a ULID.")]) -> str:
+def run_id_of(run_id: Annotated[str, Path(description="Id of a run: a ULID.")]) -> str:
     """The id in a path. Raises RUN_NOT_FOUND for what can be none: nothing else ever comes near to a file."""
     if RUN_ID.fullmatch(run_id) is None:
         raise AgentMuxError("RUN_NOT_FOUND", "that is no id of a run; GET /v1/runs lists those there are")
