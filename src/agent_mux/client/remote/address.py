@@ -5,6 +5,7 @@ import os
 import re
 import ssl
 from dataclasses import dataclass, field
+from functools import cache
 
 import httpx
 
@@ -70,7 +71,12 @@ class Address:
 
     def _trusted(self) -> ssl.SSLContext | bool:
         """Reading the certificates of a machine takes longer than a request: not where there is no TLS."""
-        return self.url.startswith("https:") and ssl.create_default_context()
+        return self.url.startswith("https:") and _trusted()
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    return ssl.create_default_context()
 
 
 def _checked(url: str) -> str:

@@ -15,6 +15,8 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, Rebuilder, UnknownEvent
 
 FIRST_DELAY, LONGEST_DELAY = 0.05, 5.0  # seconds before connecting again
+MOST_BREAKS = 5
+"""Attempts to read what cannot be read."""
 RESULT = "run_result"
 _TRANSIENT = frozenset({"UNAVAILABLE", "LIMIT_EXCEEDED", "RATE_LIMITED", "INTERNAL", "CONFIG_LOCK_ERROR", "TIMEOUT"})
 News = Snapshot | Sequence[AgentEvent] | Mapping[str, Any]
@@ -38,6 +40,7 @@ class Stream:
         self._is_over = False
         self._heard_at = 0.0
         self._delay = FIRST_DELAY
+        self._broken_at, self._breaks = -1, 0
 
     async def follow(self, take: Callable[[News], Awaitable[None]]) -> None:
         """Give everything to `take`, until the run is over. Raises what the service says finally, or UNAVAILABLE."""
@@ -46,8 +49,10 @@ class Stream:
             try:
                 await self._connected(take)
                 failure: Exception = Broken("the service ended the stream")
-            except (httpx.RequestError, Broken) as error:
+            except httpx.RequestError as error:
                 failure = error
+            except Broken as error:
+                failure = self._counted(error)
             except AgentMuxError as error:
                 if error.code not in _TRANSIENT:
                     raise
@@ -59,9 +64,19 @@ class Stream:
         parser = MessageParser()
         async with self._line.stream(self._path, self._params, self._position - 1) as chunks:
             async for chunk in chunks:
-                self._heard_at, self._delay = time.monotonic(), FIRST_DELAY
+                self._heard_at, before = time.monotonic(), self._position
                 for news in self._news(parser.feed(chunk)):
                     await take(news)
+                if self._position > before:
+                    self._delay = FIRST_DELAY
+
+    def _counted(self, error: Broken) -> Broken:
+        """Raises UNAVAILABLE when it is always the same."""
+        self._breaks = self._breaks + 1 if self._position == self._broken_at else 1
+        self._broken_at = self._position
+        if self._breaks == MOST_BREAKS:
+            raise AgentMuxError("UNAVAILABLE", f"the service at {self._line.address.url} cannot be read: {error}")
+        return error
 
     async def _wait_after(self, failure: Exception) -> None:
         if time.monotonic() + self._delay > self._heard_at + self._patience:

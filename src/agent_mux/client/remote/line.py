@@ -38,14 +38,23 @@ class Line:
         if http is not None:
             await http.aclose()
 
-    async def ask(
-        self, method: str, path: str, told: Any = None, *, key: str | None = None, patience: float | None = None
+    async def ask(  # noqa: PLR0913  # all of it is one request
+        self,
+        method: str,
+        path: str,
+        told: Any = None,
+        *,
+        key: str | None = None,
+        again: bool = False,
+        patience: float | None = None,
     ) -> bytes:
-        """The body of the answer. `key`: with it, a request whose answer was lost is asked again.
+        """The body of the answer.
+
+        A request whose answer was lost is sent again where that does no harm: with an idempotency `key`, or `again`.
 
         Raises what the service says, and UNAVAILABLE when it cannot be reached.
         """
-        asked = _Asked(self, method, path, told, key, patience)
+        asked = _Asked(self, method, path, told, key, again=again, patience=patience)
         while True:
             try:
                 return asked.answered(await self._open_http.request(**asked.request()))
@@ -103,13 +112,15 @@ class Line:
 class _Asked:
     """One request, and how often it may be sent."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  # all of it is one request
+    def __init__(  # noqa: PLR0913  # all of it is one request
         self,
         line: Line,
         method: str,
         path: str,
         told: Any,
         key: str | None,
+        *,
+        again: bool = False,
         patience: float | None = None,
         accept: str = "application/json",
     ) -> None:
@@ -117,6 +128,7 @@ class _Asked:
         self._method, self._url = method, line.address.url + path
         self._body = None if told is None else to_json_bytes(told)
         self._key = key
+        self._again = again or key is not None
         self._accept = accept
         self._patience = line.patience if patience is None else patience
         self._until = time.monotonic() + self._patience
@@ -141,7 +153,7 @@ class _Asked:
 
     def delay_after(self, error: httpx.RequestError) -> float:
         """Seconds until it is sent again. Raises UNAVAILABLE when it is not."""
-        is_lost = self._key is not None and not isinstance(error, _NOT_SENT)
+        is_lost = self._again and not isinstance(error, _NOT_SENT)
         if not is_lost or time.monotonic() + self._delay >= self._until:
             raise self._line.unreachable(error) from error
         delay, self._delay = self._delay, self._delay * 2

@@ -182,7 +182,7 @@ class RemoteMux:
         if unknown:
             raise ValidationError(unknown)
         self._require_open()
-        answer = await self._line.ask("GET", f"/v1/runs/{run_id}", key="read")
+        answer = await self._line.ask("GET", f"/v1/runs/{run_id}", again=True)
         return self._begin(answer, _options_here(fields), mine=False)
 
     def on_run(self, observer: Observer) -> Callable[[], None]:

@@ -227,7 +227,7 @@ class RemoteRun(BaseRun):
         delivery: Delivery = "applied"
         async with self._until_over():
             try:
-                answer = await self._line.ask("POST", f"{self._path}/abort", {}, key="abort", patience=float("inf"))
+                answer = await self._line.ask("POST", f"{self._path}/abort", {}, again=True, patience=float("inf"))
                 delivery = self._heard(answer)
             except AgentMuxError as error:
                 if error.code not in LATE:
@@ -256,7 +256,7 @@ class RemoteRun(BaseRun):
 
     async def _kill(self) -> None:
         try:
-            self._heard(await self._line.ask("POST", f"{self._path}/kill", {}, key="kill"))
+            self._heard(await self._line.ask("POST", f"{self._path}/kill", {}, again=True))
         except AgentMuxError as error:
             if error.code not in LATE:
                 self._telling.warn(f"the run could not be killed: {error}")
