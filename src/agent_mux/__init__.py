@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from agent_mux.version import __version__
 
 if TYPE_CHECKING:
-    from agent_mux.blocking import BlockingAgentMux, BlockingRun
-    from agent_mux.client import AgentMux
+    from agent_mux.blocking import BlockingAgentMux, BlockingRemoteMux, BlockingRun
+    from agent_mux.client import AgentMux, RemoteMux
+    from agent_mux.client.remote import RemoteRun
     from agent_mux.contract import Breach, validate
     from agent_mux.errors import AgentMuxError, AuthError, CapabilityError, ErrorCode, FieldError, ValidationError
     from agent_mux.events import AgentEvent, decode_event, encode_event
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from agent_mux.policy import Policy, Rule, read_policy
     from agent_mux.run.handle import RunHandle
     from agent_mux.run.interaction import Approve, Choice, Deny, PendingInteraction, Text
+    from agent_mux.run.interface import Run
     from agent_mux.run.result import RunError, RunResult, TokenUsage, Worktree
     from agent_mux.run.retry import RetryPolicy
 
 _HOMES = {
-    "agent_mux.blocking": ("BlockingAgentMux", "BlockingRun"),
-    "agent_mux.client": ("AgentMux",),
+    "agent_mux.blocking": ("BlockingAgentMux", "BlockingRemoteMux", "BlockingRun"),
+    "agent_mux.client": ("AgentMux", "RemoteMux"),
+    "agent_mux.client.remote": ("RemoteRun",),
     "agent_mux.contract": ("Breach", "validate"),
     "agent_mux.errors": (
         "AgentMuxError",
@@ -46,6 +49,7 @@ _HOMES = {
     "agent_mux.parsing": ("parse_transcript",),
     "agent_mux.policy": ("Policy", "Rule", "read_policy"),
     "agent_mux.run.handle": ("RunHandle",),
+    "agent_mux.run.interface": ("Run",),
     "agent_mux.run.interaction": ("Approve", "Choice", "Deny", "PendingInteraction", "Text"),
     "agent_mux.run.result": ("RunError", "RunResult", "TokenUsage", "Worktree"),
     "agent_mux.run.retry": ("RetryPolicy",),
@@ -60,6 +64,7 @@ __all__ = [
     "Attachment",
     "AuthError",
     "BlockingAgentMux",
+    "BlockingRemoteMux",
     "BlockingRun",
     "Breach",
     "CapabilityError",
@@ -70,8 +75,11 @@ __all__ = [
     "McpServer",
     "PendingInteraction",
     "Policy",
+    "RemoteMux",
+    "RemoteRun",
     "RetryPolicy",
     "Rule",
+    "Run",
     "RunError",
     "RunHandle",
     "RunOptions",

@@ -8,8 +8,8 @@ Example:
         print(run.result().text)
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,16 +22,16 @@ from agent_mux.namespaces import Namespaces
 from agent_mux.options import RunOptions
 from agent_mux.preferences.settling import Settled
 from agent_mux.profiles import Profiles
-from agent_mux.run.handle import Boundary, RunHandle
 from agent_mux.run.interaction import PendingInteraction, Response
+from agent_mux.run.interface import Boundary, Run
 from agent_mux.run.result import RunResult
 from agent_mux.run.state import RunState
 
 
 class BlockingRun:
-    """A `RunHandle` whose methods block. Callbacks are called in the thread of the event loop."""
+    """A run whose methods block. Callbacks are called in the thread of the event loop."""
 
-    def __init__(self, portal: BlockingPortal, run: RunHandle) -> None:
+    def __init__(self, portal: BlockingPortal, run: Run) -> None:
         self._portal = portal
         self._run = run
 
@@ -143,22 +143,19 @@ class BlockingRun:
         return self._portal.call(self._run.close)
 
 
-class BlockingAgentMux(Namespaces):
-    """An `AgentMux` for scripts. Takes the same arguments."""
+class _Blocking:
+    """A client whose event loop lives in a thread of its own."""
 
-    def __init__(self, *, backend: str = "asyncio", **arguments: Any) -> None:
-        """Take the arguments of `AgentMux`; `backend` is `asyncio` or `trio`."""
+    def __init__(self, mux: AbstractAsyncContextManager[Any], backend: str) -> None:
+        self._client = mux
         self._backend = backend
-        self._mux = AgentMux(**arguments)
-        self.adapters = self._mux.adapters
-        self._config_dir = self._mux._config_dir  # noqa: SLF001  # the client is this one, for scripts
         self._portal: BlockingPortal | None = None
         self._closing: list[AbstractContextManager[Any]] = []
 
     def __enter__(self) -> Self:
         portal_manager = start_blocking_portal(self._backend)
         self._portal = portal_manager.__enter__()
-        mux_manager = self._portal.wrap_async_context_manager(self._mux)
+        mux_manager = self._portal.wrap_async_context_manager(self._client)
         mux_manager.__enter__()
         self._closing = [mux_manager, portal_manager]
         return self
@@ -170,6 +167,28 @@ class BlockingAgentMux(Namespaces):
         for manager in managers:
             manager.__exit__(kind, error, trace)
         self._portal = None
+
+    def _begun(self, start: Callable[[], Awaitable[Run]]) -> BlockingRun:
+        if self._portal is None:
+            kind = type(self).__name__
+            raise RuntimeError(f"start runs inside of `with {kind}() as mux:`")
+
+        async def begin() -> tuple[Run]:  # in a tuple: a handle can be awaited, and the portal would wait for its end
+            return (await start(),)
+
+        (run,) = self._portal.call(begin)
+        return BlockingRun(self._portal, run)
+
+
+class BlockingAgentMux(_Blocking, Namespaces):
+    """An `AgentMux` for scripts. Takes the same arguments."""
+
+    def __init__(self, *, backend: str = "asyncio", **arguments: Any) -> None:
+        """Take the arguments of `AgentMux`; `backend` is `asyncio` or `trio`."""
+        self._mux = AgentMux(**arguments)
+        super().__init__(self._mux, backend)
+        self.adapters = self._mux.adapters
+        self._config_dir = self._mux._config_dir  # noqa: SLF001  # the client is this one, for scripts
 
     def on_run(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with each run that is started from now on. As `AgentMux.on_run`."""
@@ -186,8 +205,23 @@ class BlockingAgentMux(Namespaces):
 
     def run(self, options: RunOptions | Settled | None = None, /, *, owner: str = "", **fields: Any) -> BlockingRun:
         """Start a run and return at once. As `AgentMux.run`."""
-        if self._portal is None:
-            raise RuntimeError("start runs inside of `with BlockingAgentMux() as mux:`")
-        # In a tuple: a handle can be awaited, and the portal would wait for the end of the run.
-        (run,) = self._portal.call(lambda: (self._mux.run(options, owner=owner, **fields),))
-        return BlockingRun(self._portal, run)
+        return self._begun(lambda: self._mux.start(options, owner=owner, **fields))
+
+
+class BlockingRemoteMux(_Blocking):
+    """A `RemoteMux` for scripts. Takes the same arguments."""
+
+    def __init__(self, url: str | None = None, *, backend: str = "asyncio", **arguments: Any) -> None:
+        """Take the arguments of `RemoteMux`; `backend` is `asyncio` or `trio`."""
+        from agent_mux.client.remote import RemoteMux  # noqa: PLC0415  # it needs an extra
+
+        self._mux = RemoteMux(url, **arguments)
+        super().__init__(self._mux, backend)
+
+    def run(self, options: RunOptions | None = None, /, **fields: Any) -> BlockingRun:
+        """Start a run and return when the service has it. As `RemoteMux.start`."""
+        return self._begun(lambda: self._mux.start(options, **fields))
+
+    def attach(self, run_id: str, /, **fields: Any) -> BlockingRun:
+        """A run of the service, whoever started it. As `RemoteMux.attach`."""
+        return self._begun(lambda: self._mux.attach(run_id, **fields))

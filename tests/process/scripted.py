@@ -155,10 +155,17 @@ class ScriptedMux:
 
     def client(self, body: str, **arguments: Any) -> AgentMux:
         registry = AdapterRegistry()
-        own = ("two_way", "argv", "notes", "counts_turns", "approval_modes")
-        adapter_arguments = {name: arguments.pop(name) for name in own if name in arguments}
-        registry.register(scripted_adapter(body, **adapter_arguments))
+        adapter, arguments = split_arguments(body, arguments)
+        registry.register(adapter)
         return AgentMux(adapters=registry, default_agent="scripted", config_dir=self.directory, **arguments)
 
 
-MakeClient = Callable[..., AgentMux]
+def split_arguments(body: str, arguments: dict[str, Any]) -> tuple[Adapter, dict[str, Any]]:
+    """The adapter that is wanted, and what is left for the client."""
+    own = ("two_way", "argv", "notes", "counts_turns", "approval_modes")
+    of_adapter = {name: value for name, value in arguments.items() if name in own}
+    return scripted_adapter(body, **of_adapter), {name: value for name, value in arguments.items() if name not in own}
+
+
+MakeClient = Callable[..., Any]
+"""An `AgentMux`, or a `RemoteMux` of a server that is there for the test."""

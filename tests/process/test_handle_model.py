@@ -23,12 +23,14 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.process.everywhere import PLACES, Served
 from tests.process.scripted import scripted_adapter
 
-from agent_mux import AgentMuxError, BlockingAgentMux, validate
+from agent_mux import AgentMuxError, BlockingAgentMux, BlockingRemoteMux, validate
 from agent_mux.blocking import BlockingRun
 from agent_mux.process.marker import processes_of
 from agent_mux.registry import AdapterRegistry
+from agent_mux.run.runner import Runner
 from agent_mux.run.tempdir import temp_dir_of
 
 PATIENCE = 20.0  # seconds
@@ -145,15 +147,17 @@ class HandleMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = TemporaryDirectory()
-        registry = AdapterRegistry()
-        registry.register(scripted_adapter(BODY))
-        self.mux = BlockingAgentMux(
-            adapters=registry, default_agent="scripted", config_dir=Path(self.folder.name) / "config"
-        )
+        self.mux = self.client()
         self.mux.__enter__()
         self.model = Model()
         self.run: BlockingRun
+
+    def client(self) -> BlockingAgentMux | BlockingRemoteMux:
+        self.folder = TemporaryDirectory()
+        registry = AdapterRegistry()
+        registry.register(scripted_adapter(BODY))
+        directory = Path(self.folder.name) / "config"
+        return BlockingAgentMux(adapters=registry, default_agent="scripted", config_dir=directory)
 
     @initialize()
     def start(self) -> None:
@@ -176,8 +180,8 @@ class HandleMachine(RuleBasedStateMachine):
         return self.mux._portal  # the loop that the run lives in
 
     def agrees(self) -> bool:
-        handle = self.run._run  # looked at from inside of its loop
-        runner = handle._runner
+        handle = self.run._run
+        runner = self.runner()
         ended = runner.normalizer.assembler.turns_ended
         pending = len(handle.interaction.pending)
         busy = runner.normalizer.assembler.in_turn
@@ -190,6 +194,9 @@ class HandleMachine(RuleBasedStateMachine):
             and busy == (model.turn is not None)
             and (model.paused or handle.state in {"running", "interrupted"})
         )
+
+    def runner(self) -> Runner:
+        return self.run._run._runner  # looked at from inside of its loop
 
     @contextmanager
     def expecting(self, code: str | None) -> Iterator[None]:
@@ -309,12 +316,35 @@ class HandleMachine(RuleBasedStateMachine):
             assert processes_of(self.run.run_id) == []
             assert not temp_dir_of(self.run.run_id).exists()
         self.mux.__exit__(None, None, None)
+        self.tidy_up()
+
+    def tidy_up(self) -> None:
         self.folder.cleanup()
 
 
-def test_the_handle_does_what_the_model_says() -> None:
+class RemoteHandleMachine(HandleMachine):
+    """The same of a run of a service: its handle agrees with the model, and so does the service."""
+
+    server: Served
+
+    def client(self) -> BlockingRemoteMux:
+        return BlockingRemoteMux(self.server.server.url, default_agent="scripted")
+
+    def runner(self) -> Runner:
+        live = self.server.server.service.runs.find(self.run.run_id)  # of another thread, which rests, or will soon
+        assert live is not None
+        return live.handle._runner
+
+    def tidy_up(self) -> None:
+        """The server goes on."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_handle_does_what_the_model_says(place: str, shared_server: Served) -> None:
+    shared_server.client(BODY)
+    RemoteHandleMachine.server = shared_server
     run_state_machine_as_test(
-        HandleMachine,
+        HandleMachine if place == "local" else RemoteHandleMachine,
         settings=settings(
             max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
         ),

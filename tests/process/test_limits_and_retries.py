@@ -10,7 +10,7 @@ from tests.process.watching import run_to_end, types, watch
 
 from agent_mux import RetryPolicy
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
 
 SOON = RetryPolicy(base_delay=0.01, jitter=0)
 COUNTED = """

@@ -4,14 +4,16 @@ import logging
 
 import anyio
 import pytest
+from tests.process.everywhere import HereAlone, here_alone
 from tests.process.scripted import MakeClient
 
 from agent_mux import RunHandle
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
 HELLO = "hear(); say(session='S'); say(text=os.environ.get('ADDED', 'none')); say(done=True); rest()"
 
 
+@here_alone(HereAlone.ENVIRONMENT)
 async def test_an_observer_sees_every_run_from_before_its_first_event_to_its_end(make_client: MakeClient) -> None:
     seen: list[str] = []
 

@@ -9,7 +9,7 @@ from tests.process.watching import run_to_end, types, watch
 
 from agent_mux import Approve, CapabilityError, Deny, PendingInteraction, Policy, Rule
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
 
 ASKS = "hear(); say(session='S'); say(ask={command!r}); say(text=hear()['answer']); say(done=True); rest()"
 RULES = Policy(

@@ -1,18 +1,21 @@
 """What becomes of a run, whatever its agent does. Each test bounds every wait."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from tests.process.scripted import MakeClient, ScriptedCodec
+from tests.process.everywhere import HereAlone, here_alone
+from tests.process.scripted import MakeClient, ScriptedCodec, ScriptedMux
 
 from agent_mux import AgentMuxError, Approve, CapabilityError, Choice, Deny, RunResult, Text, encode_event, validate
 from agent_mux.process.marker import processes_of
 from agent_mux.run.derive import derive_events
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.tempdir import temp_dir_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
 
 HELLO = "hear(); say(session='S1'); say(text='hello '); say(text='world'); say(done=True); rest()"
 
@@ -115,7 +118,7 @@ hear(); say(text='x'); say(done=True); rest()"""
         async with make_client(body) as mux:
             run = mux.run(prompt="hi")
             _, result = await watch(run)
-            temp_dir = run._runner.plan.temp_dir
+            temp_dir = temp_dir_of(run.run_id)
     assert result.exit_reason == "completed"
     assert processes_of(run.run_id) == []
     assert not temp_dir.exists()
@@ -415,6 +418,7 @@ async def test_many_readers_late_and_slow_get_every_event(make_client: MakeClien
     assert streams["fast"] == streams["slow"] == streams["slower"] == streams["late"]
 
 
+@here_alone(HereAlone.JOURNAL)
 async def test_without_a_journal_a_slow_reader_is_told_what_it_lost(make_client: MakeClient) -> None:
     body = "hear()\nfor n in range(3000): say(text=f'{n} ')\nsay(done=True); rest()"
     with anyio.fail_after(20):
@@ -427,6 +431,7 @@ async def test_without_a_journal_a_slow_reader_is_told_what_it_lost(make_client:
     assert events[-1].type == "session_end"
 
 
+@here_alone(HereAlone.JOURNAL)
 async def test_an_unusable_journal_never_takes_a_run_down(make_client: MakeClient, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with anyio.fail_after(20):
@@ -545,3 +550,13 @@ async def test_a_codec_that_raises_costs_its_line_and_not_the_run(make_client: M
     assert (result.exit_reason, result.text) == ("completed", "xy")
     assert result.ledger.unknown.total() == 1
     assert any(event.type == "debug" and "ZeroDivisionError" in event.message for event in events)
+
+
+def test_a_callback_is_called_in_the_event_loop_of_anybody(tmp_path: Path) -> None:
+    body = "hear(); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
+
+    async def main() -> RunResult:
+        async with asyncio.timeout(20), ScriptedMux(tmp_path).client(body) as mux:
+            return await mux.run(prompt="hi", on_approval_request=lambda _: Approve())
+
+    assert asyncio.run(main()).text == "yes"

@@ -10,7 +10,7 @@ from tests.process.watching import types, watch
 
 from agent_mux import AgentMuxError, RunHandle, Text
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
 
 BUSY = "hear(); say(session='S'); say(text='on it')\n"
 IDLE = "hear(); say(session='S'); say(text='on it'); say(done=True)\n"
@@ -19,6 +19,7 @@ while (said := hear()) is not None:
     if said.get("interrupt"): say(stopped=True)
     else: say(text=str(said.get("send"))); say(done=True)
 """
+STAYS = "\ntime.sleep(1000)"
 Act = Callable[[RunHandle], Awaitable[Any]]
 
 
@@ -125,7 +126,7 @@ async def outcome(act: Awaitable[Any]) -> str:
 async def test_a_move(make_client: MakeClient, state: str, act: str, gives: str, then: str) -> None:
     body, reach, _ = MOVES[state]
     with anyio.fail_after(20):
-        async with make_client(body) as mux:
+        async with make_client(body + STAYS) as mux:
             run = mux.run(prompt="hi", interactive=True)
             await reach(run)
             before = run.state
@@ -182,7 +183,7 @@ async def test_an_interrupted_run_goes_on_with_what_was_queued(make_client: Make
 
 async def test_after_closing_nothing_more_can_be_said(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
-        async with make_client(BUSY + "rest()") as mux:
+        async with make_client(BUSY + "rest()" + STAYS) as mux:
             run = mux.run(prompt="hi", interactive=True)
             await running(run)
             await run.close()

@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.process.everywhere import HereAlone, here_alone
 from tests.process.scripted import MakeClient
 from ulid import ULID
 
@@ -25,7 +26,7 @@ from agent_mux.process.terminal import start_at_terminal
 from agent_mux.run.handle import RunHandle
 from agent_mux.testing.torture import census
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
 RUN, OTHER = str(ULID()), str(ULID())  # of this test process: another one may play the same test
 WORKS = "hear(); say(text='ready'); time.sleep(1000)"
 
@@ -199,6 +200,7 @@ async def test_the_number_of_a_child_is_its_own_until_it_is_closed(place: str) -
     assert identify(child.pid) != child.process
 
 
+@here_alone(HereAlone.INSIDE)
 async def test_a_program_that_reaps_all_children_does_not_take_a_run_down(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
         async with make_client("hear(); say(text='x'); say(done=True); rest(); time.sleep(0.3)") as mux:
@@ -214,6 +216,7 @@ async def test_a_program_that_reaps_all_children_does_not_take_a_run_down(make_c
 # -- the reaper
 
 
+@here_alone(HereAlone.INSIDE)
 async def test_another_reaper_takes_over_the_runs_of_one_that_was_killed(make_client: MakeClient) -> None:
     with anyio.fail_after(30):
         async with make_client(WORKS) as mux:
@@ -232,6 +235,7 @@ async def test_another_reaper_takes_over_the_runs_of_one_that_was_killed(make_cl
     assert processes_of(first.run_id) == processes_of(second.run_id) == []
 
 
+@here_alone(HereAlone.INSIDE)
 async def test_a_reaper_that_was_stopped_stops_nobody(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.process.reaper.PATIENCE", 0.1)
     with anyio.fail_after(30):
@@ -246,6 +250,7 @@ async def test_a_reaper_that_was_stopped_stops_nobody(make_client: MakeClient, m
             assert (await mux.run(prompt="hi")).exit_reason == "completed"
 
 
+@here_alone(HereAlone.INSIDE)
 async def test_waiting_for_a_reaper_stops_nobody(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

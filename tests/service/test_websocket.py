@@ -349,6 +349,19 @@ def test_a_server_that_stops_lets_its_clients_see_the_end(tmp_path: Path) -> Non
     assert websocket.close_code == 1000
 
 
+def test_a_run_that_still_waits_when_the_server_stops_has_no_result_yet(tmp_path: Path) -> None:
+    with serving(tmp_path, agents(TALKER), max_concurrent_runs=1) as served:
+        first, waiting = started(served), started(served)
+        with opened(served, waiting) as websocket:
+            served.server.should_exit = True
+            assert everything(websocket) == []
+        assert websocket.close_code == 1012
+    with serving(tmp_path, agents(TALKER)) as served:
+        assert served.http.get(f"/v1/runs/{first}").json()["state"] == "aborted"
+        with opened(served, waiting) as websocket:
+            heard(websocket, "turn_end")
+
+
 def test_what_is_no_websocket_gets_an_answer(recorded: Serving) -> None:
     assert recorded.http.get("/v1/runs/x/ws").status_code in {404, 426}
     with opened(recorded, demo(recorded)["runId"]) as websocket:

@@ -2,10 +2,12 @@
 
 import ast
 import re
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.service.serving import serving
 
 from agent_mux import validate
 from agent_mux.parsing import parse_transcript, read_transcript
@@ -15,6 +17,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 BLOCKS = [(page.relative_to(ROOT), text) for page in PAGES for text in BLOCK.findall(page.read_text("utf-8"))]
 RUNNABLE = [(page, text) for page, text in BLOCKS if "anyio.run(main)" in text or "with BlockingAgentMux" in text]
+SERVICE = "http://127.0.0.1:8642"
 AGENT_AND_PROMPT = re.compile(r'agent="\w+", prompt="[^"]*"')
 
 
@@ -32,7 +35,10 @@ def test_examples_run(
     text = AGENT_AND_PROMPT.sub('agent="replay", prompt="demo"', text).replace(
         'approval_mode="deny"', 'approval_mode="yolo"'
     )
-    exec(compile(text, str(page), "exec"), {"__name__": "__example__"})  # noqa: S102  # our own docs
+    with ExitStack() as servers:
+        if "RemoteMux(" in text:
+            text = text.replace(SERVICE, servers.enter_context(serving(tmp_path)).url)
+        exec(compile(text, str(page), "exec"), {"__name__": "__example__"})  # noqa: S102  # our own docs
     printed = capsys.readouterr().out
     assert "session_end" in printed or "completed" in printed
 

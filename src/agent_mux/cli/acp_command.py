@@ -14,6 +14,8 @@ NOT_HERE = (
     "prompt", "attach", "interactive", "session", "fork", "no_session", "cwd", "output_schema",
     # of one run; a session of an editor may be several, and lasts as long as the person likes
     "timeout", "inactivity_timeout", "run_id", "journal", "retry", "retry_delay",
+    # the agents of an editor work beside it
+    "server", "server_token_file",
     # standard output is the protocol's
     "json", "output_format", "compact", "quiet", "no_color", "include_subagent_events", "non_interactive",
 )  # fmt: skip

@@ -24,7 +24,7 @@ from agent_mux.cli.install_commands import install, update
 from agent_mux.cli.mcp_command import mcp
 from agent_mux.cli.mcp_server_command import mcp_server
 from agent_mux.cli.models_command import models
-from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir
+from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir, Server, ServerTokenFile
 from agent_mux.cli.parse_command import parse
 from agent_mux.cli.plugin_command import plugin
 from agent_mux.cli.profiles_command import profiles
@@ -32,7 +32,9 @@ from agent_mux.cli.record_command import record
 from agent_mux.cli.replay_command import replay
 from agent_mux.cli.run_command import run
 from agent_mux.cli.schema_command import schema
+from agent_mux.cli.serve_command import serve
 from agent_mux.cli.sessions_command import sessions
+from agent_mux.cli.token_command import token
 from agent_mux.cli.validate_command import validate
 from agent_mux.version import __version__
 
@@ -51,7 +53,7 @@ app = typer.Typer(
 )
 for function in (
     run, init, parse, validate, replay, record, demo, doctor, schema, install, update, detect, detect_host,
-    capabilities, completion, acp, mcp_server,
+    capabilities, completion, acp, mcp_server, serve,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(adapters, name="adapters")
@@ -66,6 +68,7 @@ app.add_typer(auth, name="auth")
 app.add_typer(commands_for("skills", "skill"), name="skill")
 app.add_typer(commands_for("subagents", "sub-agent"), name="agent")
 app.add_typer(plugin, name="plugin")
+app.add_typer(token, name="token")
 
 
 def _show_version(wanted: bool) -> None:
@@ -84,6 +87,8 @@ def root(
     no_color: NoColor = False,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
+    server: Server = None,
+    server_token_file: ServerTokenFile = None,
     version: Annotated[  # noqa: ARG001  # its callback has done it
         bool, typer.Option("--version", "-V", help="Show the version.", callback=_show_version, is_eager=True)
     ] = False,
@@ -92,10 +97,23 @@ def root(
     given = {"agent": agent, "model": model, "json": json, "debug": debug, "no_color": no_color}
     given["config_dir"] = None if config_dir is None else str(config_dir)
     given["project_dir"] = None if project_dir is None else str(project_dir)
+    given["server"] = server
+    given["server_token_file"] = None if server_token_file is None else str(server_token_file)
+    _check_server(given, context.invoked_subcommand)
     said = {name: value for name, value in given.items() if value}
     context.default_map = _defaults_of_all(context.command, said)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def _check_server(given: "Mapping[str, Any]", subcommand: str | None) -> None:
+    """Raises a usage error for a command that does its work here."""
+    told = next((name for name in ("server", "server_token_file") if given[name] is not None), None)
+    if told is not None and subcommand not in {None, "run", "help"}:
+        from agent_mux.cli.inputs import bad_input
+
+        flag = "--" + told.replace("_", "-")
+        raise bad_input(f"{flag} is for `amux run`; `amux {subcommand}` is about this machine")
 
 
 def _defaults_of_all(group: Any, said: "Mapping[str, Any]") -> dict[str, Any]:

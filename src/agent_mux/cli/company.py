@@ -9,8 +9,8 @@ from agent_mux.cli.terminal import Palette, one_line
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
 from agent_mux.options import RunOptions
-from agent_mux.run.handle import RunHandle
 from agent_mux.run.interaction import Deny, PendingInteraction, Response
+from agent_mux.run.interface import Run
 
 NOBODY = "nobody is there to answer"
 SETTLED = frozenset({"INTERACTION_NOT_FOUND", "RUN_NOT_ACTIVE"})
@@ -34,13 +34,13 @@ class Company:
     def __exit__(self, *_: object) -> None:
         """Everything was shown."""
 
-    async def keep(self, run: RunHandle) -> None:
+    async def keep(self, run: Run) -> None:
         """Be with the run until cancelled, or as long as there is something to do."""
 
-    async def see(self, run: RunHandle, event: BaseEvent) -> None:
+    async def see(self, run: Run, event: BaseEvent) -> None:
         """An event was shown. The next one is shown when this returns."""
 
-    async def heed(self, run: RunHandle, number: signal.Signals) -> bool:  # noqa: ARG002  # of whoever overrides it
+    async def heed(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # of whoever overrides it
         """A signal came. False: do what is done about signals, which is to end the run."""
         return False
 
@@ -71,7 +71,7 @@ class Unattended(Company):
         return Deny(NOBODY)
 
 
-async def respond(run: RunHandle, pending: PendingInteraction, response: Response) -> None:
+async def respond(run: Run, pending: PendingInteraction, response: Response) -> None:
     """Answer, unless the agent withdrew what it asked, or ended, while a person was typing."""
     try:
         await run.interaction.respond(pending.id, response)

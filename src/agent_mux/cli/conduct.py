@@ -4,8 +4,10 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Protocol
 
 import anyio
 
@@ -16,10 +18,37 @@ from agent_mux.cli.terminal import Palette, width_of
 from agent_mux.cli.views import View
 from agent_mux.client import AgentMux
 from agent_mux.preferences.settling import Settled
-from agent_mux.run.handle import RunHandle
+from agent_mux.run.interface import Run
 from agent_mux.run.result import RunResult
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Task(Protocol):
+    """What is to be run, and where."""
+
+    def client(self) -> AbstractAsyncContextManager[Any]:
+        """Of those runs."""
+
+    async def start(self, mux: Any, company: Company) -> Run:
+        """Start it with a client of this kind; what is asked goes to the company."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """A run of this process."""
+
+    settled: Settled
+    config_dir: Path | None
+
+    def client(self) -> AgentMux:
+        """A client of our own."""
+        return AgentMux(config_dir=self.config_dir)
+
+    async def start(self, mux: AgentMux, company: Company) -> Run:
+        """Start it."""
+        observe_if_traced(mux)
+        return mux.run(replace(self.settled, options=company.answers(self.settled.options)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,16 +61,14 @@ class Conduct:
     """Who is with the run."""
     encoding: str | None = None
     """Of standard output, instead of its own."""
-    config_dir: Path | None = None
 
-    async def run(self, settled: Settled) -> RunResult:
+    async def run(self, task: Task) -> RunResult:
         """Carry it out. Raises `BrokenPipeError` when the reader went away; the run is aborted then."""
         output = Output(self.encoding)
         company = self.company(output, self.palette)
         with anyio.open_signal_receiver(*heeded(), signal.SIGWINCH) as signals:
-            async with AgentMux(config_dir=self.config_dir) as mux, anyio.create_task_group() as tasks:
-                observe_if_traced(mux)
-                run = mux.run(replace(settled, options=company.answers(settled.options)))
+            async with task.client() as mux, anyio.create_task_group() as tasks:
+                run = await task.start(mux, company)
                 with company:
                     tasks.start_soon(output.run)
                     tasks.start_soon(output.watch, sys.stdout.fileno())
@@ -54,7 +81,7 @@ class Conduct:
             raise output.error
         return result
 
-    async def _show(self, run: RunHandle, company: Company) -> RunResult:
+    async def _show(self, run: Run, company: Company) -> RunResult:
         output = company.output
         async for event in run:
             output.add(self.view.show(event))
@@ -66,7 +93,7 @@ class Conduct:
         return result
 
 
-async def _obey(signals: AsyncIterator[signal.Signals], run: RunHandle, company: Company, view: View) -> None:
+async def _obey(signals: AsyncIterator[signal.Signals], run: Run, company: Company, view: View) -> None:
     async with anyio.create_task_group() as tasks:
         told = 0
         async for number in signals:
@@ -93,7 +120,7 @@ def observe_if_traced(mux: AgentMux) -> None:
         instrument(mux)
 
 
-async def _abort_without_reader(run: RunHandle, output: Output) -> None:
+async def _abort_without_reader(run: Run, output: Output) -> None:
     await output.broken.wait()
     await run.abort()
 

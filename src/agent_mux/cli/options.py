@@ -39,6 +39,21 @@ ProjectDir = Annotated[
         show_default=False,
     ),
 ]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server", metavar="URL", help="Run at a service (amux serve); default: $AGENT_MUX_SERVER.", show_default=False
+    ),
+]
+ServerTokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--server-token-file",
+        metavar="PATH",
+        help="A file with the token of the service; default: $AGENT_MUX_SERVER_TOKEN.",
+        show_default=False,
+    ),
+]
 _COMMON = {"json": Json, "debug": Debug, "no_color": NoColor}
 
 

@@ -13,8 +13,8 @@ from agent_mux.cli.questions import ASKS, DECLINED, prompt_of, read_answer, told
 from agent_mux.cli.terminal import Palette
 from agent_mux.events import BaseEvent
 from agent_mux.options import RunOptions
-from agent_mux.run.handle import RunHandle
 from agent_mux.run.interaction import PendingInteraction, Response
+from agent_mux.run.interface import Run
 
 _READ_SIZE = 4096  # a terminal gives at most a line of this length
 
@@ -30,7 +30,7 @@ class Person(Company):
         """What is asked stays pending for the person."""
         return replace(options, on_input_required=lambda _: None)
 
-    async def see(self, run: RunHandle, event: BaseEvent) -> None:
+    async def see(self, run: Run, event: BaseEvent) -> None:
         """If the event asks something, ask the person, and answer the agent. Nothing else is shown meanwhile."""
         if event.type not in ASKS:
             return
@@ -39,7 +39,7 @@ class Person(Company):
             if pending.id == wanted:
                 await self._ask(run, pending)
 
-    async def _ask(self, run: RunHandle, pending: PendingInteraction) -> None:
+    async def _ask(self, run: Run, pending: PendingInteraction) -> None:
         response: Response | None = None
         with anyio.CancelScope() as scope:
 

@@ -31,8 +31,10 @@ def record(
     compact). Home, working directory and temp directory are made neutral; look for other secrets before you share it.
     """
     from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.server import refuse_service
 
     settle_format(context.obj, flags)
+    refuse_service(flags, "record")
     if flags.no_journal:
         raise bad_input("--no-journal leaves nothing to make a fixture of")
     _check_folder(to, force=force)

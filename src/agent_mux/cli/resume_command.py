@@ -34,9 +34,11 @@ def fork(context: typer.Context, flags: RunFlags, origin: SessionId, text: Promp
 
 def _go_on(context: typer.Context, flags: RunFlags, origin: str, text: str | None, *, is_fork: bool) -> int:
     from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.server import refuse_service
     from agent_mux.cli.session_options import reading, wanted_from
 
     settle_format(context.obj, flags)
+    refuse_service(flags, "sessions")
     if flags.session is not None or flags.fork is not None or flags.no_session:
         raise bad_input("--session, --fork and --no-session say which session it is; that was said already")
     with reading(flags.config_dir, flags.project_dir) as library:

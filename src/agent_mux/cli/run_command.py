@@ -10,6 +10,7 @@ from agent_mux.cli.options import Invocation
 from agent_mux.cli.run_flags import RunFlags, with_run_flags
 
 if TYPE_CHECKING:
+    from agent_mux.cli.conduct import Task
     from agent_mux.preferences.settling import Settled
     from agent_mux.run.result import RunResult
 
@@ -32,10 +33,17 @@ def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
     The answer goes to standard output, everything else to standard error. Approvals are asked on the terminal; where
     nobody can be asked they are denied, with a warning. Ctrl-C aborts the run, a second one kills it.
 
+    With --server, it works at a service (`amux serve`), and paths are those of its machine.
+
     With --interactive it is a conversation: each line is a prompt, Ctrl-C stops the turn that runs, /help shows the
     commands. With --json, prompts and commands are lines of standard input.
     """
+    from agent_mux.cli.server import service_of
+
     settle_format(context.obj, flags)
+    service = service_of(flags)
+    if service is not None:
+        return exit_code_of(conducted(service.task(words or [], flags), flags, context.obj))
     return exit_code_of(carry_out(settled_with(words or [], flags), flags, context.obj))
 
 
@@ -60,6 +68,13 @@ def settle_format(invocation: Invocation, flags: RunFlags) -> None:
 
 
 def carry_out(settled: "Settled", flags: RunFlags, invocation: Invocation) -> "RunResult":
+    """Run it here and show it. Raises what kept it from starting."""
+    from agent_mux.cli.conduct import Here
+
+    return conducted(Here(settled, flags.config_dir), flags, invocation)
+
+
+def conducted(task: "Task", flags: RunFlags, invocation: Invocation) -> "RunResult":
     """Run it and show it. Raises what kept it from starting."""
     import sys
 
@@ -76,10 +91,9 @@ def carry_out(settled: "Settled", flags: RunFlags, invocation: Invocation) -> "R
         palette=palette_for(sys.stderr, no_color=flags.no_color),
         company=company_for(flags, around, as_json=invocation.json),
         encoding="utf-8" if invocation.json else None,
-        config_dir=flags.config_dir,
     )
     with logs_for(debug=flags.debug):
-        return anyio.run(conduct.run, settled)
+        return anyio.run(conduct.run, task)
 
 
 def exit_code_of(result: "RunResult") -> int:

@@ -9,7 +9,17 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from agent_mux.cli.completion_command import profile_names
-from agent_mux.cli.options import Compact, ConfigDir, Debug, NoColor, ProjectDir, extended, keyword
+from agent_mux.cli.options import (
+    Compact,
+    ConfigDir,
+    Debug,
+    NoColor,
+    ProjectDir,
+    Server,
+    ServerTokenFile,
+    extended,
+    keyword,
+)
 
 _TASK, _MODEL, _SESSION, _LIMITS, _TOOLS, _OUTPUT = (
     "Task",
@@ -206,6 +216,8 @@ class RunFlags:
         str | None, _flag("--run-id", panel=_OUTPUT, metavar="ULID", help="Its id; default: a new one.")
     ] = None
     project_id: Annotated[str | None, _flag("--project-id", panel=_OUTPUT, help="Which project it belongs to.")] = None
+    server: Server = None
+    server_token_file: ServerTokenFile = None
     debug: Debug = False
     no_color: NoColor = False
     config_dir: ConfigDir = None

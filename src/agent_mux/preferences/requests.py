@@ -1,13 +1,14 @@
 """The options of one run as programs send them: one JSON object, with the keys and units of our files.
 
-It may hold what is for one run alone, too (`keys.FOR_THE_CALL`), and rules (`policy`) as an object. What only makes
-sense where the caller is, functions and files of the caller, cannot be sent. Source: run API, section 2.
+It may hold what is for one run alone, too (`keys.FOR_THE_CALL`), and rules (`policy`) as an object. Of a callback it
+says that there is one: what it would be asked stays pending for whoever asked for the run, in all approval modes that
+call it. Source: run API, section 2.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -19,8 +20,10 @@ from agent_mux.preferences.keys import Problems, camel
 from agent_mux.preferences.writing import to_wire
 from agent_mux.redaction import HIDDEN
 
-NOT_SENT = frozenset({"on_approval_request", "on_input_required", "journal", "collect_events"})
+NOT_SENT = frozenset({"journal", "collect_events"})
 """Fields that mean something only where the caller is."""
+PENDING = "pending"
+"""What a request says of a callback: whoever asked for the run answers; until then, it is pending."""
 REQUEST_KEYS: Mapping[str, str] = {
     camel(spec.name): spec.name for spec in fields(RunOptions) if spec.name not in NOT_SENT
 }
@@ -77,6 +80,8 @@ def type_in_requests(key: str) -> Any:
 
 
 def _sent(value: Any) -> Any:
+    if callable(value):
+        return PENDING
     match value:
         case Policy():
             return msgspec.to_builtins(value)
@@ -85,6 +90,10 @@ def _sent(value: Any) -> Any:
         case str() | Mapping():
             return value
     return [msgspec.to_builtins(SentAttachment(**asdict(one))) if isinstance(one, Attachment) else one for one in value]
+
+
+def leave_pending(_: Any) -> None:
+    """The callback of a run whose caller answers from elsewhere."""
 
 
 def _attachments(told: list[SentAttachment]) -> tuple[Attachment, ...]:
@@ -98,5 +107,9 @@ _READERS: Mapping[str, tuple[Any, str, Callable[[Any], Any]]] = {
     "env": (dict[str, str], "an object of strings", dict),
     "attachments": (list[SentAttachment], "a list of objects with filePath, url, base64, mimeType", _attachments),
     "policy": (Policy, "an object with rules, default, timeout and on_timeout", lambda policy: policy),
+    **dict.fromkeys(
+        ("onApprovalRequest", "onInputRequired"),
+        (Literal["pending"], f"{PENDING!r}: whoever asked for the run answers", lambda _: leave_pending),
+    ),
 }
 _HIDDEN = frozenset({"env", "attachments"})

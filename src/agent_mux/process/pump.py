@@ -7,7 +7,10 @@ does, would cost more than all that is done with the chunk.
 import asyncio
 import errno
 import os
+import sys
 from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any
 
 import anyio
 from anyio import lowlevel
@@ -63,11 +66,24 @@ async def _pump_on_asyncio(descriptor: int, take: Take) -> None:
             _finish(done)
         loop.remove_reader(descriptor)
 
-    loop.add_reader(descriptor, read)
+    _as_asyncio(loop.add_reader, descriptor, read)
     try:
         await done
     finally:
         loop.remove_reader(descriptor)
+
+
+def _as_asyncio(register: Callable[..., object], *arguments: Any) -> None:
+    """Register a callback that may start tasks.
+
+    No task runs in a callback of asyncio. Where sniffio is installed, anyio asks it which event loop it is, and sniffio
+    looks for a task, unless it was told, as `anyio.run` does and `asyncio.run` does not.
+    """
+    context = copy_context()
+    sniffio = sys.modules.get("sniffio")
+    if sniffio is not None:
+        context.run(sniffio.current_async_library_cvar.set, "asyncio")
+    context.run(register, *arguments)
 
 
 def _read(descriptor: int) -> bytes:

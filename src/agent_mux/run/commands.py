@@ -13,10 +13,10 @@ import msgspec
 from agent_mux.effects import Delivery
 from agent_mux.errors import AgentMuxError
 from agent_mux.plain_json import to_json
-from agent_mux.run.handle import Boundary, RunHandle
 from agent_mux.run.interaction import Approve as Approved
 from agent_mux.run.interaction import Choice, Response, Text
 from agent_mux.run.interaction import Deny as Denied
+from agent_mux.run.interface import Boundary, Run
 
 LONGEST_LINE = 1 << 24  # bytes; whoever sends more without a line break sends no prompt
 LONGEST_SHOWN = 200  # characters of a line that is complained about
@@ -202,7 +202,7 @@ def _shown(text: bytes) -> str:
     return shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + "..."
 
 
-async def carry_out(run: RunHandle, command: AnyCommand) -> dict[str, Any]:
+async def carry_out(run: Run, command: AnyCommand) -> dict[str, Any]:
     """Tell the run, and return what is to be said in the answer. Raises as the handle does.
 
     `abort` returns when the run is over. `status` is for whoever knows more than the run.
@@ -224,12 +224,12 @@ async def carry_out(run: RunHandle, command: AnyCommand) -> dict[str, Any]:
     return {"delivery": delivery}
 
 
-async def _kill(run: RunHandle, _: Kill) -> Delivery:
+async def _kill(run: Run, _: Kill) -> Delivery:
     run.kill()
     return "applied"
 
 
-_TELLING: Mapping[type, Callable[[RunHandle, Any], Awaitable[Delivery]]] = {
+_TELLING: Mapping[type, Callable[[Run, Any], Awaitable[Delivery]]] = {
     Prompt: lambda run, command: run.send(command.text),
     Steer: lambda run, command: run.steer(command.text),
     Queue: lambda run, command: run.queue(command.text, command.when),
@@ -242,7 +242,7 @@ _TELLING: Mapping[type, Callable[[RunHandle, Any], Awaitable[Delivery]]] = {
 }
 
 
-async def _answer(run: RunHandle, command: Approve | Deny | Answer) -> Delivery:
+async def _answer(run: Run, command: Approve | Deny | Answer) -> Delivery:
     match command:
         case Approve(interaction_id=None, always=always):
             return await run.approve(always=always)

@@ -1,16 +1,16 @@
 """The consumer's end of a run: watch it, talk to it, control it, await it. Source: run API, section 3."""
 
 import signal
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
+from agent_mux.actions import AnyAction
 from agent_mux.actions import Approve as ApproveAction
 from agent_mux.actions import Deny as DenyAction
-from agent_mux.actions import Send, Steer
 from agent_mux.adapter import Adapter, TerminalSize
 from agent_mux.effects import Delivery
-from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.events import AgentEvent, TurnEndEvent
+from agent_mux.errors import AgentMuxError
+from agent_mux.run.base import BaseRun, check_size
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.records import Control, Header
 from agent_mux.run.result import RunResult
@@ -18,21 +18,12 @@ from agent_mux.run.runner import Runner
 from agent_mux.run.state import RunState
 from agent_mux.run.window import EventReader
 
-LARGEST_TERMINAL = 9999
-"""Columns, and rows: what escape sequences can say."""
 
-
-Boundary = Literal["next-turn", "after-response", "after-tool"]
-
-
-class RunHandle:
-    """One run. Three ways to consume it, all at once if wanted: `async for`, `on(...)`, and `await`."""
+class RunHandle(BaseRun):
+    """One run of this process. Three ways to consume it, all at once if wanted: `async for`, `on(...)`, and `await`."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
-
-    def __repr__(self) -> str:
-        return f"<RunHandle {self.agent} {self.run_id} {self.state}>"
 
     @property
     def run_id(self) -> str:
@@ -105,30 +96,24 @@ class RunHandle:
 
     # -- consuming
 
-    def __aiter__(self) -> AsyncIterator[AgentEvent]:
-        return self.events()
-
     def events(self, start: int = 0) -> EventReader:
         """Every event from number `start`, from the first by default, however late or slow this reader is."""
         return self._runner.recording.read(start)
 
-    def on(self, event_type: str, handler: Callable[[Any], Any]) -> "RunHandle":
+    def on(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
         """Call `handler` for each event of a type (`*`: all), as it happens. It must not block."""
         self._runner.recording.listeners.on(event_type, handler)
         return self
 
-    def once(self, event_type: str, handler: Callable[[Any], Any]) -> "RunHandle":
+    def once(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
         """As `on`, for the next event only."""
         self._runner.recording.listeners.on(event_type, handler, once=True)
         return self
 
-    def off(self, event_type: str, handler: Callable[[Any], Any]) -> "RunHandle":
+    def off(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
         """Call it no more."""
         self._runner.recording.listeners.off(event_type, handler)
         return self
-
-    def __await__(self) -> Generator[Any, Any, RunResult]:
-        return self.result().__await__()
 
     async def result(self) -> RunResult:
         """How the run ended. Waits for it; never raises for what the agent did. RUN_NOT_ACTIVE if it was withdrawn."""
@@ -146,46 +131,14 @@ class RunHandle:
         """What the agent waits for, and a way to answer."""
         return self._runner.interaction
 
-    async def send(self, text: str) -> Delivery:
-        """Send a prompt. While a turn runs, it begins the next one; an agent that merges all it is told says so.
+    async def _act(self, action: AnyAction) -> Delivery:
+        return await self._runner.act(action)
 
-        Raises STDIN_NOT_AVAILABLE when the agent listens no more, RUN_NOT_ACTIVE after the end.
-        """
-        return await self._runner.act(Send(text))
-
-    async def steer(self, text: str) -> Delivery:
-        """Send a message into the running turn: the agent takes it in at its next step. Without a turn it is a prompt.
-
-        Raises `CapabilityError` when the agent takes none, else as `send`.
-        """
-        return await self._runner.act(Steer(text))
-
-    async def queue(self, text: str, when: Boundary = "next-turn") -> Delivery:
-        """Send a prompt for later: for a turn of its own behind all others, or for the next boundary of this one.
-
-        `after-response` and `after-tool` are as `steer`: agents take messages between two model calls, which is after
-        the response and after the tools that it called. Raises as `send` and `steer` do.
-        """
-        if when != "next-turn":
-            return await self.steer(text)
-        return await self._runner.act(Send(text, own_turn=True))
-
-    async def continue_(self, prompt: str) -> Delivery:
-        """Send a prompt once the running turn is over. As `send`, and never merged."""
+    async def _begun(self) -> None:
         await self._runner.begun.wait()
-        start = 0
-        while self._runner.normalizer.is_busy:
-            start = await self._turn_over(start)
-        return await self.send(prompt)
 
-    async def _turn_over(self, start: int) -> int:
-        position = start
-        async for event in self.events(start):
-            position += 1
-            if isinstance(event, TurnEndEvent):
-                return position
+    def _require_active(self) -> None:
         self._runner.require_active()
-        return position
 
     async def approve(self, *, always: bool = False) -> Delivery:
         """Allow the oldest pending approval. Raises NO_PENDING_INTERACTION when nothing waits."""
@@ -196,7 +149,7 @@ class RunHandle:
         return await self._runner.act(DenyAction(self._oldest_approval(), reason))
 
     def _oldest_approval(self) -> str:
-        self._runner.require_active()
+        self._require_active()
         for open_ in self._runner.normalizer.pending:
             if open_.kind == "approval":
                 return open_.request_id
@@ -217,8 +170,7 @@ class RunHandle:
 
         Raises `ValidationError` for what is no size, PTY_NOT_AVAILABLE when the agent has no terminal.
         """
-        if not (0 < columns <= LARGEST_TERMINAL and 0 < rows <= LARGEST_TERMINAL):
-            raise ValidationError([FieldError("columns and rows", (columns, rows), f"1 to {LARGEST_TERMINAL} each")])
+        check_size(columns, rows)
         await self._runner.begun.wait()
         self._runner.resize(TerminalSize(columns, rows))
 

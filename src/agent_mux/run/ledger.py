@@ -1,6 +1,7 @@
 """What became of every native line: mapped, deliberately ignored (with the reason), or unknown."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -35,6 +36,16 @@ class Ledger:
             "reasons": dict(sorted(self.reasons.items())),
             "unknown": dict(sorted(self.unknown.items())),
         }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Ledger":
+        """The inverse of `to_dict`."""
+        made = cls()
+        made.lines = int(plain["lines"])
+        made.ignored.update(plain.get("ignored", {}))
+        made.reasons.update(plain.get("reasons", {}))
+        made.unknown.update(plain.get("unknown", {}))
+        return made
 
     def __repr__(self) -> str:
         return f"<Ledger {self.to_dict()}>"

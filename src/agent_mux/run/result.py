@@ -1,12 +1,12 @@
 """What a run came to. Source: run API, section 3 (RunResult)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent_mux.assembler import ExitReason, Verdict
 from agent_mux.assembler.costs import add_optional
-from agent_mux.errors import RECOVERABLE, ErrorCode
+from agent_mux.errors import RECOVERABLE, AgentMuxError, ErrorCode
 from agent_mux.events import (
     AgentEvent,
     CostRecord,
@@ -14,6 +14,7 @@ from agent_mux.events import (
     SessionEndEvent,
     TokenUsageEvent,
     TurnStartEvent,
+    event_from_dict,
     event_to_dict,
 )
 from agent_mux.run.ledger import Ledger
@@ -48,6 +49,16 @@ class TokenUsage:
             self.output_tokens + call.output_tokens,
             add_optional(self.thinking_tokens, call.thinking_tokens),
             add_optional(self.cached_tokens, call.cached_tokens),
+        )
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, int]) -> "TokenUsage":
+        """The inverse of `to_dict`."""
+        return cls(
+            plain.get("inputTokens", 0),
+            plain.get("outputTokens", 0),
+            plain.get("thinkingTokens"),
+            plain.get("cachedTokens"),
         )
 
     def to_dict(self) -> dict[str, int]:
@@ -150,6 +161,30 @@ class RunResult:
         }
         return {name: value for name, value in plain.items() if value is not None}
 
+    @classmethod
+    def from_dict(
+        cls, plain: Mapping[str, Any], *, texts: "Callable[[], list[list[str]]] | None" = None, **known: Any
+    ) -> "RunResult":
+        """The inverse of `to_dict`. What a newer peer says besides is left out.
+
+        Args:
+            plain: The object. It has the text of the last turn only, which is its one message then.
+            texts: The messages of all turns, from whoever knows them.
+            **known: Fields that whoever reads knows better.
+
+        Raises:
+            AgentMuxError: PARSE_ERROR for what is no result.
+        """
+        import msgspec  # noqa: PLC0415
+
+        said = plain.get("text", "")
+        try:
+            fields = {name: read(plain[key]) for key, (name, read) in _READERS.items() if plain.get(key) is not None}
+            made = {**dict.fromkeys(_OPTIONAL), "ledger": Ledger(), **fields, **known}
+            return cls(**made, texts=texts or (lambda: [[said]] if said else []))
+        except (KeyError, TypeError, ValueError, AttributeError, msgspec.MsgspecError) as error:
+            raise AgentMuxError("PARSE_ERROR", f"this is no result of a run: {error!r}") from error
+
 
 class ResultBuilder:
     """Watches the events of a run for what its result needs.
@@ -212,7 +247,6 @@ class ResultBuilder:
         self, verdict: Verdict, *, stderr: str, derive: "Callable[[], Sequence[AgentEvent]] | None", **known: Any
     ) -> RunResult:
         """The result. `derive` reads the events again, for texts that were too long to keep."""
-        turns = self._turns
         failure = verdict.failure
         return RunResult(
             exit_reason=verdict.exit_reason,
@@ -222,10 +256,22 @@ class ResultBuilder:
             error=None
             if failure is None
             else RunError(failure.code, failure.message, stderr, failure.code in RECOVERABLE),
-            events=None if self._events is None else tuple(self._events),
-            texts=(lambda: _texts_of(derive())) if self._overflowed and derive is not None else (lambda: turns),
+            events=self.events,
+            texts=self.texts(derive),
             **known,
         )
+
+    @property
+    def events(self) -> "tuple[AgentEvent, ...] | None":
+        """Those that were collected."""
+        return None if self._events is None else tuple(self._events)
+
+    def texts(self, derive: "Callable[[], Sequence[AgentEvent]] | None") -> "Callable[[], list[list[str]]]":
+        """Gives the messages of each turn. `derive` reads the events again, for texts that were too long to keep."""
+        turns = self._turns
+        if self._overflowed and derive is not None:
+            return lambda: _texts_of(derive())
+        return lambda: turns
 
 
 def _texts_of(events: Sequence[AgentEvent]) -> list[list[str]]:
@@ -243,3 +289,40 @@ def _camel_error(error: RunError | None) -> dict[str, Any] | None:
         return None
     plain = {"code": error.code, "message": error.message, "stderr": error.stderr, "recoverable": error.recoverable}
     return {name: value for name, value in plain.items() if value != ""}
+
+
+def _cost_of(plain: Any) -> CostRecord:
+    import msgspec  # noqa: PLC0415
+
+    return msgspec.convert(plain, CostRecord)
+
+
+def _error_of(plain: Mapping[str, Any]) -> RunError:
+    return RunError(plain["code"], plain.get("message", ""), plain.get("stderr", ""), plain.get("recoverable", False))
+
+
+_READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "runId": ("run_id", str),
+    "agent": ("agent", str),
+    "model": ("model", str),
+    "sessionId": ("session_id", str),
+    "exitReason": ("exit_reason", str),
+    "exitCode": ("exit_code", int),
+    "signal": ("signal", int),
+    "durationMs": ("duration_ms", int),
+    "turnCount": ("turn_count", int),
+    "cost": ("cost", _cost_of),
+    "tokenUsage": ("token_usage", TokenUsage.from_dict),
+    "error": ("error", _error_of),
+    "structuredOutput": ("structured_output", lambda value: value),
+    "tags": ("tags", tuple),
+    "journal": ("journal", str),
+    "worktree": (
+        "worktree",
+        lambda tree: Worktree(path=tree["path"], base_commit=tree["baseCommit"], is_changed=tree["isChanged"]),
+    ),
+    "events": ("events", lambda events: tuple(event_from_dict(event) for event in events)),
+    "ledger": ("ledger", Ledger.from_dict),
+}
+"""What is on the wire: the field, and how it is read."""
+_OPTIONAL = ("model", "session_id", "exit_code", "signal", "cost", "token_usage", "error")

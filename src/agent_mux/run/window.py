@@ -98,6 +98,11 @@ class EventReader:
         self._next += 1
         return event
 
+    @property
+    def has_more(self) -> bool:
+        """`batch` has something to say at once."""
+        return self._position < self._window.end or self._window.is_closed
+
     async def batch(self) -> tuple[int, Sequence[AgentEvent]] | None:
         """The next events, all that are at hand, and the number of the first; None when the run is over.
 
@@ -105,8 +110,7 @@ class EventReader:
         """
         while True:
             if self._position < self._window.first:
-                await lowlevel.checkpoint()
-                events = self._derived()
+                events = await self._behind()
             else:
                 events = self._window.since(self._position)
                 if not events and self._window.is_closed:
@@ -117,8 +121,9 @@ class EventReader:
                 return first, events
             await self._window.news.wait()
 
-    def _derived(self) -> Sequence[AgentEvent]:
+    async def _behind(self) -> Sequence[AgentEvent]:
         """The next events out of the journal: this reader fell out of the window."""
+        await lowlevel.checkpoint()
         try:
             journal = self._journal = self._journal or self._open_journal()
             while journal is not None and (batch := journal.next_batch()) is not None:
@@ -126,6 +131,10 @@ class EventReader:
                     return batch[self._position - journal.position :]
         except (OSError, AgentMuxError):  # somebody removed or damaged it: then it is as if there were none
             self._journal = None
+        return self._lost()
+
+    def _lost(self) -> Sequence[AgentEvent]:
+        """Nobody has them any more."""
         lost = self._window.first - self._position
         self._position = self._window.first - 1
         return (self._window.on_loss(lost),)

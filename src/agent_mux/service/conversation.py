@@ -105,11 +105,18 @@ class Conversation:
         self._orders.close()
         with anyio.move_on_after(LAST_ANSWERS):
             await self._done.wait()
-        if result is None:  # it was forgotten, or the server stops while it waits
-            await self._close(1001, "the run has no result yet")
-            return
-        await self._send(self._frame(end, result))
-        await self._close(1000)
+        if result is None:
+            await self._close(*self._no_result())
+        else:
+            await self._send(self._frame(end, result))
+            await self._close(1000)
+
+    def _no_result(self) -> tuple[int, str]:
+        try:
+            self._runs.require_open()
+        except AgentMuxError as error:  # the run waited for a place, and will wait again when the service is back
+            return 1012, error.message
+        return closing(AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was forgotten"))
 
     def _line(self, number: int, event: Any) -> bytes:
         return self._encoded.line(self._run_id, number, event, accumulated=self._wanted.accumulated)

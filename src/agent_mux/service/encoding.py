@@ -41,3 +41,8 @@ def as_sse(number: int, line: bytes) -> bytes:
 def as_json_line(_: int, line: bytes) -> bytes:
     """A line, as `amux run --json` prints it."""
     return line + b"\n"
+
+
+def as_view(line: bytes) -> bytes:
+    """A Server-Sent Event of another name: no event of the run, and no number to go on behind."""
+    return b"event: run\ndata: %b\n\n" % line

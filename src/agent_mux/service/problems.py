@@ -55,6 +55,8 @@ _CODE_OF_STATUS: Mapping[int, AnyCode] = {
     401: "UNAUTHENTICATED",
     403: "FORBIDDEN",
     404: "NOT_FOUND",
+    408: "TIMEOUT",
+    421: "FORBIDDEN",
     429: "LIMIT_EXCEEDED",
     503: "UNAVAILABLE",
 }
@@ -98,6 +100,17 @@ def problem_of(error: AgentMuxError) -> Response:
     if isinstance(error, CapabilityError):
         told |= {"agent": error.agent, "capability": error.capability}
     return problem(STATUS.get(error.code, 500), error.code, error.message, recoverable=error.recoverable, **told)
+
+
+def of_http_error(error: HTTPException) -> Response:
+    """The answer for an error that has a status."""
+    return of_status(error.status_code, str(error.detail), error.headers)
+
+
+def of_status(status: int, detail: str = "", headers: Mapping[str, str] | None = None) -> Response:
+    """The answer for what has a status and no code."""
+    code = _CODE_OF_STATUS.get(status, "VALIDATION_ERROR")
+    return problem(status, code, detail or HTTPStatus(status).phrase, headers=headers)
 
 
 def problem(
@@ -167,10 +180,7 @@ def install(application: FastAPI) -> None:
         return problem_of(ValidationError(fields))
 
     async def of_http(request: Request, error: HTTPException) -> Response:
-        code = _CODE_OF_STATUS.get(error.status_code, "VALIDATION_ERROR")
-        if error.status_code == 405:
-            return _not_allowed(request)
-        return problem(error.status_code, code, str(error.detail), headers=error.headers)
+        return _not_allowed(request) if error.status_code == 405 else of_http_error(error)
 
     application.add_exception_handler(AgentMuxError, ours)  # type: ignore[arg-type]  # it is called with no other
     application.add_exception_handler(RequestValidationError, of_parameters)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ What a reader has not taken yet is not kept for it: it has a position, and the r
 stalls costs one chunk and what the socket holds, and keeps nobody waiting.
 """
 
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Generator
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -12,7 +12,9 @@ import anyio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from agent_mux.service.encoding import EncodedEvents, Frame
+from agent_mux.plain_json import to_json_bytes
+from agent_mux.service.encoding import EncodedEvents, Frame, as_sse, as_view
+from agent_mux.service.runs.reading import Batch
 from agent_mux.service.runs.runs import Runs
 
 PING_EVERY = 15.0  # seconds without an event; proxies and clients give up on silent connections
@@ -31,30 +33,56 @@ class Wanted:
     """With the text so far in each delta."""
 
 
+def pieces_of(
+    encoded: EncodedEvents, run_id: str, batch: Batch, wanted: Wanted, frame: Frame
+) -> Generator[bytes, None, None]:
+    """What is sent of a batch, in chunks."""
+    first, events = batch
+    chunk: list[bytes] = []
+    size = 0
+    for number, event in enumerate(events, first):
+        if wanted.types is not None and event.type not in wanted.types:
+            continue
+        line = frame(number, encoded.line(run_id, number, event, accumulated=wanted.accumulated))
+        chunk.append(line)
+        size += len(line)
+        if size >= LARGEST_CHUNK:
+            yield b"".join(chunk)
+            chunk, size = [], 0
+    if chunk:
+        yield b"".join(chunk)
+
+
 async def chunks_of(
     runs: Runs, encoded: EncodedEvents, run_id: str, wanted: Wanted, frame: Frame
 ) -> AsyncGenerator[bytes, None]:
     """What is sent: the events, and at the end of the run its result, whose number is that behind the last event."""
     end = wanted.start
     async with aclosing(runs.batches(run_id, wanted.start)) as batches:
-        async for first, events in batches:
-            chunk: list[bytes] = []
-            size = 0
-            for number, event in enumerate(events, first):
-                if wanted.types is not None and event.type not in wanted.types:
-                    continue
-                line = frame(number, encoded.line(run_id, number, event, accumulated=wanted.accumulated))
-                chunk.append(line)
-                size += len(line)
-                if size >= LARGEST_CHUNK:
-                    yield b"".join(chunk)
-                    chunk, size = [], 0
-            if chunk:
-                yield b"".join(chunk)
-            end = first + len(events)
+        async for batch in batches:
+            for chunk in pieces_of(encoded, run_id, batch, wanted, frame):
+                yield chunk
+            end = batch[0] + len(batch[1])
     result = await runs.result(run_id)
     if result is not None:
         yield frame(end, result)
+
+
+async def chunks_with_views(
+    runs: Runs, encoded: EncodedEvents, run_id: str, wanted: Wanted
+) -> AsyncGenerator[bytes, None]:
+    """The same as Server-Sent Events, and between them how the run is: before the events that made it so."""
+    end = wanted.start
+    async with aclosing(runs.seen(run_id, wanted.start)) as told:
+        async for view, batch in told:
+            if view is not None:
+                yield as_view(to_json_bytes(view))
+            for chunk in pieces_of(encoded, run_id, batch, wanted, as_sse):
+                yield chunk
+            end = max(end, batch[0] + len(batch[1]))
+    result = await runs.result(run_id)
+    if result is not None:
+        yield as_sse(end, result)
 
 
 class ChunkStream(Response):

@@ -55,6 +55,8 @@ class RunView(Shape, kw_only=True):
     tags: list[str] | UnsetType = UNSET
     event_count: int | UnsetType = UNSET
     """So far; the number of an event is its position, from 0."""
+    revision: int | UnsetType = UNSET
+    """Larger whenever anything but the number of events changed: the view with the larger one is the later one."""
     event_types: dict[str, int] | UnsetType = UNSET
     """Of a run that is over: how many events of each type there are."""
     turn_count: int | UnsetType = UNSET

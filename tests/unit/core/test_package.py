@@ -11,9 +11,9 @@ SOURCE = Path(agent_mux.__file__).parent
 AGENTS = {"claude", "codex", "gemini", "copilot", "cursor", "opencode", "pi", "omp", "openclaw", "hermes"}
 
 PUBLIC = {
-    "AgentEvent", "AgentMux", "AgentMuxError", "Approve", "Attachment", "AuthError", "BlockingAgentMux", "BlockingRun",
-    "Breach", "CapabilityError", "Choice", "Deny", "ErrorCode", "FieldError", "McpServer", "PendingInteraction",
-    "Policy", "RetryPolicy", "Rule",
+    "AgentEvent", "AgentMux", "AgentMuxError", "Approve", "Attachment", "AuthError", "BlockingAgentMux",
+    "BlockingRemoteMux", "BlockingRun", "Breach", "CapabilityError", "Choice", "Deny", "ErrorCode", "FieldError",
+    "McpServer", "PendingInteraction", "Policy", "RemoteMux", "RemoteRun", "RetryPolicy", "Rule", "Run",
     "RunError", "RunHandle", "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "Worktree",
     "__version__",
     "decode_event", "encode_event", "parse_transcript", "read_policy", "validate",

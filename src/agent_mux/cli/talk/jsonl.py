@@ -19,10 +19,10 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
 from agent_mux.options import RunOptions
 from agent_mux.run import commands as wire
-from agent_mux.run.handle import RunHandle
 from agent_mux.run.interaction import Deny, PendingInteraction
+from agent_mux.run.interface import Run
 
-Handler = Callable[[RunHandle, Any], Awaitable[Mapping[str, Any]]]
+Handler = Callable[[Run, Any], Awaitable[Mapping[str, Any]]]
 
 
 class JsonTalk(Company):
@@ -53,11 +53,11 @@ class JsonTalk(Company):
             options = replace(options, on_approval_request=self._unless_gone)
         return replace(options, on_input_required=self._unless_gone)
 
-    async def see(self, run: RunHandle, event: BaseEvent) -> None:  # noqa: ARG002  # as company does
+    async def see(self, run: Run, event: BaseEvent) -> None:  # noqa: ARG002  # as company does
         """Count."""
         self._tally.see(event)
 
-    async def keep(self, run: RunHandle) -> None:
+    async def keep(self, run: Run) -> None:
         """Carry out what comes, line by line, and close the run behind the last one."""
         async with anyio.create_task_group() as self._tasks:
             async with aclosing(lines_from(sys.stdin.fileno())) as lines:
@@ -66,7 +66,7 @@ class JsonTalk(Company):
                     await self.output.room()
             await self._leave(run)
 
-    async def _leave(self, run: RunHandle) -> None:
+    async def _leave(self, run: Run) -> None:
         """Nobody will say or answer anything any more."""
         self._is_attended = False
         try:
@@ -84,7 +84,7 @@ class JsonTalk(Company):
 
     # -- commands
 
-    async def _deal(self, run: RunHandle, line: bytes | None) -> None:
+    async def _deal(self, run: Run, line: bytes | None) -> None:
         try:
             command = wire.read_command(line)
         except wire.NoCommand as error:
@@ -94,7 +94,7 @@ class JsonTalk(Company):
             if command is not None:
                 await self._carry_out(run, command)
 
-    async def _carry_out(self, run: RunHandle, command: wire.AnyCommand) -> None:
+    async def _carry_out(self, run: Run, command: wire.AnyCommand) -> None:
         try:
             handle: Handler = self._handlers.get(type(command), wire.carry_out)
             data = await handle(run, command)
@@ -106,13 +106,13 @@ class JsonTalk(Company):
     def _say(self, line: str) -> None:
         self.output.add([Piece("out", line + "\n")])
 
-    async def _interrupt(self, run: RunHandle, _: wire.Interrupt) -> Mapping[str, Any]:
+    async def _interrupt(self, run: Run, _: wire.Interrupt) -> Mapping[str, Any]:
         if not run.is_busy:
             raise AgentMuxError("INVALID_STATE_TRANSITION", "there is nothing to interrupt: no turn runs")
         await run.interrupt()
         return {}
 
-    async def _status(self, run: RunHandle, _: wire.Status) -> Mapping[str, Any]:
+    async def _status(self, run: Run, _: wire.Status) -> Mapping[str, Any]:
         known = {"runId": run.run_id, "agent": run.agent, "model": run.model, "sessionId": run.session_id}
         pending = [
             {"interactionId": one.id, "type": one.type, "description": one.description}
@@ -121,14 +121,14 @@ class JsonTalk(Company):
         told = {name: value for name, value in known.items() if value is not None}
         return {**told, "state": run.state, "busy": run.is_busy, "pending": pending, **self._tally.to_dict()}
 
-    async def _close(self, run: RunHandle, _: wire.Close) -> Mapping[str, Any]:
+    async def _close(self, run: Run, _: wire.Close) -> Mapping[str, Any]:
         if run.state == "paused":
             await run.resume()  # who is stopped cannot leave
         await run.close()
         self._is_closed = True
         return {}
 
-    async def _abort(self, run: RunHandle, _: wire.Abort) -> Mapping[str, Any]:
+    async def _abort(self, run: Run, _: wire.Abort) -> Mapping[str, Any]:
         assert self._tasks is not None  # noqa: S101  # commands come while we listen
         self._tasks.start_soon(run.abort)  # the answer comes before the end
         return {}

@@ -22,8 +22,8 @@ from agent_mux.effects import Delivery
 from agent_mux.errors import AgentMuxError, AnyCode
 from agent_mux.events import BaseEvent
 from agent_mux.options import RunOptions
-from agent_mux.run.handle import RunHandle
 from agent_mux.run.interaction import PendingInteraction, Response
+from agent_mux.run.interface import Run
 from agent_mux.telling.phrases import count
 
 TWICE = 1.0  # seconds within which a second Ctrl-C ends the run
@@ -58,7 +58,7 @@ class Repl(Company):
         self._interrupted_at = -TWICE
         self._tasks: anyio.abc.TaskGroup | None = None
         output.show_with(self._editor.write)
-        self._commands: Mapping[str, Callable[[RunHandle, str], Awaitable[None]]] = {
+        self._commands: Mapping[str, Callable[[Run, str], Awaitable[None]]] = {
             "exit": self._exit,
             "quit": self._exit,
             "abort": self._abort,
@@ -87,7 +87,7 @@ class Repl(Company):
     def __exit__(self, *_: object) -> None:
         self._editor.stop()
 
-    async def keep(self, run: RunHandle) -> None:
+    async def keep(self, run: Run) -> None:
         """Listen until cancelled."""
         with self._mailbox:
             async with anyio.create_task_group() as self._tasks:
@@ -95,7 +95,7 @@ class Repl(Company):
                     await self._deal(run, await self._mailbox.receive())
                     self._show_state(run)
 
-    async def see(self, run: RunHandle, event: BaseEvent) -> None:
+    async def see(self, run: Run, event: BaseEvent) -> None:
         """Count, and ask what is to be asked."""
         self._tally.see(event)
         self._show_state(run)
@@ -103,7 +103,7 @@ class Repl(Company):
             self._waiting.append(getattr(event, "interaction_id", ""))
         await self._go_on_asking(run)
 
-    async def heed(self, run: RunHandle, number: signal.Signals) -> bool:  # noqa: ARG002  # as company does
+    async def heed(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # as company does
         """SIGINT is what Ctrl-C is elsewhere."""
         if number is not signal.SIGINT:
             return False
@@ -112,7 +112,7 @@ class Repl(Company):
 
     # -- what is typed
 
-    async def _deal(self, run: RunHandle, heard: Heard) -> None:
+    async def _deal(self, run: Run, heard: Heard) -> None:
         try:
             match heard:
                 case Key("interrupt"):
@@ -129,7 +129,7 @@ class Repl(Company):
             hint = _HINTS.get(error.code, "")
             self._say(sentence(complaint_about(error), self.palette) + (self.palette.dim(f" {hint}") if hint else ""))
 
-    async def _line(self, run: RunHandle, text: str, question: str | None) -> None:
+    async def _line(self, run: Run, text: str, question: str | None) -> None:
         said = parse(text)
         is_answer = question is not None and not isinstance(said, Command)
         before = prompt_of(self._asked) if is_answer and self._asked is not None else _IDLE
@@ -143,7 +143,7 @@ class Repl(Company):
             case Prompt(prompt):
                 await self._send(run, prompt)
 
-    async def _command(self, run: RunHandle, command: Command) -> None:
+    async def _command(self, run: Run, command: Command) -> None:
         wrong = problem(command)
         if wrong is not None:
             self._note(wrong)
@@ -152,13 +152,13 @@ class Repl(Company):
 
     # -- prompts
 
-    async def _send(self, run: RunHandle, text: str) -> None:
+    async def _send(self, run: Run, text: str) -> None:
         self._tell(await run.send(text))
 
-    async def _queue(self, run: RunHandle, text: str) -> None:
+    async def _queue(self, run: Run, text: str) -> None:
         self._tell(await run.queue(text))
 
-    async def _steer(self, run: RunHandle, text: str) -> None:
+    async def _steer(self, run: Run, text: str) -> None:
         self._tell(await run.steer(text))
 
     def _tell(self, delivery: Delivery) -> None:
@@ -166,7 +166,7 @@ class Repl(Company):
 
     # -- questions
 
-    async def _go_on_asking(self, run: RunHandle) -> None:
+    async def _go_on_asking(self, run: Run) -> None:
         """Ask the next question, unless one is being asked that still waits for its answer."""
         pending = {one.id: one for one in run.interaction.pending}
         if self._asked is not None:
@@ -182,7 +182,7 @@ class Repl(Company):
                 self._editor.ask(self._asked.id, prompt_of(self._asked))
                 return
 
-    async def _answer(self, run: RunHandle, question: str, text: str | None) -> None:
+    async def _answer(self, run: Run, question: str, text: str | None) -> None:
         """The person answered, or declined to."""
         asked = self._asked
         if asked is None or asked.id != question:
@@ -203,7 +203,7 @@ class Repl(Company):
 
     # -- control
 
-    async def _ctrl_c(self, run: RunHandle) -> None:
+    async def _ctrl_c(self, run: Run) -> None:
         now = time.monotonic()
         is_second, self._interrupted_at = now - self._interrupted_at < TWICE, now
         if is_second or self._is_aborting:
@@ -214,7 +214,7 @@ class Repl(Company):
             self._editor.clear()
             self._note("nothing runs; Ctrl-D or /exit leaves, Ctrl-C twice within a second ends the run at once")
 
-    async def _interrupt(self, run: RunHandle, _: str = "") -> None:
+    async def _interrupt(self, run: Run, _: str = "") -> None:
         if not run.is_busy:
             self._note("there is nothing to interrupt")
             return
@@ -226,13 +226,13 @@ class Repl(Company):
         await run.interrupt()
         self._note("interrupted; Ctrl-C once more ends the run")
 
-    async def _pause(self, run: RunHandle) -> None:
+    async def _pause(self, run: Run) -> None:
         await run.pause()
 
-    async def _resume(self, run: RunHandle) -> None:
+    async def _resume(self, run: Run) -> None:
         await run.resume()
 
-    async def _exit(self, run: RunHandle, _: str = "") -> None:
+    async def _exit(self, run: Run, _: str = "") -> None:
         if self._is_closing:
             self._note("not waiting any longer")
             run.kill()
@@ -244,7 +244,7 @@ class Repl(Company):
         waiting = "the agent finishes what it was asked; /exit or Ctrl-D once more does not wait for it"
         self._note(waiting if run.is_busy else "the agent leaves")
 
-    async def _abort(self, run: RunHandle, _: str = "") -> None:
+    async def _abort(self, run: Run, _: str = "") -> None:
         if self._is_aborting:
             run.kill()
             return
@@ -255,7 +255,7 @@ class Repl(Company):
 
     # -- what there is to know
 
-    async def _status(self, run: RunHandle, _: str) -> None:
+    async def _status(self, run: Run, _: str) -> None:
         pending = run.interaction.pending
         lines = [
             f"{run.agent}: {run.state}{', working' if run.is_busy else ''}{', leaving' if self._is_closing else ''}",
@@ -267,10 +267,10 @@ class Repl(Company):
         ]
         self._list(lines)
 
-    async def _cost(self, run: RunHandle, _: str) -> None:  # noqa: ARG002  # every command is told the run
+    async def _cost(self, run: Run, _: str) -> None:  # noqa: ARG002  # every command is told the run
         self._list([self._tally.spent()])
 
-    async def _session(self, run: RunHandle, _: str) -> None:
+    async def _session(self, run: Run, _: str) -> None:
         session = run.session_id
         lines = [f"session: {session or 'not known yet'}", f"run: {run.run_id}"]
         if run.journal is not None:
@@ -279,12 +279,12 @@ class Repl(Company):
             lines.append(f"continue it later: amux run -i {run.agent} --session {session}")
         self._list(lines)
 
-    async def _help(self, run: RunHandle, _: str) -> None:  # noqa: ARG002  # every command is told the run
+    async def _help(self, run: Run, _: str) -> None:  # noqa: ARG002  # every command is told the run
         self._say(help_text())
 
     # -- on the screen
 
-    def _show_state(self, run: RunHandle) -> None:
+    def _show_state(self, run: Run) -> None:
         self._editor.set_prompt(_BUSY if run.is_busy else _IDLE)
 
     def _list(self, lines: list[str]) -> None:

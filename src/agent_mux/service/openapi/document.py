@@ -14,19 +14,18 @@ from agent_mux.run.result_schema import result_schema
 from agent_mux.service.openapi.describing import DESCRIBED, JSON, SSE, Answer, Body, Component, Description
 from agent_mux.service.openapi.shapes import PLACE, Components, Schema, schema_of
 from agent_mux.service.problems import MEDIA_TYPE, RETRY_AFTER, STATUS, Problem
+from agent_mux.service.security.scopes import PUBLIC, needed_scope
 
 REQUEST, PROFILE = Component("RunRequest"), Component("ProfileFields")
 EVENT, RESULT = Component("AgentEvent"), Component("RunResult")
 EVERYWHERE: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
 """What can go wrong wherever a token is wanted."""
-OPEN = frozenset({"/health", "/ready"})
-"""Paths that need no token."""
-ADMIN = ("/v1/tokens", "/v1/webhooks")
-"""Paths that need the scope `admin` begin so."""
 ABOUT = """Drive coding agents over HTTP: start runs, watch what happens in them, answer what they ask.
 
 JSON is camelCase; a field that is not there is left out. Times are milliseconds since the epoch, durations are
-milliseconds, money is US dollars. No text has NUL characters. Errors are problem details (RFC 9457) with a `code`."""
+milliseconds, money is US dollars. No text has NUL characters. Errors are problem details (RFC 9457) with a `code`.
+What is too slow (408) or too large (413, 414, 431), from a browser and not JSON (415), or for another host (421) is
+refused whatever it asks for."""
 TAGS: Mapping[str, str] = {
     "runs": "Start runs, find them, forget them.",
     "events": "What happens in a run: Server-Sent Events or JSON lines.",
@@ -98,6 +97,7 @@ def _operation(path: str, method: str, told: Schema, known: Components) -> Schem
     said = DESCRIBED.get(told["operationId"])
     if said is None:
         raise ValueError(f"{method.upper()} {path} ({told['operationId']}) is not described")
+    needed = needed_scope(method.upper(), path)
     made = {
         "tags": told.get("tags", []),
         "summary": _summary(told),
@@ -105,18 +105,11 @@ def _operation(path: str, method: str, told: Schema, known: Components) -> Schem
         "operationId": told["operationId"],
         "parameters": [_parameter(one, said) for one in told.get("parameters", ()) if one["name"] != "accept"],
         "responses": dict(_responses(path, told, said, known)),
-        "security": [] if path in OPEN else [{"bearer": [scope_of(path, method)]}, {}],
+        "security": [] if needed is None else [{"bearer": [needed]}, {}],
     }
     if said.body is not None:
         made["requestBody"] = _body(said.body)
     return made
-
-
-def scope_of(path: str, method: str) -> str | None:
-    """What a token has to be for; None: none is needed."""
-    if path in OPEN:
-        return None
-    return "admin" if path.startswith(ADMIN) else "read" if method.upper() in {"GET", "HEAD"} else "run"
 
 
 def _summary(told: Schema) -> str:
@@ -155,7 +148,7 @@ def _read(body: Body) -> Schema:
 def _responses(path: str, told: Schema, said: Description, known: Components) -> Iterator[tuple[str, Schema]]:
     for answer in said.answers:
         yield str(answer.status), _answer(answer, known)
-    codes = dict.fromkeys(said.errors + (("INTERNAL",) if path in OPEN else EVERYWHERE))
+    codes = dict.fromkeys(said.errors + (("INTERNAL",) if path in PUBLIC else EVERYWHERE))
     if said.body is not None or told.get("parameters"):
         codes |= {"VALIDATION_ERROR": None}
     by_status: dict[int, list[AnyCode]] = {}

@@ -11,9 +11,9 @@ from agent_mux.events import ALL_EVENTS
 from agent_mux.run.state import TERMINAL
 from agent_mux.service.encoding import Frame, as_json_line, as_sse
 from agent_mux.service.openapi.describing import JSONL, SSE, Answer, Component, described
-from agent_mux.service.routes.answers import TheService
+from agent_mux.service.routes.answers import RunId, TheService
 from agent_mux.service.service import Service
-from agent_mux.service.streaming import PING, ChunkStream, Wanted, chunks_of
+from agent_mux.service.streaming import PING, ChunkStream, Wanted, chunks_of, chunks_with_views
 
 router = APIRouter(prefix="/v1/runs", tags=["events"])
 TYPES = frozenset(event.type for event in ALL_EVENTS)
@@ -30,7 +30,7 @@ _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_js
     errors=("RUN_NOT_FOUND",),
 )
 async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
-    run_id: str,
+    run_id: RunId,
     service: TheService,
     accept: Annotated[str, Header()] = "",
     last_event_id: Annotated[
@@ -39,11 +39,15 @@ async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
     after: Annotated[int | None, Query(ge=-1, le=1 << 53, description="As `Last-Event-ID`: -1 is before all.")] = None,
     types: Annotated[str | None, Query(description="Only these types of events, with commas between them.")] = None,
     accumulated: Annotated[bool, Query(description="False: deltas without the text so far.")] = True,
+    snapshots: Annotated[bool, Query(description="Also tell how the run is, whenever that changes.")] = False,
 ) -> Response:
     """The events of a run, from the first or behind a `Last-Event-ID`, until it is over; at the end its result.
 
     The `id` of an event is its number, from 0. Server-Sent Events, unless `Accept` asks for `application/jsonl`: then
     the same lines that `amux run --json` prints. 204: there is nothing behind that id, and there never will be.
+
+    With `snapshots`, messages of the name `run` say how the run is, as `GET /v1/runs/{id}` does: the first one at once,
+    and one whenever it changed, before the events that changed it. They have no id. Server-Sent Events only.
     """
     media_type = JSONL if "jsonl" in accept or "ndjson" in accept else SSE
     start = _start(last_event_id, after)
@@ -51,7 +55,12 @@ async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
         return Response(status_code=204)
     frame, ping = _FRAMES[media_type]
     wanted = Wanted(start=start, types=types_of(types), accumulated=accumulated)
-    chunks = chunks_of(service.runs, service.encoded, run_id, wanted, frame)
+    if snapshots and media_type != SSE:
+        raise ValidationError([FieldError("snapshots", snapshots, "false, unless `Accept` is text/event-stream")])
+    if snapshots:
+        chunks = chunks_with_views(service.runs, service.encoded, run_id, wanted)
+    else:
+        chunks = chunks_of(service.runs, service.encoded, run_id, wanted, frame)
     return ChunkStream(chunks, media_type=media_type, ping=ping)
 
 

@@ -70,12 +70,10 @@ class Keeper:
 
     def forget(self, run_id: str) -> None:
         """Nothing of this run needs to be written any more, but what others are to be told of it."""
-        change = self._waiting.get(run_id)
-        if change is not None and change.entries:
-            change.values = {}
-        else:
-            self._waiting.pop(run_id, None)
-        self._writing.pop(run_id, None)
+        for changes in (self._waiting, self._writing):
+            change = changes.pop(run_id, None)
+            if change is not None and change.entries:
+                changes[run_id] = _Change(change.number, {}, change.entries)
         self._tell()
 
     def has(self, run_id: str) -> bool:
@@ -157,7 +155,7 @@ class Keeper:
             if newer is not None:
                 is_removed = change.values is None or newer.values is None
                 change.values = None if is_removed else {**(change.values or {}), **(newer.values or {})}
-                change.entries += newer.entries
+                change.entries = [] if is_removed else change.entries + newer.entries
         self._waiting = {**again, **self._waiting}
 
     def _tell(self) -> None:

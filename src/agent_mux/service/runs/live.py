@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+import anyio
 from msgspec import UNSET, Raw, json
 
 from agent_mux.events import BaseEvent
@@ -42,12 +43,29 @@ class LiveRun:
         self._observers = observers
         self.types: Counter[str] = Counter()
         """How many events of each type there are so far."""
+        self._revision = 0
+        self._looks: object = None
+        self._news: anyio.Event | None = None
         self._result: RunResult | None = None
         handle.on("*", self._count)
         handle.on_state(self._moved)
 
     def _count(self, event: BaseEvent) -> None:
         self.types[event.type] += 1
+        self.tell_of_news()
+
+    @property
+    def news(self) -> anyio.Event:
+        """Set when something may be different; the next time it is another one. Take it first, and look then."""
+        if self._news is None:
+            self._news = anyio.Event()
+        return self._news
+
+    def tell_of_news(self) -> None:
+        """Something may be different."""
+        if self._news is not None:
+            self._news.set()
+            self._news = None
 
     def _moved(self, state: RunState) -> None:
         if state in TERMINAL:  # the end is told with its result
@@ -63,6 +81,7 @@ class LiveRun:
             if name != "result":  # it may be long, and the handle has it
                 setattr(self.row, name, value)
         self._remember(self.row.run_id, values, [entry for one in self._observers for entry in tell(one)])
+        self.tell_of_news()
 
     @property
     def _seen(self) -> RunView:
@@ -100,6 +119,10 @@ class LiveRun:
             view.is_busy = handle.is_busy
             view.pending = [pending_view(one) for one in handle.interaction.pending]
             view.queue_position = present(handle.queue_position)
+        looks = _looks(view)
+        if looks != self._looks:  # a number that is larger than those of a server before this one
+            self._looks, self._revision = looks, max(self._revision + 1, time.time_ns() // 1000)
+        view.revision = self._revision
         return view
 
 
@@ -145,3 +168,9 @@ def view_of(row: RunRow, *, whole: bool) -> RunView:
         request=Raw(row.request.encode()) if whole else UNSET,
         result=Raw(row.result.encode()) if whole and row.result is not None else UNSET,
     )
+
+
+def _looks(view: RunView) -> object:
+    """What makes it another one."""
+    pending = [one.id for one in view.pending] if view.pending else []
+    return view.state, view.queue_position, view.is_busy, pending, view.model, view.session_id, view.journal

@@ -16,10 +16,13 @@ from ulid import ULID
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
+from agent_mux.redaction import redact_text
+from agent_mux.roots import Roots
 from agent_mux.run.commands import AnyCommand, carry_out
 from agent_mux.run.derive import codec_maker
 from agent_mux.run.interaction import PendingInteraction
 from agent_mux.run.state import TERMINAL
+from agent_mux.service.runs.confining import confined
 from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import LiveRun, now_ms, view_of
 from agent_mux.service.runs.observers import Entry, RunObserver
@@ -27,6 +30,7 @@ from agent_mux.service.runs.reading import Batch, live_batches, stored_batches
 from agent_mux.service.runs.recovery import Recovery
 from agent_mux.service.runs.requests import RunRequest, request_of
 from agent_mux.service.runs.turns import Turns
+from agent_mux.service.runs.watching import Seen, seen_of, seen_of_stored
 from agent_mux.service.store.runs import Place, RunFilter, RunRow, RunStore
 from agent_mux.service.views import RunView
 from agent_mux.telemetry.logs import LOGGER
@@ -40,20 +44,23 @@ WRITTEN_WITHIN = 1.0  # seconds that a listing waits for what just happened to b
 class Runs:
     """Every run of this instance, alive or remembered."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what it is made of
         self,
         mux: AgentMux,
         store: RunStore,
         tasks: anyio.abc.TaskGroup,
         journals: Path,
+        roots: Roots,
+        *,
         observers: Sequence[RunObserver] = (),
     ) -> None:
-        """`tasks`: lives as long as the service. `journals`: where the client writes them."""
+        """`tasks`: lives as long as the service. `journals`: where the client writes. `roots`: what runs may use."""
         self._mux = mux
         self._store = store
         self._tasks = tasks
         self._journals = journals
         self._observers = observers
+        self._roots = roots
         self._make_codec = codec_maker(mux.adapters)
         self._keeper = Keeper(store)
         self._recovery = Recovery(journals, self._make_codec, self._keeper, self._ended_before)
@@ -80,6 +87,7 @@ class Runs:
             await lowlevel.checkpoint()
         self._tasks.start_soon(self._recovery.run)
         self._tasks.start_soon(self._tell_of_questions)
+        self._tasks.start_soon(self._tell_of_positions)
 
     async def close(self) -> None:
         """No new runs. Those that wait stay asked for; those that work are aborted, each within its grace period.
@@ -119,7 +127,8 @@ class Runs:
     def _begin_again(self, row: RunRow) -> None:
         try:
             request = request_of(msgspec.json.decode(row.request))
-            self._start(row, {**request.said, "run_id": row.run_id})
+            said = confined({**request.said, "cwd": row.cwd}, self._roots)
+            self._start(row, {**said, "run_id": row.run_id})
         except AgentMuxError as error:
             self._recovery.lose(row, f"the server was stopped while it waited, and it cannot begin any more: {error}")
 
@@ -132,22 +141,23 @@ class Runs:
         """
         self.require_open()
         request = request_of(told)
+        said = confined(request.said, self._roots)
         async with self._turns.of((owner, idempotency_key or object())):
             if idempotency_key is not None:
                 before = await self._asked_before(request, owner, idempotency_key)
                 if before is not None:
                     return before, False
-            row = self._row(request, owner, idempotency_key)
+            row = self._row(request, said, owner, idempotency_key)
             async with self._turns.of(row.run_id):
-                return await self._created(row, request), True
+                return await self._created(row, said), True
 
-    async def _created(self, row: RunRow, request: RunRequest) -> RunView:
+    async def _created(self, row: RunRow, said: Mapping[str, Any]) -> RunView:
         """The row first: what begins is remembered. Until it has begun, nobody else looks at it."""
         if self._journal_of(row.run_id).exists() or not await self._added(row):
             raise ValidationError([FieldError("runId", row.run_id, "one that no other run has")])
         try:
             self.require_open()
-            live = self._start(row, {**request.said, "run_id": row.run_id})
+            live = self._start(row, {**said, "run_id": row.run_id})
         except BaseException:
             await self._take_back(row.run_id)
             raise
@@ -165,8 +175,8 @@ class Runs:
         with anyio.move_on_after(FLUSH_WITHIN, shield=True):
             await self._keeper.caught_up()
 
-    def _row(self, request: RunRequest, owner: str, idempotency_key: str | None) -> RunRow:
-        options = self._mux.settled(**request.said).options
+    def _row(self, request: RunRequest, said: Mapping[str, Any], owner: str, idempotency_key: str | None) -> RunRow:
+        options = self._mux.settled(**said).options
         return RunRow(
             run_id=options.run_id or str(ULID()),
             created_at=now_ms(),
@@ -179,7 +189,7 @@ class Runs:
             is_complete=request.is_complete,
             cwd=options.working_directory(),
             project_id=options.project_id,
-            tags=tuple(options.tags),
+            tags=tuple(map(redact_text, options.tags)),
         )
 
     async def _asked_before(self, request: RunRequest, owner: str, key: str) -> RunView | None:
@@ -296,6 +306,25 @@ class Runs:
             async for batch in batches:
                 yield batch
 
+    async def seen(self, run_id: str, start: int) -> AsyncGenerator[Seen, None]:
+        """The same, and how the run is: at once, and whenever it changed. Raises RUN_NOT_FOUND."""
+        live = await self._found(run_id)
+        if live is not None:
+            source = seen_of(live, start)
+        else:
+            row = await self._row_of(run_id)
+            source = seen_of_stored(view_of(row, whole=False), self.batches(run_id, start))
+        async with aclosing(source) as told:
+            async for one in told:
+                yield one
+
+    async def _tell_of_positions(self) -> None:
+        while True:
+            await self._mux.places.changed.wait()
+            for live in self.alive:
+                if live.handle.state == "spawned":
+                    live.tell_of_news()
+
     async def result(self, run_id: str) -> bytes | None:
         """The `run_result`, when it is over. None: it was forgotten, or begins with the next start of the server."""
         live = await self._found(run_id)
@@ -312,7 +341,10 @@ class Runs:
         if live is None:
             row = await self._row_of(run_id)
             raise AgentMuxError("RUN_NOT_ACTIVE", f"run {run_id} is over ({row.state}); start a new one")
-        return await carry_out(live.handle, command)
+        try:
+            return await carry_out(live.handle, command)
+        finally:
+            live.tell_of_news()
 
     async def delete(self, run_id: str) -> None:
         """Forget a run that is over, with its journal. Raises INVALID_STATE_TRANSITION for one that is alive."""

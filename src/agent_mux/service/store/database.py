@@ -37,7 +37,7 @@ class Database:
     @property
     def shown(self) -> str:
         """Its URL, without the password."""
-        return self._url.render_as_string(hide_password=True)
+        return self._url.set(drivername=self._url.get_backend_name()).render_as_string(hide_password=True)
 
     @property
     def is_sqlite(self) -> bool:
@@ -110,6 +110,15 @@ def checked_url(said: str | None, default: Path) -> sqlalchemy.URL:
     if backend == "sqlite" and (not url.database or ":memory:" in url.database or "mode" in url.query):
         raise AgentMuxError("VALIDATION_ERROR", "a SQLite database in memory remembers nothing; sqlite:///PATH")
     return url.set(drivername=DRIVERS[backend])
+
+
+def has_password(said: str) -> bool:
+    """The URL of a database has a password in it, wherever drivers look for one."""
+    try:
+        url = sqlalchemy.make_url(said)
+    except sqlalchemy.exc.ArgumentError:
+        return False
+    return bool(url.password) or any("password" in name.lower() for name in url.query)
 
 
 def _make_private(path: Path) -> None:

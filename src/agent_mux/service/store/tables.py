@@ -71,3 +71,19 @@ RUN_TAGS = Table(
     Column("tag", Text, primary_key=True),
     Index(None, "tag"),
 )
+
+TOKENS = Table(
+    "tokens",
+    METADATA,
+    Column("id", String(12), primary_key=True, comment="The part of a token that may be shown."),
+    Column("name", String(64), nullable=False),
+    Column("hash", String(64), nullable=False, comment="SHA-256 of the secret, which is 256 random bits."),
+    Column("scopes", Text, nullable=False, comment="With spaces between them."),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
+    Column("last_used_at", BigInteger, comment="About: it is not written with every request."),
+    Column("previous_hash", String(64), comment="Of the secret before the last rotation."),
+    Column("previous_valid_until", BigInteger),
+    UniqueConstraint("name"),
+)

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0003_webhooks"
-down_revision = "0001_runs"
+down_revision = "0002_tokens"
 branch_labels = None
 depends_on = None
 

@@ -161,6 +161,12 @@ class AgentMux(Namespaces):
         self._tasks.start_soon(self._execute, handle, settled, endings, name=f"run {plan.run_id}")
         return handle
 
+    async def start(
+        self, options: RunOptions | Settled | None = None, /, *, owner: str = "", **fields: Any
+    ) -> RunHandle:
+        """As `run`. For code that works with a service, too, whose answer takes a while: `RemoteMux.start`."""
+        return self.run(options, owner=owner, **fields)
+
     def _plan(self, options: RunOptions) -> tuple[RunPlan, RunHooks | None]:
         own = self._config_dir
         plan = plan_run(options, self.adapters.get, self.journals, worktrees=own / "worktrees")

@@ -1,0 +1,99 @@
+"""`amux --server URL run ...`: the same command line, for a run of a service."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent_mux.cli.inputs import bad_input
+from agent_mux.cli.run_flags import RunFlags
+
+if TYPE_CHECKING:
+    from agent_mux.cli.company import Company
+    from agent_mux.client.remote import RemoteMux
+    from agent_mux.run.interface import Run
+
+_LOCAL = ("journal", "no_journal", "config_dir", "project_dir")
+"""Flags about files of this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class There:
+    """A run of a service."""
+
+    service: "Service"
+    said: dict[str, Any]
+    """Fields of `RunOptions`."""
+
+    def client(self) -> "RemoteMux":
+        """A client of the service."""
+        from agent_mux.client.remote import RemoteMux
+
+        return RemoteMux(self.service.url, token=self.service.token)
+
+    async def start(self, mux: "RemoteMux", company: "Company") -> "Run":
+        """Start it.
+
+        Approvals that the service leaves open are for the company: which mode holds is known there. Questions are left
+        open where the command line says a mode that would decline them.
+        """
+        from agent_mux.options import RunOptions
+
+        mode = self.said.get("approval_mode", "prompt")
+        answering = company.answers(RunOptions(agent="-", prompt="-", approval_mode=mode))
+        asked = {} if mode == "prompt" else {"on_input_required": answering.on_input_required}
+        run = await mux.start(**self.said, **asked)
+        run.answer_with(answering.on_approval_request, answering.on_input_required)
+        return run
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where a run is to work."""
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+
+    def task(self, words: list[str], flags: RunFlags) -> There:
+        """What the command line says is to be run."""
+        from agent_mux.cli.request import said_with
+
+        # A single word that names no agent is the prompt: the service may know a default agent.
+        said = said_with(words, flags, lambda: "that of the service")
+        return There(self, said)
+
+
+def service_of(flags: RunFlags) -> Service | None:
+    """The service that is named; None: none. Raises a usage error for flags that make no sense with one."""
+    url = flags.server if flags.server is not None else os.environ.get("AGENT_MUX_SERVER")
+    if not url:
+        if flags.server_token_file is not None:
+            raise bad_input("--server-token-file is for a service; name it with --server")
+        return None
+    for name in _LOCAL:
+        if getattr(flags, name):
+            flag = "--" + name.replace("_", "-")
+            raise bad_input(f"{flag} is about this machine, and the run works at {_shown(url)}; leave one of them out")
+    return Service(url, None if flags.server_token_file is None else _read_token(flags.server_token_file))
+
+
+def refuse_service(flags: RunFlags, command: str) -> None:
+    """Raises a usage error: the command does its work here."""
+    if flags.server or flags.server_token_file is not None:
+        raise bad_input(f"--server is for `amux run`; `amux {command}` is about this machine")
+
+
+def _read_token(path: Path) -> str:
+    try:
+        token = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise bad_input(f"--server-token-file: {path} cannot be read: {why}") from error
+    if not token:
+        raise bad_input(f"--server-token-file: {path} is empty")
+    return token
+
+
+def _shown(url: str) -> str:
+    """Without what should not be in it."""
+    return url.rpartition("@")[2] if "@" in url else url

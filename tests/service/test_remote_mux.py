@@ -1,0 +1,291 @@
+"""What only a client of a service has to cope with: connections that break, servers that restart, strange answers.
+
+What a run does is tested in `tests/process`, by the tests of runs of this process.
+"""
+
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import anyio
+import pytest
+from tests.process.everywhere import Served, served
+from tests.service.cutting import cutting
+
+from agent_mux import AgentMuxError, BlockingRemoteMux, CapabilityError, RemoteMux, ValidationError, encode_event
+from agent_mux.client.remote import following
+
+pytestmark = pytest.mark.anyio
+TALK = "hear(); say(session='S')\nfor n in range(300): say(text=f'{n} ' * 5)\nsay(done=True); rest()"
+WORKS = "hear(); say(session='S'); say(text='ready'); time.sleep(1000)"
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("served")) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "FIRST_DELAY", 0.001)
+
+
+# -- connections
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_connections_that_are_cut_anywhere_cost_no_event_and_double_none(here: Served, seed: int) -> None:
+    cuts = random.Random(seed)  # noqa: S311  # to be played again
+    told: list[str] = []
+    with anyio.fail_after(60), cutting(here.server.url, lambda: cuts.randrange(500, 30_000)) as proxy:
+        async with here.client(TALK), RemoteMux(proxy.url, default_agent="scripted", reconnect_for=20) as mux:
+            run = await mux.start(prompt="hi", event_buffer_size=20, collect_events=True)
+            run.on("*", lambda event: told.append(event.type))
+            events = [event async for event in run]
+            result = await run
+            late = [event async for event in run]
+    assert proxy.connections > 3
+    assert result.exit_reason == "completed"
+    lines = here.server.http.get(f"/v1/runs/{run.run_id}/events", headers={"accept": "application/jsonl"})
+    expected = lines.text.splitlines()[:-1]
+    for seen in (events, late, result.events or ()):
+        assert [encode_event(event).decode() for event in seen] == expected
+    assert told == [event.type for event in events]
+
+
+async def test_an_answer_that_is_lost_is_asked_for_again_and_starts_no_second_run(
+    here: Served, anyio_backend: str
+) -> None:
+    sizes = iter([0, 10, 1 << 60])
+    here.client(WORKS)
+    with anyio.fail_after(30), cutting(here.server.url, lambda: next(sizes, 1 << 60)) as proxy:
+        async with RemoteMux(proxy.url, default_agent="scripted") as mux:
+            run = mux.run(prompt="hi", tags=[anyio_backend], grace_period=0.1)
+            listed = here.server.http.get("/v1/runs", params={"tag": anyio_backend}).json()["runs"]
+            assert proxy.connections >= 3
+    assert [one["runId"] for one in listed] == [run.run_id]
+    assert (await run).exit_reason == "aborted"
+
+
+async def test_a_service_that_never_comes_back_is_given_up_and_the_result_says_so(here: Served) -> None:
+    here.client(WORKS)
+    with anyio.fail_after(30):
+        async with RemoteMux(here.server.url, default_agent="scripted") as ours:
+            run = await ours.start(prompt="hi", grace_period=0.1)
+            with cutting(here.server.url, lambda: 1 << 60) as proxy:
+                async with RemoteMux(proxy.url, reconnect_for=0.2) as mux:
+                    watched = await mux.attach(run.run_id)
+                    async for event in watched:
+                        if event.type == "text_delta":
+                            proxy.close()
+                    result = await watched
+                    last = [event async for event in watched][-1]
+    assert (result.exit_reason, result.error and result.error.code) == ("truncated", "TIMEOUT")
+    assert result.text == "ready" or not result.text  # it never told that the message was over
+    assert last.type == "debug"
+    assert "may go on" in last.message
+    assert (await run).exit_reason == "aborted"  # it went on, until its own client left
+
+
+SERVER = """
+import sys
+from pathlib import Path
+from tests.process.scripted import scripted_adapter
+from agent_mux.registry import AdapterRegistry
+from agent_mux.service.application import make_application
+from agent_mux.service.serving import Server
+from agent_mux.service.settings import Settings
+registry = AdapterRegistry()
+registry.register(scripted_adapter(sys.argv[3]))
+settings = Settings(config_dir=Path(sys.argv[1]), port=int(sys.argv[2]))
+Server(make_application(settings, registry), settings).run()
+"""
+
+
+def start_server(directory: Path, port: int) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-c", SERVER, str(directory), str(port), WORKS]
+    return subprocess.Popen(command, cwd=Path(__file__).parents[2])
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+async def until_up(url: str) -> None:
+    while True:
+        async with RemoteMux(url, request_timeout=1) as mux:
+            try:
+                await mux.attach("0" * 26)
+            except AgentMuxError as error:
+                if error.code == "RUN_NOT_FOUND":
+                    return
+        await anyio.sleep(0.05)
+
+
+async def test_a_server_that_is_killed_and_restarted_tells_the_rest(tmp_path: Path) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    server = start_server(tmp_path, port)
+    try:
+        with anyio.fail_after(90):
+            await until_up(url)
+            async with RemoteMux(url, default_agent="scripted") as mux:
+                run = await mux.start(prompt="hi")
+                events = []
+                async for event in run:
+                    events.append(event)
+                    if event.type == "text_delta":
+                        server.send_signal(signal.SIGKILL)
+                        server.wait(10)
+                        server = start_server(tmp_path, port)
+                result = await run
+    finally:
+        server.terminate()
+        server.wait(30)
+    assert (result.exit_reason, run.state) == ("killed", "killed")
+    types = [event.type for event in events]
+    assert types == list(dict.fromkeys(types))
+    assert types[-1] == "session_end"
+
+
+async def test_a_run_that_another_client_started_is_watched_and_left_alone(here: Served) -> None:
+    asks = "hear(); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
+    with anyio.fail_after(30):
+        async with here.client(asks) as ours:
+            run = await ours.start(prompt="hi")
+            async with RemoteMux(here.server.url) as mux:
+                watched = await mux.attach(run.run_id)
+                async for event in watched:
+                    if event.type == "approval_request":
+                        break
+            assert run.state == "running"
+            async with RemoteMux(here.server.url) as mux:
+                watched = await mux.attach(run.run_id)
+                await watched.approve()
+                assert (await watched).text == "yes"
+            assert (await run).ok
+
+
+# -- errors
+
+
+async def test_problems_are_the_errors_that_they_were_there(here: Served) -> None:
+    async with here.client("", approval_modes=("yolo", "deny")) as mux:
+        with pytest.raises(ValidationError) as invalid:
+            await mux.start(prompt="hi", max_turns=0, temperature=9)
+        with pytest.raises(CapabilityError) as incapable:
+            mux.run(prompt="hi", session_id="S")
+        with pytest.raises(AgentMuxError) as unknown:
+            await mux.attach("0" * 26)
+        with pytest.raises(ValidationError, match="ULID"):
+            await mux.attach("../tokens")
+    assert {one.path for one in invalid.value.fields} == {"max_turns", "temperature"}
+    assert (incapable.value.agent, incapable.value.code) == ("scripted", "CAPABILITY_ERROR")
+    assert "scripted does not support" in str(incapable.value)
+    assert (unknown.value.code, unknown.value.recoverable) == ("RUN_NOT_FOUND", False)
+
+
+async def test_nobody_there_is_one_sentence() -> None:
+    async with RemoteMux(f"http://127.0.0.1:{free_port()}", default_agent="x") as mux:
+        with pytest.raises(AgentMuxError, match="cannot be reached") as at_once:
+            mux.run(prompt="hi")
+        with pytest.raises(AgentMuxError, match="cannot be reached") as awaited:
+            await mux.start(prompt="hi")
+    for caught in (at_once, awaited):
+        assert (caught.value.code, caught.value.recoverable) == ("UNAVAILABLE", True)
+
+
+class _Stranger(BaseHTTPRequestHandler):
+    """Not a service of ours. Remembers what it was told."""
+
+    heard: ClassVar[dict[str, str]] = {}
+
+    def do_POST(self) -> None:
+        self.heard.update(self.headers.items())
+        self.send_response(502)
+        self.end_headers()
+        self.wfile.write(b"<h1>Bad Gateway</h1>")
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def stranger() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), _Stranger)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+async def test_an_answer_of_somebody_else_is_told_as_one(stranger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_MUX_SERVER", stranger)
+    monkeypatch.setenv("AGENT_MUX_SERVER_TOKEN", "amux_token")
+    async with RemoteMux(default_agent="x") as mux:
+        with pytest.raises(AgentMuxError, match="answered 502"):
+            await mux.start(prompt="hi")
+        assert "amux_token" not in repr(mux._line.address)
+    assert _Stranger.heard["authorization"] == "Bearer amux_token"
+    assert "idempotency-key" in {name.lower() for name in _Stranger.heard}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        ({}, "url"),
+        ({"url": "ftp://host"}, "url"),
+        ({"url": "host:80"}, "url"),
+        ({"url": "http://user:pass@host"}, "url"),
+        ({"url": "http://host?x=1"}, "url"),
+        ({"url": "http://host", "token": "two words"}, "token"),
+        ({"url": "http://host", "config_dir": "/x"}, "config_dir"),
+        ({"url": "http://host", "timeout": -1}, "timeout"),
+    ],
+)
+def test_bad_arguments_are_told_at_once(monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], path: str) -> None:
+    monkeypatch.delenv("AGENT_MUX_SERVER", raising=False)
+    with pytest.raises(ValidationError) as caught:
+        RemoteMux(**arguments)
+    assert [one.path for one in caught.value.fields] == [path]
+    assert "pass" not in str(caught.value).replace("password", "")
+
+
+async def test_what_a_service_cannot_do_for_us_is_said(here: Served) -> None:
+    async with here.client("") as mux:
+        for fields in ({"journal": False}, {"journal": "/tmp/x.journal"}, {"owner": "me"}, {"nonsense": 1}):
+            with pytest.raises(ValidationError):
+                mux.run(prompt="hi", **fields)
+        with pytest.raises(AttributeError, match="on the machine of the service"):
+            _ = mux.sessions
+    with pytest.raises(AgentMuxError) as late:
+        mux.run(prompt="after the block")
+    assert late.value.code == "RUN_NOT_ACTIVE"
+
+
+def test_a_script_without_an_event_loop_can_do_the_same(here: Served) -> None:
+    asks = "hear(); say(session='S'); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
+    here.client(asks)
+    with BlockingRemoteMux(here.server.url, default_agent="scripted") as mux:
+        run = mux.run(prompt="hi")
+        for event in mux.attach(run.run_id):
+            if event.type == "approval_request":
+                run.approve()
+        result = run.result()
+    assert (result.text, run.session_id, run.state) == ("yes", "S", "completed")
