@@ -16,7 +16,8 @@ from tests.service.serving import Serving
 
 from agent_mux.service import application
 from agent_mux.service.openapi.describing import DESCRIBED
-from agent_mux.service.openapi.document import openapi_document, scope_of
+from agent_mux.service.openapi.document import openapi_document
+from agent_mux.service.openapi.words import TAGS, scope_of
 from agent_mux.service.problems import METHODS, STATUS
 from agent_mux.service.settings import Settings
 from agent_mux.sessions.exporting import Format
@@ -68,6 +69,13 @@ def test_a_route_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPat
     monkeypatch.delitem(DESCRIBED, "get_run")
     made = application.make_application(Settings(config_dir=Path("unused")))
     with pytest.raises(ValueError, match=r"GET /v1/runs/\{run_id\} \(get_run\) is not described"):
+        openapi_document(made)
+
+
+def test_a_tag_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(TAGS, "cost")  # type: ignore[arg-type]
+    made = application.make_application(Settings(config_dir=Path("unused")))
+    with pytest.raises(ValueError, match=r"tags without a meaning in words\.TAGS: cost"):
         openapi_document(made)
 
 

@@ -1,0 +1,40 @@
+"""What the document says in words, and which paths need what."""
+
+from collections.abc import Mapping
+
+from agent_mux.errors import AnyCode
+
+EVERYWHERE: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
+"""What can go wrong wherever a token is wanted."""
+OPEN = frozenset({"/health", "/ready"})
+"""Paths that need no token."""
+ADMIN = ("/v1/tokens", "/v1/webhooks")
+"""Paths that need the scope `admin` begin so."""
+ABOUT = """Drive coding agents over HTTP: start runs, watch what happens in them, answer what they ask.
+
+JSON is camelCase; a field that is not there is left out. Times are milliseconds since the epoch, durations are
+milliseconds, money is US dollars. No text has NUL characters. Errors are problem details (RFC 9457) with a `code`."""
+TAGS: Mapping[str, str] = {
+    "runs": "Start runs, find them, forget them.",
+    "events": "What happens in a run: Server-Sent Events or JSON lines.",
+    "commands": "Tell a run something: prompts, answers, interruption.",
+    "agents": "The agents that can be driven, and what is installed.",
+    "models": "The models that agents offer, and their prices.",
+    "sessions": "The conversations that the agents stored themselves.",
+    "cost": "What stored sessions cost.",
+    "profiles": "Options of runs under a name.",
+    "health": "Whether the process lives, and whether it can work.",
+}
+PATH_PARAMETERS: Mapping[str, str] = {
+    "run_id": "Id of a run: a ULID.",
+    "agent": "Name of an agent, or an alias.",
+    "model": "Name of a model, or one that means it. It may have slashes.",
+    "session_id": "The agent's own id of a session, percent-encoded; or its beginning, if no other begins so.",
+}
+
+
+def scope_of(path: str, method: str) -> str | None:
+    """What a token has to be for; None: none is needed."""
+    if path in OPEN:
+        return None
+    return "admin" if path.startswith(ADMIN) else "read" if method.upper() in {"GET", "HEAD"} else "run"
