@@ -11,6 +11,7 @@ from agent_mux.registry import AdapterRegistry
 from agent_mux.service.detecting import Detecting
 from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.instance import only_server
+from agent_mux.service.retention import Retention
 from agent_mux.service.runs.runs import Runs
 from agent_mux.service.settings import Settings
 from agent_mux.service.store.database import Database, checked_url
@@ -55,8 +56,12 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                 ) as mux,
                 anyio.create_task_group() as tasks,
             ):
-                runs = Runs(mux, RunStore(database, instance), tasks, mux.journals)
+                store = RunStore(database, instance)
+                runs = Runs(mux, store, tasks, mux.journals)
                 await runs.open()
+                retention = Retention.of(settings, store, runs.forget)
+                if retention.is_wanted:
+                    tasks.start_soon(retention.run)
                 try:
                     yield Service(
                         settings=settings,

@@ -25,6 +25,12 @@ class Settings:
     """The same for single agents, by name."""
     queue_limit: int | None = 1000
     """How many runs may wait; more are refused."""
+    keep_days: float | None = None
+    """Runs that ended longer ago are forgotten, with their journals. None: none is, whatever its age."""
+    keep_runs: int | None = None
+    """How many runs that are over are kept: those that ended last. None: all."""
+    keep_bytes: int | None = None
+    """How large the journals of the runs that are over may be, together. None: as large as the disk."""
 
     @property
     def directory(self) -> Path:

@@ -52,7 +52,9 @@ async def chunks_of(
             if chunk:
                 yield b"".join(chunk)
             end = first + len(events)
-    yield frame(end, await runs.result(run_id))
+    result = await runs.result(run_id)
+    if result is not None:
+        yield frame(end, result)
 
 
 class ChunkStream(Response):

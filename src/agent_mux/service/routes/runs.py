@@ -163,6 +163,9 @@ def _place(cursor: str | None) -> Place | None:
         return None
     try:
         created_at, _, run_id = base64.urlsafe_b64decode(cursor.encode()).decode().partition(".")
-        return Place(int(created_at), run_id)
-    except (ValueError, binascii.Error) as error:
-        raise ValidationError([FieldError("query.cursor", cursor, "the `next` of the page before")]) from error
+        place = Place(int(created_at), run_id)
+    except (ValueError, binascii.Error):
+        place = Place(-1, "")
+    if not 0 <= place.created_at <= LATEST:
+        raise ValidationError([FieldError("query.cursor", cursor, "the `next` of the page before")])
+    return place

@@ -41,7 +41,12 @@ class LiveRun:
 
     def _moved(self, state: RunState) -> None:
         if state not in TERMINAL:  # the end is told with its result
-            self._change({"state": state, **({"started_at": now_ms()} if self.row.started_at is None else {})})
+            self._change(
+                {
+                    "state": state,
+                    **({"started_at": self.handle.header.started_at} if self.row.started_at is None else {}),
+                }
+            )
 
     def _change(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
@@ -56,7 +61,7 @@ class LiveRun:
             {
                 **ended_values(result),
                 "state": self.handle.state,
-                "ended_at": now_ms(),
+                "ended_at": self.handle.header.started_at + result.duration_ms,
                 "event_count": self.handle.event_count,
                 "event_types": to_json(self._types),
                 "journal_bytes": journal_bytes,

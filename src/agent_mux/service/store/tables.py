@@ -59,8 +59,9 @@ RUNS = Table(
     Column("journal_bytes", BigInteger),
     UniqueConstraint("instance", "owner", "idempotency_key"),
     Index(None, "instance", "created_at", "run_id"),
-    Index(None, "instance", "state"),
-    Index(None, "instance", "agent", "created_at"),
+    Index("ix_runs_state", "instance", "state", "created_at", "run_id"),
+    Index("ix_runs_agent", "instance", "agent", "created_at", "run_id"),
+    Index("ix_runs_ended", "instance", "ended_at", "run_id", "journal_bytes"),  # all that retention looks at
 )
 
 RUN_TAGS = Table(
