@@ -11,11 +11,14 @@ from agent_mux.registry import AdapterRegistry
 from agent_mux.service.detecting import Detecting
 from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.instance import only_server
+from agent_mux.service.metrics import Life, Metrics
 from agent_mux.service.retention import Retention
 from agent_mux.service.runs.runs import Runs
 from agent_mux.service.settings import Settings
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.runs import RunStore
+from agent_mux.service.store.webhooks import WebhookStore
+from agent_mux.service.webhooks.webhooks import Webhooks
 
 DATABASE_FILE = "service.db"
 MOST_READERS = 4
@@ -32,16 +35,23 @@ class Service:
     database: Database
     runs: Runs
     encoded: EncodedEvents
+    metrics: Metrics
+    webhooks: Webhooks
     detecting: Detecting
     readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_READERS))
 
 
 @asynccontextmanager
-async def open_service(settings: Settings, adapters: AdapterRegistry | None = None) -> AsyncIterator[Service]:
+async def open_service(
+    settings: Settings, adapters: AdapterRegistry | None = None, metrics: Metrics | None = None
+) -> AsyncIterator[Service]:
     """A service that works; leaving the block aborts its runs and remembers how they ended.
+
+    `metrics`: where it counts; default: a place of its own.
 
     Raises CONFIG_ERROR when another server uses the directory, or the database cannot be used.
     """
+    metrics = metrics or Metrics()
     database = Database(checked_url(settings.database, settings.directory / DATABASE_FILE))
     with only_server(settings.directory) as instance:
         await database.open()
@@ -57,7 +67,12 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                 anyio.create_task_group() as tasks,
             ):
                 store = RunStore(database, instance)
-                runs = Runs(mux, store, tasks, mux.journals)
+                webhooks = Webhooks(
+                    WebhookStore(database, instance), tasks, metrics, allow_private=settings.allow_private_webhooks
+                )
+                await webhooks.open()
+                runs = Runs(mux, store, tasks, mux.journals, (metrics, webhooks))
+                metrics.life = Life(lambda: runs.alive, lambda: mux.places.waiting)
                 await runs.open()
                 retention = Retention.of(settings, store, runs.forget)
                 if retention.is_wanted:
@@ -70,11 +85,14 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                         database=database,
                         runs=runs,
                         encoded=EncodedEvents(),
+                        metrics=metrics,
+                        webhooks=webhooks,
                         detecting=Detecting(mux.detector),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):
                         await runs.close()
+                    metrics.life = None
                     tasks.cancel_scope.cancel()
         finally:
             await database.close()

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 
 from agent_mux.service.service import Service
 from agent_mux.service.settings import Settings
+from agent_mux.service.sockets import LARGEST_MESSAGE, PING_EVERY, PONG_WITHIN, BoundedWebSocket
 
 GRACE_OF_CONNECTIONS = 5  # seconds for what is still being sent when all runs are over
 LARGEST_HEADERS = 1 << 14  # bytes
@@ -34,7 +35,11 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=GRACE_OF_CONNECTIONS,
                 h11_max_incomplete_event_size=LARGEST_HEADERS,
                 http="h11",
-                ws="websockets-sansio",
+                ws=BoundedWebSocket,
+                ws_max_size=LARGEST_MESSAGE,
+                ws_ping_interval=PING_EVERY,
+                ws_ping_timeout=PONG_WITHIN,
+                ws_per_message_deflate=False,  # it costs time and memory for each connection, and most are local
             )
         )
         self._application = application

@@ -31,6 +31,8 @@ class Settings:
     """How many runs that are over are kept: those that ended last. None: all."""
     keep_bytes: int | None = None
     """How large the journals of the runs that are over may be, together. None: as large as the disk."""
+    allow_private_webhooks: bool = False
+    """Receivers of webhooks may be on this machine, and in networks that are not the Internet."""
 
     @property
     def directory(self) -> Path:

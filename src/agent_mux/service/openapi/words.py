@@ -23,10 +23,12 @@ TAGS: Mapping[str, str] = {
     "sessions": "The conversations that the agents stored themselves.",
     "cost": "What stored sessions cost.",
     "profiles": "Options of runs under a name.",
+    "webhooks": "Other programs that are told of runs.",
     "health": "Whether the process lives, and whether it can work.",
 }
 PATH_PARAMETERS: Mapping[str, str] = {
     "run_id": "Id of a run: a ULID.",
+    "webhook_id": "Id of a webhook: a ULID.",
     "agent": "Name of an agent, or an alias.",
     "model": "Name of a model, or one that means it. It may have slashes.",
     "session_id": "The agent's own id of a session, percent-encoded; or its beginning, if no other begins so.",

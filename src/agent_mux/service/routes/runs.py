@@ -1,7 +1,5 @@
 """`/v1/runs`: start runs, find them, forget them."""
 
-import base64
-import binascii
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
@@ -11,6 +9,7 @@ from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run.state import TERMINAL
 from agent_mux.service.openapi.describing import Answer, Body, Component, Links, described
 from agent_mux.service.routes.answers import TheService, json_answer, json_body
+from agent_mux.service.routes.paging import cursor_of, place_of
 from agent_mux.service.store.runs import LIVE, Place, RunFilter
 from agent_mux.service.views import RunPage, RunView
 
@@ -124,10 +123,10 @@ async def list_runs(  # noqa: PLR0913, PLR0917  # one for each parameter
         since=since,
         until=until,
     )
-    views = await service.runs.page(wanted, behind=_place(cursor), limit=limit + 1)
+    views = await service.runs.page(wanted, behind=Place(*place_of(cursor)) if cursor else None, limit=limit + 1)
     page = RunPage(runs=views[:limit])
     if len(views) > limit:
-        page.next = _cursor(page.runs[-1])
+        page.next = cursor_of(page.runs[-1].created_at, page.runs[-1].run_id)
     return json_answer(page)
 
 
@@ -152,20 +151,3 @@ def _states(said: list[str]) -> tuple[str, ...]:
         raise ValidationError(unknown)
     groups = {"alive": LIVE, "over": tuple(sorted(TERMINAL))}
     return tuple(dict.fromkeys(state for one in said for state in groups.get(one, (one,))))
-
-
-def _cursor(view: RunView) -> str:
-    return base64.urlsafe_b64encode(f"{view.created_at}.{view.run_id}".encode()).decode()
-
-
-def _place(cursor: str | None) -> Place | None:
-    if cursor is None:
-        return None
-    try:
-        created_at, _, run_id = base64.urlsafe_b64decode(cursor.encode()).decode().partition(".")
-        place = Place(int(created_at), run_id)
-    except (ValueError, binascii.Error):
-        place = Place(-1, "")
-    if not 0 <= place.created_at <= LATEST:
-        raise ValidationError([FieldError("query.cursor", cursor, "the `next` of the page before")])
-    return place

@@ -5,15 +5,16 @@ is killed is found again in the journals: see `recovery.py`.
 """
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 import anyio
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.store.runs import RunStore
+from agent_mux.service.runs.observers import Entry
+from agent_mux.service.store.runs import RowChange, RunStore
 from agent_mux.telemetry.logs import LOGGER
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 2.0  # seconds between two attempts
@@ -29,6 +30,12 @@ class _Change:
     number: int
     """In the order of coming."""
     values: Values
+    entries: list[Entry] = field(default_factory=list)
+    """What others are told of it: written with it, or not at all."""
+
+    def as_row(self) -> RowChange:
+        """For the store."""
+        return RowChange(self.values, [entry.statement for entry in self.entries])
 
 
 class Keeper:
@@ -44,15 +51,17 @@ class Keeper:
         self._written = anyio.Event()
         """Set when something was written; the next time has another."""
 
-    def put(self, run_id: str, values: Mapping[str, Any]) -> None:
+    def put(self, run_id: str, values: Mapping[str, Any], entries: Iterable[Entry] = ()) -> None:
         """Write this, soon."""
         change = self._change(run_id)
+        change.entries.extend(entries)
         if change.values is not None:
             change.values.update(values)
 
     def remove(self, run_id: str) -> None:
         """Remove this run, soon: it never was one."""
-        self._change(run_id).values = None
+        change = self._change(run_id)
+        change.values, change.entries = None, []
 
     def _change(self, run_id: str) -> _Change:
         self._number += 1
@@ -60,8 +69,12 @@ class Keeper:
         return self._waiting.setdefault(run_id, _Change(self._number, {}))
 
     def forget(self, run_id: str) -> None:
-        """Nothing of this run needs to be written any more."""
-        self._waiting.pop(run_id, None)
+        """Nothing of this run needs to be written any more, but what others are to be told of it."""
+        change = self._waiting.get(run_id)
+        if change is not None and change.entries:
+            change.values = {}
+        else:
+            self._waiting.pop(run_id, None)
         self._writing.pop(run_id, None)
         self._tell()
 
@@ -100,27 +113,34 @@ class Keeper:
         self._writing = dict(islice(self._waiting.items(), AT_ONCE))
         for run_id in self._writing:
             del self._waiting[run_id]
+        changes = dict(self._writing)
         try:
-            await self._write({run_id: change.values for run_id, change in self._writing.items()})
+            await self._write(changes)
         except BaseException:
             self._take_back()
             raise
         self._writing = {}
         self._tell()
 
-    async def _write(self, values: dict[str, Values]) -> None:
+    async def _write(self, changes: dict[str, _Change]) -> None:
         try:
-            await self._store.write(values)
+            await self._write_together(changes)
         except AgentMuxError as error:
             if error.code == "UNAVAILABLE":
                 raise
-            await self._write_one_by_one(values)
+            await self._write_one_by_one(changes)
 
-    async def _write_one_by_one(self, values: dict[str, Values]) -> None:
+    async def _write_together(self, changes: dict[str, _Change]) -> None:
+        entries = [entry for change in changes.values() for entry in change.entries]
+        await self._store.write({run_id: change.as_row() for run_id, change in changes.items()})
+        for entry in entries:
+            entry.written()
+
+    async def _write_one_by_one(self, changes: dict[str, _Change]) -> None:
         """The database refuses one of them for good: that costs this one, and no other."""
-        for run_id, one in values.items():
+        for run_id, change in changes.items():
             try:
-                await self._store.write({run_id: one})
+                await self._write_together({run_id: change})
             except AgentMuxError as error:
                 if error.code == "UNAVAILABLE":
                     raise
@@ -134,6 +154,7 @@ class Keeper:
             if newer is not None:
                 is_removed = change.values is None or newer.values is None
                 change.values = None if is_removed else {**(change.values or {}), **(newer.values or {})}
+                change.entries += newer.entries
         self._waiting = {**again, **self._waiting}
 
     def _tell(self) -> None:

@@ -11,7 +11,7 @@ state that is not true.
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from agent_mux.run.state import state_after
 from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import ended_values, now_ms
+from agent_mux.service.runs.observers import Entry
 from agent_mux.service.store.runs import RunRow
 from agent_mux.telemetry.logs import LOGGER
 
@@ -36,16 +37,19 @@ PATIENCE = 5.0  # seconds that a request waits for a journal to be read
 
 Mend = Callable[[], Mapping[str, Any]]
 """Finds the columns of a run that was alive. Blocking."""
+Ended = Callable[[RunRow, Mapping[str, Any]], Iterable[Entry]]
 
 
 class Recovery:
     """The runs that were alive when the server was killed, until it is known what became of them."""
 
-    def __init__(self, journals: Path, make_codec: MakeCodec, keeper: Keeper) -> None:
+    def __init__(self, journals: Path, make_codec: MakeCodec, keeper: Keeper, ended: Ended) -> None:
+        """`ended`: is told what became of a run."""
+        self._ended = ended
         self._journals = journals
         self._make_codec = make_codec
         self._keeper = keeper
-        self._unknown: dict[str, Mend] = {}
+        self._unknown: dict[str, tuple[RunRow, Mend]] = {}
         self._news = anyio.Event()
 
     async def begin(self, rows: Sequence[RunRow]) -> list[RunRow]:
@@ -70,7 +74,7 @@ class Recovery:
 
     def _add(self, row: RunRow, mend: Mend) -> None:
         _end(row.run_id)
-        self._unknown[row.run_id] = mend
+        self._unknown[row.run_id] = row, mend
 
     def lose(self, row: RunRow, why: str) -> None:
         """Nothing is known of it, and it will not begin. `why`: for people."""
@@ -78,8 +82,9 @@ class Recovery:
 
     async def run(self) -> None:
         """Find out what became of them, and have it written."""
-        for run_id, mend in list(self._unknown.items()):
-            self._keeper.put(run_id, await to_thread.run_sync(_mended, run_id, mend))
+        for run_id, (row, mend) in list(self._unknown.items()):
+            values = await to_thread.run_sync(_mended, run_id, mend)
+            self._keeper.put(run_id, values, self._ended(row, values))
             await self._keeper.caught_up()
             del self._unknown[run_id]
             news, self._news = self._news, anyio.Event()

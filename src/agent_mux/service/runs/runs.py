@@ -1,8 +1,8 @@
 """The runs of a service: the one place that starts them, finds them and lets go of them."""
 
 import logging
-from collections import OrderedDict
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections import OrderedDict, deque
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,11 @@ from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
 from agent_mux.run.commands import AnyCommand, carry_out
 from agent_mux.run.derive import codec_maker
+from agent_mux.run.interaction import PendingInteraction
 from agent_mux.run.state import TERMINAL
 from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import LiveRun, now_ms, view_of
+from agent_mux.service.runs.observers import Entry, RunObserver
 from agent_mux.service.runs.reading import Batch, live_batches, stored_batches
 from agent_mux.service.runs.recovery import Recovery
 from agent_mux.service.runs.requests import RunRequest, request_of
@@ -38,20 +40,30 @@ WRITTEN_WITHIN = 1.0  # seconds that a listing waits for what just happened to b
 class Runs:
     """Every run of this instance, alive or remembered."""
 
-    def __init__(self, mux: AgentMux, store: RunStore, tasks: anyio.abc.TaskGroup, journals: Path) -> None:
+    def __init__(
+        self,
+        mux: AgentMux,
+        store: RunStore,
+        tasks: anyio.abc.TaskGroup,
+        journals: Path,
+        observers: Sequence[RunObserver] = (),
+    ) -> None:
         """`tasks`: lives as long as the service. `journals`: where the client writes them."""
         self._mux = mux
         self._store = store
         self._tasks = tasks
         self._journals = journals
+        self._observers = observers
         self._make_codec = codec_maker(mux.adapters)
         self._keeper = Keeper(store)
-        self._recovery = Recovery(journals, self._make_codec, self._keeper)
+        self._recovery = Recovery(journals, self._make_codec, self._keeper, self._ended_before)
         self._turns = Turns()
         self._live: dict[str, LiveRun] = {}
         self._recent: OrderedDict[str, LiveRun] = OrderedDict()
         self._left = anyio.Event()
         """Set when a run is over; the next one has another."""
+        self._questions: deque[tuple[LiveRun, PendingInteraction]] = deque()
+        self._asked = anyio.Event()
         self._is_closing = False
 
     # -- beginning and end
@@ -67,6 +79,7 @@ class Runs:
             self._begin_again(row)
             await lowlevel.checkpoint()
         self._tasks.start_soon(self._recovery.run)
+        self._tasks.start_soon(self._tell_of_questions)
 
     async def close(self) -> None:
         """No new runs. Those that wait stay asked for; those that work are aborted, each within its grace period.
@@ -95,6 +108,13 @@ class Runs:
         """Raises UNAVAILABLE when no new runs are taken any more."""
         if self._is_closing:
             raise AgentMuxError("UNAVAILABLE", "the service is shutting down; try again later, or elsewhere")
+
+    def _ended_before(self, row: RunRow, values: Mapping[str, Any]) -> Iterable[Entry]:
+        """A run of before a crash is over: what observers have to say of it."""
+        for name, value in values.items():
+            setattr(row, name, value)
+        view = view_of(row, whole=False)
+        return [entry for one in self._observers for entry in one.ended(row, view, {})]
 
     def _begin_again(self, row: RunRow) -> None:
         try:
@@ -177,9 +197,24 @@ class Runs:
         handle = self._mux.run(
             **said, journal=True, owner=row.owner
         )  # whatever a profile says: the events come from there
-        live = self._live[row.run_id] = LiveRun(row, handle, self._keeper.put)
+        live = self._live[row.run_id] = LiveRun(row, handle, self._keeper.put, self._observers)
+        handle.interaction.on_pending(lambda pending: self._ask(live, pending))
         self._tasks.start_soon(self._watch, live)
         return live
+
+    def _ask(self, live: LiveRun, pending: PendingInteraction) -> None:
+        self._questions.append((live, pending))
+        self._asked.set()
+
+    async def _tell_of_questions(self) -> None:
+        """What is asked is looked at a moment later: then whoever decides without a person has decided."""
+        while True:
+            await self._asked.wait()
+            self._asked = anyio.Event()
+            while self._questions:
+                live, pending = self._questions.popleft()
+                if any(one.id == pending.id for one in live.handle.interaction.pending):
+                    live.waits(pending)
 
     async def _watch(self, live: LiveRun) -> None:
         with anyio.CancelScope(shield=True):  # its end is bounded: the client ends it, and it is to be remembered

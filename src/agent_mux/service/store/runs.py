@@ -67,6 +67,15 @@ class EndedRun(NamedTuple):
     journal_bytes: int
 
 
+class RowChange(NamedTuple):
+    """What becomes of a row."""
+
+    values: Mapping[str, Any] | None
+    """Columns; None: it is removed."""
+    also: Sequence[sa.Executable] = ()
+    """Statements that belong to it."""
+
+
 class Place(NamedTuple):
     """Where a page of a listing ends: the next one begins behind this run."""
 
@@ -161,15 +170,17 @@ class RunStore:
     def _is_over(self) -> tuple[sa.ColumnElement[bool], ...]:
         return RUNS.c.instance == self._instance, RUNS.c.ended_at.is_not(None)
 
-    async def write(self, changes: Mapping[str, Mapping[str, Any] | None]) -> None:
-        """Change columns of runs, or remove them (None): all or nothing. Those that are gone stay so."""
+    async def write(self, changes: Mapping[str, RowChange]) -> None:
+        """Change runs, or remove them: all or nothing. Those that are gone stay so."""
         async with self._database.writing() as connection:
-            for run_id, values in changes.items():
+            for run_id, (values, also) in changes.items():
                 if values is None:
                     await self._remove(connection, [run_id])
                 elif values:
                     told = {name: storable(value) for name, value in values.items()}
                     await connection.execute(RUNS.update().where(*self._is(run_id)).values(**told))
+                for statement in also:
+                    await connection.execute(statement)
 
     async def get(self, run_id: str) -> RunRow | None:
         """One run."""
