@@ -16,7 +16,8 @@ from tests.service.serving import Serving
 
 from agent_mux.service import application
 from agent_mux.service.openapi.describing import DESCRIBED
-from agent_mux.service.openapi.document import openapi_document, scope_of
+from agent_mux.service.openapi.document import openapi_document
+from agent_mux.service.openapi.words import TAGS, scope_of
 from agent_mux.service.problems import METHODS, STATUS
 from agent_mux.service.settings import Settings
 from agent_mux.sessions.exporting import Format
@@ -71,6 +72,13 @@ def test_a_route_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPat
         openapi_document(made)
 
 
+def test_a_tag_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(TAGS, "cost")  # type: ignore[arg-type]
+    made = application.make_application(Settings(config_dir=Path("unused")))
+    with pytest.raises(ValueError, match=r"tags without a meaning in words\.TAGS: cost"):
+        openapi_document(made)
+
+
 @pytest.mark.parametrize("operation", ALL)
 def test_everything_has_a_meaning(operation: Operation) -> None:
     method, path, told = operation
@@ -86,7 +94,7 @@ def test_everything_has_a_meaning(operation: Operation) -> None:
 
 
 def test_numbers_and_texts_of_parameters_are_bounded() -> None:
-    free = {"agent", "model", "session_id", "run_id", "types", "cursor", "last-event-id"}
+    free = {"agent", "model", "session_id", "run_id", "webhook_id", "types", "cursor", "last-event-id"}
     """Names and ids are compared with what there is; the length of a line of a request is bounded by the server."""
     for _, path, told in operations():
         for one in told["parameters"]:
@@ -151,9 +159,10 @@ def test_examples_fit_and_work(
     served: Serving, method: str, path: str, schema: dict[str, Any], example: dict[str, Any]
 ) -> None:
     checker(schema).validate(example)
-    answer = served.http.request(method, path.format(name="review", run_id="01K0000000000000000000000A"), json=example)
-    assert answer.status_code in ({200, 201} if "run_id" not in path else {404})  # but for the run, it was understood
-    assert answer.json().get("code", "RUN_NOT_FOUND") == "RUN_NOT_FOUND"
+    url = path.format(name="review", run_id="01K0000000000000000000000A", webhook_id="01K0000000000000000000000A")
+    answer = served.http.request(method, url, json=example)
+    is_of_nothing = "_id}" in path  # but for what it is about, it was understood
+    assert answer.status_code in ({404} if is_of_nothing else {200, 201}), answer.text
 
 
 def schema_of(path: str, method: str = "get", status: str = "200", kind: str = "application/json") -> dict[str, Any]:

@@ -140,8 +140,8 @@ async def test_webhook(webhook_id: str, service: TheService) -> Response:
 async def list_deliveries(
     webhook_id: str,
     service: TheService,
-    state: Annotated[DeliveryState | None, Query()] = None,
-    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE)] = 50,
+    state: Annotated[DeliveryState | None, Query(description="Only those that are so.")] = None,
+    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="How many at most.")] = 50,
     cursor: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
 ) -> Response:
     """What was sent, and what is to be sent, the latest first; for a week."""
