@@ -17,8 +17,9 @@ from tests.service.serving import Serving
 from agent_mux.service import application
 from agent_mux.service.openapi.describing import DESCRIBED
 from agent_mux.service.openapi.document import openapi_document
-from agent_mux.service.openapi.words import TAGS, scope_of
+from agent_mux.service.openapi.words import TAGS
 from agent_mux.service.problems import METHODS, STATUS
+from agent_mux.service.security.scopes import needed_scope
 from agent_mux.service.settings import Settings
 from agent_mux.sessions.exporting import Format
 
@@ -90,7 +91,7 @@ def test_everything_has_a_meaning(operation: Operation) -> None:
     for status, answer in told["responses"].items():
         assert found(answer)["description"], status
     scopes = [scheme["bearer"] for scheme in told["security"] if "bearer" in scheme]
-    assert scopes == ([] if scope_of(path, method) is None else [[scope_of(path, method)]])
+    assert scopes == ([] if needed_scope(method.upper(), path) is None else [[needed_scope(method.upper(), path)]])
 
 
 def test_numbers_and_texts_of_parameters_are_bounded() -> None:
