@@ -52,6 +52,10 @@ NOT_ALL_IN_THE_SCHEMA = (
     "read_session_events",
     "export_session",
     "report_cost",
+    "create_webhook",  # secrets are base64 of so many bytes, agents are those there are, hosts may be private
+    "change_webhook",
+    "rotate_secret",
+    "list_deliveries",  # the cursor is opaque
 )
 """Whether they accept what the schema allows depends on more than a schema can say."""
 
