@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.service.application import make_application
-from agent_mux.service.openapi.document import EVERYWHERE
+from agent_mux.service.openapi.words import EVERYWHERE
 from agent_mux.service.problems import STATUS
 from agent_mux.service.security.scopes import needed_scope
 from agent_mux.service.settings import Settings

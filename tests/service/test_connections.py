@@ -125,6 +125,12 @@ def test_a_body_behind_a_refusal_is_not_read_for_ever(served: Serving, more: byt
         drip(connection, endless(b"5\r\nhello\r\n" if b"chunked" in more else b""))
 
 
+def test_a_body_that_says_it_is_too_large_is_refused_before_it_comes(served: Serving) -> None:
+    with connected(served) as connection:
+        connection.sendall(b"POST /v1/runs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999\r\n\r\n")
+        assert read_answer(connection).startswith(b"HTTP/1.1 413 ")
+
+
 def test_an_endless_chunked_body_is_cut_off(served: Serving) -> None:
     with connected(served) as connection:
         connection.sendall(b"POST /v1/runs HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")

@@ -16,8 +16,10 @@ from tests.service.serving import Serving
 
 from agent_mux.service import application
 from agent_mux.service.openapi.describing import DESCRIBED
-from agent_mux.service.openapi.document import openapi_document, scope_of
+from agent_mux.service.openapi.document import openapi_document
+from agent_mux.service.openapi.words import TAGS
 from agent_mux.service.problems import METHODS, STATUS
+from agent_mux.service.security.scopes import needed_scope
 from agent_mux.service.settings import Settings
 from agent_mux.sessions.exporting import Format
 
@@ -71,6 +73,13 @@ def test_a_route_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPat
         openapi_document(made)
 
 
+def test_a_tag_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(TAGS, "cost")  # type: ignore[arg-type]
+    made = application.make_application(Settings(config_dir=Path("unused")))
+    with pytest.raises(ValueError, match=r"tags without a meaning in words\.TAGS: cost"):
+        openapi_document(made)
+
+
 @pytest.mark.parametrize("operation", ALL)
 def test_everything_has_a_meaning(operation: Operation) -> None:
     method, path, told = operation
@@ -82,11 +91,11 @@ def test_everything_has_a_meaning(operation: Operation) -> None:
     for status, answer in told["responses"].items():
         assert found(answer)["description"], status
     scopes = [scheme["bearer"] for scheme in told["security"] if "bearer" in scheme]
-    assert scopes == ([] if scope_of(path, method) is None else [[scope_of(path, method)]])
+    assert scopes == ([] if needed_scope(method.upper(), path) is None else [[needed_scope(method.upper(), path)]])
 
 
 def test_numbers_and_texts_of_parameters_are_bounded() -> None:
-    free = {"agent", "model", "session_id", "run_id", "types", "cursor", "last-event-id"}
+    free = {"agent", "model", "session_id", "run_id", "webhook_id", "types", "cursor", "last-event-id"}
     """Names and ids are compared with what there is; the length of a line of a request is bounded by the server."""
     for _, path, told in operations():
         for one in told["parameters"]:
@@ -151,9 +160,10 @@ def test_examples_fit_and_work(
     served: Serving, method: str, path: str, schema: dict[str, Any], example: dict[str, Any]
 ) -> None:
     checker(schema).validate(example)
-    answer = served.http.request(method, path.format(name="review", run_id="01K0000000000000000000000A"), json=example)
-    assert answer.status_code in ({200, 201} if "run_id" not in path else {404})  # but for the run, it was understood
-    assert answer.json().get("code", "RUN_NOT_FOUND") == "RUN_NOT_FOUND"
+    url = path.format(name="review", run_id="01K0000000000000000000000A", webhook_id="01K0000000000000000000000A")
+    answer = served.http.request(method, url, json=example)
+    is_of_nothing = "_id}" in path  # but for what it is about, it was understood
+    assert answer.status_code in ({404} if is_of_nothing else {200, 201}), answer.text
 
 
 def schema_of(path: str, method: str = "get", status: str = "200", kind: str = "application/json") -> dict[str, Any]:

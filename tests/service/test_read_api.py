@@ -202,6 +202,8 @@ def test_every_id_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("/v1/sessions", {"tag": ["x"] * 33}, 422, "VALIDATION_ERROR"),
         ("/v1/sessions", {"tag": "x" * 201}, 422, "VALIDATION_ERROR"),
         ("/v1/sessions", {"model": "a\0b"}, 422, "VALIDATION_ERROR"),
+        ("/v1/sessions", {"limit": ["1", "2"]}, 422, "VALIDATION_ERROR"),
+        ("/v1/cost", {"by": ["agent", "model"]}, 422, "VALIDATION_ERROR"),
         ("/v1/sessions/claude/a%00b", {}, 422, "VALIDATION_ERROR"),
         ("/v1/sessions/search", {}, 422, "VALIDATION_ERROR"),
         ("/v1/sessions/search", {"q": " "}, 422, "VALIDATION_ERROR"),

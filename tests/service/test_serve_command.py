@@ -65,6 +65,8 @@ def test_a_second_signal_kills_what_does_not_end(tmp_path: Path) -> None:
         served.process.send_signal(signal.SIGINT)
         served.process.send_signal(signal.SIGTERM)  # two of one kind may become one
         assert served.process.wait(PATIENCE) == 0
+    with sqlite3.connect(tmp_path / "service" / "service.db") as database:
+        assert database.execute("SELECT state, ended_at > 0 FROM runs").fetchall() == [("aborted", 1)]
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:

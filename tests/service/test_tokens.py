@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import anyio
 import httpx
 import pytest
 from tests.service.keys import bearing, make_token, with_keyring
@@ -13,6 +14,8 @@ from tests.service.serving import Serving, serving
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.security.callers import FRESH
 from agent_mux.service.security.tokens import new_token
+from agent_mux.service.service import open_service
+from agent_mux.service.settings import Settings
 
 DEMO = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
 TRIES = 200
@@ -140,6 +143,23 @@ def test_a_service_without_tokens_is_closed_by_the_first_one(tmp_path: Path) -> 
         token = make_token(tmp_path, "first", "read")
         assert eventually(served, "none", 401)
         assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104  # it is refused
+def test_other_addresses_are_not_served_without_a_token(tmp_path: Path, host: str) -> None:
+    async def opening() -> None:
+        async with open_service(Settings(config_dir=tmp_path, host=host)):
+            pass
+
+    with pytest.raises(AgentMuxError, match="`amux token create NAME --scope run`") as refused:
+        anyio.run(opening)
+    assert refused.value.code == "CONFIG_ERROR"
+    make_token(tmp_path, "ci", "run")
+    with_keyring(tmp_path, lambda keyring: keyring.revoke("ci"))
+    with pytest.raises(AgentMuxError, match="no token is valid"):  # one that is revoked is none
+        anyio.run(opening)
+    make_token(tmp_path, "other", "read")
+    anyio.run(opening)
 
 
 def test_an_address_for_others_is_served_with_a_token(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.options import RUN_ID
 from agent_mux.plain_json import to_json_bytes
-from agent_mux.service.bodies import NO_NUL, tidied
+from agent_mux.service.bodies import check_target, tidied
 from agent_mux.service.security.scopes import Caller
 from agent_mux.service.service import Service
 
@@ -50,9 +50,7 @@ async def in_thread(
 
 def the_service(connection: HTTPConnection) -> Service:
     """The service that is open. Raises `ValidationError` for a request that nobody behind here can take."""
-    scope = connection.scope
-    if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
-        raise ValidationError([FieldError("(path)", "a NUL character", NO_NUL)])
+    check_target(connection)
     service: Service = connection.app.state.service
     return service
 

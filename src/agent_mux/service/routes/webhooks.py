@@ -47,6 +47,7 @@ _LIMITS: Mapping[str, Mapping[str, Any]] = {
     "events": {"minItems": 1, "items": {"enum": list(EVENTS)}},
     "tags": {"maxItems": MOST_ITEMS, "items": {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}},
     "description": {"maxLength": LONGEST_TEXT},
+    "secret": {"pattern": "^whsec_[A-Za-z0-9+/]{32,86}={0,2}$"},
 }
 LONGEST_OVERLAP = 30 * 24 * 3600 * 1000  # milliseconds
 
@@ -87,7 +88,7 @@ async def get_webhook(webhook_id: str, service: TheService) -> Response:
 @router.patch("/{webhook_id}")
 @described(
     Answer(WebhookView),
-    body=Body(shape=WebhookChange, examples={"off": {"enabled": False}}, limits=_LIMITS),
+    body=Body(shape=WebhookChange, is_required=False, examples={"off": {"enabled": False}}, limits=_LIMITS),
     errors=_NONE,
 )
 async def change_webhook(webhook_id: str, request: Request, service: TheService) -> Response:
@@ -113,7 +114,7 @@ async def delete_webhook(webhook_id: str, service: TheService) -> Response:
         shape=NewSecret,
         is_required=False,
         examples={"hour": {"overlap": 3_600_000}},
-        limits={"overlap": {"minimum": 0, "maximum": LONGEST_OVERLAP}},
+        limits={**_LIMITS, "overlap": {"minimum": 0, "maximum": LONGEST_OVERLAP}},
     ),
     errors=_NONE,
 )
@@ -140,8 +141,8 @@ async def test_webhook(webhook_id: str, service: TheService) -> Response:
 async def list_deliveries(
     webhook_id: str,
     service: TheService,
-    state: Annotated[DeliveryState | None, Query()] = None,
-    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE)] = 50,
+    state: Annotated[DeliveryState | None, Query(description="Only those that are so.")] = None,
+    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="How many at most.")] = 50,
     cursor: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
 ) -> Response:
     """What was sent, and what is to be sent, the latest first; for a week."""

@@ -21,8 +21,8 @@ async def talk(run_id: str, websocket: WebSocket) -> None:
     HTTP answer would have had. The query is read here, so that a browser, too, is told what is wrong with it.
     """
     await websocket.accept()
-    service = the_service(websocket)
     try:
+        service = the_service(websocket)
         wanted, is_numbered = _read(websocket.query_params)
         is_done = await is_at_end(service, run_id, wanted.start)
     except AgentMuxError as error:

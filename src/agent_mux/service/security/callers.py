@@ -43,7 +43,7 @@ class Callers:
         if not self._is_loopback and not any(row.is_valid(now_ms()) for row in rows.values()):
             raise AgentMuxError(
                 "CONFIG_ERROR",
-                f"{self._host} can be reached from other machines, and there is no token yet; make one first with "
+                f"{self._host} can be reached from other machines, and no token is valid; make one first with "
                 "`amux token create NAME --scope run` (and the same --database), or listen on 127.0.0.1",
             )
 
