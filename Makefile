@@ -3,14 +3,16 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(she
 BIN := .venv/bin
 SOURCES := src adapters tests benchmarks docs
 
-.PHONY: help demo test torture soak example fuzz e2e e2e-results check bench docs goldens clean
+.PHONY: help demo test schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens clean
 
 help:
 	@echo "make demo    set up, and run the main job on a recorded real session (no agent, no key)"
 	@echo "make test    set up, and pass the unit, conformance and process tests"
 	@echo "make example install the third-party adapter of docs/how-to, and pass its tests"
 	@echo "make soak    200 runs at once and 1,000 in a row, on both event loops"
+	@echo "make schemathesis  thousands of requests that the OpenAPI document allows, or not: some minutes"
 	@echo "make torture the torture suite in full size, on both event loops: some minutes"
+	@echo "make durability  kill -9 and restart the service 20 times, on SQLite and on PostgreSQL: some minutes"
 	@echo "make fuzz    10,000 mutated recordings through each codec: slower than the tests"
 	@echo "make e2e     drive the real CLIs, installed at pinned versions, offline; AGENTS=... for some of them, MARK=core for the main scenarios"
 	@echo "make e2e-results  the same, and write what came of it into the support matrix"
@@ -43,8 +45,14 @@ example: .venv/dev
 soak: .venv/dev
 	AMUX_SOAK=full $(BIN)/python -m pytest tests/process/test_many_runs.py -s
 
+schemathesis: .venv/dev
+	AMUX_SCHEMATHESIS=full $(BIN)/python -m pytest tests/service/test_schemathesis.py
+
 torture: .venv/dev
 	AMUX_TORTURE=full $(BIN)/python -m pytest tests/process/test_torture.py
+
+durability: .venv/dev
+	AMUX_DURABILITY=full $(BIN)/python -m pytest tests/service/durable
 
 fuzz: .venv/dev
 	$(BIN)/python -m agent_mux.testing.fuzz

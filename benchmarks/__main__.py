@@ -16,6 +16,7 @@ NAMES = (
     "redaction",
     "sessions",
     "homes",
+    "service_listing",
     "delivery",
 )
 OFFLINE = ("first_event",)

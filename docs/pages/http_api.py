@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.service.application import make_application
-from agent_mux.service.openapi.document import EVERYWHERE, scope_of
+from agent_mux.service.openapi.words import EVERYWHERE
 from agent_mux.service.problems import STATUS
+from agent_mux.service.security.scopes import needed_scope
 from agent_mux.service.settings import Settings
 
 INTRODUCTION = """# HTTP API
@@ -69,7 +70,7 @@ def _introduction(told: dict[str, Any]) -> str:
 
 
 def _section(path: str, method: str, told: dict[str, Any]) -> str:
-    scope = scope_of(path, method)
+    scope = needed_scope(method.upper(), path)
     parts = [f"### `{method.upper()} {path}`\n", f"{told['description']}\n"]
     parts.append(f"Scope: {'none' if scope is None else f'`{scope}`'}.{_reads(told)}\n")
     if told["parameters"]:

@@ -21,10 +21,11 @@ DEFINED_IN_TOML = 'name = "counter"\ndescription = "Counts"\ndeveloper_instructi
 ELSEWHERE = {
     ("run",), ("parse",), ("validate",), ("replay",), ("record",), ("demo",), ("schema",), ("version",), ("help",),
     ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "tail"),
-    ("install",), ("update",), ("hooks", "handle"), ("acp",), ("mcp-server",),
+    ("install",), ("update",), ("hooks", "handle"), ("acp",), ("mcp-server",), ("serve",), ("token", "create"),
+    ("token", "list"), ("token", "rotate"), ("token", "revoke"),
 }  # fmt: skip
-"""What other tests drive (test_live_cli, _stored, _acp_agent, _mcp_server, tests/process), or what would fetch
-something."""
+"""What other tests drive (test_live_cli, _stored, _acp_agent, _mcp_server, tests/process, tests/service), or what
+would fetch something."""
 
 
 class Commands:

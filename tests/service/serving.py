@@ -25,6 +25,7 @@ class Serving:
     url: str
     service: Service
     http: httpx.Client
+    server: Server
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def serving(directory: Path, adapters: AdapterRegistry | None = None, **chosen: 
     try:
         assert server.started_event.wait(PATIENCE), "the server did not start"
         with httpx.Client(base_url=server.url, timeout=PATIENCE) as http:
-            yield Serving(server.url, server.service, http)
+            yield Serving(server.url, server.service, http, server)
     finally:
         server.should_exit = True
         thread.join(PATIENCE)

@@ -32,7 +32,9 @@ from agent_mux.cli.record_command import record
 from agent_mux.cli.replay_command import replay
 from agent_mux.cli.run_command import run
 from agent_mux.cli.schema_command import schema
+from agent_mux.cli.serve_command import serve
 from agent_mux.cli.sessions_command import sessions
+from agent_mux.cli.token_command import token
 from agent_mux.cli.validate_command import validate
 from agent_mux.version import __version__
 
@@ -51,7 +53,7 @@ app = typer.Typer(
 )
 for function in (
     run, init, parse, validate, replay, record, demo, doctor, schema, install, update, detect, detect_host,
-    capabilities, completion, acp, mcp_server,
+    capabilities, completion, acp, mcp_server, serve,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(adapters, name="adapters")
@@ -66,6 +68,7 @@ app.add_typer(auth, name="auth")
 app.add_typer(commands_for("skills", "skill"), name="skill")
 app.add_typer(commands_for("subagents", "sub-agent"), name="agent")
 app.add_typer(plugin, name="plugin")
+app.add_typer(token, name="token")
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,5 +1,6 @@
 """Logs of the library on standard error: with `--debug`, or as `AMUX_LOG` says."""
 
+import logging
 import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
@@ -20,3 +21,14 @@ def logs_for(*, debug: bool) -> AbstractContextManager[None]:
             return nullcontext()
         case other:
             raise bad_input(f"{VARIABLE} is {other!r}; it can be text, json or off")
+
+
+def logs_of_server(level: int | None, *, debug: bool) -> AbstractContextManager[None]:
+    """Writes what a server has to say from a level on, and what the libraries below it complain about."""
+    style = os.environ.get(VARIABLE) or "text"
+    if style == "off":
+        return nullcontext()
+    if style not in {"text", "json"}:
+        raise bad_input(f"{VARIABLE} is {style!r}; it can be text, json or off")
+    wanted = logging.DEBUG if debug else logging.WARNING if level is None else level
+    return logs_on(sys.stderr, "json" if style == "json" else "text", level=wanted, others=("asyncio", "sqlalchemy"))

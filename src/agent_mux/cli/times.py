@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from agent_mux.cli.inputs import bad_input
 
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
+LONGEST_SPAN = timedelta(days=36525)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -21,3 +22,12 @@ def moment(said: str | None, flag: str, *, now: datetime | None = None) -> datet
     except (ValueError, OverflowError) as error:
         allowed = "give a day (2026-11-21), a moment (2026-11-21T14:30) or how long ago (7d, 12h)"
         raise bad_input(f"{flag} {said!r} is no time; {allowed}") from error
+
+
+def span(said: str, flag: str) -> timedelta:
+    """How long: `24h` (m, h, d, w)."""
+    found = _AGO.fullmatch(said.strip())
+    length = None if found is None else timedelta(**{_UNITS[found[2]]: int(found[1])})
+    if length is None or length > LONGEST_SPAN:
+        raise bad_input(f"{flag} {said!r} is no time span; give a number and m, h, d or w (24h, 90d), up to 100 years")
+    return length

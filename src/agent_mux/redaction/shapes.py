@@ -67,6 +67,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("SendGrid", "SG.", r"SG\.(?P<secret>[\w-]{16,}\.[\w-]{16,})"),
     _shape("DigitalOcean", "dop_v1_", r"dop_v1_(?P<secret>[a-f0-9]{64})"),
     _shape("JSON Web Token", "eyJ", r"(?P<secret>eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,})"),
+    _shape("agent-mux", "amux_", r"amux_[0-9a-f]{12}_(?P<secret>[A-Za-z0-9]{43})"),
     _shape("age", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1(?P<secret>[A-Z0-9]{58})"),
     _shape("bearer", "earer ", rf"(?i:earer) +{_MIXED}(?P<secret>[\w.~+/=-]{{16,}})"),
     _shape(

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
+
 from agent_mux.adapter import Codec, CodecContext
+from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.journal import JournalReader
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import find_protocol
-from agent_mux.run.records import Exited, Kind, Record, exited_of
+from agent_mux.run.records import Exited, Header, Kind, Record, exited_of
 from agent_mux.run.result import ResultBuilder, RunResult
 
 MakeCodec = Callable[[CodecContext], Codec]
@@ -33,7 +36,8 @@ class JournalEvents:
         if self._records is None:
             self._records = self._reader.read()
         for record in self._records:
-            self._last_at = record.at
+            if self.exited is None:
+                self._last_at = record.at
             if record.kind is Kind.EXIT:
                 self.exited = exited_of(record)
             events = self.normalizer.feed(record)
@@ -46,7 +50,7 @@ class JournalEvents:
 
     @property
     def duration_ms(self) -> int:
-        """Milliseconds from the beginning of the run to the last record that was read."""
+        """Milliseconds from the beginning of the run to its exit, or to the last record that was read."""
         return self._last_at // 1000
 
     def cut_off(self) -> list[AgentEvent]:
@@ -74,7 +78,11 @@ def codec_maker(adapters: AdapterRegistry) -> MakeCodec:
 
 
 class DerivedRun:
-    """A run that is over, out of its journal: its events and, behind them, its result. One that was cut off: killed."""
+    """A run that is over, out of its journal: its events and, behind them, its result.
+
+    A journal that was cut off, or is damaged in the middle, ends there: what came before is what there is, and unless
+    the agent had closed the run already, it was killed.
+    """
 
     def __init__(self, path: Path, make_codec: MakeCodec) -> None:
         """Raises PARSE_ERROR for a file that is no journal, `OSError` for one that cannot be read."""
@@ -83,6 +91,8 @@ class DerivedRun:
         self._journal = JournalEvents(path, make_codec)
         self._builder = ResultBuilder(collect=False, bounded=True)
         self._is_read = False
+        self.damage: str | None = None
+        """Why the journal could not be read to its end, once it was read."""
 
     @property
     def run_id(self) -> str:
@@ -96,11 +106,23 @@ class DerivedRun:
 
     def batches(self) -> Iterator[tuple[int, list[AgentEvent]]]:
         """All events, with the number of the first of each batch. Once."""
-        while (batch := self._journal.next_batch()) is not None:
+        while (batch := self._next_batch()) is not None:
             yield self._seen(batch)
         if rest := self._journal.cut_off():
             yield self._seen(rest)
         self._is_read = True
+
+    def _next_batch(self) -> list[AgentEvent] | None:
+        try:
+            return self._journal.next_batch()
+        except (AgentMuxError, msgspec.MsgspecError) as error:
+            self.damage = str(error)
+            return None
+
+    @property
+    def header(self) -> Header:
+        """The first record."""
+        return self._journal.header
 
     def _seen(self, batch: list[AgentEvent]) -> tuple[int, list[AgentEvent]]:
         self._builder.see(batch)

@@ -116,8 +116,10 @@ class RunHandle(BaseRun):
         return self
 
     async def result(self) -> RunResult:
-        """How the run ended. Waits for it; never raises for what the agent did."""
+        """How the run ended. Waits for it; never raises for what the agent did. RUN_NOT_ACTIVE if it was withdrawn."""
         await self._runner.done.wait()
+        if self._runner.is_withdrawn:
+            raise AgentMuxError("RUN_NOT_ACTIVE", f"run {self.run_id} was taken back before it began; start it again")
         if self._runner.result is None:
             raise AgentMuxError("INTERNAL", f"run {self.run_id} ended without a result: an error of agent-mux itself")
         return self._runner.result
@@ -180,6 +182,18 @@ class RunHandle(BaseRun):
         is_news = self._runner.stop("abort")
         await self._runner.done.wait()
         return "applied" if is_news else "unneeded"
+
+    def withdraw(self) -> bool:
+        """Take back a run that waits for a place: no file, no event and no result is left of it.
+
+        For programs that will ask for it again, as a service that is restarted. False: it has begun, or is being ended.
+        """
+        return self._runner.withdraw()
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """It was taken back while it waited."""
+        return self._runner.is_withdrawn
 
     def kill(self) -> None:
         """End the run at once: SIGKILL to all its processes. `abort` lets the agent leave in order."""

@@ -191,7 +191,7 @@ class Recording:
             session_id=assembler.session_id,
             exit_code=exited.code,
             signal=exited.signal,
-            duration_ms=self.now() // 1000,
+            duration_ms=assembler.now - self.header.started_at,  # of the last record: as it is derived later
             ledger=normalizer.ledger,
             structured_output=assembler.structured_output,
             tags=plan.header.tags,

@@ -77,6 +77,8 @@ class Runner:
         self._has_place = False
         self._stopping = anyio.Event()
         self._stop: Control | None = None
+        self.is_withdrawn = False
+        """It was taken back while it waited: it has neither records nor a result."""
         self._budget = Budget(options, agent_counts_turns=plan.spawn.counts_turns)
         self._unasked = None if options.policy is None else Unasked(options.policy, plan.cwd)
         self._told_of_loss = False
@@ -142,7 +144,7 @@ class Runner:
                     self._has_place = True
                     self.recording.begin()
                     await self._with_files()
-                else:
+                elif not self.is_withdrawn:
                     self._tell_of_stop()
                     self._finish(Exited())
             finally:
@@ -474,6 +476,14 @@ class Runner:
         self.recording.begin()
         self.recording.log.tell("stopping", cause=self._stop.what, reason=self._stop.message or None)
         self.control(self._stop)
+
+    def withdraw(self) -> bool:
+        """Take back a run that waits for a place. False: it has one, or is being ended."""
+        if self.queue_position is None or self._stopping.is_set() or self.state.is_over:
+            return False
+        self.is_withdrawn = True
+        self._stopping.set()
+        return True
 
     def kill(self) -> None:
         """End the run without asking anybody."""

@@ -3,30 +3,70 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache, partial
+from typing import Any
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
+from agent_mux.errors import AgentMuxError
 from agent_mux.registry import AdapterRegistry
 from agent_mux.service import problems
+from agent_mux.service.metering import Metering
+from agent_mux.service.metrics import Metrics
 from agent_mux.service.openapi.document import openapi_document
-from agent_mux.service.routes import agents, commands, cost, events, health, models, profiles, runs, sessions
+from agent_mux.service.routes import (
+    agents,
+    commands,
+    cost,
+    events,
+    health,
+    metrics,
+    models,
+    profiles,
+    runs,
+    sessions,
+    webhooks,
+    websocket,
+)
+from agent_mux.service.security.guard import Guard
 from agent_mux.service.service import open_service
 from agent_mux.service.settings import Settings
 from agent_mux.version import __version__
 
-ROOMS = (health, runs, events, commands, agents, models, sessions, cost, profiles)
+ROOMS = (health, metrics, runs, events, commands, websocket, webhooks, agents, models, sessions, cost, profiles)
+
+
+class _Guarded(FastAPI):
+    """With the guard in front of everything, also of what answers when something of ours fails."""
+
+    def __init__(self, settings: Settings, metrics: Metrics, **chosen: Any) -> None:
+        super().__init__(**chosen)
+        self._settings = settings
+        self._metrics = metrics
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """As FastAPI makes it, behind the guard; what the guard refuses is counted, too."""
+        guard = Guard(super().build_middleware_stack(), self._settings, lambda: self.state.service.callers)
+        return Metering(guard, self._metrics)
 
 
 def make_application(settings: Settings, adapters: AdapterRegistry | None = None) -> FastAPI:
     """All routes; the service opens with the application's life, and is `application.state.service` then."""
+    counted = Metrics()
 
     @asynccontextmanager
     async def life(application: FastAPI) -> AsyncIterator[None]:
-        async with open_service(settings, adapters) as service:
-            application.state.service = service
-            yield
+        try:
+            async with open_service(settings, adapters, counted) as service:
+                application.state.service = service
+                yield
+        except AgentMuxError as error:
+            application.state.failure = error  # whoever serves it wants the sentence
+            raise
 
-    application = FastAPI(
+    application = _Guarded(
+        settings,
+        counted,
         title="agent-mux",
         version=__version__,
         lifespan=life,

@@ -1,11 +1,16 @@
-"""JSON that programs send, made into what everything behind can take: numbers of one kind, texts without NUL."""
+"""What programs send, made into what everything behind can take: numbers of one kind, texts without NUL."""
 
+from collections import Counter
 from typing import Any
+
+from starlette.requests import HTTPConnection
 
 from agent_mux.errors import FieldError, ValidationError
 
 LARGEST = 1 << 53  # beyond it, not every whole number is a float
 NO_NUL = "text without NUL characters"
+REPEATED = frozenset({"tag", "state"})
+"""Query parameters that may stand several times."""
 
 
 def tidied(value: Any, path: str = "") -> Any:
@@ -25,6 +30,17 @@ def tidied(value: Any, path: str = "") -> Any:
         case list():
             return [tidied(part, f"{path}[{index}]") for index, part in enumerate(value)]
     return value
+
+
+def check_target(connection: HTTPConnection) -> None:
+    """Refuse a path or a query with a NUL character, and a parameter that is said twice: which one would count?"""
+    query = connection.query_params.multi_items()
+    if "\0" in connection.scope["path"] or any("\0" in text for pair in query for text in pair):
+        raise ValidationError([FieldError("(path)", "a NUL character", NO_NUL)])
+    counted = Counter(name for name, _ in query if name not in REPEATED)
+    twice = [FieldError(name, f"{count} times", "once") for name, count in counted.items() if count > 1]
+    if twice:
+        raise ValidationError(twice)
 
 
 def _check(text: str, path: str) -> None:

@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_mux.errors import AgentMuxError, AnyCode, CapabilityError, FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
@@ -54,6 +55,8 @@ _CODE_OF_STATUS: Mapping[int, AnyCode] = {
     401: "UNAUTHENTICATED",
     403: "FORBIDDEN",
     404: "NOT_FOUND",
+    408: "TIMEOUT",
+    421: "FORBIDDEN",
     429: "LIMIT_EXCEEDED",
     503: "UNAVAILABLE",
 }
@@ -99,6 +102,17 @@ def problem_of(error: AgentMuxError) -> Response:
     return problem(STATUS.get(error.code, 500), error.code, error.message, recoverable=error.recoverable, **told)
 
 
+def of_http_error(error: HTTPException) -> Response:
+    """The answer for an error that has a status."""
+    return of_status(error.status_code, str(error.detail), error.headers)
+
+
+def of_status(status: int, detail: str = "", headers: Mapping[str, str] | None = None) -> Response:
+    """The answer for what has a status and no code."""
+    code = _CODE_OF_STATUS.get(status, "VALIDATION_ERROR")
+    return problem(status, code, detail or HTTPStatus(status).phrase, headers=headers)
+
+
 def problem(
     status: int,
     code: AnyCode,
@@ -128,6 +142,33 @@ def _field(error: FieldError) -> FieldProblem:
     return FieldProblem(path=error.path, received=error.received, allowed=error.allowed)
 
 
+class LastResort:
+    """What nobody expected is told, too, and takes the connection down only where the answer has begun."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        has_begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception:
+            if has_begun:
+                raise
+            logging.getLogger(LOGGER).exception("a request failed")
+            answer = problem(500, "INTERNAL", "an error of agent-mux itself; the log of the service says more")
+            await answer(scope, receive, send)
+
+
 def install(application: FastAPI) -> None:
     """Whatever goes wrong is told this way."""
 
@@ -139,19 +180,12 @@ def install(application: FastAPI) -> None:
         return problem_of(ValidationError(fields))
 
     async def of_http(request: Request, error: HTTPException) -> Response:
-        code = _CODE_OF_STATUS.get(error.status_code, "VALIDATION_ERROR")
-        if error.status_code == 405:
-            return _not_allowed(request)
-        return problem(error.status_code, code, str(error.detail), headers=error.headers)
-
-    async def unexpected(_: Request, error: Exception) -> Response:
-        logging.getLogger(LOGGER).error("a request failed", exc_info=error)
-        return problem(500, "INTERNAL", "an error of agent-mux itself; the log of the service says more")
+        return _not_allowed(request) if error.status_code == 405 else of_http_error(error)
 
     application.add_exception_handler(AgentMuxError, ours)  # type: ignore[arg-type]  # it is called with no other
     application.add_exception_handler(RequestValidationError, of_parameters)  # type: ignore[arg-type]
     application.add_exception_handler(HTTPException, of_http)  # type: ignore[arg-type]
-    application.add_exception_handler(Exception, unexpected)
+    application.add_middleware(LastResort)
 
 
 def _not_allowed(request: Request) -> Response:

@@ -3,18 +3,26 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import anyio
 
 from agent_mux.client import AgentMux
 from agent_mux.registry import AdapterRegistry
+from agent_mux.roots import Roots
 from agent_mux.service.detecting import Detecting
 from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.instance import only_server
+from agent_mux.service.metrics import Life, Metrics
+from agent_mux.service.retention import Retention
 from agent_mux.service.runs.runs import Runs
+from agent_mux.service.security.callers import Callers
 from agent_mux.service.settings import Settings
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.runs import RunStore
+from agent_mux.service.store.tokens import TokenStore
+from agent_mux.service.store.webhooks import WebhookStore
+from agent_mux.service.webhooks.webhooks import Webhooks
 
 DATABASE_FILE = "service.db"
 MOST_READERS = 4
@@ -30,21 +38,46 @@ class Service:
     mux: AgentMux
     database: Database
     runs: Runs
+    callers: Callers
     encoded: EncodedEvents
+    metrics: Metrics
+    webhooks: Webhooks
     detecting: Detecting
     readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_READERS))
 
 
+def _database_of(settings: Settings) -> Database:
+    return Database(checked_url(settings.database, settings.directory / DATABASE_FILE))
+
+
 @asynccontextmanager
-async def open_service(settings: Settings, adapters: AdapterRegistry | None = None) -> AsyncIterator[Service]:
+async def open_database(settings: Settings) -> AsyncIterator[Database]:
+    """The database of a service with these settings, whether that is up or not. Raises CONFIG_ERROR."""
+    database = _database_of(settings)
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def open_service(
+    settings: Settings, adapters: AdapterRegistry | None = None, metrics: Metrics | None = None
+) -> AsyncIterator[Service]:
     """A service that works; leaving the block aborts its runs and remembers how they ended.
+
+    `metrics`: where it counts; default: a place of its own.
 
     Raises CONFIG_ERROR when another server uses the directory, or the database cannot be used.
     """
-    database = Database(checked_url(settings.database, settings.directory / DATABASE_FILE))
+    metrics = metrics or Metrics()
+    roots = Roots(settings.roots or (Path.cwd(),))
+    _database_of(settings)  # what cannot be a database is told before anything is written
     with only_server(settings.directory) as instance:
-        await database.open()
-        try:
+        async with open_database(settings) as database:
+            callers = Callers(TokenStore(database), settings.host)
+            await callers.open()
             async with (
                 AgentMux(
                     config_dir=settings.config_dir,
@@ -55,8 +88,18 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                 ) as mux,
                 anyio.create_task_group() as tasks,
             ):
-                runs = Runs(mux, RunStore(database, instance), tasks, mux.journals)
+                webhooks = Webhooks(
+                    WebhookStore(database, instance), tasks, metrics, allow_private=settings.allow_private_webhooks
+                )
+                await webhooks.open()
+                store = RunStore(database, instance)
+                runs = Runs(mux, store, tasks, mux.journals, roots, observers=(metrics, webhooks))
+                metrics.life = Life(lambda: runs.alive, lambda: mux.places.waiting)
+                callers.note_uses(tasks)
                 await runs.open()
+                retention = Retention.of(settings, store, runs.forget)
+                if retention.is_wanted:
+                    tasks.start_soon(retention.run)
                 try:
                     yield Service(
                         settings=settings,
@@ -64,12 +107,14 @@ async def open_service(settings: Settings, adapters: AdapterRegistry | None = No
                         mux=mux,
                         database=database,
                         runs=runs,
+                        callers=callers,
                         encoded=EncodedEvents(),
+                        metrics=metrics,
+                        webhooks=webhooks,
                         detecting=Detecting(mux.detector),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):
                         await runs.close()
+                    metrics.life = None
                     tasks.cancel_scope.cancel()
-        finally:
-            await database.close()

@@ -63,7 +63,9 @@ async def chunks_of(
             for chunk in pieces_of(encoded, run_id, batch, wanted, frame):
                 yield chunk
             end = batch[0] + len(batch[1])
-    yield frame(end, await runs.result(run_id))
+    result = await runs.result(run_id)
+    if result is not None:
+        yield frame(end, result)
 
 
 async def chunks_with_views(
@@ -78,7 +80,9 @@ async def chunks_with_views(
             for chunk in pieces_of(encoded, run_id, batch, wanted, as_sse):
                 yield chunk
             end = max(end, batch[0] + len(batch[1]))
-    yield as_sse(end, await runs.result(run_id))
+    result = await runs.result(run_id)
+    if result is not None:
+        yield as_sse(end, result)
 
 
 class ChunkStream(Response):

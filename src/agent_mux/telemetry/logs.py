@@ -118,22 +118,27 @@ _WORTH_TELLING: Mapping[type, Callable[[Any], tuple[str, dict[str, Any]]]] = {
 
 
 @contextmanager
-def logs_on(stream: TextIO, style: Style) -> Iterator[None]:
-    """Write all entries to a stream, one a line; a reader of it that is slow stops nobody."""
-    logger = logging.getLogger(LOGGER)
+def logs_on(stream: TextIO, style: Style, *, level: int = logging.DEBUG, others: Sequence[str] = ()) -> Iterator[None]:
+    """Write the entries from a level on to a stream, one a line; a reader of it that is slow stops nobody.
+
+    `others`: further loggers, whose warnings and errors go there too.
+    """
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Lines(style))
     waiting: queue.SimpleQueue[logging.LogRecord] = queue.SimpleQueue()
-    front, level = _Handing(waiting), logger.level
-    listener = QueueListener(waiting, handler)
-    logger.addHandler(front)
-    logger.setLevel(logging.DEBUG)
+    front, listener = _Handing(waiting), QueueListener(waiting, handler)
+    levels = {LOGGER: level, **dict.fromkeys(others, logging.WARNING)}
+    before = {name: logging.getLogger(name).level for name in levels}
+    for name, chosen in levels.items():
+        logging.getLogger(name).addHandler(front)
+        logging.getLogger(name).setLevel(chosen)
     listener.start()
     try:
         yield
     finally:
-        logger.removeHandler(front)
-        logger.setLevel(level)
+        for name, chosen in before.items():
+            logging.getLogger(name).removeHandler(front)
+            logging.getLogger(name).setLevel(chosen)
         listener.stop()
 
 
@@ -183,7 +188,15 @@ class _Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         level = record.levelname.lower()
+        trace = redact_text(self.formatException(record.exc_info)) if record.exc_info else ""
         if self._is_json:
-            said = getattr(record, "entry", {"event": record.getMessage()})
-            return json.dumps({"timestamp": when, "level": level, "event": said["event"], **said}, default=str)
-        return f"{when} {level:<7} {record.getMessage()}"
+            said = getattr(record, "entry", {"event": _message(record)})
+            told = {"timestamp": when, "level": level, "event": said["event"], **said}
+            return json.dumps({**told, "exception": trace} if trace else told, default=str)
+        return f"{when} {level:<7} {_message(record)}" + (f"\n{trace}" if trace else "")
+
+
+def _message(record: logging.LogRecord) -> str:
+    """What it says. Entries are without secrets already; what others say may have some."""
+    message = record.getMessage()
+    return message if hasattr(record, "entry") else redact_text(message)

@@ -23,6 +23,7 @@ SAMPLES = {
     "npm": "np" + "m_" + UP[:36],
     "pypi": "py" + "pi-AgE" + UP[:60],
     "groq": "gs" + "k_" + UP[:52],
+    "agent-mux": "amu" + "x_0123456789ab_" + UP[:43],
     "jwt": JWT,
     "bearer": "Authorization: Bearer " + UP[:30],
     "header": "authorization: token " + UP[:30],

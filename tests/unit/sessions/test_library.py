@@ -116,6 +116,15 @@ def test_a_session_is_a_conversation(three: Path) -> None:
     assert messages[3].model == "small"
 
 
+def test_a_session_that_is_gone_since_it_was_found_is_not_found(three: Path) -> None:
+    sessions = sessions_in(three)
+    known = sessions.find("second")
+    known.found.path.unlink()
+    with pytest.raises(AgentMuxError, match=r"second cannot be read any more: ") as raised:
+        sessions.read(known)
+    assert raised.value.code == "SESSION_NOT_FOUND"
+
+
 def test_what_cannot_be_read_is_passed_over_with_a_reason(three: Path) -> None:
     (three / "empty.jsonl").write_bytes(b"")
     (three / "noise.jsonl").write_bytes(b"\0\1\2\n" * 30)

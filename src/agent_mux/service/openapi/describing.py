@@ -65,7 +65,7 @@ class Description:
     answers: tuple[Answer, ...]
     body: Body | None = None
     errors: tuple[AnyCode, ...] = ()
-    """Besides those that every path has: see `document.EVERYWHERE`."""
+    """Besides those that every path has: see `words.EVERYWHERE`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Name -> an example that works."""
 

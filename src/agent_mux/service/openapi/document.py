@@ -1,62 +1,33 @@
 """The document itself. Parameters come from the routes, everything else from `describing`. Source: OpenAPI 3.1."""
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from agent_mux import events
-from agent_mux.errors import AnyCode
 from agent_mux.preferences.schema import profile_schema, request_schema
 from agent_mux.run.result_schema import result_schema
-from agent_mux.service.openapi.describing import DESCRIBED, JSON, SSE, Answer, Body, Component, Description
-from agent_mux.service.openapi.shapes import PLACE, Components, Schema, schema_of
-from agent_mux.service.problems import MEDIA_TYPE, RETRY_AFTER, STATUS, Problem
-
-REQUEST, PROFILE = Component("RunRequest"), Component("ProfileFields")
-EVENT, RESULT = Component("AgentEvent"), Component("RunResult")
-EVERYWHERE: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
-"""What can go wrong wherever a token is wanted."""
-OPEN = frozenset({"/health", "/ready"})
-"""Paths that need no token."""
-ADMIN = ("/v1/tokens", "/v1/webhooks")
-"""Paths that need the scope `admin` begin so."""
-ABOUT = """Drive coding agents over HTTP: start runs, watch what happens in them, answer what they ask.
-
-JSON is camelCase; a field that is not there is left out. Times are milliseconds since the epoch, durations are
-milliseconds, money is US dollars. Errors are problem details (RFC 9457) with a `code`."""
-TAGS: Mapping[str, str] = {
-    "runs": "Start runs, find them, forget them.",
-    "events": "What happens in a run: Server-Sent Events or JSON lines.",
-    "commands": "Tell a run something: prompts, answers, interruption.",
-    "agents": "The agents that can be driven, and what is installed.",
-    "models": "The models that agents offer, and their prices.",
-    "sessions": "The conversations that the agents stored themselves.",
-    "cost": "What stored sessions cost.",
-    "profiles": "Options of runs under a name.",
-    "health": "Whether the process lives, and whether it can work.",
-}
-PATH_PARAMETERS: Mapping[str, str] = {
-    "run_id": "Id of a run: a ULID.",
-    "agent": "Name of an agent, or an alias.",
-    "model": "Name of a model, or one that means it. It may have slashes.",
-    "session_id": "The agent's own id of a session, percent-encoded; or its beginning, if no other begins so.",
-}
+from agent_mux.service.openapi.describing import DESCRIBED, Component
+from agent_mux.service.openapi.operations import operation
+from agent_mux.service.openapi.shapes import PLACE, Components, Schema
+from agent_mux.service.openapi.words import ABOUT, TAGS
+from agent_mux.service.problems import MEDIA_TYPE, Problem
 
 
 def openapi_document(application: FastAPI) -> Schema:
-    """The document of an application: plain JSON. Raises `ValueError` for a path that is not described."""
+    """The document of an application: plain JSON. Raises `ValueError` for a path or a tag that is not described."""
     told = get_openapi(
         title=application.title, version=application.version, description=ABOUT, routes=application.routes
     )
     known = _components()
     paths = {
-        path: {method: _operation(path, method, said, known) for method, said in operations.items()}
+        path: {method: operation(path, method, said, known) for method, said in operations.items()}
         for path, operations in told["paths"].items()
     }
-    used = {tag for operations in paths.values() for one in operations.values() for tag in one.get("tags", ())}
+    used = {tag for operations in paths.values() for one in operations.values() for tag in one["tags"]}
+    if not used <= set(TAGS):
+        raise ValueError(f"tags without a meaning in words.TAGS: {', '.join(sorted(used - set(TAGS)))}")
     problems = _shared_problems(paths)
     made = {
         "openapi": "3.1.0",
@@ -80,119 +51,16 @@ def _components() -> Components:
     shapes = [shape for answer in answers for shape in (answer.shape, *answer.also.values())]
     types = [shape for shape in shapes if shape is not None and not isinstance(shape, Component | tuple)]
     whole = {
-        REQUEST.name: request_schema(),
-        PROFILE.name: profile_schema(),
-        EVENT.name: events.json_schema(),
-        RESULT.name: result_schema(),
+        "RunRequest": request_schema(),
+        "ProfileFields": profile_schema(),
+        "AgentEvent": events.json_schema(),
+        "RunResult": result_schema(),
     }
     known = Components([Problem, *types], whole)
     run = known.schemas["RunView"]["properties"]
-    run["result"] |= {"$ref": PLACE + RESULT.name}
+    run["result"] |= {"$ref": PLACE + "RunResult"}
     run["request"] |= {"type": "object"}
     return known
-
-
-def _operation(path: str, method: str, told: Schema, known: Components) -> Schema:
-    said = DESCRIBED.get(told["operationId"])
-    if said is None:
-        raise ValueError(f"{method.upper()} {path} ({told['operationId']}) is not described")
-    made = {
-        "tags": told.get("tags", []),
-        "summary": _summary(told),
-        "description": told.get("description", ""),
-        "operationId": told["operationId"],
-        "parameters": [_parameter(one, said) for one in told.get("parameters", ()) if one["name"] != "accept"],
-        "responses": dict(_responses(path, told, said, known)),
-        "security": [] if path in OPEN else [{"bearer": [scope_of(path, method)]}, {}],
-    }
-    if said.body is not None:
-        made["requestBody"] = _body(said.body)
-    return made
-
-
-def scope_of(path: str, method: str) -> str | None:
-    """What a token has to be for; None: none is needed."""
-    if path in OPEN:
-        return None
-    return "admin" if path.startswith(ADMIN) else "read" if method.upper() in {"GET", "HEAD"} else "run"
-
-
-def _summary(told: Schema) -> str:
-    return str(told.get("description") or told["summary"]).partition("\n\n")[0].replace("\n", " ").rstrip(".")
-
-
-def _parameter(told: Schema, said: Description) -> Schema:
-    shape = {key: value for key, value in told["schema"].items() if key not in {"title", "description"}}
-    choices = [one for one in shape.pop("anyOf", ()) if one.get("type") != "null"]
-    if choices:
-        shape |= choices[0]
-    about = told.get("description") or PATH_PARAMETERS.get(told["name"], "")
-    made = {"name": told["name"], "in": told["in"], "required": told.get("required", False), "description": about}
-    if told["name"] in said.parameters:
-        made["example"] = said.parameters[told["name"]]
-    return {**made, "schema": shape}
-
-
-def _body(body: Body) -> Schema:
-    content: Schema = {"schema": _read(body)}
-    if body.examples:
-        content["examples"] = {name: {"value": value} for name, value in body.examples.items()}
-    return {"required": body.is_required, "content": {"application/json": content}}
-
-
-def _read(body: Body) -> Schema:
-    if isinstance(body.shape, Component):
-        return {"$ref": PLACE + body.shape.name}
-    made = schema_of(body.shape)
-    wanted = {name: shape for name, shape in made["properties"].items() if name not in body.without}
-    made["properties"] = {name: {**shape, **body.limits.get(name, {})} for name, shape in wanted.items()}
-    made["required"] = [name for name in made["required"] if name not in body.without]
-    return {**made, **body.more}
-
-
-def _responses(path: str, told: Schema, said: Description, known: Components) -> Iterator[tuple[str, Schema]]:
-    for answer in said.answers:
-        yield str(answer.status), _answer(answer, known)
-    codes = dict.fromkeys(said.errors + (("INTERNAL",) if path in OPEN else EVERYWHERE))
-    if said.body is not None or told.get("parameters"):
-        codes |= {"VALIDATION_ERROR": None}
-    by_status: dict[int, list[AnyCode]] = {}
-    for code in codes:
-        by_status.setdefault(STATUS.get(code, 500), []).append(code)
-    for status, those in sorted(by_status.items()):
-        yield str(status), _problem(status, those)
-
-
-def _answer(answer: Answer, known: Components) -> Schema:
-    made: Schema = {"description": answer.meaning}
-    if answer.headers:
-        made["headers"] = {
-            name: {"description": about, "schema": {"type": "string"}} for name, about in answer.headers.items()
-        }
-    shapes = {**({} if answer.shape is None else {JSON: answer.shape}), **answer.also}
-    if shapes:
-        made["content"] = {kind: {"schema": _schema(shape, known, kind)} for kind, shape in shapes.items()}
-    if answer.links:
-        made["links"] = {
-            operation: {"operationId": operation, "parameters": dict(parameters)}
-            for operation, parameters in answer.links.items()
-        }
-    return made
-
-
-def _schema(shape: Any, known: Components, media_type: str) -> Schema:
-    """Before OpenAPI 3.2, the schema of a stream is that of each event in it."""
-    if media_type == SSE:
-        content = {"type": "string", "contentMediaType": JSON, "contentSchema": _schema(shape, known, JSON)}
-        number = {"type": "string", "pattern": "^[0-9]+$", "description": "The number of the event, from 0."}
-        properties = {"id": number, "data": content}
-        return {"type": "object", "properties": properties, "required": ["id", "data"]}
-    match shape:
-        case Component(name=name):
-            return {"$ref": PLACE + name}
-        case tuple():
-            return {"anyOf": [_schema(one, known, media_type) for one in shape]}
-    return known.of(shape)
 
 
 def _shared_problems(paths: Schema) -> Schema:
@@ -206,14 +74,3 @@ def _shared_problems(paths: Schema) -> Schema:
                     shared[name] = answer
                     one["responses"][status] = {"$ref": f"#/components/responses/{name}"}
     return shared
-
-
-def _problem(status: int, codes: list[AnyCode]) -> Schema:
-    made: Schema = {
-        "description": f"{', '.join(f'`{code}`' for code in codes)}.",
-        "content": {MEDIA_TYPE: {"schema": {"$ref": PLACE + "Problem"}}},
-    }
-    if status in {429, 503}:
-        about = f"Seconds to wait: {RETRY_AFTER}."
-        made["headers"] = {"Retry-After": {"description": about, "schema": {"type": "string"}}}
-    return made

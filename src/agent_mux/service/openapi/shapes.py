@@ -35,6 +35,16 @@ class Components:
         """The schema of one of the types."""
         return next(schema for kind, schema in self._told if kind is shape)
 
+    def read(self, kind: type) -> Schema:
+        """The schema of a struct that is read: null says as much as nothing. What it is made of joins the others."""
+        _, parts = msgspec.json.schema_components((kind,), ref_template=PLACE + "{name}")
+        for one in _structs(inspect.type_info(kind), set()):
+            _describe(parts[one.__name__], one)
+        whole: Schema = parts.pop(kind.__name__)
+        for name, part in parts.items():
+            self._add(name, part)
+        return whole
+
     def _add_whole(self, name: str, schema: Schema) -> None:
         moved: Schema = _moved(schema)
         for part, shape in moved.pop("$defs", {}).items():
@@ -47,14 +57,6 @@ class Components:
         before = self.schemas.setdefault(name, schema)
         if not _is_described(before, schema):
             raise ValueError(f"two schemas are named {name}")
-
-
-def schema_of(kind: type) -> Schema:
-    """The schema of one struct that is made of no other; it is for reading, so nulls stay."""
-    _, parts = msgspec.json.schema_components((kind,), ref_template=PLACE + "{name}")
-    component: Schema = parts[kind.__name__]
-    _describe(component, kind)
-    return component
 
 
 def without_nulls(component: Schema) -> None:

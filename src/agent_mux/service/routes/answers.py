@@ -5,13 +5,15 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 
 import msgspec
 from anyio import to_thread
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from agent_mux.errors import FieldError, ValidationError
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.options import RUN_ID
 from agent_mux.plain_json import to_json_bytes
-from agent_mux.service.bodies import NO_NUL, tidied
+from agent_mux.service.bodies import check_target, tidied
+from agent_mux.service.security.scopes import Caller
 from agent_mux.service.service import Service
 
 _Kind = TypeVar("_Kind")
@@ -48,11 +50,26 @@ async def in_thread(
 
 def the_service(connection: HTTPConnection) -> Service:
     """The service that is open. Raises `ValidationError` for a request that nobody behind here can take."""
-    scope = connection.scope
-    if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
-        raise ValidationError([FieldError("(path)", "a NUL character", NO_NUL)])
+    check_target(connection)
     service: Service = connection.app.state.service
     return service
 
 
+def run_id_of(run_id: Annotated[str, Path(description="Id of a run: a ULID.")]) -> str:
+    """The id in a path. Raises RUN_NOT_FOUND for what can be none: nothing else ever comes near to a file."""
+    if RUN_ID.fullmatch(run_id) is None:
+        raise AgentMuxError("RUN_NOT_FOUND", "that is no id of a run; GET /v1/runs lists those there are")
+    return run_id
+
+
+RunId = Annotated[str, Depends(run_id_of)]
+
+
+def the_caller(connection: HTTPConnection) -> Caller:
+    """Who asks: the guard found out."""
+    caller: Caller = connection.state.caller
+    return caller
+
+
+TheCaller = Annotated[Caller, Depends(the_caller)]
 TheService = Annotated[Service, Depends(the_service)]

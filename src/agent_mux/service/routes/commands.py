@@ -11,7 +11,7 @@ from agent_mux.errors import AnyCode, FieldError, ValidationError
 from agent_mux.run import commands
 from agent_mux.run.base import LARGEST_TERMINAL
 from agent_mux.service.openapi.describing import Answer, Body, described
-from agent_mux.service.routes.answers import TheService, json_answer, json_body
+from agent_mux.service.routes.answers import RunId, TheService, json_answer, json_body
 from agent_mux.service.views import PendingPage, Told
 
 router = APIRouter(prefix="/v1/runs", tags=["commands"])
@@ -63,7 +63,7 @@ _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
 
 
 def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
-    async def tell(run_id: str, request: Request, service: TheService) -> Response:
+    async def tell(run_id: RunId, request: Request, service: TheService) -> Response:
         told = await json_body(request, dict[str, Any])
         try:
             command = msgspec.convert({"type": kind.__struct_config__.tag, **told}, kind)
@@ -95,7 +95,7 @@ for _name, _kind in PATHS.items():
 
 @router.get("/{run_id}/interactions")
 @described(Answer(PendingPage), errors=("RUN_NOT_FOUND",))
-async def list_interactions(run_id: str, service: TheService) -> Response:
+async def list_interactions(run_id: RunId, service: TheService) -> Response:
     """What the agent waits for now, in the order it asked."""
     view = await service.runs.get(run_id, whole=False)
     return json_answer(PendingPage(pending=view.pending or []))

@@ -8,9 +8,11 @@ from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.events import ALL_EVENTS
+from agent_mux.run.state import TERMINAL
 from agent_mux.service.encoding import Frame, as_json_line, as_sse
 from agent_mux.service.openapi.describing import JSONL, SSE, Answer, Component, described
-from agent_mux.service.routes.answers import TheService
+from agent_mux.service.routes.answers import RunId, TheService
+from agent_mux.service.service import Service
 from agent_mux.service.streaming import PING, ChunkStream, Wanted, chunks_of, chunks_with_views
 
 router = APIRouter(prefix="/v1/runs", tags=["events"])
@@ -28,7 +30,7 @@ _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_js
     errors=("RUN_NOT_FOUND",),
 )
 async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
-    run_id: str,
+    run_id: RunId,
     service: TheService,
     accept: Annotated[str, Header()] = "",
     last_event_id: Annotated[
@@ -49,17 +51,10 @@ async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
     """
     media_type = JSONL if "jsonl" in accept or "ndjson" in accept else SSE
     start = _start(last_event_id, after)
-    view = await service.runs.get(run_id, whole=False)
-    count = view.event_count if isinstance(view.event_count, int) else 0
-    is_over = isinstance(view.exit_reason, str)
-    if start > count:
-        if is_over and start == count + 1:
-            return Response(status_code=204)
-        raise ValidationError(
-            [FieldError("Last-Event-ID", start - 1, f"the id of an event; there are {count}, from 0")]
-        )
+    if await is_at_end(service, run_id, start):
+        return Response(status_code=204)
     frame, ping = _FRAMES[media_type]
-    wanted = Wanted(start=start, types=_types(types), accumulated=accumulated)
+    wanted = Wanted(start=start, types=types_of(types), accumulated=accumulated)
     if snapshots and media_type != SSE:
         raise ValidationError([FieldError("snapshots", snapshots, "false, unless `Accept` is text/event-stream")])
     if snapshots:
@@ -79,7 +74,22 @@ def _start(last_event_id: str | None, after: int | None) -> int:
     return int(said) + 1
 
 
-def _types(said: str | None) -> frozenset[str] | None:
+async def is_at_end(service: Service, run_id: str, start: int) -> bool:
+    """There are no events from this number on, and there never will be, and the result was seen, too.
+
+    Raises RUN_NOT_FOUND, and `ValidationError` for a number that no event has yet.
+    """
+    view = await service.runs.get(run_id, whole=False)
+    count = view.event_count if isinstance(view.event_count, int) else 0
+    if start <= count:
+        return False
+    if view.state in TERMINAL and start == count + 1:
+        return True
+    raise ValidationError([FieldError("Last-Event-ID", start - 1, f"the id of an event; there are {count}, from 0")])
+
+
+def types_of(said: str | None) -> frozenset[str] | None:
+    """The types that are wanted; None: all. Raises `ValidationError` for one that there is not."""
     if said is None:
         return None
     wanted = frozenset(part.strip() for part in said.split(",") if part.strip())

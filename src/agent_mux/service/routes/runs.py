@@ -1,7 +1,5 @@
 """`/v1/runs`: start runs, find them, forget them."""
 
-import base64
-import binascii
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
@@ -10,7 +8,8 @@ from starlette.responses import Response
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run.state import TERMINAL
 from agent_mux.service.openapi.describing import Answer, Body, Component, Links, described
-from agent_mux.service.routes.answers import TheService, json_answer, json_body
+from agent_mux.service.routes.answers import RunId, TheCaller, TheService, json_answer, json_body
+from agent_mux.service.routes.paging import cursor_of, place_of
 from agent_mux.service.store.runs import LIVE, Place, RunFilter
 from agent_mux.service.views import RunPage, RunView
 
@@ -60,6 +59,7 @@ STATES = ("alive", "over", *sorted(TERMINAL), *LIVE)
 async def create_run(
     request: Request,
     service: TheService,
+    caller: TheCaller,
     idempotency_key: Annotated[
         str | None,
         Header(min_length=1, max_length=LONGEST_KEY, description="Chosen by the client: the same key, the same run."),
@@ -70,7 +70,7 @@ async def create_run(
     With an `Idempotency-Key` that was used before for the same request, the run of then is the answer (200).
     """
     told = await json_body(request, dict[str, Any])
-    view, is_new = await service.runs.create(told, idempotency_key=idempotency_key)
+    view, is_new = await service.runs.create(told, owner=caller.name, idempotency_key=idempotency_key)
     headers = {"location": f"/v1/runs/{view.run_id}"}
     return (
         json_answer(view, 201, headers)
@@ -124,23 +124,23 @@ async def list_runs(  # noqa: PLR0913, PLR0917  # one for each parameter
         since=since,
         until=until,
     )
-    views = await service.runs.page(wanted, behind=_place(cursor), limit=limit + 1)
+    views = await service.runs.page(wanted, behind=Place(*place_of(cursor)) if cursor else None, limit=limit + 1)
     page = RunPage(runs=views[:limit])
     if len(views) > limit:
-        page.next = _cursor(page.runs[-1])
+        page.next = cursor_of(page.runs[-1].created_at, page.runs[-1].run_id)
     return json_answer(page)
 
 
 @router.get("/{run_id}")
 @described(Answer(RunView), errors=("RUN_NOT_FOUND",))
-async def get_run(run_id: str, service: TheService) -> Response:
+async def get_run(run_id: RunId, service: TheService) -> Response:
     """One run, with its request and, when it is over, its result."""
     return json_answer(await service.runs.get(run_id))
 
 
 @router.delete("/{run_id}", status_code=204)
 @described(Answer(status=204, meaning="It is forgotten."), errors=("RUN_NOT_FOUND", "INVALID_STATE_TRANSITION"))
-async def delete_run(run_id: str, service: TheService) -> Response:
+async def delete_run(run_id: RunId, service: TheService) -> Response:
     """Forget a run that is over: its row and its journal."""
     await service.runs.delete(run_id)
     return Response(status_code=204)
@@ -152,17 +152,3 @@ def _states(said: list[str]) -> tuple[str, ...]:
         raise ValidationError(unknown)
     groups = {"alive": LIVE, "over": tuple(sorted(TERMINAL))}
     return tuple(dict.fromkeys(state for one in said for state in groups.get(one, (one,))))
-
-
-def _cursor(view: RunView) -> str:
-    return base64.urlsafe_b64encode(f"{view.created_at}.{view.run_id}".encode()).decode()
-
-
-def _place(cursor: str | None) -> Place | None:
-    if cursor is None:
-        return None
-    try:
-        created_at, _, run_id = base64.urlsafe_b64decode(cursor.encode()).decode().partition(".")
-        return Place(int(created_at), run_id)
-    except (ValueError, binascii.Error) as error:
-        raise ValidationError([FieldError("cursor", cursor, "the `next` of the page before")]) from error

@@ -28,6 +28,7 @@ from agent_mux.sessions.summary import SessionSummary
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=ByRawPath)
 LARGEST_PAGE = 1000
 FURTHEST = 1_000_000
+LONGEST_FILE_NAME = 80  # characters
 LONGEST_TEXT = 1000  # characters that are searched for
 _ERRORS: Any = ("AGENT_NOT_FOUND", "SESSION_NOT_FOUND", "CAPABILITY_ERROR")
 _MEDIA_TYPES = {
@@ -136,9 +137,14 @@ async def export_session(
     named, wanted = _named(agent, session_id)
     text = await in_thread(service, service.mux.sessions.export, named, form, wanted)
     media_type, suffix = _MEDIA_TYPES[form]
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{agent}-{session_id}")[:80].strip("-") or "session"
-    headers = {"content-disposition": f'attachment; filename="{name}.{suffix}"', **_INERT}
+    headers = {"content-disposition": f'attachment; filename="{file_name(agent, session_id, suffix)}"', **_INERT}
     return Response(text.encode("utf-8", "replace"), headers=headers, media_type=media_type)
+
+
+def file_name(agent: str, session_id: str, suffix: str) -> str:
+    """A name that every system can take, whatever the id is."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{agent}-{session_id}")[:LONGEST_FILE_NAME]
+    return f"{name}.{suffix}"
 
 
 def _named(agent: str, session_id: str) -> tuple[str, SessionFilter]:

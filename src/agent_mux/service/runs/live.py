@@ -2,8 +2,8 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import anyio
 from msgspec import UNSET, Raw, json
@@ -11,12 +11,19 @@ from msgspec import UNSET, Raw, json
 from agent_mux.events import BaseEvent
 from agent_mux.plain_json import to_json, to_json_bytes
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.interaction import PendingInteraction
 from agent_mux.run.result import RunResult
 from agent_mux.run.state import TERMINAL, RunState
+from agent_mux.service.runs.observers import Entry, RunObserver
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView, pending_view, present
 
-Remember = Callable[[str, Mapping[str, Any]], None]
+
+class Remember(Protocol):
+    """Is told what changed in a row, and what is to be written with it."""
+
+    def __call__(self, run_id: str, values: Mapping[str, Any], entries: Iterable[Entry] = (), /) -> None:
+        """Write this, soon."""
 
 
 def now_ms() -> int:
@@ -27,12 +34,15 @@ def now_ms() -> int:
 class LiveRun:
     """One run, from its start until nobody needs its handle any more."""
 
-    def __init__(self, row: RunRow, handle: RunHandle, remember: Remember) -> None:
-        """`remember`: is told what changed in the row."""
+    def __init__(
+        self, row: RunRow, handle: RunHandle, remember: Remember, observers: Sequence[RunObserver] = ()
+    ) -> None:
         self.row = row
         self.handle = handle
         self._remember = remember
-        self._types: Counter[str] = Counter()
+        self._observers = observers
+        self.types: Counter[str] = Counter()
+        """How many events of each type there are so far."""
         self._revision = 0
         self._looks: object = None
         self._news: anyio.Event | None = None
@@ -41,7 +51,7 @@ class LiveRun:
         handle.on_state(self._moved)
 
     def _count(self, event: BaseEvent) -> None:
-        self._types[event.type] += 1
+        self.types[event.type] += 1
         self.tell_of_news()
 
     @property
@@ -58,15 +68,28 @@ class LiveRun:
             self._news = None
 
     def _moved(self, state: RunState) -> None:
-        if state not in TERMINAL:  # the end is told with its result
-            self._change({"state": state, **({"started_at": now_ms()} if self.row.started_at is None else {})})
+        if state in TERMINAL:  # the end is told with its result
+            return
+        if self.row.started_at is None:
+            began = {"state": state, "started_at": self.handle.header.started_at}
+            self._change(began, lambda one: one.started(self.row, self._seen))
+        else:
+            self._change({"state": state})
 
-    def _change(self, values: dict[str, Any]) -> None:
+    def _change(self, values: dict[str, Any], tell: Callable[[RunObserver], Iterable[Entry]] = lambda _: ()) -> None:
         for name, value in values.items():
             if name != "result":  # it may be long, and the handle has it
                 setattr(self.row, name, value)
-        self._remember(self.row.run_id, values)
+        self._remember(self.row.run_id, values, [entry for one in self._observers for entry in tell(one)])
         self.tell_of_news()
+
+    @property
+    def _seen(self) -> RunView:
+        return self.view(whole=False)
+
+    def waits(self, pending: PendingInteraction) -> None:
+        """Its agent waits for a person."""
+        self._change({}, lambda one: one.waits(self.row, self._seen, pending))
 
     def ended(self, result: RunResult, journal_bytes: int | None) -> None:
         """It is over: what it came to."""
@@ -75,11 +98,12 @@ class LiveRun:
             {
                 **ended_values(result),
                 "state": self.handle.state,
-                "ended_at": now_ms(),
+                "ended_at": self.handle.header.started_at + result.duration_ms,
                 "event_count": self.handle.event_count,
-                "event_types": to_json(self._types),
+                "event_types": to_json(self.types),
                 "journal_bytes": journal_bytes,
-            }
+            },
+            lambda one: one.ended(self.row, self._seen, self.types),
         )
 
     def view(self, *, whole: bool) -> RunView:

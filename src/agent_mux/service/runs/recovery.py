@@ -1,38 +1,156 @@
 """After a crash: what became of the runs that were alive. Their journals tell, whatever was written of them elsewhere.
 
 A run that had begun is over: its processes are gone (the reaper saw to it, and here it is made sure of), and it is
-`killed`, unless its journal has its end. One that still waited for a place begins again to wait.
+`killed`, unless its agent had come to an end. One that still waited for a place begins again to wait.
+
+Processes are ended before the server takes its first request. Journals may be huge, so they are read behind it, one
+after the other; who asks for such a run meanwhile waits, and after a while is told to ask again: nobody is shown a
+state that is not true.
 """
 
+import logging
+import shutil
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
+from anyio import from_thread, to_thread
+
+from agent_mux.errors import AgentMuxError
 from agent_mux.plain_json import to_json
 from agent_mux.process.marker import kill_processes_of
 from agent_mux.run.derive import DerivedRun, MakeCodec
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
 from agent_mux.run.state import state_after
+from agent_mux.run.tempdir import temp_dir_of
+from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import ended_values, now_ms
+from agent_mux.service.runs.observers import Entry
 from agent_mux.service.store.runs import RunRow
+from agent_mux.telemetry.logs import LOGGER
+
+PATIENCE = 5.0  # seconds that a request waits for a journal to be read
+
+Mend = Callable[[], Mapping[str, Any]]
+"""Finds the columns of a run that was alive. Blocking."""
+Ended = Callable[[RunRow, Mapping[str, Any]], Iterable[Entry]]
 
 
-def mended_values(run_id: str, journal: Path, make_codec: MakeCodec) -> dict[str, Any]:
-    """The columns of a run that was alive when the server was killed. Blocking: it reads the whole journal.
+class Recovery:
+    """The runs that were alive when the server was killed, until it is known what became of them."""
 
-    Raises PARSE_ERROR for a journal that is damaged, `OSError` for one that cannot be read.
-    """
+    def __init__(self, journals: Path, make_codec: MakeCodec, keeper: Keeper, ended: Ended) -> None:
+        """`ended`: is told what became of a run."""
+        self._ended = ended
+        self._journals = journals
+        self._make_codec = make_codec
+        self._keeper = keeper
+        self._unknown: dict[str, tuple[RunRow, Mend]] = {}
+        self._news = anyio.Event()
+
+    async def begin(self, rows: Sequence[RunRow]) -> list[RunRow]:
+        """End what is left of them. Gives those that never began, in order: nothing is left of them but the request."""
+        return await to_thread.run_sync(self._sorted, rows)
+
+    def _sorted(self, rows: Sequence[RunRow]) -> list[RunRow]:
+        waiting = []
+        for row in rows:
+            journal = self._journals / f"{row.run_id}.journal"
+            if journal.exists() and not (row.state == "spawned" and _is_empty(journal)):
+                self._add(row, lambda row=row, journal=journal: mended_values(row, journal, self._make_codec))  # type: ignore[misc]
+            elif row.state != "spawned":
+                self.lose(row, f"the server was killed, and the journal {journal} is gone")
+            elif row.is_complete:
+                journal.unlink(missing_ok=True)
+                waiting.append(row)
+            else:
+                why = "the server was killed while the run waited for a place, and its secrets were not written down"
+                self.lose(row, f"{why}; ask for it again")
+        return waiting
+
+    def _add(self, row: RunRow, mend: Mend) -> None:
+        _end(row.run_id)
+        self._unknown[row.run_id] = row, mend
+
+    def lose(self, row: RunRow, why: str) -> None:
+        """Nothing is known of it, and it will not begin. `why`: for people."""
+        self._add(row, lambda: lost_values(row, why))
+
+    async def run(self) -> None:
+        """Find out what became of them, and have it written."""
+        for run_id, (row, mend) in list(self._unknown.items()):
+            values = await to_thread.run_sync(_mended, run_id, mend)
+            self._keeper.put(run_id, values, self._ended(row, values))
+            await self._keeper.caught_up()
+            del self._unknown[run_id]
+            news, self._news = self._news, anyio.Event()
+            news.set()
+
+    async def known(self, *run_ids: str) -> bool:
+        """Wait until it is known what became of these runs. False: it was. Raises UNAVAILABLE when it takes long."""
+        if not any(run_id in self._unknown for run_id in run_ids):
+            return False
+        with anyio.move_on_after(PATIENCE):
+            while any(run_id in self._unknown for run_id in run_ids):
+                await self._news.wait()
+            return True
+        reading = (
+            f"the server was killed, and what became of {len(self._unknown)} runs is being read from their journals"
+        )
+        raise AgentMuxError("UNAVAILABLE", f"{reading}; try again")
+
+
+def _mended(run_id: str, mend: Mend) -> Mapping[str, Any]:
+    try:
+        return mend()
+    except Exception:  # an adapter's codec may raise anything; a server that dies of it would never start again
+        logging.getLogger(LOGGER).exception("what became of run %s cannot be read from its journal", run_id)
+        return {"state": "killed", "exit_reason": "killed", "ended_at": now_ms(), "error_code": "INTERNAL"}
+
+
+def _is_empty(journal: Path) -> bool:
+    """It was made and nothing was written: before that no agent is started."""
+    return journal.stat().st_size == 0
+
+
+def _end(run_id: str) -> None:
+    """The reaper may have been killed as well."""
     kill_processes_of(run_id)
-    derived = DerivedRun(journal, make_codec)
+    shutil.rmtree(temp_dir_of(run_id), ignore_errors=True)
+
+
+def mended_values(row: RunRow, journal: Path, make_codec: MakeCodec) -> dict[str, Any]:
+    """The columns of a run that was alive when the server was killed. Blocking: it reads the whole journal."""
+    try:
+        derived = DerivedRun(journal, make_codec)
+        if derived.run_id == row.run_id:
+            return _derived_values(derived, journal)
+        why = f"{journal} is of another run"
+    except (AgentMuxError, OSError) as error:
+        why = str(error)
+    return lost_values(row, f"the server was killed, and the journal cannot be read: {why}")
+
+
+def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:
     types: Counter[str] = Counter()
     for _, events in derived.batches():
+        from_thread.check_cancelled()  # the service may be told to stop meanwhile
         types.update(event.type for event in events)
     result = derived.result()
+    if derived.damage is not None:
+        logging.getLogger(LOGGER).error("the events of run %s end early: %s", derived.run_id, derived.damage)
+        told = RunError("AGENT_CRASH", f"the server was killed, and what came later is lost: {derived.damage}")
+        result = replace(result, error=told)
+    started_at = derived.header.started_at
     return {
         **ended_values(result),
         "state": state_after(result.exit_reason),
-        "ended_at": now_ms(),
+        "started_at": started_at,
+        "ended_at": started_at + result.duration_ms,
         "event_count": derived.event_count,
         "event_types": to_json(types),
         "journal_bytes": journal.stat().st_size,
@@ -41,12 +159,11 @@ def mended_values(run_id: str, journal: Path, make_codec: MakeCodec) -> dict[str
 
 def lost_values(row: RunRow, why: str) -> dict[str, Any]:
     """The columns of a run that left nothing behind. `why`: for people."""
-    kill_processes_of(row.run_id)
     result = RunResult(
         run_id=row.run_id,
         agent=row.agent,
         model=row.model,
-        session_id=None,
+        session_id=row.session_id,
         exit_reason="killed",
         exit_code=None,
         signal=None,
@@ -58,4 +175,4 @@ def lost_values(row: RunRow, why: str) -> dict[str, Any]:
         ledger=Ledger(),
         tags=row.tags,
     )
-    return {**ended_values(result), "state": "killed", "ended_at": now_ms(), "event_count": 0}
+    return {**ended_values(result), "state": "killed", "ended_at": now_ms(), "event_count": 0, "event_types": "{}"}

@@ -1,8 +1,8 @@
 """The runs of a service: the one place that starts them, finds them and lets go of them."""
 
 import logging
-from collections import OrderedDict
-from collections.abc import AsyncGenerator, Mapping
+from collections import OrderedDict, deque
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -10,19 +10,26 @@ from typing import Any
 import anyio
 import anyio.abc
 import msgspec
-from anyio import to_thread
+from anyio import lowlevel, to_thread
 from ulid import ULID
 
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
+from agent_mux.redaction import redact_text
+from agent_mux.roots import Roots
 from agent_mux.run.commands import AnyCommand, carry_out
 from agent_mux.run.derive import codec_maker
+from agent_mux.run.interaction import PendingInteraction
+from agent_mux.run.state import TERMINAL
+from agent_mux.service.runs.confining import confined
 from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import LiveRun, now_ms, view_of
+from agent_mux.service.runs.observers import Entry, RunObserver
 from agent_mux.service.runs.reading import Batch, live_batches, stored_batches
-from agent_mux.service.runs.recovery import lost_values, mended_values
+from agent_mux.service.runs.recovery import Recovery
 from agent_mux.service.runs.requests import RunRequest, request_of
+from agent_mux.service.runs.turns import Turns
 from agent_mux.service.runs.watching import Seen, seen_of, seen_of_stored
 from agent_mux.service.store.runs import Place, RunFilter, RunRow, RunStore
 from agent_mux.service.views import RunView
@@ -30,65 +37,100 @@ from agent_mux.telemetry.logs import LOGGER
 
 KEPT_HANDLES = 64
 """Runs that are over whose latest events stay in memory: most readers come while a run is new."""
+FLUSH_WITHIN = 5.0  # seconds at the end for a database that is away
+WRITTEN_WITHIN = 1.0  # seconds that a listing waits for what just happened to be written
 
 
 class Runs:
     """Every run of this instance, alive or remembered."""
 
-    def __init__(self, mux: AgentMux, store: RunStore, tasks: anyio.abc.TaskGroup, journals: Path) -> None:
-        """`tasks`: lives as long as the service. `journals`: where the client writes them."""
+    def __init__(  # noqa: PLR0913  # what it is made of
+        self,
+        mux: AgentMux,
+        store: RunStore,
+        tasks: anyio.abc.TaskGroup,
+        journals: Path,
+        roots: Roots,
+        *,
+        observers: Sequence[RunObserver] = (),
+    ) -> None:
+        """`tasks`: lives as long as the service. `journals`: where the client writes. `roots`: what runs may use."""
         self._mux = mux
         self._store = store
         self._tasks = tasks
         self._journals = journals
+        self._observers = observers
+        self._roots = roots
         self._make_codec = codec_maker(mux.adapters)
         self._keeper = Keeper(store)
+        self._recovery = Recovery(journals, self._make_codec, self._keeper, self._ended_before)
+        self._turns = Turns()
         self._live: dict[str, LiveRun] = {}
         self._recent: OrderedDict[str, LiveRun] = OrderedDict()
+        self._left = anyio.Event()
+        """Set when a run is over; the next one has another."""
+        self._questions: deque[tuple[LiveRun, PendingInteraction]] = deque()
+        self._asked = anyio.Event()
         self._is_closing = False
 
     # -- beginning and end
 
     async def open(self) -> None:
-        """Find out what became of the runs of before, and begin to write. Raises UNAVAILABLE without a database."""
-        for row in await self._store.unfinished():
-            await self._recover(row)
+        """End what is left of the runs of before, and begin those again that waited; the rest is found out meanwhile.
+
+        Raises UNAVAILABLE without a database.
+        """
+        rows = await self._store.unfinished()
         self._tasks.start_soon(self._keeper.run)
+        for row in await self._recovery.begin(rows):
+            self._begin_again(row)
+            await lowlevel.checkpoint()
+        self._tasks.start_soon(self._recovery.run)
+        self._tasks.start_soon(self._tell_of_questions)
         self._tasks.start_soon(self._tell_of_positions)
 
     async def close(self) -> None:
-        """No new runs; those that are alive are aborted, each within its grace period, and remembered."""
+        """No new runs. Those that wait stay asked for; those that work are aborted, each within its grace period.
+
+        What came of them is written, unless the database is away: then the next start finds it in the journals. Twice
+        is once.
+        """
+        if self._is_closing:
+            return
         self._is_closing = True
+        working = [live for live in self._live.values() if not (live.row.is_complete and live.handle.withdraw())]
         async with anyio.create_task_group() as tasks:
-            for live in list(self._live.values()):
+            for live in working:
                 tasks.start_soon(live.handle.abort)
-        await self._keeper.flushed()
+        while self._live:
+            await self._left.wait()
+        with anyio.move_on_after(FLUSH_WITHIN) as scope:
+            await self._keeper.caught_up()
+        if scope.cancelled_caught:
+            late = (
+                "the database is away: what became of the last runs will be read from their journals at the next start"
+            )
+            logging.getLogger(LOGGER).warning(late)
 
     def require_open(self) -> None:
         """Raises UNAVAILABLE when no new runs are taken any more."""
         if self._is_closing:
             raise AgentMuxError("UNAVAILABLE", "the service is shutting down; try again later, or elsewhere")
 
-    async def _recover(self, row: RunRow) -> None:
-        journal = self._journals / f"{row.run_id}.journal"
-        if journal.exists():
-            try:
-                values = await to_thread.run_sync(mended_values, row.run_id, journal, self._make_codec)
-            except (AgentMuxError, OSError) as error:
-                values = lost_values(row, f"the server was killed, and the journal cannot be read: {error}")
-            await self._store.change(row.run_id, values)
-        elif row.is_complete:
-            await self._begin_again(row)
-        else:
-            why = "the server was killed while the run waited for a place, and its secrets were not written down"
-            await self._store.change(row.run_id, lost_values(row, f"{why}; ask for it again"))
+    def _ended_before(self, row: RunRow, values: Mapping[str, Any]) -> Iterable[Entry]:
+        """A run of before a crash is over: what observers have to say of it."""
+        for name, value in values.items():
+            setattr(row, name, value)
+        view = view_of(row, whole=False)
+        return [entry for one in self._observers for entry in one.ended(row, view, {})]
 
-    async def _begin_again(self, row: RunRow) -> None:
-        request = request_of(msgspec.json.decode(row.request))
+    def _begin_again(self, row: RunRow) -> None:
         try:
-            self._start(row, {**request.said, "run_id": row.run_id})
+            request = request_of(msgspec.json.decode(row.request))
+            said = confined({**request.said, "cwd": row.cwd}, self._roots)
+            self._start(row, {**said, "run_id": row.run_id})
         except AgentMuxError as error:
-            await self._store.change(row.run_id, lost_values(row, f"it could not begin any more: {error}"))
+            self._recovery.lose(row, f"the server was stopped while it waited, and it cannot begin any more: {error}")
 
     # -- asking for one
 
@@ -99,23 +141,42 @@ class Runs:
         """
         self.require_open()
         request = request_of(told)
-        if idempotency_key is not None:
-            before = await self._asked_before(request, owner, idempotency_key)
-            if before is not None:
-                return before, False
-        row = self._row(request, owner, idempotency_key)
-        if not await self._store.add(row):
-            return await self._taken(request, row)
-        try:
-            live = self._start(row, {**request.said, "run_id": row.run_id})
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._store.remove([row.run_id])
-            raise
-        return live.view(whole=True), True
+        said = confined(request.said, self._roots)
+        async with self._turns.of((owner, idempotency_key or object())):
+            if idempotency_key is not None:
+                before = await self._asked_before(request, owner, idempotency_key)
+                if before is not None:
+                    return before, False
+            row = self._row(request, said, owner, idempotency_key)
+            async with self._turns.of(row.run_id):
+                return await self._created(row, said), True
 
-    def _row(self, request: RunRequest, owner: str, idempotency_key: str | None) -> RunRow:
-        options = self._mux.settled(**request.said).options
+    async def _created(self, row: RunRow, said: Mapping[str, Any]) -> RunView:
+        """The row first: what begins is remembered. Until it has begun, nobody else looks at it."""
+        if self._journal_of(row.run_id).exists() or not await self._added(row):
+            raise ValidationError([FieldError("runId", row.run_id, "one that no other run has")])
+        try:
+            self.require_open()
+            live = self._start(row, {**said, "run_id": row.run_id})
+        except BaseException:
+            await self._take_back(row.run_id)
+            raise
+        return live.view(whole=True)
+
+    async def _added(self, row: RunRow) -> bool:
+        try:
+            return await self._store.add(row)
+        except BaseException:  # whoever asked is told that nothing began, and nobody knows whether the row is there
+            self._keeper.remove(row.run_id)
+            raise
+
+    async def _take_back(self, run_id: str) -> None:
+        self._keeper.remove(run_id)
+        with anyio.move_on_after(FLUSH_WITHIN, shield=True):
+            await self._keeper.caught_up()
+
+    def _row(self, request: RunRequest, said: Mapping[str, Any], owner: str, idempotency_key: str | None) -> RunRow:
+        options = self._mux.settled(**said).options
         return RunRow(
             run_id=options.run_id or str(ULID()),
             created_at=now_ms(),
@@ -128,45 +189,59 @@ class Runs:
             is_complete=request.is_complete,
             cwd=options.working_directory(),
             project_id=options.project_id,
-            tags=tuple(options.tags),
+            tags=tuple(map(redact_text, options.tags)),
         )
 
     async def _asked_before(self, request: RunRequest, owner: str, key: str) -> RunView | None:
         row = await self._store.asked_before(owner, key)
+        if row is not None and self._keeper.is_removing(row.run_id):
+            await self._keeper.caught_up()
+            return None
         if row is None:
             return None
         if row.fingerprint != request.fingerprint:
             raise ValidationError([FieldError("Idempotency-Key", key, "a key of its own for each different request")])
         return await self.get(row.run_id)
 
-    async def _taken(self, request: RunRequest, row: RunRow) -> tuple[RunView, bool]:
-        """Somebody was faster, with the same key or the same id."""
-        if row.idempotency_key is not None:
-            before = await self._asked_before(request, row.owner, row.idempotency_key)
-            if before is not None:
-                return before, False
-        raise ValidationError([FieldError("runId", row.run_id, "one that no other run has")])
-
     def _start(self, row: RunRow, said: Mapping[str, Any]) -> LiveRun:
         handle = self._mux.run(
             **said, journal=True, owner=row.owner
         )  # whatever a profile says: the events come from there
-        live = self._live[row.run_id] = LiveRun(row, handle, self._keeper.put)
+        live = self._live[row.run_id] = LiveRun(row, handle, self._keeper.put, self._observers)
+        handle.interaction.on_pending(lambda pending: self._ask(live, pending))
         self._tasks.start_soon(self._watch, live)
         return live
 
+    def _ask(self, live: LiveRun, pending: PendingInteraction) -> None:
+        self._questions.append((live, pending))
+        self._asked.set()
+
+    async def _tell_of_questions(self) -> None:
+        """What is asked is looked at a moment later: then whoever decides without a person has decided."""
+        while True:
+            await self._asked.wait()
+            self._asked = anyio.Event()
+            while self._questions:
+                live, pending = self._questions.popleft()
+                if any(one.id == pending.id for one in live.handle.interaction.pending):
+                    live.waits(pending)
+
     async def _watch(self, live: LiveRun) -> None:
         with anyio.CancelScope(shield=True):  # its end is bounded: the client ends it, and it is to be remembered
-            result = await live.handle
             try:
-                size = await to_thread.run_sync(_size_of, result.journal)
-                live.ended(result, size)
+                result = await live.handle
+                live.ended(result, await to_thread.run_sync(_size_of, result.journal))
+            except AgentMuxError as error:  # it was taken back, or there is an error of ours
+                logging.getLogger(LOGGER).info("run %s has no result: %s", live.row.run_id, error)
             except Exception:  # one run must not take down the others; the next start finds out what became of it
                 logging.getLogger(LOGGER).exception("what became of run %s cannot be written", live.row.run_id)
         del self._live[live.row.run_id]
-        self._recent[live.row.run_id] = live
+        if not live.handle.is_withdrawn:
+            self._recent[live.row.run_id] = live
         while len(self._recent) > KEPT_HANDLES and not self._keeper.has(next(iter(self._recent))):
             self._recent.popitem(last=False)
+        left, self._left = self._left, anyio.Event()
+        left.set()
 
     # -- looking
 
@@ -174,17 +249,31 @@ class Runs:
         """The run, if this process has it: alive, or over not long ago."""
         return self._live.get(run_id) or self._recent.get(run_id)
 
+    async def _found(self, run_id: str) -> LiveRun | None:
+        """The same, once it has begun, and once it is known what became of it."""
+        live = self.find(run_id)
+        if live is None:
+            async with self._turns.of(run_id):
+                live = self.find(run_id)
+            await self._recovery.known(run_id)
+        return live
+
     async def get(self, run_id: str, *, whole: bool = True) -> RunView:
         """One run; `whole`: with its request and its result, which may be long. Raises RUN_NOT_FOUND."""
-        live = self.find(run_id)
+        live = await self._found(run_id)
         if live is not None:
             return live.view(whole=whole)
         return view_of(await self._row_of(run_id), whole=whole)
 
     async def page(self, wanted: RunFilter, *, behind: Place | None = None, limit: int) -> list[RunView]:
         """Runs, the latest first."""
+        if wanted.is_of_state:
+            with anyio.move_on_after(WRITTEN_WITHIN):
+                await self._keeper.caught_up()
         rows = await self._store.page(wanted, behind=behind, limit=limit)
-        return [self._view(row) for row in rows]
+        if await self._recovery.known(*(row.run_id for row in rows)):
+            rows = await self._store.page(wanted, behind=behind, limit=limit)
+        return [self._view(row) for row in rows if not self._keeper.is_removing(row.run_id)]
 
     def _view(self, row: RunRow) -> RunView:
         live = self.find(row.run_id)
@@ -192,7 +281,7 @@ class Runs:
 
     async def _row_of(self, run_id: str) -> RunRow:
         row = await self._store.get(run_id)
-        if row is None:
+        if row is None or self._keeper.is_removing(run_id):
             raise AgentMuxError("RUN_NOT_FOUND", f"there is no run {run_id}; GET /v1/runs lists those there are")
         return row
 
@@ -205,21 +294,21 @@ class Runs:
 
     async def batches(self, run_id: str, start: int) -> AsyncGenerator[Batch, None]:
         """The events from a number on, until the run is over. Raises RUN_NOT_FOUND."""
-        live = self.find(run_id)
+        live = await self._found(run_id)
         if live is not None:
             source = live_batches(live.handle, start)
         else:
             row = await self._row_of(run_id)
             if row.journal is None:
                 return  # it never began
-            source = stored_batches(self._journals / f"{row.run_id}.journal", self._make_codec, start)
+            source = stored_batches(self._journal_of(row.run_id), self._make_codec, start)
         async with aclosing(source) as batches:
             async for batch in batches:
                 yield batch
 
     async def seen(self, run_id: str, start: int) -> AsyncGenerator[Seen, None]:
         """The same, and how the run is: at once, and whenever it changed. Raises RUN_NOT_FOUND."""
-        live = self.find(run_id)
+        live = await self._found(run_id)
         if live is not None:
             source = seen_of(live, start)
         else:
@@ -236,18 +325,19 @@ class Runs:
                 if live.handle.state == "spawned":
                     live.tell_of_news()
 
-    async def result(self, run_id: str) -> bytes:
-        """The `run_result`, when the run is over. Raises RUN_NOT_FOUND."""
-        live = self.find(run_id)
-        if live is not None:
+    async def result(self, run_id: str) -> bytes | None:
+        """The `run_result`, when it is over. None: it was forgotten, or begins with the next start of the server."""
+        live = await self._found(run_id)
+        if live is not None and not live.handle.is_withdrawn:
             return to_json_bytes((await live.handle.result()).to_dict())
-        return ((await self._row_of(run_id)).result or "{}").encode()
+        row = await self._store.get(run_id)
+        return None if row is None or row.result is None else row.result.encode()
 
     # -- telling
 
     async def tell(self, run_id: str, command: AnyCommand) -> dict[str, Any]:
         """Carry out a command. Raises RUN_NOT_FOUND, RUN_NOT_ACTIVE, and what the handle raises."""
-        live = self.find(run_id)
+        live = await self._found(run_id)
         if live is None:
             row = await self._row_of(run_id)
             raise AgentMuxError("RUN_NOT_ACTIVE", f"run {run_id} is over ({row.state}); start a new one")
@@ -258,19 +348,23 @@ class Runs:
 
     async def delete(self, run_id: str) -> None:
         """Forget a run that is over, with its journal. Raises INVALID_STATE_TRANSITION for one that is alive."""
-        if run_id in self._live:
-            alive = f"run {run_id} is {self._live[run_id].handle.state}; abort it first"
-            raise AgentMuxError("INVALID_STATE_TRANSITION", alive)
-        await self.forget([await self._row_of(run_id)])
+        live = await self._found(run_id)
+        row = await self._row_of(run_id)
+        state = row.state if live is None else live.handle.state
+        if run_id in self._live or state not in TERMINAL:
+            raise AgentMuxError("INVALID_STATE_TRANSITION", f"run {run_id} is {state}; abort it first")
+        await self.forget([run_id])
 
-    async def forget(self, rows: list[RunRow]) -> None:
-        """Runs that are over: the rows first, so that nobody finds half of one."""
-        for row in rows:
-            self._keeper.forget(row.run_id)
-            self._recent.pop(row.run_id, None)
-        await self._store.remove([row.run_id for row in rows])
-        for row in rows:
-            await to_thread.run_sync(_remove, self._journals / f"{row.run_id}.journal")
+    async def forget(self, run_ids: Sequence[str]) -> None:
+        """Runs that are over. The journals first: what is left when that fails is found again, and can be repeated."""
+        await to_thread.run_sync(_remove, [self._journal_of(run_id) for run_id in run_ids])
+        await self._store.remove(run_ids)
+        for run_id in run_ids:
+            self._keeper.forget(run_id)
+            self._recent.pop(run_id, None)
+
+    def _journal_of(self, run_id: str) -> Path:
+        return self._journals / f"{run_id}.journal"
 
 
 def _size_of(journal: str | None) -> int | None:
@@ -280,8 +374,10 @@ def _size_of(journal: str | None) -> int | None:
         return None
 
 
-def _remove(journal: Path) -> None:
-    try:
-        journal.unlink(missing_ok=True)
-    except OSError as error:
-        logging.getLogger(LOGGER).warning("the journal %s cannot be removed: %s", journal, error.strerror or error)
+def _remove(journals: Sequence[Path]) -> None:
+    for journal in journals:
+        try:
+            journal.unlink(missing_ok=True)
+        except OSError as error:
+            kept = f"the journal {journal} cannot be removed: {error.strerror or error}"
+            raise AgentMuxError("CONFIG_ERROR", f"{kept}; make that possible, and delete the run again") from error

@@ -6,26 +6,24 @@ URL; connections are tried before they are used, so that a server that was resta
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
 
+import anyio
 import sqlalchemy
 from anyio import to_thread
-from sqlalchemy import event
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_mux.errors import AgentMuxError
+from agent_mux.service.store.engines import DRIVERS, new_engine
 from agent_mux.service.store.migrating import upgrade
 from agent_mux.storage import PRIVATE_FILE, make_directory
 
-BUSY_TIMEOUT = 10_000  # milliseconds that a writer of SQLite waits for another
-CONNECT_TIMEOUT = 5  # seconds for a connection to PostgreSQL
-POOL_TIMEOUT = 5.0  # seconds for one of the connections that there are
-POOL_SIZE = 8
-DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+ANSWER_WITHIN = 10.0  # seconds for PostgreSQL
+OURS = (DataError, ProgrammingError, NotSupportedError)
+"""What was asked for cannot be, however often it is tried."""
 
 
 class Database:
@@ -34,12 +32,12 @@ class Database:
     def __init__(self, url: sqlalchemy.URL) -> None:
         """`url`: as `checked_url` gives it."""
         self._url = url
-        self._engine = _engine(url)
+        self._engine = new_engine(url)
 
     @property
     def shown(self) -> str:
         """Its URL, without the password."""
-        return self._url.render_as_string(hide_password=True)
+        return self._url.set(drivername=self._url.get_backend_name()).render_as_string(hide_password=True)
 
     @property
     def is_sqlite(self) -> bool:
@@ -67,34 +65,34 @@ class Database:
             await connection.execute(sqlalchemy.text("SELECT 1"))
 
     @asynccontextmanager
-    async def reading(self) -> AsyncIterator[AsyncConnection]:
+    async def reading(self) -> AsyncGenerator[AsyncConnection, None]:
         """A connection to read with. Raises UNAVAILABLE when the database is away."""
-        with _told(self.shown):
+        with self._told():
             async with self._engine.connect() as connection:
                 yield connection
 
     @asynccontextmanager
-    async def writing(self) -> AsyncIterator[AsyncConnection]:
+    async def writing(self) -> AsyncGenerator[AsyncConnection, None]:
         """A transaction, which is there as a whole or not at all. Raises UNAVAILABLE when the database is away."""
-        with _told(self.shown):
+        with self._told():
             async with self._engine.begin() as connection:
                 yield connection
 
-
-class _told:  # noqa: N801  # reads as a word where it is used
-    """What the driver raises when the database is away, in our words."""
-
-    def __init__(self, shown: str) -> None:
-        self._shown = shown
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if isinstance(error, sqlalchemy.exc.IntegrityError):
-            return  # whoever writes knows what that means
-        if isinstance(error, DBAPIError | sqlalchemy.exc.TimeoutError | OSError):
-            away = f"the database {self._shown} does not answer: {_reason(error)}; try again"
+    @contextmanager
+    def _told(self) -> Generator[None, None, None]:
+        """What the driver raises, in our words. Who writes knows what an `IntegrityError` means."""
+        try:
+            # Each connection to SQLite is a thread, and one whose statement is cancelled is never ended: it keeps the
+            # process from leaving. A statement of SQLite is bounded by itself (`BUSY_TIMEOUT`): it is waited for.
+            with anyio.CancelScope(shield=True) if self.is_sqlite else anyio.fail_after(ANSWER_WITHIN):
+                yield
+        except IntegrityError:
+            raise
+        except OURS as error:
+            refused = f"the database {self.shown} refuses a statement: {_reason(error)}; please report this"
+            raise AgentMuxError("INTERNAL", refused) from error
+        except (DBAPIError, sqlalchemy.exc.TimeoutError, OSError) as error:
+            away = f"the database {self.shown} does not answer: {_reason(error)}; try again"
             raise AgentMuxError("UNAVAILABLE", away) from error
 
 
@@ -109,30 +107,18 @@ def checked_url(said: str | None, default: Path) -> sqlalchemy.URL:
     backend = url.get_backend_name()
     if backend not in DRIVERS:
         raise AgentMuxError("VALIDATION_ERROR", f"no database of the kind {backend!r}; use sqlite or postgresql")
-    if backend == "sqlite" and not url.database:
+    if backend == "sqlite" and (not url.database or ":memory:" in url.database or "mode" in url.query):
         raise AgentMuxError("VALIDATION_ERROR", "a SQLite database in memory remembers nothing; sqlite:///PATH")
     return url.set(drivername=DRIVERS[backend])
 
 
-def _engine(url: sqlalchemy.URL) -> AsyncEngine:
-    if url.get_backend_name() == "sqlite":
-        engine = create_async_engine(url, pool_size=POOL_SIZE, pool_timeout=POOL_TIMEOUT)
-        event.listen(engine.sync_engine, "connect", _prepare_sqlite)
-        return engine
-    return create_async_engine(
-        url,
-        pool_pre_ping=True,
-        pool_size=POOL_SIZE,
-        pool_timeout=POOL_TIMEOUT,
-        connect_args={"connect_timeout": CONNECT_TIMEOUT},
-    )
-
-
-def _prepare_sqlite(connection: Any, _: Any) -> None:
-    cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_TIMEOUT}"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
+def has_password(said: str) -> bool:
+    """The URL of a database has a password in it, wherever drivers look for one."""
+    try:
+        url = sqlalchemy.make_url(said)
+    except sqlalchemy.exc.ArgumentError:
+        return False
+    return bool(url.password) or any("password" in name.lower() for name in url.query)
 
 
 def _make_private(path: Path) -> None:

@@ -9,21 +9,22 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from agent_mux.errors import AgentMuxError
+from agent_mux.service.store.engines import new_migration_engine
 
 SCRIPTS = Path(__file__).parent / "migrations"
-SYNCHRONOUS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 ONE_AT_A_TIME = 7_232_941_120_001  # of PostgreSQL's advisory locks: any number that nobody else uses
 
 
 def upgrade(url: sqlalchemy.URL) -> None:
     """Make the tables, or change them to what this version needs; nothing where they are as they should be.
 
-    Blocking. Raises CONFIG_ERROR for a database of a newer version, and what the driver raises.
+    All or nothing, and several servers may begin at once. Blocking. Raises CONFIG_ERROR for a database of a newer
+    version, and what the driver raises.
     """
-    engine = sqlalchemy.create_engine(url.set(drivername=SYNCHRONOUS[url.get_backend_name()]))
+    engine = new_migration_engine(url)
     try:
         with engine.begin() as connection:
-            if connection.dialect.name == "postgresql":  # several servers may begin at once
+            if connection.dialect.name == "postgresql":
                 connection.execute(sqlalchemy.text(f"SELECT pg_advisory_xact_lock({ONE_AT_A_TIME})"))
             _upgrade(connection)
     finally:

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import msgspec
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent_mux.events.mending import without_surrogates
 from agent_mux.run.state import TERMINAL, RunState
 from agent_mux.service.store.database import Database
 from agent_mux.service.store.tables import RUN_TAGS, RUNS
@@ -57,6 +59,23 @@ class RunRow(msgspec.Struct, kw_only=True):
 _COLUMNS = [RUNS.c[name] for name in RunRow.__struct_fields__ if name != "tags"]
 
 
+class EndedRun(NamedTuple):
+    """What retention asks of a run that is over."""
+
+    run_id: str
+    ended_at: int
+    journal_bytes: int
+
+
+class RowChange(NamedTuple):
+    """What becomes of a row."""
+
+    values: Mapping[str, Any] | None
+    """Columns; None: it is removed."""
+    also: Sequence[sa.Executable] = ()
+    """Statements that belong to it."""
+
+
 class Place(NamedTuple):
     """Where a page of a listing ends: the next one begins behind this run."""
 
@@ -80,11 +99,16 @@ class RunFilter:
     since: int | None = None
     until: int | None = None
 
+    @property
+    def is_of_state(self) -> bool:
+        """It asks for what is written behind the runs."""
+        return bool(self.states) or any((self.exit_reason, self.model, self.session_id))
+
     def conditions(self) -> list[sa.ColumnElement[bool]]:
         """As SQL."""
         columns = RUNS.c
         equal = {
-            name: getattr(self, name)
+            name: storable(getattr(self, name))
             for name in ("agent", "exit_reason", "model", "session_id", "project_id", "owner")
             if getattr(self, name) is not None
         }
@@ -95,8 +119,16 @@ class RunFilter:
             wanted.append(columns.created_at >= self.since)
         if self.until is not None:
             wanted.append(columns.created_at < self.until)
-        wanted += [sa.exists().where(RUN_TAGS.c.run_id == columns.run_id, RUN_TAGS.c.tag == tag) for tag in self.tags]
+        tags = map(storable, self.tags)
+        wanted += [sa.exists().where(RUN_TAGS.c.run_id == columns.run_id, RUN_TAGS.c.tag == tag) for tag in tags]
         return wanted
+
+
+def storable(value: Any) -> Any:
+    """Text without what a database cannot hold: NUL (PostgreSQL) and what is no Unicode (both). Else the value."""
+    if not isinstance(value, str):
+        return value
+    return without_surrogates(value.replace("\0", "\ufffd"))
 
 
 class RunStore:
@@ -108,8 +140,9 @@ class RunStore:
 
     async def add(self, row: RunRow) -> bool:
         """Remember a new run. False: its id or its idempotency key is taken."""
-        values = {**msgspec.structs.asdict(row), "instance": self._instance}
-        tags = dict.fromkeys(values.pop("tags"))
+        values = {name: storable(value) for name, value in msgspec.structs.asdict(row).items() if name != "tags"}
+        values["instance"] = self._instance
+        tags = dict.fromkeys(map(storable, row.tags))
         try:
             async with self._database.writing() as connection:
                 await connection.execute(RUNS.insert().values(**values))
@@ -119,10 +152,35 @@ class RunStore:
             return False
         return True
 
-    async def change(self, run_id: str, values: Mapping[str, Any]) -> None:
-        """Change columns of a run; nothing where it is not there any more."""
+    async def oldest(self, limit: int) -> list[EndedRun]:
+        """Runs that are over: those first that ended first."""
+        wanted = sa.select(RUNS.c.run_id, RUNS.c.ended_at, sa.func.coalesce(RUNS.c.journal_bytes, 0))
+        ended = wanted.where(*self._is_over()).order_by(RUNS.c.ended_at, RUNS.c.run_id).limit(limit)
+        async with self._database.reading() as connection:
+            return [EndedRun(*told) for told in await connection.execute(ended)]
+
+    async def totals(self) -> tuple[int, int]:
+        """Of the runs that are over: how many there are, and the bytes of their journals."""
+        size = sa.func.coalesce(sa.func.sum(RUNS.c.journal_bytes), 0)
+        async with self._database.reading() as connection:
+            told = await connection.execute(sa.select(sa.func.count(), size).where(*self._is_over()))
+            count, size = told.one()
+        return int(count), int(size)
+
+    def _is_over(self) -> tuple[sa.ColumnElement[bool], ...]:
+        return RUNS.c.instance == self._instance, RUNS.c.ended_at.is_not(None)
+
+    async def write(self, changes: Mapping[str, RowChange]) -> None:
+        """Change runs, or remove them: all or nothing. Those that are gone stay so."""
         async with self._database.writing() as connection:
-            await connection.execute(RUNS.update().where(*self._is(run_id)).values(**values))
+            for run_id, (values, also) in changes.items():
+                if values is None:
+                    await self._remove(connection, [run_id])
+                elif values:
+                    told = {name: storable(value) for name, value in values.items()}
+                    await connection.execute(RUNS.update().where(*self._is(run_id)).values(**told))
+                for statement in also:
+                    await connection.execute(statement)
 
     async def get(self, run_id: str) -> RunRow | None:
         """One run."""
@@ -130,32 +188,41 @@ class RunStore:
 
     async def asked_before(self, owner: str, idempotency_key: str) -> RunRow | None:
         """The run that this owner asked for under this key."""
-        return await self._one(
-            RUNS.c.instance == self._instance, RUNS.c.owner == owner, RUNS.c.idempotency_key == idempotency_key
-        )
+        mine = (RUNS.c.instance == self._instance, RUNS.c.owner == storable(owner))
+        return await self._one(*mine, RUNS.c.idempotency_key == storable(idempotency_key))
 
     async def page(self, wanted: RunFilter, *, behind: Place | None = None, limit: int) -> list[RunRow]:
         """Runs, the latest first."""
-        conditions = wanted.conditions()
+        return await self._select(self.page_statement(wanted, behind=behind, limit=limit))
+
+    def page_statement(self, wanted: RunFilter, *, behind: Place | None, limit: int) -> sa.Select[Any]:
+        """The query of a page."""
+        conditions = [RUNS.c.instance == self._instance, *wanted.conditions()]
         if behind is not None:
-            conditions.append(sa.tuple_(RUNS.c.created_at, RUNS.c.run_id) < sa.tuple_(*behind))
+            conditions.append(
+                sa.tuple_(RUNS.c.created_at, RUNS.c.run_id) < sa.tuple_(behind.created_at, storable(behind.run_id))
+            )
         order = (RUNS.c.created_at.desc(), RUNS.c.run_id.desc())
-        return await self._select(sa.select(*_COLUMNS).where(*conditions).order_by(*order).limit(limit))
+        return sa.select(*_COLUMNS).where(*conditions).order_by(*order).limit(limit)
 
     async def unfinished(self) -> Sequence[RunRow]:
         """Those that were alive when the database was written last, in the order in which they were asked for."""
-        wanted = sa.select(*_COLUMNS).where(RUNS.c.state.in_(LIVE)).order_by(RUNS.c.created_at, RUNS.c.run_id)
+        mine = RUNS.c.instance == self._instance
+        wanted = sa.select(*_COLUMNS).where(mine, RUNS.c.state.in_(LIVE)).order_by(RUNS.c.created_at, RUNS.c.run_id)
         return await self._select(wanted)
 
     async def remove(self, run_ids: Sequence[str]) -> None:
         """Forget runs."""
         async with self._database.writing() as connection:
-            mine = sa.select(RUNS.c.run_id).where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids))
-            await connection.execute(RUN_TAGS.delete().where(RUN_TAGS.c.run_id.in_(mine)))
-            await connection.execute(RUNS.delete().where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids)))
+            await self._remove(connection, run_ids)
+
+    async def _remove(self, connection: AsyncConnection, run_ids: Sequence[str]) -> None:
+        mine = sa.select(RUNS.c.run_id).where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids))
+        await connection.execute(RUN_TAGS.delete().where(RUN_TAGS.c.run_id.in_(mine)))
+        await connection.execute(RUNS.delete().where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids)))
 
     def _is(self, run_id: str) -> tuple[sa.ColumnElement[bool], ...]:
-        return RUNS.c.instance == self._instance, RUNS.c.run_id == run_id
+        return RUNS.c.instance == self._instance, RUNS.c.run_id == storable(run_id)
 
     async def _one(self, *conditions: sa.ColumnElement[bool]) -> RunRow | None:
         rows = await self._select(sa.select(*_COLUMNS).where(*conditions))
@@ -163,7 +230,7 @@ class RunStore:
 
     async def _select(self, statement: sa.Select[Any]) -> list[RunRow]:
         async with self._database.reading() as connection:
-            told = (await connection.execute(statement.where(RUNS.c.instance == self._instance))).mappings().all()
+            told = (await connection.execute(statement)).mappings().all()
             ids = [one["run_id"] for one in told]
             tags: dict[str, list[str]] = {}
             if ids:

@@ -59,8 +59,9 @@ RUNS = Table(
     Column("journal_bytes", BigInteger),
     UniqueConstraint("instance", "owner", "idempotency_key"),
     Index(None, "instance", "created_at", "run_id"),
-    Index(None, "instance", "state"),
-    Index(None, "instance", "agent", "created_at"),
+    Index("ix_runs_state", "instance", "state", "created_at", "run_id"),
+    Index("ix_runs_agent", "instance", "agent", "created_at", "run_id"),
+    Index("ix_runs_ended", "instance", "ended_at", "run_id", "journal_bytes"),  # all that retention looks at
 )
 
 RUN_TAGS = Table(
@@ -69,4 +70,20 @@ RUN_TAGS = Table(
     Column("run_id", String(ULID_LENGTH), ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
     Column("tag", Text, primary_key=True),
     Index(None, "tag"),
+)
+
+TOKENS = Table(
+    "tokens",
+    METADATA,
+    Column("id", String(12), primary_key=True, comment="The part of a token that may be shown."),
+    Column("name", String(64), nullable=False),
+    Column("hash", String(64), nullable=False, comment="SHA-256 of the secret, which is 256 random bits."),
+    Column("scopes", Text, nullable=False, comment="With spaces between them."),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
+    Column("last_used_at", BigInteger, comment="About: it is not written with every request."),
+    Column("previous_hash", String(64), comment="Of the secret before the last rotation."),
+    Column("previous_valid_until", BigInteger),
+    UniqueConstraint("name"),
 )

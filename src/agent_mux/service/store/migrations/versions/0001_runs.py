@@ -55,13 +55,12 @@ def upgrade() -> None:
         ),
     )
     with op.batch_alter_table("runs", schema=None) as batch_op:
-        batch_op.create_index(
-            batch_op.f("ix_runs_instance_agent_created_at"), ["instance", "agent", "created_at"], unique=False
-        )
+        batch_op.create_index("ix_runs_agent", ["instance", "agent", "created_at", "run_id"], unique=False)
         batch_op.create_index(
             batch_op.f("ix_runs_instance_created_at_run_id"), ["instance", "created_at", "run_id"], unique=False
         )
-        batch_op.create_index(batch_op.f("ix_runs_instance_state"), ["instance", "state"], unique=False)
+        batch_op.create_index("ix_runs_state", ["instance", "state", "created_at", "run_id"], unique=False)
+        batch_op.create_index("ix_runs_ended", ["instance", "ended_at", "run_id", "journal_bytes"], unique=False)
 
     op.create_table(
         "run_tags",
@@ -80,8 +79,9 @@ def downgrade() -> None:
 
     op.drop_table("run_tags")
     with op.batch_alter_table("runs", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_runs_instance_state"))
+        batch_op.drop_index("ix_runs_ended")
+        batch_op.drop_index("ix_runs_state")
         batch_op.drop_index(batch_op.f("ix_runs_instance_created_at_run_id"))
-        batch_op.drop_index(batch_op.f("ix_runs_instance_agent_created_at"))
+        batch_op.drop_index("ix_runs_agent")
 
     op.drop_table("runs")

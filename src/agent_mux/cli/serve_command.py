@@ -1,0 +1,162 @@
+"""`amux serve`: the service. With `service_options` and `token_command`, the one door between the two shells."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_mux.cli.demo_command import RECORDED
+from agent_mux.cli.options import ConfigDir, Invocation, with_common_flags
+from agent_mux.cli.service_options import DatabaseUrl
+
+if TYPE_CHECKING:
+    from agent_mux.service.serving import Server
+    from agent_mux.service.settings import Settings
+
+
+class Level(StrEnum):
+    """Of logs."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+Roots = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        help="Runs may work in this directory and below; several: in each. Default: the current directory.",
+        show_default=False,
+    ),
+]
+AllowedHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="NAME",
+        help="A further name under which clients call the service: that of a reverse proxy.",
+        show_default=False,
+    ),
+]
+MaxRunsPerAgent = Annotated[
+    list[str] | None,
+    typer.Option("--max-runs-per-agent", metavar="AGENT=N", help="The same for one agent.", show_default=False),
+]
+
+
+@with_common_flags
+def serve(
+    context: typer.Context,
+    host: Annotated[str, typer.Option("--host", help="Where to listen; elsewhere than here it needs a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 8642,
+    database: DatabaseUrl = None,
+    root: Roots = None,
+    allow_host: AllowedHosts = None,
+    max_runs: Annotated[int, typer.Option("--max-runs", min=0, help="Agents at work at a time; 0: any number.")] = 8,
+    max_runs_per_agent: MaxRunsPerAgent = None,
+    queue_limit: Annotated[int, typer.Option("--queue-limit", min=0, help="Runs that may wait; 0: any number.")] = 1000,
+    allow_private_webhooks: Annotated[
+        bool,
+        typer.Option("--allow-private-webhooks", help="Webhooks may call this machine and private networks."),
+    ] = False,
+    log_level: Annotated[Level, typer.Option("--log-level", help="What is told on standard error.")] = Level.warning,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Serve runs over HTTP: start them, watch them, answer them, find them again.
+
+    For this machine alone, unless --host says otherwise; then every request needs a token: `amux token create`. Stops
+    at Ctrl-C or SIGTERM: the runs are ended, and whoever watches them sees how.
+    """
+    import logging
+
+    from agent_mux.cli.logs import logs_of_server
+    from agent_mux.cli.service_options import config_directory, database_url, require_extra
+
+    require_extra("amux serve")
+    from agent_mux.roots import Roots as Allowed
+    from agent_mux.service.settings import Settings
+
+    invocation: Invocation = context.obj
+    settings = Settings(
+        config_dir=config_directory(config_dir),
+        host=host,
+        port=port,
+        database=database_url(database),
+        max_concurrent_runs=max_runs or None,
+        max_concurrent_runs_per_agent=limits_of(max_runs_per_agent or ()),
+        queue_limit=queue_limit or None,
+        roots=Allowed(root or (Path.cwd(),)).directories,
+        allowed_hosts=tuple(allow_host or ()),
+        allow_private_webhooks=allow_private_webhooks,
+    )
+    with logs_of_server(logging.getLevelNamesMapping()[log_level.upper()], debug=invocation.debug):
+        _serve(settings, invocation)
+    return 0
+
+
+def _serve(settings: "Settings", invocation: Invocation) -> None:
+    from agent_mux.service.application import make_application
+    from agent_mux.service.serving import Server
+
+    server = Server(make_application(settings), settings, on_start=lambda: _tell(server, invocation))
+    server.run()
+
+
+def limits_of(said: Iterable[str]) -> dict[str, int]:
+    """`AGENT=N` each. Raises VALIDATION_ERROR, AGENT_NOT_FOUND."""
+    from agent_mux.cli.inputs import bad_input
+    from agent_mux.registry import AdapterRegistry
+
+    limits: dict[str, int] = {}
+    for one in said:
+        agent, _, number = one.partition("=")
+        if not (agent and number.isascii() and number.isdigit() and int(number)):
+            raise bad_input(f"--max-runs-per-agent wants AGENT=N with N at least 1, got {one!r}")
+        limits[AdapterRegistry().get(agent).agent] = int(number)
+    return limits
+
+
+def _tell(server: "Server", invocation: Invocation) -> None:
+    """That it listens, and what to do now: for people on standard error, for programs one line on standard output."""
+    from agent_mux.cli.json_output import envelope
+
+    service = server.service
+    told = {
+        "url": server.url,
+        "database": service.database.shown,
+        "roots": [str(root) for root in service.settings.roots],
+        "needsToken": service.callers.need_token,
+    }
+    if invocation.json:
+        sys.stdout.write(envelope(told) + "\n")
+        sys.stdout.flush()
+        return
+    sys.stderr.write("\n".join(_lines(told, invocation)) + "\n")
+    sys.stderr.flush()
+
+
+def _lines(told: Mapping[str, Any], invocation: Invocation) -> list[str]:
+    from agent_mux.cli.terminal import homely, one_line, palette_for
+
+    agent, recording = RECORDED
+    url, needs_token = told["url"], told["needsToken"]
+    tokens = "every request needs one" if needs_token else "none: whoever is on this machine may do everything"
+    key = """ -H "Authorization: Bearer $TOKEN\"""" if needs_token else ""
+    bold = palette_for(sys.stderr, no_color=invocation.no_color).bold
+    return [
+        f"listening on {bold(url)}",
+        f"  database  {one_line(homely(told['database']), 1000)}",
+        f"  roots     {one_line(homely(', '.join(told['roots'])), 1000)}",
+        f"  tokens    {tokens} (`amux token create`)",
+        "Try it, with a recording that is built in; the answer has a runId, whose events are the second line:",
+        f"""  curl{key} {url}/v1/runs --json '{{"agent":"{agent}","prompt":"{recording}"}}'""",
+        f"  curl{key} -N {url}/v1/runs/RUN_ID/events",
+    ]

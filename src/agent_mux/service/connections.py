@@ -1,0 +1,145 @@
+"""Connections that want something: those that do not say what within a while are closed, and there are not too many.
+
+uvicorn has a time limit for a connection that is silent between two requests, and none for one that sends its request a
+byte at a time, or that never sends one. Here, the time counts from the connection, or from the first byte behind the
+request before, to the end of the head of the request. Bodies have their own limit: see `security.bodies`.
+
+Readers of events stay for hours and are not counted against anybody: only when there are as many connections as there
+may be, one that waits for a request has to go for a new one, the oldest first.
+"""
+
+import asyncio
+import logging
+import resource
+import sys
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from agent_mux.service import problems
+from agent_mux.service.security.responses import HEADERS
+from agent_mux.telemetry.logs import LOGGER
+
+LINGER = 2.0  # seconds for the other side to read why it is not served
+MOST_CONNECTIONS = 4096
+RESERVED_FILES = 256
+"""Open files that are left for the agents' pipes, journals and the database."""
+
+
+def room_for_connections() -> int:
+    """How many there may be: bounded by the files that this process may have open."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return (
+        MOST_CONNECTIONS if files == resource.RLIM_INFINITY else max(min(MOST_CONNECTIONS, files - RESERVED_FILES), 64)
+    )
+
+
+class Connections(ServerState):
+    """Those that a server has."""
+
+    def __init__(self, most: int, head_within: float) -> None:
+        super().__init__()
+        self.most = most
+        self.head_within = head_within
+        self.waiting: dict[Protocol, None] = {}
+        """For a request, those that wait longest first."""
+
+
+class Protocol(H11Protocol):
+    """One connection."""
+
+    server_state: Connections
+    _timer: asyncio.TimerHandle | None = None
+    _is_leaving = False
+    """It was told why, and whatever it still sends is dropped."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """It is there: wait for its request, if there is room for it."""
+        super().connection_made(transport)
+        if len(self.connections) > self.server_state.most:
+            self._make_room()
+        if not transport.is_closing():
+            self._wait()
+
+    def _make_room(self) -> None:
+        oldest = next(iter(self.server_state.waiting), None)
+        if oldest is not None:
+            oldest.give_up(None)
+        else:
+            logging.getLogger(LOGGER).warning("a connection was refused: there are %d", self.server_state.most)
+            self.give_up(503)
+
+    def data_received(self, data: bytes) -> None:
+        """Some bytes of a request, or of its body."""
+        if self._is_leaving:
+            return
+        super().data_received(data)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        if self._is_asked:
+            self._stop_waiting()
+        elif self._timer is None and not self.transport.is_closing():
+            self._wait()
+
+    @property
+    def _is_asked(self) -> bool:
+        """A request is being answered, or the connection is a WebSocket now."""
+        is_websocket = self not in self.connections
+        return is_websocket or (self.cycle is not None and not self.cycle.response_complete)
+
+    def on_response_complete(self) -> None:
+        """It may ask again."""
+        super().on_response_complete()
+        if self._is_asked:  # it had asked already
+            self._stop_waiting()
+        elif not self.transport.is_closing():
+            self.server_state.waiting[self] = None  # uvicorn's own timer runs, until there is a byte
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self.server_state.waiting.setdefault(self)
+        self._timer = self.loop.call_later(self.server_state.head_within, self.give_up, 408)
+
+    def _stop_waiting(self) -> None:
+        self.server_state.waiting.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def give_up(self, status: int | None) -> None:
+        """Close it. `status`: is said before, where nothing was said yet."""
+        self._stop_waiting()
+        if status is not None and self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            self._say(status)
+        self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP, or has too large a head: the parser knows which."""
+        error = sys.exception()
+        status = error.error_status_hint if isinstance(error, h11.ProtocolError) else 400
+        self._stop_waiting()
+        if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
+            self.transport.close()
+            return
+        self._say(status, msg)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Close it when the other side does, or soon: at once, what it still sends would cut off what it is told."""
+        self._is_leaving = True
+        self.transport.write_eof()
+        self._timer = self.loop.call_later(LINGER, self.transport.abort)
+
+    def _say(self, status: int, detail: str = "") -> None:
+        said = problems.of_status(status, detail)
+        headers: Any = [*said.raw_headers, *((name.encode(), value.encode()) for name, value in HEADERS.items())]
+        head = h11.Response(status_code=status, headers=[*headers, (b"connection", b"close")])
+        for event in (head, h11.Data(data=bytes(said.body)), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")

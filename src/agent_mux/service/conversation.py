@@ -1,0 +1,203 @@
+"""A run over a WebSocket: its events go out, commands come in, and their answers go out between the events.
+
+Every text message is one JSON object: the lines of `amux run --interactive --json`. Events are read at the speed of the
+client, as those of every other reader: what it has not taken is not kept for it. Commands are carried out one after the
+other; `abort`, `kill` and `status` wait for none of those before them.
+"""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+import anyio
+import anyio.abc
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.run import commands
+from agent_mux.service.encoding import EncodedEvents
+from agent_mux.service.problems import STATUS
+from agent_mux.service.runs.runs import Runs
+from agent_mux.service.streaming import Wanted
+
+MOST_WAITING = 32
+"""Commands that wait for the one that is carried out. More are refused: a client that waits for answers has one."""
+LONGEST_REASON = 123  # bytes. Source: RFC 6455, section 5.5
+LAST_ANSWERS = 2.0  # seconds for commands that were told when the run ended
+
+
+def bare(_: int, line: bytes) -> str:
+    """An event as `amux run --json` prints it."""
+    return line.decode()
+
+
+def numbered(number: int, line: bytes) -> str:
+    """An event and its number: what to go on behind. Answers to commands are never in such an envelope."""
+    return f'{{"id":{number},"event":{line.decode()}}}'
+
+
+def closing(error: AgentMuxError) -> tuple[int, str]:
+    """Code and reason of a connection that ends with an error: 4000 and the status of an answer that has the same."""
+    reason = f"{error.code}: {error.message}".encode()[:LONGEST_REASON]
+    return 4000 + STATUS.get(error.code, 500), reason.decode(errors="ignore")
+
+
+class Conversation:
+    """One client of one run."""
+
+    def __init__(  # noqa: PLR0913  # who talks, to what, and how
+        self,
+        websocket: WebSocket,
+        runs: Runs,
+        encoded: EncodedEvents,
+        run_id: str,
+        *,
+        wanted: Wanted,
+        frame: Callable[[int, bytes], str] = bare,
+        may_command: bool = True,
+    ) -> None:
+        """`may_command`: else every command but `status` is refused."""
+        self._websocket = websocket
+        self._runs = runs
+        self._encoded = encoded
+        self._run_id = run_id
+        self._wanted = wanted
+        self._frame = frame
+        self._may_command = may_command
+        self._is_open = True
+        self._is_over = False
+        self._sending = anyio.Lock()
+        self._orders, self._to_do = anyio.create_memory_object_stream[commands.AnyCommand](MOST_WAITING)
+        self._done = anyio.Event()
+
+    async def hold(self) -> None:
+        """Until the run is over, or the client is gone. What it had asked for by then is done nevertheless."""
+        async with anyio.create_task_group() as self._tasks:
+            self._tasks.start_soon(self._work)
+            try:
+                async with anyio.create_task_group() as exchange:
+                    exchange.start_soon(self._listen, exchange.cancel_scope)
+                    await self._tell_or_say_why()
+                    exchange.cancel_scope.cancel()
+            finally:
+                self._is_open = False
+                self._orders.close()
+
+    # -- out
+
+    async def _tell_or_say_why(self) -> None:
+        try:
+            await self._tell()
+        except AgentMuxError as error:  # the journal is gone, or the database
+            await self._close(*closing(error))
+
+    async def _tell(self) -> None:
+        end = self._wanted.start
+        types = self._wanted.types
+        async with aclosing(self._runs.batches(self._run_id, end)) as batches:
+            async for first, events in batches:
+                for number, event in enumerate(events, first):
+                    if types is None or event.type in types:
+                        await self._send(self._frame(number, self._line(number, event)))
+                end = first + len(events)
+        result = await self._runs.result(self._run_id)
+        self._is_over = True
+        self._orders.close()
+        with anyio.move_on_after(LAST_ANSWERS):
+            await self._done.wait()
+        if result is None:
+            await self._close(*self._no_result())
+        else:
+            await self._send(self._frame(end, result))
+            await self._close(1000)
+
+    def _no_result(self) -> tuple[int, str]:
+        try:
+            self._runs.require_open()
+        except AgentMuxError as error:  # the run waited for a place, and will wait again when the service is back
+            return 1012, error.message
+        return closing(AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was forgotten"))
+
+    def _line(self, number: int, event: Any) -> bytes:
+        return self._encoded.line(self._run_id, number, event, accumulated=self._wanted.accumulated)
+
+    async def _send(self, text: str) -> None:
+        async with self._sending:
+            if self._is_open:
+                try:
+                    await self._websocket.send_text(text)
+                except WebSocketDisconnect:
+                    self._is_open = False  # whoever listens is told, too
+
+    async def _close(self, code: int, reason: str = "") -> None:
+        async with self._sending:
+            if self._is_open:
+                self._is_open = False
+                await self._websocket.close(code, reason)
+
+    # -- in
+
+    async def _listen(self, scope: anyio.CancelScope) -> None:
+        while (message := await self._websocket.receive())["type"] != "websocket.disconnect":
+            try:
+                await self._take(_command(message.get("text")))
+            except commands.NoCommand as error:
+                wrong = AgentMuxError("VALIDATION_ERROR", str(error))
+                await self._send(commands.command_error(wrong, error.command, error.id))
+        self._is_open = False
+        scope.cancel()
+
+    async def _take(self, command: commands.AnyCommand) -> None:
+        refusal = self._refusal(command)
+        if refusal is not None:
+            await self._send(commands.command_error(refusal, commands.name_of(command), command.id))
+        elif isinstance(command, commands.Abort):
+            self._tasks.start_soon(self._abort)
+            await self._send(commands.ack(command))
+        elif isinstance(command, commands.Kill | commands.Status) or self._is_over:
+            await self._carry_out(command)
+        else:
+            self._orders.send_nowait(command)
+
+    def _refusal(self, command: commands.AnyCommand) -> AgentMuxError | None:
+        if isinstance(command, commands.Status):
+            return None
+        if not self._may_command:
+            return AgentMuxError("FORBIDDEN", "this token may watch runs and tell them nothing; use one that may run")
+        is_urgent = isinstance(command, commands.Abort | commands.Kill)
+        if self._orders.statistics().current_buffer_used >= MOST_WAITING and not is_urgent:
+            return AgentMuxError("LIMIT_EXCEEDED", f"{MOST_WAITING} commands wait; wait for answers, and send it again")
+        return None
+
+    async def _abort(self) -> None:
+        """The answer comes before the end, and the end comes even if the client does not wait for it."""
+        with anyio.CancelScope(shield=True):
+            live = self._runs.find(self._run_id)
+            if live is not None:
+                await live.handle.abort()
+
+    async def _work(self) -> None:
+        """Carry out what was told, in its order. Each one whole: a client that leaves cuts no message in half."""
+        with anyio.CancelScope(shield=True):
+            async with aclosing(self._to_do) as to_do:
+                async for command in to_do:
+                    await self._carry_out(command)
+        self._done.set()
+
+    async def _carry_out(self, command: commands.AnyCommand) -> None:
+        try:
+            if isinstance(command, commands.Status):
+                answer = commands.ack(command, run=await self._runs.get(self._run_id, whole=False))
+            else:
+                answer = commands.ack(command, **await self._runs.tell(self._run_id, command))
+        except AgentMuxError as error:
+            answer = commands.command_error(error, commands.name_of(command), command.id)
+        await self._send(answer)
+
+
+def _command(text: str | None) -> commands.AnyCommand:
+    """What a message says. Raises `NoCommand`: unlike a line that a person types, text that is no JSON is no prompt."""
+    command = commands.read_command(text.encode()) if text is not None and text.lstrip().startswith("{") else None
+    if command is None:
+        raise commands.NoCommand("a message is a text that is a JSON object with a type, as `amux schema command` says")
+    return command

@@ -1,0 +1,137 @@
+"""What the service counts and measures, for Prometheus. Each application has a registry of its own.
+
+Nothing here is touched for an event: what runs have emitted is read from them when somebody asks. Values of labels are
+bounded: names of agents that are registered, templates of routes, methods and statuses that exist.
+"""
+
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from agent_mux.run.interaction import PendingInteraction
+from agent_mux.run.state import TERMINAL
+from agent_mux.service.runs.live import LiveRun
+from agent_mux.service.runs.observers import Entry
+from agent_mux.service.store.runs import RunRow
+from agent_mux.service.views import RunView
+from agent_mux.version import __version__
+
+REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+RUN_SECONDS = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21600.0)
+WAIT_SECONDS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
+
+Stream = Literal["sse", "jsonl", "websocket"]
+AttemptOutcome = Literal["delivered", "retry", "given_up", "refused", "gone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """What is looked at when somebody asks."""
+
+    alive: Callable[[], Iterable[LiveRun]]
+    waiting: Callable[[], int]
+
+
+class Metrics:
+    """All of them. Also an observer of runs."""
+
+    def __init__(self) -> None:
+        registry = self.registry = CollectorRegistry()
+        self.life: Life | None = None
+        """Set while the service is open."""
+        self.events: Tally[tuple[str, str]] = Tally()
+        """Of runs that are over: by agent and type."""
+        self._runs_ended = Counter(
+            "agent_mux_runs_ended", "Runs that are over.", ("agent", "exit_reason"), registry=registry
+        )
+        self._run_seconds = Histogram(
+            "agent_mux_run_duration_seconds",
+            "Time from the start of a run's agent to the end.",
+            ("agent",),
+            buckets=RUN_SECONDS,
+            registry=registry,
+        )
+        self._wait_seconds = Histogram(
+            "agent_mux_queue_wait_seconds",
+            "Time from the request for a run to the start of its agent.",
+            ("agent",),
+            buckets=WAIT_SECONDS,
+            registry=registry,
+        )
+        self.requests = Counter(
+            "agent_mux_http_requests", "Requests that were answered.", ("route", "method", "status"), registry=registry
+        )
+        self.request_seconds = Histogram(
+            "agent_mux_http_request_duration_seconds",
+            "Time to the end of an answer; streams are not in it.",
+            ("route", "method"),
+            buckets=REQUEST_SECONDS,
+            registry=registry,
+        )
+        self.streams = Counter("agent_mux_streams", "Streams that were opened.", ("kind",), registry=registry)
+        self.readers = Gauge("agent_mux_readers", "Streams that are open.", ("kind",), registry=registry)
+        self.webhook_attempts = Counter(
+            "agent_mux_webhook_attempts", "Attempts to deliver to a webhook.", ("outcome",), registry=registry
+        )
+        Info("agent_mux_build", "The version that runs.", registry=registry).info({"version": __version__})
+        ProcessCollector(registry=registry)
+        registry.register(_Looking(self))
+
+    def started(self, row: RunRow, view: RunView) -> Iterable[Entry]:  # noqa: ARG002  # as observers are called
+        """How long it waited."""
+        self._wait_seconds.labels(row.agent).observe(max(0, (row.started_at or 0) - row.created_at) / 1000)
+        return ()
+
+    def waits(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[Entry]:  # noqa: ARG002
+        """Nothing is counted."""
+        return ()
+
+    def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[Entry]:  # noqa: ARG002
+        """How, and after how long."""
+        self._runs_ended.labels(row.agent, row.exit_reason or "").inc()
+        if row.started_at is not None:
+            self._run_seconds.labels(row.agent).observe((row.duration_ms or 0) / 1000)
+        for type_, count in events.items():
+            self.events[row.agent, type_] += count
+        return ()
+
+
+class _Looking(Collector):
+    """What there is at the moment."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        life = self._metrics.life
+        alive = [] if life is None else list(life.alive())
+        yield _states(alive)
+        yield GaugeMetricFamily(
+            "agent_mux_queue_length", "Runs that wait for a place.", value=0 if life is None else life.waiting()
+        )
+        yield _events(self._metrics.events, alive)
+
+
+def _states(alive: Iterable[LiveRun]) -> Metric:
+    family = GaugeMetricFamily("agent_mux_runs", "Runs that are alive.", labels=("agent", "state"))
+    states = Tally((run.row.agent, run.handle.state) for run in alive if run.handle.state not in TERMINAL)
+    for labels, count in sorted(states.items()):
+        family.add_metric(labels, count)
+    return family
+
+
+def _events(before: Mapping[tuple[str, str], int], alive: Iterable[LiveRun]) -> Metric:
+    family = CounterMetricFamily("agent_mux_events", "Events that runs have emitted.", labels=("agent", "type"))
+    events = Tally(before)
+    for run in alive:
+        for type_, count in run.types.items():
+            events[run.row.agent, type_] += count
+    for labels, count in sorted(events.items()):
+        family.add_metric(labels, count)
+    return family

@@ -1,0 +1,108 @@
+"""In front of the application: every request is looked at here before anything of it reaches a route."""
+
+import logging
+from collections.abc import Callable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.service import problems
+from agent_mux.service.security import bodies
+from agent_mux.service.security.callers import Callers
+from agent_mux.service.security.hosts import is_own_host
+from agent_mux.service.security.origins import is_from_browser, is_own_site
+from agent_mux.service.security.refusing import Refused
+from agent_mux.service.security.responses import add_headers
+from agent_mux.service.security.scopes import Caller, needed_scope
+from agent_mux.service.security.sizes import wrong_size
+from agent_mux.service.settings import Settings
+from agent_mux.telemetry.logs import LOGGER
+
+
+class Guard:
+    """An ASGI application around another one."""
+
+    def __init__(self, application: ASGIApp, settings: Settings, callers: Callable[[], Callers]) -> None:
+        """`callers`: gives those who may ask, once the service is open."""
+        self._application = application
+        self._settings = settings
+        self._callers = callers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or the life of the application, which is handed on."""
+        if scope["type"] not in {"http", "websocket"}:
+            await self._application(scope, receive, send)
+            return
+        answer = _Answer(send)
+        try:
+            receive = await self._let_in(scope, receive)
+        except Refused as refused:
+            await problems.of_http_error(refused)(scope, receive, answer)  # also instead of a WebSocket
+        except AgentMuxError as error:
+            await problems.problem_of(error)(scope, receive, answer)
+        else:
+            await self._serve(scope, receive, answer)
+
+    async def _serve(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+        try:
+            await self._application(scope, receive, answer)
+        except Exception:
+            if not answer.is_whole:  # the server has to cut it off; else everything was said, and logged
+                logging.getLogger(LOGGER).exception("an answer was cut off")
+                raise
+
+    async def _let_in(self, scope: Scope, receive: Receive) -> Receive:
+        """Raises `Refused`, UNAUTHENTICATED, FORBIDDEN, UNAVAILABLE."""
+        headers = Headers(scope=scope)
+        self._check_head(scope, headers)
+        await self._check_caller(scope, headers)
+        if "content-length" not in headers and "transfer-encoding" not in headers:
+            return receive
+        limits = self._settings.limits
+        bodies.check_declared(headers.get("content-length"), limits.largest_body)
+        from_browser = is_from_browser(headers.get("origin"), headers.get("sec-fetch-site"))
+        if from_browser and not bodies.is_json(headers.get("content-type")):
+            raise Refused(415, "a body from a browser has to be application/json")
+        return bodies.bounded(receive, limits.largest_body, limits.body_within)
+
+    def _check_head(self, scope: Scope, headers: Headers) -> None:
+        status = wrong_size(scope.get("raw_path", b"") + scope["query_string"], scope["headers"])
+        if status is not None:
+            raise Refused(status, "the request has too many headers, or they or its path are too long; send less")
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not is_own_host(hosts[0], self._settings.host, self._settings.allowed_hosts):
+            raise Refused(421, "this service does not go by that Host; `amux serve --allow-host NAME` allows one more")
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        if len(headers.getlist("origin")) > 1 or not is_own_site(origin, site, hosts[0], self._settings.allowed_hosts):
+            raise Refused(403, "a page of another site sent this; only programs and own pages are served")
+
+    async def _check_caller(self, scope: Scope, headers: Headers) -> None:
+        needed = needed_scope(scope.get("method", "GET"), scope["path"])
+        if needed is None:
+            return
+        said = headers.getlist("authorization")
+        caller: Caller | None = await self._callers().caller(said[0] if len(said) == 1 else None)
+        if caller is None:
+            raise Refused(
+                401,
+                "a valid token is needed: `Authorization: Bearer amux_...`; `amux token create` makes one",
+                {"www-authenticate": "Bearer"},
+            )
+        if not caller.may(needed):
+            raise Refused(403, f"this token has not the scope {needed}, which that needs")
+        scope.setdefault("state", {})["caller"] = caller
+
+
+class _Answer:
+    """What is sent, with our headers."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.is_whole = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] in {"http.response.start", "websocket.http.response.start"}:
+            add_headers(MutableHeaders(scope=message))
+        self.is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
+        await self._send(message)

@@ -1,0 +1,65 @@
+"""Tokens: `amux_<id>_<secret>`, a form that scanners of secrets, and our own redaction, know.
+
+The secret is 256 bits out of the system's random numbers. So a plain SHA-256 of it is what is stored: slow hashes
+protect what people make up; nobody can try all of these.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+import string
+from dataclasses import dataclass, field
+
+PREFIX = "amux"
+_LETTERS = string.ascii_letters + string.digits
+_ID_BYTES, _SECRET_LENGTH = 6, 43  # 43 of 62 letters are 256 bits
+_FORM = re.compile(rf"{PREFIX}_([0-9a-f]{{{_ID_BYTES * 2}}})_([A-Za-z0-9]{{{_SECRET_LENGTH}}})")
+NOBODY = "0" * 64
+"""The hash of no secret: what an unknown id is compared with, so that it takes as long as a known one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a client shows. Only its id may be written down."""
+
+    id: str
+    secret: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{PREFIX}_{self.id}_{self.secret}"
+
+    @property
+    def hash(self) -> str:
+        """What is stored of the secret."""
+        return hash_of(self.secret)
+
+
+def new_token(token_id: str | None = None) -> Token:
+    """One that nobody has yet. `token_id`: with a new secret for this one."""
+    secret = "".join(secrets.choice(_LETTERS) for _ in range(_SECRET_LENGTH))
+    return Token(token_id or secrets.token_hex(_ID_BYTES), secret)
+
+
+def read_token(text: str) -> Token | None:
+    """The token in a text; None: it is none."""
+    found = _FORM.fullmatch(text)
+    return None if found is None else Token(found[1], found[2])
+
+
+def bearer(authorization: str) -> Token | None:
+    """The token in an `Authorization` header. Source: RFC 6750, section 2.1."""
+    scheme, _, told = authorization.partition(" ")
+    return read_token(told.strip()) if scheme.lower() == "bearer" else None
+
+
+def hash_of(secret: str) -> str:
+    """SHA-256, in hex."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def is_one_of(secret: str, *hashes: str | None) -> bool:
+    """The secret has one of these hashes. All are compared, each in constant time; None stands for one nobody has."""
+    own = hash_of(secret)
+    matches = [hmac.compare_digest(own, known or NOBODY) for known in hashes]
+    return any(matches)

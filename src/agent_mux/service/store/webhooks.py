@@ -1,0 +1,162 @@
+"""The rows of webhooks and of what is delivered to them. Of one instance, as those of runs."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from agent_mux.service.store.database import Database
+from agent_mux.service.store.webhook_tables import WEBHOOK_DELIVERIES, WEBHOOKS
+
+DeliveryState = Literal["pending", "delivered", "failed"]
+
+
+class WebhookRow(msgspec.Struct, kw_only=True):
+    """One webhook, as it is stored: see `webhook_tables.py`."""
+
+    webhook_id: str
+    created_at: int
+    url: str
+    description: str | None = None
+    events: tuple[str, ...]
+    agents: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    is_enabled: bool = True
+    disabled_reason: str | None = None
+    secret: str
+    previous_secret: str | None = None
+    previous_until: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<WebhookRow {self.webhook_id}>"  # never the secrets
+
+
+class DeliveryRow(msgspec.Struct, kw_only=True):
+    """One message for one webhook."""
+
+    delivery_id: str
+    webhook_id: str
+    created_at: int
+    type: str
+    run_id: str | None = None
+    body: str
+    state: DeliveryState = "pending"
+    attempts: int = 0
+    next_at: int = 0
+    last_at: int | None = None
+    last_status: int | None = None
+    last_error: str | None = None
+
+
+class DeliveryPlace(NamedTuple):
+    """Where a page of deliveries ends."""
+
+    created_at: int
+    delivery_id: str
+
+
+_LISTS = ("events", "agents", "tags")
+_WEBHOOK = [WEBHOOKS.c[name] for name in WebhookRow.__struct_fields__]
+_DELIVERY = [WEBHOOK_DELIVERIES.c[name] for name in DeliveryRow.__struct_fields__]
+
+
+class WebhookStore:
+    """The webhooks of one instance. Calls raise UNAVAILABLE when the database is away."""
+
+    def __init__(self, database: Database, instance: str) -> None:
+        self._database = database
+        self._instance = instance
+
+    async def all(self) -> list[WebhookRow]:
+        """Every webhook, the first one first."""
+        wanted = sa.select(*_WEBHOOK).where(WEBHOOKS.c.instance == self._instance)
+        async with self._database.reading() as connection:
+            found = await connection.execute(wanted.order_by(WEBHOOKS.c.created_at, WEBHOOKS.c.webhook_id))
+            return [_webhook(dict(one)) for one in found.mappings()]
+
+    async def add(self, row: WebhookRow) -> None:
+        """Remember a new one."""
+        values = _written({**msgspec.structs.asdict(row), "instance": self._instance})
+        await self._write(WEBHOOKS.insert().values(**values))
+
+    async def change(self, webhook_id: str, values: Mapping[str, Any]) -> None:
+        """Change columns."""
+        await self._write(WEBHOOKS.update().where(WEBHOOKS.c.webhook_id == webhook_id).values(**_written(values)))
+
+    async def remove(self, webhook_id: str) -> None:
+        """Forget one, with what was to be delivered."""
+        await self._write(
+            WEBHOOK_DELIVERIES.delete().where(WEBHOOK_DELIVERIES.c.webhook_id == webhook_id),
+            WEBHOOKS.delete().where(WEBHOOKS.c.webhook_id == webhook_id),
+        )
+
+    # -- deliveries
+
+    async def add_delivery(self, row: DeliveryRow) -> None:
+        """Remember a message that is to be delivered."""
+        await self._write(adding(row))
+
+    async def next_deliveries(self, webhook_id: str, limit: int) -> list[DeliveryRow]:
+        """Those that are to be delivered, the one that is due first first."""
+        table = WEBHOOK_DELIVERIES.c
+        wanted = sa.select(*_DELIVERY).where(table.webhook_id == webhook_id, table.state == "pending")
+        return await self._deliveries(wanted.order_by(table.next_at, table.delivery_id).limit(limit))
+
+    async def page(
+        self, webhook_id: str, *, state: str | None = None, behind: DeliveryPlace | None = None, limit: int
+    ) -> list[DeliveryRow]:
+        """Deliveries, the latest first."""
+        table = WEBHOOK_DELIVERIES.c
+        wanted = sa.select(*_DELIVERY).where(table.webhook_id == webhook_id)
+        if state is not None:
+            wanted = wanted.where(table.state == state)
+        if behind is not None:
+            wanted = wanted.where(sa.tuple_(table.created_at, table.delivery_id) < sa.tuple_(*behind))
+        return await self._deliveries(wanted.order_by(table.created_at.desc(), table.delivery_id.desc()).limit(limit))
+
+    async def change_delivery(self, delivery_id: str, values: Mapping[str, Any]) -> None:
+        """Change columns of one."""
+        table = WEBHOOK_DELIVERIES
+        await self._write(table.update().where(table.c.delivery_id == delivery_id).values(**values))
+
+    async def give_up(self, webhook_id: str, why: str) -> None:
+        """Whatever is still to be delivered to a webhook never will be."""
+        table = WEBHOOK_DELIVERIES
+        pending = table.update().where(table.c.webhook_id == webhook_id, table.c.state == "pending")
+        await self._write(pending.values(state="failed", last_error=why))
+
+    async def forget_before(self, time: int) -> None:
+        """Forget what is delivered or has failed, and was made before a time in milliseconds since the epoch."""
+        table = WEBHOOK_DELIVERIES
+        mine = sa.select(WEBHOOKS.c.webhook_id).where(WEBHOOKS.c.instance == self._instance)
+        old = table.c.state != "pending", table.c.created_at < time, table.c.webhook_id.in_(mine)
+        await self._write(table.delete().where(*old))
+
+    async def _deliveries(self, statement: sa.Select[Any]) -> list[DeliveryRow]:
+        async with self._database.reading() as connection:
+            return [DeliveryRow(**one) for one in (await connection.execute(statement)).mappings()]
+
+    async def _write(self, *statements: sa.Executable) -> None:
+        async with self._database.writing() as connection:
+            for statement in statements:
+                await connection.execute(statement)
+
+
+def adding(row: DeliveryRow) -> sa.Executable:
+    """Writes a delivery; nothing where it is there already, or its webhook is not any more."""
+    table = WEBHOOK_DELIVERIES
+    values = msgspec.structs.asdict(row)
+    there = sa.exists().where(table.c.delivery_id == row.delivery_id)
+    constants = [sa.literal(value, table.c[name].type).label(name) for name, value in values.items()]
+    new = sa.select(*constants).select_from(WEBHOOKS).where(WEBHOOKS.c.webhook_id == row.webhook_id, ~there)
+    return table.insert().from_select(list(values), new)
+
+
+def _written(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: msgspec.json.encode(value).decode() if name in _LISTS else value for name, value in values.items()}
+
+
+def _webhook(told: Mapping[str, Any]) -> WebhookRow:
+    lists = {name: tuple(msgspec.json.decode(told[name])) for name in _LISTS}
+    return WebhookRow(**{**told, **lists})

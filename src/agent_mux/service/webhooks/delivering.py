@@ -1,0 +1,126 @@
+"""Brings messages to their webhooks: what is in the database is tried until it is delivered, or was tried often enough.
+
+Each webhook has a task of its own and a few attempts at a time, so that one whose receiver is slow keeps nobody else
+waiting. What was sent when the server is killed is sent again, with the same id: at least once.
+"""
+
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import anyio.abc
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.service.metrics import AttemptOutcome, Metrics
+from agent_mux.service.runs.live import now_ms
+from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow, WebhookStore
+from agent_mux.service.webhooks.schedule import delay_after
+from agent_mux.service.webhooks.sending import Answer, Sender
+from agent_mux.telemetry.logs import LOGGER
+
+AT_ONCE = 4
+"""Attempts for one webhook."""
+LONGEST_SLEEP = 300.0  # seconds; the clock of the machine may be set
+FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds between two attempts to reach the database
+
+
+class Route:
+    """The way to one webhook: delivers until it is cancelled."""
+
+    def __init__(
+        self,
+        webhook: WebhookRow,
+        store: WebhookStore,
+        sender: Sender,
+        metrics: Metrics,
+        on_gone: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """`webhook`: is looked at for each attempt. `on_gone`: is told that the receiver wants no more."""
+        self.webhook = webhook
+        self._store = store
+        self._sender = sender
+        self._metrics = metrics
+        self._on_gone = on_gone
+        self._in_flight: set[str] = set()
+        self._news = anyio.Event()
+        self.scope = anyio.CancelScope()
+
+    def wake(self) -> None:
+        """There may be something to deliver."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Deliver, until cancelled."""
+        with self.scope:
+            async with anyio.create_task_group() as attempts:
+                while True:
+                    self._news = anyio.Event()
+                    due_in = self._begin(await self._insist(self._look), attempts)
+                    with anyio.move_on_after(due_in):
+                        await self._news.wait()
+
+    async def _look(self) -> list[DeliveryRow]:
+        return await self._store.next_deliveries(self.webhook.webhook_id, 2 * AT_ONCE)
+
+    def _begin(self, rows: list[DeliveryRow], attempts: anyio.abc.TaskGroup) -> float:
+        """Start what is due, as far as there is room. Seconds until there is more to do, if nothing happens before."""
+        now = now_ms()
+        for row in rows:
+            if row.delivery_id in self._in_flight:
+                continue
+            if len(self._in_flight) >= AT_ONCE:
+                break
+            if row.next_at > now:
+                return min((row.next_at - now) / 1000, LONGEST_SLEEP)
+            self._in_flight.add(row.delivery_id)
+            attempts.start_soon(self._attempt, row)
+        return LONGEST_SLEEP
+
+    async def _attempt(self, row: DeliveryRow) -> None:
+        webhook = self.webhook
+        answer = await self._sender.send(webhook.url, _secrets(webhook), row.delivery_id, row.body.encode())
+        values, outcome = after(row, answer, now_ms(), random.random())  # noqa: S311  # nobody has to guess it
+        self._metrics.webhook_attempts.labels(outcome).inc()
+        await self._insist(lambda: self._store.change_delivery(row.delivery_id, values))
+        if answer.is_gone:
+            await self._insist(lambda: self._on_gone(webhook.webhook_id))
+        self._in_flight.discard(row.delivery_id)
+        self.wake()
+
+    async def _insist(self, ask: Callable[[], Awaitable[Any]]) -> Any:
+        """What the database says, as soon as it is there."""
+        delay = FIRST_DELAY
+        while True:
+            try:
+                return await ask()
+            except AgentMuxError as error:
+                logging.getLogger(LOGGER).warning("webhook %s has to wait: %s", self.webhook.webhook_id, error)
+                await anyio.sleep(delay)
+                delay = min(delay * 2, LONGEST_DELAY)
+
+
+def after(row: DeliveryRow, answer: Answer, now: int, chance: float) -> tuple[dict[str, Any], AttemptOutcome]:
+    """The columns that an attempt fills, and what it came to. `now`: ms since the epoch; `chance`: 0 to 1, random."""
+    attempts = row.attempts + 1
+    values: dict[str, Any] = {
+        "attempts": attempts,
+        "last_at": now,
+        "last_status": answer.status,
+        "last_error": answer.error,
+    }
+    if answer.is_delivered:
+        return {**values, "state": "delivered"}, "delivered"
+    delay = None if answer.is_gone else delay_after(attempts, chance, answer.asked_delay)
+    if delay is None:
+        return {**values, "state": "failed"}, "gone" if answer.is_gone else "given_up"
+    return {**values, "next_at": now + int(delay * 1000)}, "refused" if answer.is_refused else "retry"
+
+
+def _secrets(webhook: WebhookRow) -> list[str]:
+    """What messages are signed with: while a secret is being changed, with both."""
+    secrets = [webhook.secret]
+    if webhook.previous_secret is not None and now_ms() < (webhook.previous_until or 0):
+        secrets.append(webhook.previous_secret)
+    return secrets

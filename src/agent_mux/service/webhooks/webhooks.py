@@ -1,0 +1,212 @@
+"""The webhooks of a service: who is told what of which run. An observer of runs.
+
+The list is small and in memory, so that a run costs nothing where nobody wants to know of it. A message is written in
+the transaction that writes what it tells of, and sent from there.
+"""
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import anyio
+import anyio.abc
+from ulid import ULID
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.plain_json import to_json
+from agent_mux.run.interaction import PendingInteraction
+from agent_mux.service.metrics import Metrics
+from agent_mux.service.runs.live import now_ms
+from agent_mux.service.runs.observers import Entry
+from agent_mux.service.store.runs import RunRow
+from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow, WebhookStore, adding
+from agent_mux.service.views import RunView, pending_view
+from agent_mux.service.webhooks.delivering import Route
+from agent_mux.service.webhooks.requests import APPROVAL, ENDED, EVENTS, INPUT, STARTED, TEST
+from agent_mux.service.webhooks.schedule import iso
+from agent_mux.service.webhooks.sending import Sender
+from agent_mux.telemetry.logs import LOGGER
+from agent_mux.webhooks import new_secret
+
+MOST_WEBHOOKS = 50
+KEPT_FOR = 7 * 24 * 3600 * 1000  # milliseconds that a delivery is shown for
+TIDY_EVERY = 3600.0  # seconds
+GONE = "the receiver answered 410: it wants no more messages"
+
+
+class Webhooks:
+    """Those of this instance."""
+
+    def __init__(
+        self, store: WebhookStore, tasks: anyio.abc.TaskGroup, metrics: Metrics, *, allow_private: bool = False
+    ) -> None:
+        """`tasks`: lives as long as the service. `allow_private`: receivers may be in the service's own network."""
+        self.store = store
+        self.allow_private = allow_private
+        self._tasks = tasks
+        self._metrics = metrics
+        self._sender = Sender(allow_private=allow_private)
+        self._rows: dict[str, WebhookRow] = {}
+        self._routes: dict[str, Route] = {}
+
+    async def open(self) -> None:
+        """Find out what there is, and begin to deliver. Raises UNAVAILABLE without a database."""
+        for row in await self.store.all():
+            self._rows[row.webhook_id] = row
+            self._serve(row)
+        self._tasks.start_soon(self._tidy)
+
+    # -- the list
+
+    def all(self) -> list[WebhookRow]:
+        """Every webhook, the first one first."""
+        return list(self._rows.values())
+
+    def get(self, webhook_id: str) -> WebhookRow:
+        """One of them. Raises NOT_FOUND."""
+        row = self._rows.get(webhook_id)
+        if row is None:
+            raise AgentMuxError(
+                "NOT_FOUND", f"there is no webhook {webhook_id}; GET /v1/webhooks lists those there are"
+            )
+        return row
+
+    async def create(self, values: Mapping[str, Any], secret: str | None = None) -> WebhookRow:
+        """A new one. `values`: columns. Raises LIMIT_EXCEEDED when there are enough."""
+        if len(self._rows) >= MOST_WEBHOOKS:
+            raise AgentMuxError("LIMIT_EXCEEDED", f"there are {MOST_WEBHOOKS} webhooks, and no more may be; delete one")
+        told = {"events": EVENTS, **values}
+        row = WebhookRow(webhook_id=str(ULID()), created_at=now_ms(), secret=secret or new_secret(), **told)
+        self._rows[row.webhook_id] = row
+        try:
+            await self.store.add(row)
+        except BaseException:
+            del self._rows[row.webhook_id]
+            raise
+        self._serve(row)
+        return row
+
+    async def change(self, webhook_id: str, values: Mapping[str, Any]) -> WebhookRow:
+        """Change columns. What a webhook that is switched off had still to get is given up. Raises NOT_FOUND."""
+        row = self.get(webhook_id)
+        told = dict(values)
+        if "is_enabled" in told:
+            told.setdefault("disabled_reason", None)
+        if told:
+            await self.store.change(webhook_id, told)
+        for name, value in told.items():
+            setattr(row, name, value)
+        if not row.is_enabled:
+            await self.store.give_up(webhook_id, row.disabled_reason or "the webhook was switched off")
+            self._stop(webhook_id)  # last: it may be the route itself that asks
+        elif webhook_id not in self._routes:
+            self._serve(row)
+        return row
+
+    async def rotate(self, webhook_id: str, overlap: int, secret: str | None = None) -> WebhookRow:
+        """Change the secret; for `overlap` milliseconds the old one signs, too. Raises NOT_FOUND."""
+        row = self.get(webhook_id)
+        return await self.change(
+            webhook_id,
+            {
+                "secret": secret or new_secret(),
+                "previous_secret": row.secret if overlap > 0 else None,
+                "previous_until": now_ms() + overlap if overlap > 0 else None,
+            },
+        )
+
+    async def remove(self, webhook_id: str) -> None:
+        """Forget one, and what it had still to get. Raises NOT_FOUND."""
+        self.get(webhook_id)
+        await self.store.remove(webhook_id)
+        self._stop(webhook_id)
+        self._rows.pop(webhook_id, None)
+
+    async def test(self, webhook_id: str) -> DeliveryRow:
+        """Send a message that tells of no run. Raises NOT_FOUND, and INVALID_STATE_TRANSITION for one that is off."""
+        if not self.get(webhook_id).is_enabled:
+            raise AgentMuxError("INVALID_STATE_TRANSITION", f"webhook {webhook_id} is switched off; enable it first")
+        now = now_ms()
+        body = to_json({"type": TEST, "timestamp": iso(now), "data": {"webhookId": webhook_id}})
+        id_ = f"msg_{secrets.token_hex(16)}"
+        row = DeliveryRow(delivery_id=id_, webhook_id=webhook_id, created_at=now, type=TEST, body=body, next_at=now)
+        await self.store.add_delivery(row)
+        self._wake(webhook_id)
+        return row
+
+    # -- what runs do
+
+    def started(self, row: RunRow, view: RunView) -> Iterable[Entry]:
+        """`run.started`."""
+        return self._entries(STARTED, row, view, row.started_at or now_ms())
+
+    def waits(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[Entry]:
+        """`run.approval_request` or `run.input_required`."""
+        type_ = APPROVAL if pending.type == "approval" else INPUT
+        return self._entries(type_, row, view, pending.created_at, pending)
+
+    def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[Entry]:  # noqa: ARG002
+        """`run.ended`."""
+        return self._entries(ENDED, row, view, row.ended_at or now_ms())
+
+    def _entries(
+        self, type_: str, row: RunRow, view: RunView, when: int, pending: PendingInteraction | None = None
+    ) -> list[Entry]:
+        wanted = [one for one in self._rows.values() if _wants(one, type_, row)]
+        if not wanted:
+            return []
+        data = {"run": view, **({} if pending is None else {"interaction": pending_view(pending)})}
+        body = to_json({"type": type_, "timestamp": iso(when), "data": data})
+        about = f"{row.run_id}/{type_}/{pending.id if pending else ''}"
+        return [self._entry(one.webhook_id, about, DeliveryRow(
+            delivery_id="", webhook_id=one.webhook_id, created_at=now_ms(), type=type_, run_id=row.run_id, body=body,
+        )) for one in wanted]  # fmt: skip
+
+    def _entry(self, webhook_id: str, about: str, row: DeliveryRow) -> Entry:
+        """The id says what the message is about: whoever is told of the same thing again knows."""
+        row.delivery_id = "msg_" + hashlib.sha256(f"{webhook_id}/{about}".encode()).hexdigest()[:32]
+        return Entry(adding(row), lambda: self._wake(webhook_id))
+
+    # -- delivering
+
+    def _serve(self, row: WebhookRow) -> None:
+        if row.is_enabled:
+            route = Route(row, self.store, self._sender, self._metrics, self._gone)
+            self._routes[row.webhook_id] = route
+            self._tasks.start_soon(route.run)
+
+    def _stop(self, webhook_id: str) -> None:
+        route = self._routes.pop(webhook_id, None)
+        if route is not None:
+            route.scope.cancel()
+
+    def _wake(self, webhook_id: str) -> None:
+        route = self._routes.get(webhook_id)
+        if route is not None:
+            route.wake()
+
+    async def _gone(self, webhook_id: str) -> None:
+        if webhook_id in self._rows:
+            await self.change(webhook_id, {"is_enabled": False, "disabled_reason": GONE})
+
+    async def _tidy(self) -> None:
+        while True:
+            try:
+                await self.store.forget_before(now_ms() - KEPT_FOR)
+                for row in self.all():
+                    if row.previous_until is not None and row.previous_until < now_ms():
+                        await self.change(row.webhook_id, {"previous_secret": None, "previous_until": None})
+            except AgentMuxError as error:
+                logging.getLogger(LOGGER).warning("old deliveries of webhooks are still there: %s", error)
+            await anyio.sleep(TIDY_EVERY)
+
+
+def _wants(webhook: WebhookRow, type_: str, run: RunRow) -> bool:
+    return (
+        webhook.is_enabled
+        and type_ in webhook.events
+        and (not webhook.agents or run.agent in webhook.agents)
+        and set(webhook.tags) <= set(run.tags)
+    )

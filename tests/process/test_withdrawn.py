@@ -1,0 +1,53 @@
+"""A run that waits can be taken back without a trace: a service that is restarted asks for it again."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.process.scripted import MakeClient
+
+from agent_mux.errors import AgentMuxError
+
+pytestmark = pytest.mark.anyio
+WAITS = "hear(); say(text='hi'); time.sleep(1000)"
+
+
+async def test_a_run_that_waits_is_taken_back_without_a_trace(make_client: MakeClient, tmp_path: Path) -> None:
+    with anyio.fail_after(30):
+        async with make_client(WAITS, max_concurrent_runs=1) as mux:
+            first, second = mux.run(prompt="one"), mux.run(prompt="two")
+            assert second.queue_position == 1
+            assert second.withdraw()
+            assert not second.withdraw()
+            with pytest.raises(AgentMuxError, match="taken back before it began") as caught:
+                await second
+            assert caught.value.code == "RUN_NOT_ACTIVE"
+            assert [event async for event in second] == []
+            assert (second.is_withdrawn, second.state, second.queue_position) == (True, "spawned", None)
+            assert await second.abort() == "unneeded"
+            await first.abort()
+    assert [path.stem for path in tmp_path.rglob("*.journal")] == [first.run_id]  # noqa: ASYNC240  # it takes no time
+
+
+async def test_a_run_that_has_begun_or_is_being_ended_is_not_taken_back(make_client: MakeClient) -> None:
+    with anyio.fail_after(30):
+        async with make_client(WAITS, max_concurrent_runs=1) as mux:
+            first, second = mux.run(prompt="one"), mux.run(prompt="two")
+            assert not first.withdraw()
+            second.kill()
+            assert not second.withdraw()
+            await second
+            assert second.state == "aborted"
+            await first.abort()
+            assert not first.withdraw()
+            assert not first.is_withdrawn
+
+
+async def test_the_next_one_takes_its_turn(make_client: MakeClient) -> None:
+    body = "hear(); say(text='hi'); say(done=True); rest()"
+    with anyio.fail_after(30):
+        async with make_client(body, max_concurrent_runs=1) as mux:
+            first, second, third = (mux.run(prompt=text) for text in ("one", "two", "three"))
+            assert second.withdraw()
+            assert (await first).ok
+            assert (await third).ok

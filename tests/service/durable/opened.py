@@ -1,0 +1,38 @@
+"""A service without HTTP, in this event loop, whose agent is the scripted one."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.process.scripted import scripted_adapter
+
+from agent_mux.registry import AdapterRegistry
+from agent_mux.service.service import Service, open_service
+from agent_mux.service.settings import Settings
+
+QUICK = 'hear(); say(session="s"); say(text="hello"); say(over=True); say(done=True); rest()'
+FOR_EVER = 'hear(); say(session="s"); say(text="hello"); time.sleep(1000)'
+HI = {"agent": "scripted", "prompt": "hi"}
+
+
+@asynccontextmanager
+async def opened(directory: Path, body: str = QUICK, **chosen: Any) -> AsyncIterator[Service]:
+    """`chosen`: fields of `Settings`."""
+    adapters = AdapterRegistry()
+    adapters.register(scripted_adapter(body))
+    async with open_service(Settings(config_dir=directory, **chosen), adapters) as service:
+        yield service
+
+
+async def finished(service: Service, run_id: str) -> None:
+    """Wait until it is over, and written."""
+    await service.runs.result(run_id)
+    while service.runs.alive:
+        await service.runs._left.wait()
+    await service.runs._keeper.caught_up()
+
+
+async def events_of(service: Service, run_id: str) -> list[Any]:
+    """All of them."""
+    return [event async for _, events in service.runs.batches(run_id, 0) for event in events]

@@ -1,0 +1,228 @@
+"""Between the row, the journal and the start of a run: whoever else comes at that moment."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from sqlalchemy import event
+from tests.service.durable.opened import FOR_EVER, HI, finished, opened
+from ulid import ULID
+
+from agent_mux.errors import AgentMuxError, ValidationError
+from agent_mux.run.commands import Abort
+from agent_mux.service.service import Service
+from agent_mux.service.store.runs import RunFilter
+
+pytestmark = pytest.mark.anyio
+
+
+class Held:
+    """The database answers a new row late."""
+
+    def __init__(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.added, self.go_on = anyio.Event(), anyio.Event()
+        self.error: Exception | None = None
+        self._store = service.runs._store
+        self._add = self._store.add
+        monkeypatch.setattr(self._store, "add", self._late)
+
+    async def _late(self, row: Any) -> bool:
+        is_added = await self._add(row)
+        self.added.set()
+        await self.go_on.wait()
+        if self.error is not None:
+            raise self.error
+        return is_added
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> Any:
+    with anyio.fail_after(30):
+        async with opened(tmp_path) as service:
+            yield service
+
+
+async def test_many_that_ask_under_one_key_at_once_get_one_run(service: Service) -> None:
+    told: list[tuple[str, bool]] = []
+
+    async def ask() -> None:
+        view, is_new = await service.runs.create(HI, idempotency_key="k")
+        told.append((view.run_id, is_new))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(ask)
+    assert len({run_id for run_id, _ in told}) == 1
+    assert sorted(is_new for _, is_new in told) == [False] * 9 + [True]
+
+
+async def test_many_that_ask_for_one_id_at_once_get_one_run(service: Service) -> None:
+    run_id, outcomes = str(ULID()), []
+
+    async def ask() -> None:
+        try:
+            await service.runs.create({**HI, "runId": run_id})
+            outcomes.append("begun")
+        except ValidationError as error:
+            outcomes.append(error.fields[0].path)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(ask)
+    assert sorted(outcomes) == ["begun"] + ["runId"] * 9
+
+
+async def test_the_id_of_a_journal_that_is_there_is_taken(service: Service, tmp_path: Path) -> None:
+    run_id = str(ULID())
+    journal = tmp_path / "runs" / f"{run_id}.journal"
+    journal.parent.mkdir()
+    journal.write_bytes(b"of `amux run`")
+    with pytest.raises(ValidationError):
+        await service.runs.create({**HI, "runId": run_id})
+    assert journal.read_bytes() == b"of `amux run`"
+    assert await service.runs.page(RunFilter(), limit=9) == []
+
+
+async def test_whoever_asks_for_a_run_that_is_being_made_waits_until_it_is(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, run_id = Held(service, monkeypatch), str(ULID())
+    told: list[Any] = []
+
+    async def abort() -> None:
+        told.append(await service.runs.tell(run_id, Abort()))
+
+    async def watch() -> None:
+        async for _, events in service.runs.batches(run_id, 0):
+            told.extend(events)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(service.runs.create, {**HI, "runId": run_id})
+        await held.added.wait()
+        tasks.start_soon(abort)
+        tasks.start_soon(watch)
+        with pytest.raises(TimeoutError), anyio.fail_after(0.05):
+            await service.runs.get(run_id)
+        held.go_on.set()
+    assert any(getattr(event, "type", None) == "session_end" for event in told)
+    assert (await service.runs.get(run_id)).state in {"aborted", "completed"}
+
+
+async def test_a_run_that_is_alive_cannot_be_deleted_whatever_the_database_says(tmp_path: Path) -> None:
+    with anyio.fail_after(30):
+        async with opened(tmp_path, FOR_EVER) as service:
+            view, _ = await service.runs.create(HI)
+            with pytest.raises(AgentMuxError) as caught:
+                await service.runs.delete(view.run_id)
+            assert caught.value.code == "INVALID_STATE_TRANSITION"
+
+
+async def test_a_row_of_which_nobody_knows_whether_it_is_there_is_removed(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection breaks when the transaction is committed: 503, and nothing begins, then or later."""
+    held, run_id = Held(service, monkeypatch), str(ULID())
+    held.error = AgentMuxError("UNAVAILABLE", "the connection is gone")
+    held.go_on.set()
+    with pytest.raises(AgentMuxError, match="the connection is gone"):
+        await service.runs.create({**HI, "runId": run_id}, idempotency_key="k")
+    monkeypatch.undo()
+    with pytest.raises(AgentMuxError) as caught:
+        await service.runs.get(run_id)
+    assert caught.value.code == "RUN_NOT_FOUND"
+    view, is_new = await service.runs.create(HI, idempotency_key="k")
+    assert is_new
+    assert [one.run_id for one in await service.runs.page(RunFilter(), limit=9)] == [view.run_id]
+
+
+async def test_what_cannot_begin_leaves_no_row_and_its_id_and_key_are_free(service: Service) -> None:
+    told = {"runId": str(ULID())}
+    with pytest.raises(ValidationError):
+        await service.runs.create({**HI, **told, "timeout": -1}, idempotency_key="k")
+    assert await service.runs.page(RunFilter(), limit=9) == []
+    _, is_new = await service.runs.create({**HI, **told}, idempotency_key="k")
+    assert is_new
+
+
+async def test_a_run_that_is_asked_for_while_the_service_stops_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[str] = []
+
+    async def ask(service: Service) -> None:
+        try:
+            await service.runs.create(HI)
+        except AgentMuxError as error:
+            refused.append(error.code)
+
+    with anyio.fail_after(30):
+        async with opened(tmp_path) as service:
+            held = Held(service, monkeypatch)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask, service)
+                await held.added.wait()
+                await service.runs.close()
+                held.go_on.set()
+        assert refused == ["UNAVAILABLE"]
+        async with opened(tmp_path) as service:
+            assert await service.runs.page(RunFilter(), limit=9) == []
+
+
+async def test_a_listing_by_state_knows_what_just_happened(service: Service) -> None:
+    for _ in range(5):
+        view, _ = await service.runs.create(HI)
+        await service.runs.result(view.run_id)
+        await finished(service, view.run_id)
+        assert view.run_id in {one.run_id for one in await service.runs.page(RunFilter(states=("completed",)), limit=9)}
+
+
+async def test_a_run_that_is_deleted_is_gone_while_somebody_reads_it(service: Service, tmp_path: Path) -> None:
+    view, _ = await service.runs.create(HI)
+    await finished(service, view.run_id)
+    service.runs._recent.clear()  # as after a restart
+    batches = service.runs.batches(view.run_id, 0)
+    first, events = await anext(batches)
+    await service.runs.delete(view.run_id)
+    rest = [event async for _, more in batches for event in more]
+    assert (first, [*events, *rest][-1].type) == (0, "session_end")
+    assert await service.runs.result(view.run_id) is None
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+async def test_a_journal_that_cannot_be_removed_keeps_its_run(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(1, "not permitted")
+
+    view, _ = await service.runs.create(HI)
+    await finished(service, view.run_id)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", refuse)
+        with pytest.raises(AgentMuxError, match="cannot be removed: not permitted"):
+            await service.runs.delete(view.run_id)
+    assert (await service.runs.get(view.run_id)).state == "completed"
+    await service.runs.delete(view.run_id)
+
+
+async def test_a_disk_that_is_full_refuses_what_is_new_and_stops_nothing(service: Service) -> None:
+    running, _ = await service.runs.create(HI)
+    engine = service.database._engine.sync_engine
+
+    pages = {"most": 1}  # as many as there are: SQLite says that the disk is full
+
+    def limit(connection: Any, *_: Any) -> None:
+        connection.cursor().execute(f"PRAGMA max_page_count={pages['most']}")
+
+    event.listen(engine, "checkout", limit)
+    long = {**HI, "prompt": "x" * 200_000}
+    with pytest.raises(AgentMuxError, match="disk is full") as caught:
+        await service.runs.create(long)
+    assert caught.value.code == "UNAVAILABLE"
+    assert b'"completed"' in (await service.runs.result(running.run_id) or b"")
+    assert [one.run_id for one in await service.runs.page(RunFilter(), limit=9)] == [running.run_id]
+    pages["most"] = 1_000_000
+    view, _ = await service.runs.create(long)
+    assert len(await service.runs.page(RunFilter(), limit=9)) == 2
+    await finished(service, view.run_id)

@@ -1,0 +1,235 @@
+"""The OpenAPI document is valid, complete and true."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from docs.pages.http_api import document
+from fastapi.routing import APIRoute, iter_route_contexts
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from tests.service.fuzzing import STORE, fuzzed_server
+from tests.service.serving import Serving
+
+from agent_mux.service import application
+from agent_mux.service.openapi.describing import DESCRIBED
+from agent_mux.service.openapi.document import openapi_document
+from agent_mux.service.openapi.words import TAGS
+from agent_mux.service.problems import METHODS, STATUS
+from agent_mux.service.security.scopes import needed_scope
+from agent_mux.service.settings import Settings
+from agent_mux.sessions.exporting import Format
+
+Operation = tuple[str, str, dict[str, Any]]
+
+
+def operations() -> Iterator[Operation]:
+    for path, methods in document()["paths"].items():
+        for method, told in methods.items():
+            yield method.upper(), path, told
+
+
+ALL = [pytest.param(one, id=f"{one[0]} {one[1]}") for one in operations()]
+
+
+def found(told: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in told:
+        place: Any = document()
+        for part in told["$ref"].removeprefix("#/").split("/"):
+            place = place[part]
+        told = place
+    return told
+
+
+def checker(schema: dict[str, Any]) -> Draft202012Validator:
+    return Draft202012Validator({**schema, "components": document()["components"]})
+
+
+def test_it_is_valid() -> None:
+    OpenAPIV31SpecValidator(document()).validate()
+    assert document()["openapi"].startswith("3.1")
+
+
+def test_every_schema_is_one() -> None:
+    for schema in document()["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+
+
+def test_every_route_is_in_it() -> None:
+    made = application.make_application(Settings(config_dir=Path("unused")))
+    routes = [one for one in iter_route_contexts(made.routes) if isinstance(one.original_route, APIRoute)]
+    known = {(method, one.path_format) for one in routes for method in one.methods or ()}
+    assert {(method, path) for method, path, _ in operations()} == known
+    assert len(known) > 40
+
+
+def test_a_route_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(DESCRIBED, "get_run")
+    made = application.make_application(Settings(config_dir=Path("unused")))
+    with pytest.raises(ValueError, match=r"GET /v1/runs/\{run_id\} \(get_run\) is not described"):
+        openapi_document(made)
+
+
+def test_a_tag_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(TAGS, "cost")  # type: ignore[arg-type]
+    made = application.make_application(Settings(config_dir=Path("unused")))
+    with pytest.raises(ValueError, match=r"tags without a meaning in words\.TAGS: cost"):
+        openapi_document(made)
+
+
+@pytest.mark.parametrize("operation", ALL)
+def test_everything_has_a_meaning(operation: Operation) -> None:
+    method, path, told = operation
+    assert told["description"]
+    assert told["tags"]
+    assert all(one["description"] for one in told["parameters"])
+    named = {one["name"] for one in told["parameters"] if one["in"] == "path"}
+    assert named == set(re.findall(r"{(\w+)}", path))
+    for status, answer in told["responses"].items():
+        assert found(answer)["description"], status
+    scopes = [scheme["bearer"] for scheme in told["security"] if "bearer" in scheme]
+    assert scopes == ([] if needed_scope(method.upper(), path) is None else [[needed_scope(method.upper(), path)]])
+
+
+def test_numbers_and_texts_of_parameters_are_bounded() -> None:
+    free = {"agent", "model", "session_id", "run_id", "webhook_id", "types", "cursor", "last-event-id"}
+    """Names and ids are compared with what there is; the length of a line of a request is bounded by the server."""
+    for _, path, told in operations():
+        for one in told["parameters"]:
+            shape = one["schema"]
+            is_bounded = {"maximum", "maxLength", "maxItems", "enum", "pattern"} & set(shape) or shape[
+                "type"
+            ] == "boolean"
+            assert is_bounded or one["name"] in free, (path, one["name"])
+
+
+def test_codes_that_are_named_are_answered_with_their_status() -> None:
+    for _, path, told in operations():
+        for status, answer in told["responses"].items():
+            if int(status) >= 400:
+                codes = re.findall(r"`(\w+)`", found(answer)["description"])
+                assert codes, path
+                assert {str(STATUS.get(code, 500)) for code in codes} == {status}
+
+
+def test_operations_that_links_name_are_there() -> None:
+    ids = [told["operationId"] for _, _, told in operations()]
+    assert len(ids) == len(set(ids))
+    for _, _, told in operations():
+        for answer in told["responses"].values():
+            assert {link["operationId"] for link in found(answer).get("links", {}).values()} <= set(ids)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(STORE))
+        with fuzzed_server(tmp_path_factory.mktemp("served") / "config") as server:
+            yield server
+
+
+def test_it_is_served_as_it_is_kept(served: Serving) -> None:
+    kept = (Path(__file__).parents[2] / "docs" / "reference" / "openapi.json").read_text()
+    assert served.http.get("/openapi.json").json() == json.loads(kept)
+
+
+@pytest.mark.parametrize("operation", ALL)
+def test_other_methods_are_refused_and_the_right_ones_named(served: Serving, operation: Operation) -> None:
+    _, path, _ = operation
+    known = {method.upper() for method in document()["paths"][path]}
+    url = re.sub(r"{\w+}", "x", path)
+    for method in (*METHODS, "TRACE"):
+        if method not in known and (method, url) != ("GET", "/v1/sessions/search"):
+            answer = served.http.request(method, url)
+            assert answer.status_code == 405
+            assert set(answer.headers["allow"].split(", ")) == known
+
+
+def examples() -> Iterator[Any]:
+    for method, path, told in operations():
+        body = told.get("requestBody", {}).get("content", {}).get("application/json", {})
+        for name, example in body.get("examples", {}).items():
+            yield pytest.param(method, path, body["schema"], example["value"], id=f"{method} {path} {name}")
+
+
+@pytest.mark.parametrize(("method", "path", "schema", "example"), list(examples()))
+def test_examples_fit_and_work(
+    served: Serving, method: str, path: str, schema: dict[str, Any], example: dict[str, Any]
+) -> None:
+    checker(schema).validate(example)
+    url = path.format(name="review", run_id="01K0000000000000000000000A", webhook_id="01K0000000000000000000000A")
+    answer = served.http.request(method, url, json=example)
+    is_of_nothing = "_id}" in path  # but for what it is about, it was understood
+    assert answer.status_code in ({404} if is_of_nothing else {200, 201}), answer.text
+
+
+def schema_of(path: str, method: str = "get", status: str = "200", kind: str = "application/json") -> dict[str, Any]:
+    answer = found(document()["paths"][path][method]["responses"][status])
+    schema: dict[str, Any] = answer["content"][kind]["schema"]
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("/health", "/health"),
+        ("/ready", "/ready"),
+        ("/v1/agents", "/v1/agents"),
+        ("/v1/agents/{agent}", "/v1/agents/claude"),
+        ("/v1/agents/{agent}/capabilities", "/v1/agents/claude/capabilities"),
+        ("/v1/detect", "/v1/detect"),
+        ("/v1/models", "/v1/models"),
+        ("/v1/models/{agent}", "/v1/models/claude"),
+        ("/v1/models/{agent}/{model}", "/v1/models/claude/opus"),
+        ("/v1/sessions", "/v1/sessions"),
+        ("/v1/sessions/search", "/v1/sessions/search?q=question"),
+        ("/v1/sessions/{agent}/{session_id}", "/v1/sessions/claude/1c2b5137"),
+        ("/v1/sessions/{agent}/{session_id}/export", "/v1/sessions/claude/1c2b5137/export"),
+        *(("/v1/cost", f"/v1/cost?by={by}") for by in ("agent", "model", "day", "tag")),
+    ],
+)
+def test_answers_have_the_shape_that_is_told(served: Serving, path: str, asked: str) -> None:
+    answer = served.http.get(asked)
+    assert answer.status_code == 200
+    assert answer.json()
+    checker(schema_of(path)).validate(answer.json())
+
+
+def test_a_run_and_its_events_have_the_shapes_that_are_told(served: Serving) -> None:
+    demo = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}, "tags": ["x"]}
+    run = served.http.post("/v1/runs", json=demo).json()
+    path = f"/v1/runs/{run['runId']}"
+    lines = served.http.get(f"{path}/events", headers={"accept": "application/jsonl"}).text.splitlines()
+    line = checker(schema_of("/v1/runs/{run_id}/events", kind="application/jsonl"))
+    for one in (lines[0], *lines[1:-1:25], lines[-1]):
+        line.validate(json.loads(one))
+    message = checker(schema_of("/v1/runs/{run_id}/events", kind="text/event-stream"))
+    first = served.http.get(f"{path}/events").text.split("\n\n")[0]
+    message.validate(dict(part.split(": ", 1) for part in first.split("\n")))
+    checker(schema_of("/v1/runs", "post", "201")).validate(run)
+    checker(schema_of("/v1/runs/{run_id}")).validate(served.http.get(path).json())
+    checker(schema_of("/v1/runs")).validate(served.http.get("/v1/runs").json())
+    checker(schema_of("/v1/runs/{run_id}/interactions")).validate(served.http.get(f"{path}/interactions").json())
+    told = served.http.post(f"{path}/abort")
+    checker(schema_of("/v1/runs/{run_id}/abort", "post")).validate(told.json())
+    problem = served.http.get("/v1/runs/none").json()
+    checker({"$ref": "#/components/schemas/Problem"}).validate(problem)
+
+
+def test_what_no_answer_is_does_not_fit(served: Serving) -> None:
+    run = served.http.get("/v1/runs").json()
+    assert not checker(schema_of("/v1/runs")).is_valid({**run, "runs": [{}]})
+    assert not checker({"$ref": "#/components/schemas/AgentEvent"}).is_valid({"type": "text_delta"})
+    assert not checker({"$ref": "#/components/schemas/RunRequest"}).is_valid({"timeout": "soon"})
+
+
+def test_every_form_of_export_is_told() -> None:
+    (parameter,) = (
+        one
+        for one in document()["paths"]["/v1/sessions/{agent}/{session_id}/export"]["get"]["parameters"]
+        if one["name"] == "format"
+    )
+    assert tuple(parameter["schema"]["enum"]) == get_args(Format)

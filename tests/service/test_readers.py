@@ -1,0 +1,53 @@
+"""Reading what agents stored keeps nothing else waiting: only some calls are made at a time, in threads."""
+
+import threading
+from pathlib import Path
+from typing import cast
+
+import anyio
+import pytest
+
+from agent_mux.service.routes.answers import in_thread
+from agent_mux.service.service import MOST_READERS, Service
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"  # as the service
+
+
+class Readers:
+    """What `in_thread` needs of a service."""
+
+    def __init__(self) -> None:
+        self.readers = anyio.CapacityLimiter(MOST_READERS)
+
+
+async def test_only_some_read_at_a_time() -> None:
+    service = cast("Service", Readers())
+    lock, at_once, most = threading.Lock(), 0, 0
+    together = threading.Barrier(MOST_READERS)
+
+    def read() -> None:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        together.wait(30)
+        with lock:
+            at_once -= 1
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3 * MOST_READERS):
+                tasks.start_soon(in_thread, service, read)
+    assert most == MOST_READERS
+
+
+async def test_arguments_answers_and_errors_go_through() -> None:
+    service = cast("Service", Readers())
+    assert await in_thread(service, Path, "a", "b") == Path("a/b")
+    with pytest.raises(ZeroDivisionError):
+        await in_thread(service, divmod, 1, 0)

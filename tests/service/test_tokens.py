@@ -1,0 +1,199 @@
+"""Who is let in, over real sockets."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+import httpx
+import pytest
+from tests.service.keys import bearing, make_token, with_keyring
+from tests.service.serving import Serving, serving
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.service.security.callers import FRESH
+from agent_mux.service.security.tokens import new_token
+from agent_mux.service.service import open_service
+from agent_mux.service.settings import Settings
+
+DEMO = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
+TRIES = 200
+"""Of something that happens within a second."""
+
+
+class Guarded(NamedTuple):
+    server: Serving
+    directory: Path
+    tokens: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    directory = tmp_path_factory.mktemp("guarded")
+    tokens = {scope: make_token(directory, f"{scope}er", scope) for scope in ("read", "run", "admin")}
+    tokens["expired"] = make_token(directory, "expired", "admin", expires_at=1)
+    tokens["revoked"] = make_token(directory, "revoked", "admin")
+    with_keyring(directory, lambda keyring: keyring.revoke("revoked"))
+    with serving(directory) as server:
+        yield Guarded(server, directory, tokens)
+
+
+def get(guarded: Guarded, token: str | None, path: str = "/v1/runs") -> httpx.Response:
+    return guarded.server.http.get(path, headers={} if token is None else bearing(token))
+
+
+def test_everything_but_health_needs_a_token(guarded: Guarded) -> None:
+    assert get(guarded, None, "/health").status_code == 200
+    assert get(guarded, None, "/ready").status_code == 200
+    for path in guarded.server.http.get("/openapi.json", headers=bearing(guarded.tokens["read"])).json()["paths"]:
+        if path not in {"/health", "/ready"}:
+            for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
+                answer = guarded.server.http.request(method, path.replace("{run_id}", "0" * 26))
+                assert answer.status_code == 401, (method, path)
+    assert get(guarded, None, "/no/such/path").status_code == 401
+
+
+def test_what_is_wrong_with_a_token_is_not_told(guarded: Guarded) -> None:
+    good = guarded.tokens["read"]
+    wrong = (None, "x", str(new_token()), good[:-1] + ("a" if good[-1] != "a" else "b"), good.swapcase())
+    answers = [get(guarded, token) for token in (*wrong, guarded.tokens["expired"], guarded.tokens["revoked"])]
+    assert {answer.status_code for answer in answers} == {401}
+    assert len({answer.text for answer in answers}) == 1
+    assert {answer.headers["www-authenticate"] for answer in answers} == {"Bearer"}
+    assert get(guarded, good).status_code == 200
+
+
+def test_two_tokens_at_once_are_none(guarded: Guarded) -> None:
+    both = [("authorization", f"Bearer {guarded.tokens[one]}") for one in ("read", "run")]
+    assert guarded.server.http.get("/v1/runs", headers=both).status_code == 401
+
+
+@pytest.mark.parametrize(("scope", "reads", "runs"), [("read", 200, 403), ("run", 200, 201), ("admin", 200, 201)])
+def test_a_scope_says_what_a_token_is_good_for(guarded: Guarded, scope: str, reads: int, runs: int) -> None:
+    assert get(guarded, guarded.tokens[scope]).status_code == reads
+    answer = guarded.server.http.post("/v1/runs", json=DEMO, headers=bearing(guarded.tokens[scope]))
+    assert answer.status_code == runs, answer.text
+    if runs == 201:
+        assert answer.json()["owner"] == f"{scope}er"
+    else:
+        assert (answer.json()["code"], "run" in answer.json()["detail"]) == ("FORBIDDEN", True)
+
+
+def test_owners_have_keys_of_their_own(guarded: Guarded) -> None:
+    told: list[Any] = []
+    for scope in ("run", "admin", "run"):
+        headers = {**bearing(guarded.tokens[scope]), "idempotency-key": "same"}
+        told.append(guarded.server.http.post("/v1/runs", json=DEMO, headers=headers).json()["runId"])
+    assert told[0] == told[2] != told[1]
+
+
+def test_no_secret_of_a_token_is_at_rest(guarded: Guarded) -> None:
+    stored = b"".join(path.read_bytes() for path in (guarded.directory / "service").iterdir())
+    for token in guarded.tokens.values():
+        _, token_id, secret = token.split("_")
+        assert token_id.encode() in stored
+        assert secret.encode() not in stored
+
+
+def test_use_is_noted(guarded: Guarded) -> None:
+    get(guarded, guarded.tokens["read"])
+    for _ in range(TRIES):
+        row = next(
+            row for row in with_keyring(guarded.directory, lambda keyring: keyring.list()) if row.name == "reader"
+        )
+        if row.last_used_at is not None:
+            return
+    pytest.fail("it was not written down")
+
+
+def eventually(served: Serving, token: str, status: int) -> bool:
+    """The service takes notice: it looks every `FRESH` seconds."""
+    assert FRESH <= 1.0
+    with httpx.Client(base_url=served.url, headers=bearing(token), timeout=30) as client:
+        return any(client.get("/v1/runs").status_code == status for _ in range(TRIES * 10))
+
+
+def test_revoking_holds_for_a_service_that_is_up(tmp_path: Path) -> None:
+    token, other = make_token(tmp_path, "ci", "run"), make_token(tmp_path, "other", "read")
+    with serving(tmp_path) as served:
+        assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
+        with_keyring(tmp_path, lambda keyring: keyring.revoke("ci"))
+        assert eventually(served, token, 401)
+        with_keyring(tmp_path, lambda keyring: keyring.revoke("other"))
+        assert eventually(served, other, 401)
+        assert served.http.get("/v1/runs").status_code == 401, "the last token being revoked opens nothing"
+
+
+def test_the_secret_of_before_is_good_for_the_grace_time(tmp_path: Path) -> None:
+    old = make_token(tmp_path, "ci", "run")
+    new = str(with_keyring(tmp_path, lambda keyring: keyring.rotate("ci", grace_ms=3_600_000)))
+    with serving(tmp_path) as served:
+        for token in (old, new):
+            assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
+        newest = str(with_keyring(tmp_path, lambda keyring: keyring.rotate("ci", grace_ms=0)))
+        assert eventually(served, newest, 200)
+        for token in (old, new):
+            assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 401
+
+
+def test_a_service_without_tokens_is_closed_by_the_first_one(tmp_path: Path) -> None:
+    with serving(tmp_path) as served:
+        assert served.http.get("/v1/runs").status_code == 200
+        token = make_token(tmp_path, "first", "read")
+        assert eventually(served, "none", 401)
+        assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104  # it is refused
+def test_other_addresses_are_not_served_without_a_token(tmp_path: Path, host: str) -> None:
+    async def opening() -> None:
+        async with open_service(Settings(config_dir=tmp_path, host=host)):
+            pass
+
+    with pytest.raises(AgentMuxError, match="`amux token create NAME --scope run`") as refused:
+        anyio.run(opening)
+    assert refused.value.code == "CONFIG_ERROR"
+    make_token(tmp_path, "ci", "run")
+    with_keyring(tmp_path, lambda keyring: keyring.revoke("ci"))
+    with pytest.raises(AgentMuxError, match="no token is valid"):  # one that is revoked is none
+        anyio.run(opening)
+    make_token(tmp_path, "other", "read")
+    anyio.run(opening)
+
+
+def test_an_address_for_others_is_served_with_a_token(tmp_path: Path) -> None:
+    token = make_token(tmp_path, "ci", "read")
+    with serving(tmp_path, host="0.0.0.0") as served:  # noqa: S104  # it is what is tested
+        port = served.url.rpartition(":")[2]
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+            assert client.get("/v1/runs").status_code == 401
+            assert client.get("/v1/runs", headers=bearing(token)).status_code == 200
+            with_keyring(tmp_path, lambda keyring: keyring.forget("ci"))
+            assert any(client.get("/v1/runs", headers=bearing(token)).status_code == 401 for _ in range(TRIES * 10))
+            assert client.get("/v1/runs").status_code == 401, "without any token it is open to nobody"
+
+
+def test_a_database_that_is_away_lets_in_whom_it_knew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = make_token(tmp_path, "ci", "read")
+    with serving(tmp_path) as served:
+        assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
+        callers = served.service.callers
+
+        async def away() -> Any:
+            raise AgentMuxError("UNAVAILABLE", "away")
+
+        monkeypatch.setattr(callers._store, "all", away)
+        monkeypatch.setattr(callers, "_read_at", callers._read_at - 2 * FRESH)
+        assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
+        monkeypatch.setattr(callers, "_read_at", float("-inf"))
+        answer = served.http.get("/v1/runs", headers=bearing(token))
+        assert (answer.status_code, answer.json()["code"]) == (503, "UNAVAILABLE")
+
+
+def test_the_database_of_tokens_is_private(tmp_path: Path) -> None:
+    make_token(tmp_path, "ci", "read")
+    path = tmp_path / "service" / "service.db"
+    assert path.stat().st_mode & 0o777 == 0o600
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT version_num FROM alembic_version").fetchall() >= [("0002_tokens",)]

@@ -1,0 +1,53 @@
+"""`amux token`, and what `amux serve` says of tokens."""
+
+import json
+
+from tests.unit.cli.conftest import Amux
+
+
+def test_a_token_is_printed_once_and_alone(amux: Amux) -> None:
+    made = amux("token", "create", "ci", "--scope", "run", "--expires", "90d")
+    assert made.code == 0, made.err
+    assert made.out.startswith("amux_")
+    assert made.out.count("\n") == 1
+    token = made.out.strip()
+    assert token not in made.err
+    listed = amux("token", "list")
+    assert "ci" in listed.out
+    assert token.rpartition("_")[2] not in listed.out + listed.err
+
+
+def test_a_name_is_taken_until_it_is_forgotten(amux: Amux) -> None:
+    assert amux("token", "create", "ci", "--scope", "run").code == 0
+    again = amux("token", "create", "ci", "--scope", "run")
+    assert (again.code, again.out) == (2, "")
+    assert amux("token", "revoke", "ci").code == 0
+    assert amux("token", "create", "ci", "--scope", "run").code == 2
+    assert json.loads(amux("token", "list", "--json").out)["data"][0]["state"] == "revoked"
+    assert amux("token", "rotate", "ci").code == 1, "what is revoked stays so"
+    assert amux("token", "revoke", "ci", "--forget").code == 0
+    assert json.loads(amux("token", "list", "--json").out)["data"] == []
+    assert amux("token", "create", "ci", "--scope", "run").code == 0
+
+
+def test_rotating_keeps_the_id_and_tells_how_long_the_old_secret_is_good(amux: Amux) -> None:
+    token = json.loads(amux("token", "create", "ci", "--scope", "read", "--scope", "run", "--json").out)["data"][
+        "token"
+    ]
+    rotated = amux("token", "rotate", "ci", "--grace", "1h").out.strip()
+    assert rotated.split("_")[:2] == token.split("_")[:2]
+    assert rotated != token
+    [row] = json.loads(amux("token", "list", "--json").out)["data"]
+    assert (row["name"], row["scopes"], row["state"]) == ("ci", ["read", "run"], "valid")
+    assert "previousUntil" in row
+    assert amux("token", "rotate", "ci", "--grace", "0m").code == 0
+    assert "previousUntil" not in json.loads(amux("token", "list", "--json").out)["data"][0]
+
+
+def test_a_token_that_is_not_there(amux: Amux) -> None:
+    for words in (("rotate", "nobody"), ("revoke", "nobody")):
+        done = amux("token", *words)
+        assert (done.code, done.err.startswith("error: no token has the name or id 'nobody'; there are: none")) == (
+            1,
+            True,
+        )
