@@ -322,7 +322,7 @@ async def test_what_a_service_cannot_do_for_us_is_said(here: Served) -> None:
             with pytest.raises(ValidationError):
                 mux.run(prompt="hi", **fields)
         with pytest.raises(AttributeError, match="on the machine of the service"):
-            _ = mux.sessions
+            _ = mux.config
     with pytest.raises(AgentMuxError) as late:
         mux.run(prompt="after the block")
     assert late.value.code == "RUN_NOT_ACTIVE"

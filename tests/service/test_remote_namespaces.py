@@ -1,19 +1,23 @@
 """What a service tells of its machine is what `AgentMux` says there: the same calls, equal values."""
 
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import anyio
 import msgspec
 import pytest
+from tests.service.cutting import cutting
 from tests.service.serving import Serving, serving
 
 from agent_mux import AgentMux, AgentMuxError, BlockingRemoteMux, CapabilityError, RemoteMux, encode_event
 from agent_mux.adapter import Adapter
+from agent_mux.cli.main import main
 from agent_mux.client.remote.asking import path_of
 from agent_mux.models import ModelCapabilities, Price
 from agent_mux.options import RunOptions
@@ -190,6 +194,16 @@ def test_errors_of_events_come_when_they_are_read(both: Both) -> None:
     with pytest.raises(AgentMuxError) as caught:
         next(events)
     assert caught.value.code == "SESSION_NOT_FOUND"
+
+
+def test_events_that_are_cut_off_are_no_whole_session(served: Serving) -> None:
+    sizes = iter([1 << 60, 3000])  # the first asks for the name of the agent
+    with cutting(served.url, lambda: next(sizes, 0)) as proxy:
+        events = RemoteMux(proxy.url).sessions.events(f"claude:{LONG}")
+        assert next(events).type == "session_start"
+        with pytest.raises(AgentMuxError) as caught:
+            list(events)
+    assert caught.value.code == "UNAVAILABLE"
 
 
 # -- models
@@ -374,6 +388,103 @@ def test_a_service_that_is_not_there_is_unavailable() -> None:
         with pytest.raises(AgentMuxError) as caught:
             call()
         assert caught.value.code == "UNAVAILABLE"
+
+
+class Strange(BaseHTTPRequestHandler):
+    """Answers everything with what is no answer."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"{}" if self.path.endswith("/capabilities") else b"no JSON\n")
+
+    def log_message(self, *arguments: object) -> None:
+        """Not here."""
+
+
+def test_what_cannot_be_read_is_said() -> None:
+    server = HTTPServer(("127.0.0.1", 0), Strange)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        mux = RemoteMux(f"http://127.0.0.1:{server.server_port}")
+        wanted = SessionFilter(agent="claude")
+        for call in (
+            mux.sessions.list,
+            mux.models.list,
+            mux.profiles.list,
+            lambda: list(mux.sessions.events("x", wanted)),
+            lambda: mux.sessions.get("claude:x"),
+            lambda: mux.adapters.get("claude"),
+        ):
+            with pytest.raises(AgentMuxError, match=r"cannot (be )?read") as caught:
+                call()
+            assert caught.value.code == "UNAVAILABLE"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+# -- commands
+
+
+@pytest.fixture
+def printed(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any, str]]:
+    def call(*arguments: str) -> tuple[int, Any, str]:
+        capfd.readouterr()
+        code = main([*arguments])
+        out, err = capfd.readouterr()
+        # As values: prices are written as 4 here, and as 4.0 there.
+        is_json = "--json" in arguments and out.startswith('{"ok"')
+        return code, msgspec.json.decode(out) if is_json else out, err
+
+    return call
+
+
+@pytest.mark.parametrize("json", [(), ("--json",)], ids=["text", "json"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sessions list",
+        "sessions list -n 2 --sort turns --cwd /home/dev/other",
+        "sessions list -a nobody",
+        f"sessions show {LONG}",
+        f"sessions show claude:{LONG} --events",
+        "sessions show claude:nothing-like-it",
+        "sessions search file",
+        f"sessions export {LONG} -f html",
+        "cost report --by model",
+        "models list",
+        "models get claude opus",
+        "models get claude opos",
+        "profiles list",
+        "profiles show review",
+        "profiles show nothing",
+        "adapters list",
+        "adapters detect",
+        "adapters detect claude-code",
+        "detect claude",
+    ],
+)
+def test_commands_print_the_same_of_a_service(
+    kept: Both, served: Serving, printed: Any, command: str, json: tuple[str, ...]
+) -> None:
+    assert kept[0].profiles.names()
+    words = (*command.split(), *json)
+    here = printed(*words)
+    assert printed(*words, "--server", served.url) == here
+    assert printed("--server", served.url, *words) == here
+    assert here[1] or here[2]
+
+
+def test_models_of_one_agent_are_the_same_without_a_word_on_their_age(served: Serving, printed: Any) -> None:
+    assert printed("models", "list", "claude", "--server", served.url)[:2] == printed("models", "list", "claude")[:2]
+
+
+def test_the_environment_alone_moves_no_listing(printed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_MUX_SERVER", "http://127.0.0.1:9")
+    assert printed("profiles", "list")[0] == 0
 
 
 # -- shapes there and back

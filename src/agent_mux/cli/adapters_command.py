@@ -1,18 +1,23 @@
 """`amux adapters`: which agents there are, and which of them are installed here."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from agent_mux.cli.completion_command import agent_names
+from agent_mux.cli.elsewhere import can_ask_a_service
 from agent_mux.cli.options import with_common_flags
 from agent_mux.cli.tables import print_rows
+
+if TYPE_CHECKING:
+    from agent_mux.cli.server import Service
 
 adapters = typer.Typer(help="The agents that amux can drive.", no_args_is_help=True)
 
 
 @adapters.command("list")
 @with_common_flags
+@can_ask_a_service
 def list_adapters(context: typer.Context) -> int:
     """Show every adapter, and what it is tested with."""
     import msgspec
@@ -20,13 +25,16 @@ def list_adapters(context: typer.Context) -> int:
     from agent_mux.registry import AdapterRegistry
     from agent_mux.shapes.agents import known_agents
 
-    rows = [msgspec.to_builtins(view) for view in known_agents(AdapterRegistry())]
+    service: Service | None = context.obj.service
+    known = AdapterRegistry() if service is None else cast("AdapterRegistry", service.client().adapters)
+    rows = [msgspec.to_builtins(view) for view in known_agents(known)]
     print_rows(rows, ("agent", "displayName", "protocols", "testedVersion", "problem"), context.obj)
     return 0
 
 
 @adapters.command("detect")
 @with_common_flags
+@can_ask_a_service
 def detect(
     context: typer.Context,
     agent: Annotated[
@@ -43,7 +51,8 @@ def detect(
     from agent_mux.registry import AdapterRegistry
     from agent_mux.shapes.agents import detected_view
 
-    detector = Detector(AdapterRegistry())
+    service: Service | None = context.obj.service
+    detector = Detector(AdapterRegistry()) if service is None else service.client().detector
     with progress("asking for versions"):
         found = anyio.run(detector.detect_all) if agent is None else [anyio.run(detector.detect, agent)]
     rows = [msgspec.to_builtins(detected_view(one)) for one in found]

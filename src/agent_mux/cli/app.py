@@ -41,6 +41,8 @@ from agent_mux.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_SERVED = frozenset({None, "run", "help", "sessions", "cost", "models", "profiles", "adapters", "detect"})
+"""What can be about a service; of the groups, each command says whether it can."""
 _EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items()) + "."
 
 app = typer.Typer(
@@ -109,11 +111,10 @@ def root(
 def _check_server(given: "Mapping[str, Any]", subcommand: str | None) -> None:
     """Raises a usage error for a command that does its work here."""
     told = next((name for name in ("server", "server_token_file") if given[name] is not None), None)
-    if told is not None and subcommand not in {None, "run", "help"}:
-        from agent_mux.cli.inputs import bad_input
+    if told is not None and subcommand not in _SERVED:
+        from agent_mux.cli.server import not_for
 
-        flag = "--" + told.replace("_", "-")
-        raise bad_input(f"{flag} is for `amux run`; `amux {subcommand}` is about this machine")
+        raise not_for(told, subcommand or "")
 
 
 def _defaults_of_all(group: Any, said: "Mapping[str, Any]") -> dict[str, Any]:

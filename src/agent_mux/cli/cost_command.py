@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agent_mux.cli.elsewhere import can_ask_a_service
 from agent_mux.cli.options import ConfigDir, Invocation, ProjectDir, with_common_flags
 from agent_mux.cli.session_options import Agent, Cwd, Directory, Model, Since, Tags, Until, reading, wanted_from
 
@@ -27,6 +28,7 @@ class Group(StrEnum):
 
 @cost.command("report")
 @with_common_flags
+@can_ask_a_service
 def report(
     context: typer.Context,
     by: Annotated[Group, typer.Option("--by", help="Sum up by.")] = Group.agent,
@@ -51,7 +53,7 @@ def report(
     if csv and context.obj.json:
         raise bad_input("--csv and --json exclude each other")
     which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
-    with reading(config_dir, project_dir) as library:
+    with reading(config_dir, project_dir, context.obj.service) as library:
         sums = library.total_cost(which, group_by=by.value)
     if csv:
         _print_csv(by.value, sums)

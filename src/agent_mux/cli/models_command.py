@@ -2,16 +2,18 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from agent_mux.cli.completion_command import agent_names
+from agent_mux.cli.elsewhere import can_ask_a_service
 from agent_mux.cli.home_options import AgentName, Cwd, DryRun, Scope, ScopeName, homes_for, scope_of, show_change
 from agent_mux.cli.options import ConfigDir, Invocation, with_common_flags
 from agent_mux.cli.progress import progress
 
 if TYPE_CHECKING:
+    from agent_mux.cli.server import Service
     from agent_mux.models.registry import Models
 
 _COLUMNS = ("agent", "model", "provider", "context", "output", "$ in", "$ out", "$ cached", "can")
@@ -28,13 +30,14 @@ Model = Annotated[str, typer.Argument(metavar="MODEL", help="Its name, or one th
 
 @models.command("list")
 @with_common_flags
+@can_ask_a_service
 def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: ConfigDir = None) -> int:
     """Show the models of an agent, or of all agents. Prices are US dollars for a million tokens."""
     from agent_mux.cli.model_views import row
     from agent_mux.cli.tables import print_rows
     from agent_mux.shapes.models import models_json
 
-    library = _library(config_dir)
+    library = _library(config_dir, context.obj.service)
     if context.obj.json:
         print_rows(models_json(library, agent), (), context.obj)
         return 0
@@ -42,13 +45,14 @@ def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: Conf
     rows = [row(model, name) for name, offered in found.items() for model in offered]
     columns = _COLUMNS if agent is None else _COLUMNS[1:]
     print_rows(rows, columns, context.obj, empty="no models are known; the agent takes what its command takes")
-    if agent is not None and rows:
+    if agent is not None and rows and context.obj.service is None:
         _say_since_when(library, agent)
     return 0
 
 
 @models.command("get")
 @with_common_flags
+@can_ask_a_service
 def get_model(context: typer.Context, agent: AgentName, model: Model, config_dir: ConfigDir = None) -> int:
     """Show all that is known of a model. One that is not known is an error that names those that are near."""
     from agent_mux.cli.json_output import envelope
@@ -56,7 +60,7 @@ def get_model(context: typer.Context, agent: AgentName, model: Model, config_dir
     from agent_mux.cli.terminal import one_line
     from agent_mux.shapes.models import judged_model_json
 
-    library = _library(config_dir)
+    library = _library(config_dir, context.obj.service)
     if context.obj.json:
         sys.stdout.write(envelope(judged_model_json(library, agent, model)) + "\n")
         return 0
@@ -132,7 +136,9 @@ def set_model(
     return 0
 
 
-def _library(config_dir: Path | None) -> "Models":
+def _library(config_dir: Path | None, service: "Service | None" = None) -> "Models":
+    if service is not None:
+        return cast("Models", service.client().models)  # the same, for those who read
     from agent_mux.models.registry import Models
 
     return Models(directory=config_dir)

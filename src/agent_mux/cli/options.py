@@ -5,9 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from agent_mux.cli.server import Service
 
 
 @dataclass(slots=True)
@@ -18,6 +21,8 @@ class Invocation:
     """Print JSON, for programs; errors, too."""
     debug: bool = False
     no_color: bool = False
+    service: "Service | None" = None
+    """Who is asked instead of this machine."""
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs; errors, too.", show_default=False)]
@@ -59,8 +64,11 @@ _COMMON = {"json": Json, "debug": Debug, "no_color": NoColor}
 
 def with_common_flags(function: Callable[..., int]) -> Callable[..., int]:
     """The command `function(context, ...)` with `--json`, `--debug` and `--no-color`, which go to its `Invocation`."""
+    takes_server = "server" in inspect.signature(function).parameters
 
     def command(**given: Any) -> int:
+        if not takes_server:
+            _check_server(given["context"])
         invocation: Invocation = given["context"].obj
         for name in _COMMON:
             setattr(invocation, name, given.pop(name) or getattr(invocation, name))
@@ -68,6 +76,16 @@ def with_common_flags(function: Callable[..., int]) -> Callable[..., int]:
 
     added = [keyword(name, annotation, default=False) for name, annotation in _COMMON.items()]
     return extended(command, function, added)
+
+
+def _check_server(context: typer.Context) -> None:
+    """Raises a usage error where a service is named in front of a command that does its work here."""
+    root = context.find_root()
+    told = next((name for name in ("server", "server_token_file") if root.params.get(name) is not None), None)
+    if told is not None:
+        from agent_mux.cli.server import not_for
+
+        raise not_for(told, context.command_path.partition(" ")[2])
 
 
 def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -2,15 +2,17 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from agent_mux.cli.completion_command import profile_names
+from agent_mux.cli.elsewhere import can_ask_a_service
 from agent_mux.cli.home_options import OwnScope, scope_of, tell
 from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
 
 if TYPE_CHECKING:
+    from agent_mux.cli.server import Service
     from agent_mux.preferences.profile import Scope
     from agent_mux.profiles import Profiles
     from agent_mux.shapes.profiles import ProfileView
@@ -25,6 +27,7 @@ Name = Annotated[
 
 @profiles.command("list")
 @with_common_flags
+@can_ask_a_service
 def list_profiles(context: typer.Context, config_dir: ConfigDir = None, project_dir: ProjectDir = None) -> int:
     """Show all profiles: those of this project and the global ones."""
     import msgspec
@@ -32,7 +35,7 @@ def list_profiles(context: typer.Context, config_dir: ConfigDir = None, project_
     from agent_mux.cli.tables import print_rows
     from agent_mux.shapes.profiles import profile_views
 
-    views = profile_views(_profiles(config_dir, project_dir))
+    views = profile_views(_profiles(config_dir, project_dir, context.obj.service))
     rows = [msgspec.to_builtins(view) for view in views] if context.obj.json else [_row(view) for view in views]
     columns = ("name", "from", "agent", "model", "says", "problem")
     print_rows(rows, columns, context.obj, empty="there are no profiles")
@@ -41,6 +44,7 @@ def list_profiles(context: typer.Context, config_dir: ConfigDir = None, project_
 
 @profiles.command("show")
 @with_common_flags
+@can_ask_a_service
 def show(context: typer.Context, name: Name, config_dir: ConfigDir = None, project_dir: ProjectDir = None) -> int:
     """Show what a profile says, and which of its files says it. Times are in milliseconds, as in the files."""
     import msgspec
@@ -49,7 +53,7 @@ def show(context: typer.Context, name: Name, config_dir: ConfigDir = None, proje
     from agent_mux.cli.tables import print_rows
     from agent_mux.shapes.profiles import profile_view
 
-    profile = _profiles(config_dir, project_dir).get(name)
+    profile = _profiles(config_dir, project_dir, context.obj.service).get(name)
     if context.obj.json:
         sys.stdout.write(envelope(msgspec.to_builtins(profile_view(profile))) + "\n")
         return 0
@@ -152,7 +156,9 @@ def apply(
     return tell(context.obj, f"{said} ({path})", {"profile": name, "scope": chosen, "path": str(path)})
 
 
-def _profiles(config_dir: Path | None, project_dir: Path | None) -> "Profiles":
+def _profiles(config_dir: Path | None, project_dir: Path | None, service: "Service | None" = None) -> "Profiles":
+    if service is not None:
+        return cast("Profiles", service.client().profiles)  # the same, for those who read
     from agent_mux import paths
     from agent_mux.profiles import profiles_of
 

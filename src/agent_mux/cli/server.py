@@ -1,6 +1,7 @@
-"""`amux --server URL run ...`: the same command line, for a run of a service."""
+"""`amux --server URL run ...`: the same command line, for a run of a service. And who is asked by other commands."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,9 +28,7 @@ class There:
 
     def client(self) -> "RemoteMux":
         """A client of the service."""
-        from agent_mux.client.remote import RemoteMux
-
-        return RemoteMux(self.service.url, token=self.service.token)
+        return self.service.client()
 
     async def start(self, mux: "RemoteMux", company: "Company") -> "Run":
         """Start it.
@@ -49,10 +48,16 @@ class There:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Where a run is to work."""
+    """Where a run is to work, or who is asked."""
 
     url: str
     token: str | None = field(default=None, repr=False)
+
+    def client(self) -> "RemoteMux":
+        """A client of it."""
+        from agent_mux.client.remote import RemoteMux
+
+        return RemoteMux(self.url, token=self.token)
 
     def task(self, words: list[str], flags: RunFlags) -> There:
         """What the command line says is to be run."""
@@ -66,21 +71,31 @@ class Service:
 def service_of(flags: RunFlags) -> Service | None:
     """The service that is named; None: none. Raises a usage error for flags that make no sense with one."""
     url = flags.server if flags.server is not None else os.environ.get("AGENT_MUX_SERVER")
+    local = ["--" + name.replace("_", "-") for name in _LOCAL if getattr(flags, name)]
+    return named_service(url, flags.server_token_file, local)
+
+
+def named_service(url: str | None, token_file: Path | None, local: Sequence[str]) -> Service | None:
+    """The same; `local`: flags that were given, and are about files of this machine."""
     if not url:
-        if flags.server_token_file is not None:
+        if token_file is not None:
             raise bad_input("--server-token-file is for a service; name it with --server")
         return None
-    for name in _LOCAL:
-        if getattr(flags, name):
-            flag = "--" + name.replace("_", "-")
-            raise bad_input(f"{flag} is about this machine, and the run works at {_shown(url)}; leave one of them out")
-    return Service(url, None if flags.server_token_file is None else _read_token(flags.server_token_file))
+    for flag in local:
+        raise bad_input(f"{flag} is about this machine, and the work is at {_shown(url)}; leave one of them out")
+    return Service(url, None if token_file is None else _read_token(token_file))
 
 
 def refuse_service(flags: RunFlags, command: str) -> None:
     """Raises a usage error: the command does its work here."""
     if flags.server or flags.server_token_file is not None:
-        raise bad_input(f"--server is for `amux run`; `amux {command}` is about this machine")
+        raise not_for("server", command)
+
+
+def not_for(name: str, command: str) -> Exception:
+    """What to say of the option `name` with a command that does its work here."""
+    flag = "--" + name.replace("_", "-")
+    return bad_input(f"{flag} is for `amux run` and for commands that read; `amux {command}` is about this machine")
 
 
 def _read_token(path: Path) -> str:

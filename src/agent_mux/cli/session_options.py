@@ -11,6 +11,8 @@ import typer
 from agent_mux.cli.completion_command import agent_names
 
 if TYPE_CHECKING:
+    from agent_mux.cli.server import Service
+    from agent_mux.client.remote.sessions import RemoteSessions
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.filter import SessionFilter
 
@@ -46,9 +48,19 @@ SessionId = Annotated[
 
 
 @contextmanager
-def reading(config_dir: Path | None, project_dir: Path | None = None) -> "Iterator[Sessions]":
-    """The sessions of all agents, with a sign of life. What cannot be read is told on standard error at the end."""
+def reading(
+    config_dir: Path | None, project_dir: Path | None = None, service: "Service | None" = None
+) -> "Iterator[Sessions | RemoteSessions]":
+    """The sessions of all agents, with a sign of life. What cannot be read is told on standard error at the end.
+
+    `service`: those of its machine.
+    """
     from agent_mux.cli.progress import progress
+
+    if service is not None:
+        with progress("asking the service"):
+            yield service.client().sessions
+        return
     from agent_mux.cli.terminal import one_line
     from agent_mux.paths import config_dir as default_config_dir
     from agent_mux.sessions.cache import SUMMARIES

@@ -4,11 +4,13 @@ import os
 import sys
 from datetime import datetime
 from enum import StrEnum
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_mux.cli.elsewhere import can_ask_a_service
 from agent_mux.cli.options import Compact, ConfigDir, ProjectDir, with_common_flags
 from agent_mux.cli.resume_command import fork, resume
 from agent_mux.cli.session_options import (
@@ -26,8 +28,9 @@ from agent_mux.cli.session_options import (
 )
 
 if TYPE_CHECKING:
-    from agent_mux.sessions.client import Sessions
-    from agent_mux.sessions.library import Known
+    from collections.abc import Iterable
+
+    from agent_mux.events import AgentEvent
 
 _COLUMNS = ("session", "changed", "turns", "cost", "model", "tags", "directory", "title")
 sessions = typer.Typer(help="The conversations that agents stored.", no_args_is_help=True)
@@ -67,6 +70,7 @@ Output = Annotated[
 
 @sessions.command("list")
 @with_common_flags
+@can_ask_a_service
 def list_sessions(
     context: typer.Context,
     agent: Agent = None,
@@ -85,7 +89,7 @@ def list_sessions(
     from agent_mux.cli.tables import print_rows
 
     which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
-    with reading(config_dir, project_dir) as library:
+    with reading(config_dir, project_dir, context.obj.service) as library:
         found = library.list(which, sort=sort.value, limit=limit or None)
     rows = [_plain(summary) if context.obj.json else _row(summary) for summary in found]
     print_rows(rows, _COLUMNS, context.obj, empty="no sessions are stored")
@@ -94,6 +98,7 @@ def list_sessions(
 
 @sessions.command("show")
 @with_common_flags
+@can_ask_a_service
 def show(
     context: typer.Context,
     session: SessionId,
@@ -108,15 +113,17 @@ def show(
 ) -> int:
     """Show a session: what was asked, answered and done."""
     where = wanted_from(agent=agent, directory=directory)
-    with reading(config_dir, project_dir) as library:
-        known = library.find(session, where)
     if events:
-        return _show_events(library, known, compact=compact)
+        with reading(config_dir, project_dir, context.obj.service) as library:
+            told = library.events(session, where)
+            begun = list(islice(told, 1))
+        return _show_events(chain(begun, told), compact=compact)
     from agent_mux.cli.json_output import envelope
     from agent_mux.cli.terminal import is_terminal, sanitize
     from agent_mux.sessions.exporting import export
 
-    found = library.read(known)
+    with reading(config_dir, project_dir, context.obj.service) as library:
+        found = library.get(session, where)
     if context.obj.json:
         sys.stdout.write(envelope(_plain(found)) + "\n")
         return 0
@@ -127,6 +134,7 @@ def show(
 
 @sessions.command("search")
 @with_common_flags
+@can_ask_a_service
 def search(
     context: typer.Context,
     text: Annotated[
@@ -151,7 +159,7 @@ def search(
     if not text.strip():
         raise bad_input("search for what? The text is empty")
     which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
-    with reading(config_dir, project_dir) as library:
+    with reading(config_dir, project_dir, context.obj.service) as library:
         hits = library.search(text, which, sort=sort.value, limit=limit or None)
     rows = [
         {"session": hit.session.id, "changed": _date(hit.session.updated_at), "found": hit.count, "where": hit.excerpt}
@@ -164,8 +172,9 @@ def search(
 
 @sessions.command("export")
 @with_common_flags
+@can_ask_a_service
 def export_session(
-    context: typer.Context,  # noqa: ARG001  # for the common flags
+    context: typer.Context,
     session: SessionId,
     form: Annotated[Form, typer.Option("--format", "-f", help="Of the document.")] = Form.markdown,
     output: Output = None,
@@ -176,7 +185,7 @@ def export_session(
 ) -> int:
     """Write a session as a document: JSON, JSON lines, Markdown, or one HTML file."""
     wanted = wanted_from(agent=agent, directory=directory)
-    with reading(config_dir, project_dir) as library:
+    with reading(config_dir, project_dir, context.obj.service) as library:
         text = library.export(session, form.value, wanted)
     _write(text, output)
     return 0
@@ -238,11 +247,11 @@ def tail(
     return 0
 
 
-def _show_events(library: "Sessions", known: "Known", *, compact: bool) -> int:
+def _show_events(events: "Iterable[AgentEvent]", *, compact: bool) -> int:
     from agent_mux.cli.session_views import EventPrinter
 
     printer = EventPrinter(as_json=True, compact=compact, no_color=True)
-    for event in library.events_of(known):
+    for event in events:
         printer.show(event)
     return 0
 

@@ -67,6 +67,6 @@ def profile_from(told: ProfileView) -> Profile:
     said = from_wire(fields, problems)
     raise_for(Path(told.name), problems)
     for name in ("policy", "skills"):
-        if name in said:
+        if name in said and sources.get(name) in paths:
             said |= beside(paths[sources[name]], {name: said[name]})
     return Profile(name=told.name, told=fields, said=said, sources=sources, paths=paths)

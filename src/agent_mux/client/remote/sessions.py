@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NoReturn
 
+import msgspec
+
 from agent_mux.client.remote.asking import answer, path_of, refused
 from agent_mux.client.remote.line import Line
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
@@ -21,6 +23,12 @@ _Hits = list[searching.Hit]
 _Page = list[Any]
 LARGEST_PAGE = 1000
 _FILES = "it is about files of another machine; use `get`, `events` or `export`"
+
+
+class _Named(msgspec.Struct):
+    """Something of an agent."""
+
+    agent: str
 
 
 class RemoteSessions:
@@ -69,7 +77,11 @@ class RemoteSessions:
         path = path_of("sessions", *self._place(session, wanted), "events", accumulated="false")
         rebuilder = Rebuilder()
         for line in self._line.lines_blocking(path):
-            yield rebuilder.decode(line)  # type: ignore[misc]  # of a newer service: as it is
+            try:
+                event = rebuilder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                raise AgentMuxError("UNAVAILABLE", f"what the service says cannot be read: {error}") from error
+            yield event  # type: ignore[misc]  # of a newer service: as it is
 
     def find(self, session: str, wanted: SessionFilter = ALL) -> NoReturn:  # noqa: ARG002  # here and below: as there
         """Refused, as what it finds is a file of the machine of the service."""
@@ -129,12 +141,12 @@ class RemoteSessions:
         if not name:
             return None
         try:
-            told: dict[str, Any] = answer(self._line, dict[str, Any], "agents", name, "capabilities")
+            told: _Named = answer(self._line, _Named, "agents", name, "capabilities")
         except AgentMuxError as error:
             if error.code != "AGENT_NOT_FOUND":
                 raise
             return None
-        return str(told["agent"])
+        return told.agent
 
 
 def _parameters(wanted: SessionFilter) -> dict[str, Any]:
