@@ -1,6 +1,7 @@
 """The states of a run: every move that is legal, and every one that is not. Each test bounds every wait."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -19,6 +20,7 @@ while (said := hear()) is not None:
     if said.get("interrupt"): say(stopped=True)
     else: say(text=str(said.get("send"))); say(done=True)
 """
+LINGERS = "\nimport pathlib\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
 STAYS = "\ntime.sleep(1000)"
 Act = Callable[[RunHandle], Awaitable[Any]]
 
@@ -164,11 +166,11 @@ async def test_the_end_absorbs_everything(make_client: MakeClient, state: str) -
             assert [event async for event in run] == events
 
 
-async def test_an_interrupted_run_goes_on_with_what_was_queued(make_client: MakeClient) -> None:
-    body = BUSY + "hear(); hear(); say(stopped=True); say(text='next'); say(done=True)\n" + TALKS
+async def test_an_interrupted_run_goes_on_with_what_was_queued(make_client: MakeClient, tmp_path: Path) -> None:
+    body = BUSY + "hear(); hear(); say(stopped=True); say(text='next'); say(done=True)\n" + TALKS + LINGERS
     with anyio.fail_after(20):
         async with make_client(body) as mux:
-            run = mux.run(prompt="hi", interactive=True)
+            run = mux.run(prompt="hi", interactive=True, cwd=tmp_path)
             await running(run)
             assert await run.send("next") == "queued"
             assert await run.interrupt() == "applied"
@@ -176,6 +178,7 @@ async def test_an_interrupted_run_goes_on_with_what_was_queued(make_client: Make
             assert run.state == "running"
             assert await run.close() == "applied"
             assert await run.close() == "unneeded"
+            (tmp_path / "go").touch()
             events, result = await watch(run)
     assert (result.exit_reason, result.text) == ("completed", "next")
     assert types(events, "interrupted") == []

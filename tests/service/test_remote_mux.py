@@ -180,6 +180,55 @@ async def test_a_run_that_another_client_started_is_watched_and_left_alone(here:
             assert (await run).ok
 
 
+# -- how a run is, between its events
+
+
+async def test_the_place_in_the_queue_is_told_when_it_changes(tmp_path: Path) -> None:
+    with anyio.fail_after(30), served(tmp_path, max_concurrent_runs=1) as there:
+        async with there.client(WORKS) as mux:
+            runs = [await mux.start(prompt="hi", grace_period=0.1) for _ in range(3)]
+            begun = anyio.Event()
+            runs[2].on_state(lambda _: begun.set())
+            assert (runs[2].state, runs[2].queue_position) == ("spawned", 2)
+            await runs[1].abort()
+            while runs[2].queue_position != 1:  # noqa: ASYNC110  # nobody tells of it
+                await anyio.sleep(0.01)
+            await runs[0].abort()
+            await begun.wait()
+            assert (runs[2].state, runs[2].queue_position) == ("running", None)
+
+
+async def test_what_another_client_did_is_seen_before_its_events(here: Served) -> None:
+    seen: list[tuple[str, str]] = []
+    with anyio.fail_after(30):
+        async with here.client(WORKS) as ours, RemoteMux(here.server.url) as theirs:
+            run = await ours.start(prompt="hi", grace_period=0.1)
+            async for event in run:
+                if event.type == "text_delta":
+                    await (await theirs.attach(run.run_id)).pause()
+                seen.append((event.type, run.state))
+                if event.type == "paused":
+                    await run.resume()
+                    assert run.state == "running"
+                    break
+    assert seen[-1] == ("paused", "paused")
+
+
+def test_how_a_run_is_has_no_number_and_comes_before_its_events(here: Served) -> None:
+    here.client("hear(); say(session='S'); say(text='x'); say(done=True); rest()")
+    http = here.server.http
+    run_id = http.post("/v1/runs", json={"agent": "scripted", "prompt": "hi"}).json()["runId"]
+    path = f"/v1/runs/{run_id}/events"
+    plain = http.get(path).text
+    blocks = http.get(path, params={"snapshots": True}).text.split("\n\n")
+    views = [block for block in blocks if block.startswith("event: run\n")]
+    assert blocks[0] == views[0]
+    assert all("\nid: " not in view for view in views)
+    assert "\n\n".join(block for block in blocks if block not in views) == plain
+    refused = http.get(path, params={"snapshots": True}, headers={"accept": "application/jsonl"})
+    assert (refused.status_code, refused.json()["fields"][0]["path"]) == (422, "snapshots")
+
+
 # -- errors
 
 
