@@ -13,11 +13,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "doctor": ("amux doctor", "amux doctor --drift codex"),
     "serve": ("amux serve", "amux serve --root ~/work --max-runs 4 --max-runs-per-agent claude=2"),
     "token create": (
-        "TOKEN=$(amux token create ci --scope run)",
+        "amux token create ci --scope run | gh secret set AMUX_TOKEN",
         "amux token create dashboard --scope read --expires 90d",
     ),
     "token list": ("amux token list",),
-    "token rotate": ("TOKEN=$(amux token rotate ci --grace 24h)",),
+    "token rotate": ("amux token rotate ci --grace 24h | gh secret set AMUX_TOKEN",),
     "token revoke": ("amux token revoke ci",),
     "acp": ("amux acp --agent claude", "amux acp --agent codex --model gpt-5.2 --policy rules.toml"),
     "schema": ("amux schema event > event.schema.json",),

@@ -49,6 +49,34 @@ MaxRunsPerAgent = Annotated[
     typer.Option("--max-runs-per-agent", metavar="AGENT=N", help="The same for one agent.", show_default=False),
 ]
 
+KeepDays = Annotated[
+    float | None,
+    typer.Option(
+        "--keep-days",
+        min=0,
+        help="Forget runs that ended longer ago, with their recordings. Default: none.",
+        show_default=False,
+    ),
+]
+KeepRuns = Annotated[
+    int | None,
+    typer.Option(
+        "--keep-runs",
+        min=0,
+        help="Keep that many runs that are over, the latest. Default: all.",
+        show_default=False,
+    ),
+]
+KeepBytes = Annotated[
+    int | None,
+    typer.Option(
+        "--keep-bytes",
+        min=0,
+        help="Keep the recordings of runs that are over below that, together. Default: all.",
+        show_default=False,
+    ),
+]
+
 
 @with_common_flags
 def serve(
@@ -63,6 +91,9 @@ def serve(
     max_runs: Annotated[int, typer.Option("--max-runs", min=0, help="Agents at work at a time; 0: any number.")] = 8,
     max_runs_per_agent: MaxRunsPerAgent = None,
     queue_limit: Annotated[int, typer.Option("--queue-limit", min=0, help="Runs that may wait; 0: any number.")] = 1000,
+    keep_days: KeepDays = None,
+    keep_runs: KeepRuns = None,
+    keep_bytes: KeepBytes = None,
     allow_private_webhooks: Annotated[
         bool,
         typer.Option("--allow-private-webhooks", help="Webhooks may call this machine and private networks."),
@@ -93,6 +124,9 @@ def serve(
         max_concurrent_runs=max_runs or None,
         max_concurrent_runs_per_agent=limits_of(max_runs_per_agent or ()),
         queue_limit=queue_limit or None,
+        keep_days=keep_days,
+        keep_runs=keep_runs,
+        keep_bytes=keep_bytes,
         roots=Allowed(root or (Path.cwd(),)).directories,
         allowed_hosts=tuple(allow_host or ()),
         allow_private_webhooks=allow_private_webhooks,

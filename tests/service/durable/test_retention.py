@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from tests.service.commanding import serve
 from tests.service.durable.processes import until
 from tests.service.durable.rows import ended, open_store, row
 from tests.service.serving import serving
@@ -119,3 +121,17 @@ def test_a_server_removes_rows_and_journals_and_nothing_of_others(tmp_path: Path
         until(lambda: len(server.http.get("/v1/runs").json()["runs"]) == 1)
         left = server.http.get("/v1/runs").json()["runs"][0]["runId"]
         until(lambda: {path.stem for path in (tmp_path / "runs").iterdir()} == {left, foreign.stem})
+
+
+def test_the_command_has_a_flag_for_each_limit(tmp_path: Path) -> None:
+    told = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
+    with serve(tmp_path) as served, httpx.Client(base_url=served.url, timeout=60) as http:
+        runs = [http.post("/v1/runs", json=told).json()["runId"] for _ in range(3)]
+        for run in runs:
+            http.get(f"/v1/runs/{run}/events")
+    limits = ("--keep-days", "1.5", "--keep-runs", "2", "--keep-bytes", "1000000000")
+    with serve(tmp_path, *limits) as served, httpx.Client(base_url=served.url, timeout=60) as http:
+        until(lambda: len(http.get("/v1/runs").json()["runs"]) == 2)
+    with serve(tmp_path, "--keep-bytes", "0") as served, httpx.Client(base_url=served.url, timeout=60) as http:
+        until(lambda: http.get("/v1/runs").json()["runs"] == [])
+    assert list((tmp_path / "runs").glob("*.journal")) == []
