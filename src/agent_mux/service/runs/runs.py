@@ -4,13 +4,14 @@ import logging
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.abc
 import msgspec
-from anyio import lowlevel, to_thread
+from anyio import to_thread
 from ulid import ULID
 
 from agent_mux.client import AgentMux
@@ -26,8 +27,8 @@ from agent_mux.service.runs.confining import confined
 from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import LiveRun, now_ms, view_of
 from agent_mux.service.runs.observers import Entry, RunObserver
-from agent_mux.service.runs.reading import Batch, live_batches, stored_batches
-from agent_mux.service.runs.recovery import Recovery
+from agent_mux.service.runs.reading import Batch, live_batches, opened, stored_batches
+from agent_mux.service.runs.recovery import Recovery, lost_values
 from agent_mux.service.runs.requests import RunRequest, request_of
 from agent_mux.service.runs.turns import Turns
 from agent_mux.service.runs.watching import Seen, seen_of, seen_of_stored
@@ -83,8 +84,7 @@ class Runs:
         rows = await self._store.unfinished()
         self._tasks.start_soon(self._keeper.run)
         for row in await self._recovery.begin(rows):
-            self._begin_again(row)
-            await lowlevel.checkpoint()
+            await self._begin_again(row)
         self._tasks.start_soon(self._recovery.run)
         self._tasks.start_soon(self._tell_of_questions)
         self._tasks.start_soon(self._tell_of_positions)
@@ -124,11 +124,11 @@ class Runs:
         view = view_of(row, whole=False)
         return [entry for one in self._observers for entry in one.ended(row, view, {})]
 
-    def _begin_again(self, row: RunRow) -> None:
+    async def _begin_again(self, row: RunRow) -> None:
         try:
             request = request_of(msgspec.json.decode(row.request))
             said = confined({**request.said, "cwd": row.cwd}, self._roots)
-            self._start(row, {**said, "run_id": row.run_id})
+            await self._start(row, {**said, "run_id": row.run_id})
         except AgentMuxError as error:
             self._recovery.lose(row, f"the server was stopped while it waited, and it cannot begin any more: {error}")
 
@@ -156,8 +156,7 @@ class Runs:
         if self._journal_of(row.run_id).exists() or not await self._added(row):
             raise ValidationError([FieldError("runId", row.run_id, "one that no other run has")])
         try:
-            self.require_open()
-            live = self._start(row, {**said, "run_id": row.run_id})
+            live = await self._start(row, {**said, "run_id": row.run_id})
         except BaseException:
             await self._take_back(row.run_id)
             raise
@@ -203,10 +202,11 @@ class Runs:
             raise ValidationError([FieldError("Idempotency-Key", key, "a key of its own for each different request")])
         return await self.get(row.run_id)
 
-    def _start(self, row: RunRow, said: Mapping[str, Any]) -> LiveRun:
-        handle = self._mux.run(
-            **said, journal=True, owner=row.owner
-        )  # whatever a profile says: the events come from there
+    async def _start(self, row: RunRow, said: Mapping[str, Any]) -> LiveRun:
+        # With a journal, whatever a profile says: the events come from there.
+        planned = await to_thread.run_sync(partial(self._mux.planned, **said, journal=True))
+        self.require_open()  # nothing may come between this and the start
+        handle = self._mux.run(planned, owner=row.owner)
         live = self._live[row.run_id] = LiveRun(row, handle, self._keeper.put, self._observers)
         handle.interaction.on_pending(lambda pending: self._ask(live, pending))
         self._tasks.start_soon(self._watch, live)
@@ -232,7 +232,9 @@ class Runs:
                 result = await live.handle
                 live.ended(result, await to_thread.run_sync(_size_of, result.journal))
             except AgentMuxError as error:  # it was taken back, or there is an error of ours
-                logging.getLogger(LOGGER).info("run %s has no result: %s", live.row.run_id, error)
+                if not live.handle.is_withdrawn:
+                    logging.getLogger(LOGGER).exception("run %s has no result", live.row.run_id)
+                    self._keeper.put(live.row.run_id, lost_values(live.row, str(error)))
             except Exception:  # one run must not take down the others; the next start finds out what became of it
                 logging.getLogger(LOGGER).exception("what became of run %s cannot be written", live.row.run_id)
         del self._live[live.row.run_id]
@@ -305,6 +307,13 @@ class Runs:
         async with aclosing(source) as batches:
             async for batch in batches:
                 yield batch
+
+    async def check_readable(self, run_id: str) -> None:
+        """Raises RUN_NOT_FOUND when there is no such run, or when its journal cannot be read any more."""
+        if await self._found(run_id) is None:
+            row = await self._row_of(run_id)
+            if row.journal is not None:
+                await to_thread.run_sync(opened, self._journal_of(run_id), self._make_codec)
 
     async def seen(self, run_id: str, start: int) -> AsyncGenerator[Seen, None]:
         """The same, and how the run is: at once, and whenever it changed. Raises RUN_NOT_FOUND."""
