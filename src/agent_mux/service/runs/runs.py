@@ -171,6 +171,9 @@ class Runs:
 
     async def _take_back(self, run_id: str) -> None:
         self._keeper.remove(run_id)
+        await self._caught_up()
+
+    async def _caught_up(self) -> None:
         with anyio.move_on_after(FLUSH_WITHIN, shield=True):
             await self._keeper.caught_up()
 
@@ -227,18 +230,21 @@ class Runs:
                     live.waits(pending)
 
     async def _watch(self, live: LiveRun) -> None:
+        is_whole = True
         with anyio.CancelScope(shield=True):  # its end is bounded: the client ends it, and it is to be remembered
             try:
                 result = await live.handle
                 live.ended(result, await to_thread.run_sync(_size_of, result.journal))
             except AgentMuxError as error:  # it was taken back, or there is an error of ours
+                is_whole = False
                 if not live.handle.is_withdrawn:
                     logging.getLogger(LOGGER).exception("run %s has no result", live.row.run_id)
                     self._keeper.put(live.row.run_id, lost_values(live.row, str(error)))
+                    await self._caught_up()
             except Exception:  # one run must not take down the others; the next start finds out what became of it
                 logging.getLogger(LOGGER).exception("what became of run %s cannot be written", live.row.run_id)
         del self._live[live.row.run_id]
-        if not live.handle.is_withdrawn:
+        if is_whole:
             self._recent[live.row.run_id] = live
         while len(self._recent) > KEPT_HANDLES and not self._keeper.has(next(iter(self._recent))):
             self._recent.popitem(last=False)
@@ -338,7 +344,11 @@ class Runs:
         """The `run_result`, when it is over. None: it was forgotten, or begins with the next start of the server."""
         live = await self._found(run_id)
         if live is not None and not live.handle.is_withdrawn:
-            return to_json_bytes((await live.handle.result()).to_dict())
+            try:
+                return to_json_bytes((await live.handle.result()).to_dict())
+            except AgentMuxError:  # an error of ours; what is known of it is written
+                while run_id in self._live:
+                    await self._left.wait()
         row = await self._store.get(run_id)
         return None if row is None or row.result is None else row.result.encode()
 
