@@ -195,11 +195,10 @@ class Runs:
         )
 
     async def _asked_before(self, request: RunRequest, owner: str, key: str) -> RunView | None:
+        if self._keeper.has_removals:  # one of them may have this key
+            await self._caught_up()
         row = await self._store.asked_before(owner, key)
-        if row is not None and self._keeper.is_removing(row.run_id):
-            await self._keeper.caught_up()
-            return None
-        if row is None:
+        if row is None or self._keeper.is_removing(row.run_id):
             return None
         if row.fingerprint != request.fingerprint:
             raise ValidationError([FieldError("Idempotency-Key", key, "a key of its own for each different request")])
@@ -275,7 +274,7 @@ class Runs:
 
     async def page(self, wanted: RunFilter, *, behind: Place | None = None, limit: int) -> list[RunView]:
         """Runs, the latest first."""
-        if wanted.is_of_state:
+        if wanted.is_of_state or self._keeper.has_removals:
             with anyio.move_on_after(WRITTEN_WITHIN):
                 await self._keeper.caught_up()
         rows = await self._store.page(wanted, behind=behind, limit=limit)
@@ -288,8 +287,9 @@ class Runs:
         return live.view(whole=False) if live is not None else view_of(row, whole=False)
 
     async def _row_of(self, run_id: str) -> RunRow:
+        is_none = self._keeper.is_removing(run_id)  # looked at first: it may be gone when the row comes
         row = await self._store.get(run_id)
-        if row is None or self._keeper.is_removing(run_id):
+        if row is None or is_none:
             raise AgentMuxError("RUN_NOT_FOUND", f"there is no run {run_id}; GET /v1/runs lists those there are")
         return row
 
