@@ -11,7 +11,7 @@ Example:
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -26,6 +26,12 @@ from agent_mux.run.interaction import PendingInteraction, Response
 from agent_mux.run.interface import Boundary, Run
 from agent_mux.run.result import RunResult
 from agent_mux.run.state import RunState
+
+if TYPE_CHECKING:
+    from agent_mux.client.remote.adapters import RemoteAdapters
+    from agent_mux.client.remote.models import RemoteModels
+    from agent_mux.client.remote.profiles import RemoteProfiles
+    from agent_mux.client.remote.sessions import RemoteSessions
 
 
 class BlockingRun:
@@ -225,3 +231,23 @@ class BlockingRemoteMux(_Blocking):
     def attach(self, run_id: str, /, **fields: Any) -> BlockingRun:
         """A run of the service, whoever started it. As `RemoteMux.attach`."""
         return self._begun(lambda: self._mux.attach(run_id, **fields))
+
+    @property
+    def sessions(self) -> "RemoteSessions":
+        """What the agents stored there. As `RemoteMux.sessions`."""
+        return self._mux.sessions
+
+    @property
+    def models(self) -> "RemoteModels":
+        """What is known there of models. As `RemoteMux.models`."""
+        return self._mux.models
+
+    @property
+    def profiles(self) -> "RemoteProfiles":
+        """Options of runs under a name. As `RemoteMux.profiles`."""
+        return self._mux.profiles
+
+    @property
+    def adapters(self) -> "RemoteAdapters":
+        """The agents that the service can drive. As `RemoteMux.adapters`."""
+        return self._mux.adapters

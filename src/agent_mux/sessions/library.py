@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -15,6 +15,7 @@ from agent_mux.models import prices_of
 from agent_mux.place import Place
 from agent_mux.registry import AdapterRegistry
 from agent_mux.sessions.cache import SummaryCache, decode
+from agent_mux.sessions.choosing import chosen
 from agent_mux.sessions.conversation import Conversation, Session
 from agent_mux.sessions.filter import ALL, SessionFilter
 from agent_mux.sessions.store import Cursor, Found, SessionStore, UnreadableError
@@ -23,7 +24,6 @@ from agent_mux.sessions.tags import SessionTags, TagsOf
 from agent_mux.telemetry.logs import LOGGER
 
 Sort = Literal["date", "cost", "turns"]
-SHORTEST_PREFIX = 4  # characters of an id that may stand for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +91,9 @@ class SessionLibrary:
         Raises:
             AgentMuxError: AGENT_NOT_FOUND; CAPABILITY_ERROR when this agent's sessions cannot be read.
         """
-        chosen = [known.made.summary for known in self.known(wanted)]
-        chosen.sort(key=_SORTED[sort])
-        return chosen[:limit]
+        summaries = [known.made.summary for known in self.known(wanted)]
+        summaries.sort(key=_SORTED[sort])
+        return summaries[:limit]
 
     def known(self, wanted: SessionFilter = ALL) -> Iterator[Known]:
         """Every session that is wanted, with its summary, in no order. Raises as `list` does."""
@@ -179,18 +179,7 @@ class SessionLibrary:
             AgentMuxError: SESSION_NOT_FOUND: none, or several; AGENT_NOT_FOUND.
         """
         wanted, native_id = self._split(session, wanted)
-        exact: dict[str, Known] = {}
-        begin_so: dict[str, Known] = {}
-        for known in self.known(wanted):
-            has = known.made.summary.native_id
-            if has == native_id:
-                _keep_latest(exact, known)
-            elif len(native_id) >= SHORTEST_PREFIX and has.startswith(native_id):
-                _keep_latest(begin_so, known)
-        chosen = exact or begin_so
-        if len(chosen) != 1:
-            raise AgentMuxError("SESSION_NOT_FOUND", _not_one(session, sorted(chosen)))
-        return next(iter(chosen.values()))
+        return chosen(session, native_id, self.known(wanted), lambda known: known.made.summary)
 
     def _split(self, session: str, wanted: SessionFilter) -> tuple[SessionFilter, str]:
         """Ids of agents may have colons, too: only the name of an agent in front is taken for one."""
@@ -230,20 +219,6 @@ def _tagged(known: Known, tags_of: TagsOf) -> Known:
     if not tags:
         return known
     return known._replace(made=structs.replace(known.made, summary=structs.replace(known.made.summary, tags=tags)))
-
-
-def _keep_latest(found: dict[str, Known], known: Known) -> None:
-    """Of copies with one id, in several places, the one that was changed last."""
-    summary = known.made.summary
-    if summary.id not in found or summary.updated_at > found[summary.id].made.summary.updated_at:
-        found[summary.id] = known
-
-
-def _not_one(session: str, chosen: Sequence[str]) -> str:
-    if not chosen:
-        return f"no stored session has the id {session!r}; `amux sessions list` shows those there are"
-    ids = ", ".join(chosen[:5])
-    return f"{session!r} may be any of {len(chosen)} sessions ({ids}); give more of its id"
 
 
 _SORTED: Mapping[Sort, Callable[[SessionSummary], tuple[float, str]]] = {

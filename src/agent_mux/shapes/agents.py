@@ -1,6 +1,6 @@
 """Agents as JSON: what is known of them, what was found on this machine, and what they can do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from typing import Any, get_type_hints
 
@@ -107,6 +107,29 @@ def capabilities_of(adapter: Adapter) -> dict[str, Any]:
 def capabilities_json(adapter: Adapter) -> dict[str, Any]:
     """The same in camelCase."""
     return {camel(name): value for name, value in capabilities_of(adapter).items()}
+
+
+def detected_from(told: AgentView | DetectedView) -> Detected:
+    """What was found, as it was told. Of an agent that was not looked for, that it is not installed."""
+    return Detected(
+        told.agent,
+        told.display_name or told.agent,
+        told.installed or False,
+        told.path or None,
+        told.version or None,
+        told.min_version or "",
+        told.supported or False,
+        told.problem or None,
+    )
+
+
+def capabilities_from(told: Mapping[str, Any]) -> AgentCapabilities:
+    """What an agent can do, as it was told. What is not told is as by default; what is told besides is passed over.
+
+    Raises `msgspec.ValidationError` for what is of another kind.
+    """
+    known = {field.name: told[camel(field.name)] for field in fields(AgentCapabilities) if camel(field.name) in told}
+    return msgspec.convert(known, AgentCapabilities)
 
 
 def _plain(value: Any) -> Any:

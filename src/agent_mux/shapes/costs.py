@@ -66,6 +66,16 @@ def cost_json(by: str, sums: CostReport) -> dict[str, Any]:
     return {"by": by, "groups": groups, "total": _sum(sums.total)}
 
 
+def cost_from(told: CostView) -> CostReport:
+    """The report that was told."""
+    groups = {str(getattr(group, told.by)): _sum_from(group) for group in told.groups}
+    return CostReport(groups, _sum_from(told.total))
+
+
+def _sum_from(told: CostSum) -> Sum:
+    return Sum(**{name: getattr(told, name) for name in FIELDS})
+
+
 def _sum(total: Sum) -> dict[str, Any]:
     known = structs.asdict(total)
     return {camel(name): known[name] for name in FIELDS}

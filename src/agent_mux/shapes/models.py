@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from agent_mux.models import ModelCapabilities, Price
 from agent_mux.models.registry import Models
@@ -50,6 +50,17 @@ def judged_model_json(models: Models, agent: str, name: str) -> dict[str, Any]:
     """The model that a name means, and how it does. Raises AGENT_NOT_FOUND, VALIDATION_ERROR for no model's name."""
     found, verdict = models.get(agent, name), models.validate(agent, name)
     return {**model_json(found, models.adapters.get(agent).agent), "status": verdict.status}
+
+
+def model_from(told: ModelView) -> ModelCapabilities:
+    """The model that was told, without its agent and its status."""
+    fields = {name: getattr(told, name) for name in ModelCapabilities.__struct_fields__}
+    return ModelCapabilities(**{**fields, "price": None if told.price is None else _price_from(told.price)})
+
+
+def _price_from(told: PriceView) -> Price:
+    said = {name: value for name, value in structs.asdict(told).items() if value is not UNSET}
+    return Price(**{**said, **({"beyond": _price_from(told.beyond)} if told.beyond else {})})
 
 
 def _price(price: Price) -> dict[str, Any]:

@@ -1,10 +1,14 @@
 """Profiles as JSON, without their secrets."""
 
+from pathlib import Path
 from typing import Any
 
 from msgspec import UNSET, UnsetType
 
 from agent_mux.errors import AgentMuxError
+from agent_mux.preferences.config import beside, raise_for
+from agent_mux.preferences.fields import from_wire
+from agent_mux.preferences.keys import Problems
 from agent_mux.preferences.profile import Profile, Scope
 from agent_mux.profiles import Profiles
 from agent_mux.shapes import Shape
@@ -51,3 +55,18 @@ def profile_views(profiles: Profiles) -> list[ProfileView]:
         except AgentMuxError as error:
             views.append(ProfileView(name=name, problem=error.message))
     return views
+
+
+def profile_from(told: ProfileView) -> Profile:
+    """The profile that was told. Its secrets were not: they are masked. Raises CONFIG_ERROR for one that is damaged."""
+    if told.problem:
+        raise AgentMuxError("CONFIG_ERROR", told.problem)
+    fields, sources = told.fields or {}, told.sources or {}
+    paths = {scope: Path(path) for scope, path in (told.paths or {}).items()}
+    problems = Problems()
+    said = from_wire(fields, problems)
+    raise_for(Path(told.name), problems)
+    for name in ("policy", "skills"):
+        if name in said:
+            said |= beside(paths[sources[name]], {name: said[name]})
+    return Profile(name=told.name, told=fields, said=said, sources=sources, paths=paths)

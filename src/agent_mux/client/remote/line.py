@@ -1,7 +1,7 @@
 """Asking the service: one request, one answer, or the error that it tells. Every request has a time limit."""
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -61,17 +61,45 @@ class Line:
             except httpx.RequestError as error:
                 await anyio.sleep(asked.delay_after(error))
 
-    def ask_blocking(
-        self, method: str, path: str, told: Any = None, *, key: str | None = None, accept: str = "application/json"
+    def ask_blocking(  # noqa: PLR0913  # all of it is one request
+        self,
+        method: str,
+        path: str,
+        told: Any = None,
+        *,
+        key: str | None = None,
+        again: bool = False,
+        accept: str = "application/json",
     ) -> bytes:
         """The same without an event loop, or while it stands still."""
-        asked = _Asked(self, method, path, told, key, accept=accept)
+        asked = _Asked(self, method, path, told, key, again=again, accept=accept)
         with self.address.client() as http:
             while True:
                 try:
                     return asked.answered(http.request(**asked.request()))
                 except httpx.RequestError as error:
                     time.sleep(asked.delay_after(error))
+
+    def lines_blocking(self, path: str) -> Iterator[bytes]:
+        """The lines of an answer as they come, without an event loop. They end at newlines, and nothing else.
+
+        Raises as `ask`; UNAVAILABLE, too, when the connection breaks before the end.
+        """
+        asked = _Asked(self, "GET", path, None, None, accept="application/jsonl")
+        begun = bytearray()
+        try:
+            with self.address.client() as http, http.stream(**asked.request()) as response:
+                if not response.is_success:
+                    response.read()
+                    asked.check(response)
+                for chunk in response.iter_bytes():
+                    begun += chunk
+                    *lines, begun = begun.split(b"\n")
+                    yield from map(bytes, lines)
+        except httpx.RequestError as error:
+            raise self.unreachable(error) from error
+        if begun:
+            yield bytes(begun)
 
     @asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, Any], last_id: int) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -147,9 +175,13 @@ class _Asked:
 
     def answered(self, response: httpx.Response) -> bytes:
         """The body of a success. Raises what the service says."""
+        self.check(response)
+        return response.content
+
+    def check(self, response: httpx.Response) -> None:
+        """Raises what the service says, of an answer that was read."""
         if not response.is_success:
             raise error_of(response.status_code, response.content, response.url)
-        return response.content
 
     def delay_after(self, error: httpx.RequestError) -> float:
         """Seconds until it is sent again. Raises UNAVAILABLE when it is not."""

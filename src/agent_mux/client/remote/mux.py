@@ -12,6 +12,7 @@ from ulid import ULID
 from agent_mux.client.observers import Observers, tell_of_end
 from agent_mux.client.remote.address import Address
 from agent_mux.client.remote.line import Line, decoded
+from agent_mux.client.remote.namespaces import RemoteNamespaces
 from agent_mux.client.remote.run import RemoteRun
 from agent_mux.client.remote.snapshot import Snapshot
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
@@ -38,14 +39,11 @@ _DEFAULTS = (
 )
 _HERE = ("on_approval_request", "on_input_required", "collect_events", "event_buffer_size")
 """Options that mean something to this end, too."""
-_ELSEWHERE = frozenset(
-    {"adapters", "auth", "config", "detector", "hooks", "mcp", "models", "places", "plugins", "profiles", "sessions",
-     "settled", "skills", "subagents"}
-)  # fmt: skip
+_ELSEWHERE = frozenset({"auth", "config", "hooks", "mcp", "places", "plugins", "settled", "skills", "subagents"})
 """What `AgentMux` has besides."""
 
 
-class RemoteMux:
+class RemoteMux(RemoteNamespaces):
     """Starts runs at a service and ends them: leaving the block aborts those that it started and that still run.
 
     Making a client does no I/O. When the process of a client dies, its runs go on: that is what a service is for.

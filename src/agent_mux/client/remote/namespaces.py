@@ -1,0 +1,57 @@
+"""What a client of a service has besides runs: what the service tells of its machine.
+
+As `agent_mux.namespaces`: blocking, without any `async with`, and imported when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_mux.client.remote.line import Line
+
+if TYPE_CHECKING:
+    from agent_mux.client.remote.adapters import RemoteAdapters, RemoteDetector
+    from agent_mux.client.remote.models import RemoteModels
+    from agent_mux.client.remote.profiles import RemoteProfiles
+    from agent_mux.client.remote.sessions import RemoteSessions
+
+
+class RemoteNamespaces:
+    """The part of a client that starts nothing."""
+
+    _line: Line
+    _detector: "RemoteDetector | None" = None
+
+    @property
+    def sessions(self) -> "RemoteSessions":
+        """What the agents stored there of their sessions."""
+        from agent_mux.client.remote.sessions import RemoteSessions  # noqa: PLC0415  # a run does without, here and below
+
+        return RemoteSessions(self._line)
+
+    @property
+    def models(self) -> "RemoteModels":
+        """What is known there of the agents' models."""
+        from agent_mux.client.remote.models import RemoteModels  # noqa: PLC0415
+
+        return RemoteModels(self._line)
+
+    @property
+    def profiles(self) -> "RemoteProfiles":
+        """Options of runs under a name."""
+        from agent_mux.client.remote.profiles import RemoteProfiles  # noqa: PLC0415
+
+        return RemoteProfiles(self._line)
+
+    @property
+    def adapters(self) -> "RemoteAdapters":
+        """The agents that the service can drive."""
+        from agent_mux.client.remote.adapters import RemoteAdapters  # noqa: PLC0415
+
+        return RemoteAdapters(self._line)
+
+    @property
+    def detector(self) -> "RemoteDetector":
+        """Which of them are installed there."""
+        from agent_mux.client.remote.adapters import RemoteDetector  # noqa: PLC0415
+
+        self._detector = self._detector or RemoteDetector(self._line)
+        return self._detector

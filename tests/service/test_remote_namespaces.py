@@ -1,0 +1,428 @@
+"""What a service tells of its machine is what `AgentMux` says there: the same calls, equal values."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+from tests.service.serving import Serving, serving
+
+from agent_mux import AgentMux, AgentMuxError, BlockingRemoteMux, CapabilityError, RemoteMux, encode_event
+from agent_mux.adapter import Adapter
+from agent_mux.client.remote.asking import path_of
+from agent_mux.models import ModelCapabilities, Price
+from agent_mux.options import RunOptions
+from agent_mux.registry import AdapterRegistry
+from agent_mux.run.index import append, line_of, new_record
+from agent_mux.sessions.filter import SessionFilter
+from agent_mux.shapes.agents import (
+    AgentView,
+    DetectedView,
+    agent_view,
+    capabilities_from,
+    capabilities_json,
+    detected_from,
+    detected_view,
+)
+from agent_mux.shapes.costs import CostView, cost_from, cost_json
+from agent_mux.shapes.models import ModelView, model_from, model_json
+from agent_mux.shapes.profiles import ProfileView, profile_from, profile_view
+
+STORES = Path(__file__).parents[1] / "stores"
+HOMES = ("claude/2.1.330", "codex/0.169.0", "copilot/1.0.102", "gemini/0.61.0", "omp/18.2.3", "pi/0.87.1")
+LONG = "1c2b5137-32b6-4a15-be24-b89dbb938b9b"
+Both = tuple[AgentMux, RemoteMux]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    directory = tmp_path_factory.mktemp("names")
+    home, project = directory / "home", directory / "project"
+    for store in HOMES:
+        shutil.copytree(STORES / store / "home", home, dirs_exist_ok=True)
+    (project / ".agent-mux").mkdir(parents=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        patch.setenv("AGENT_MUX_CONFIG_DIR", str(directory / "config"))
+        patch.setenv("PATH", str(directory))  # there is no agent
+        for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "AGENT_MUX_SERVER", "AGENT_MUX_SERVER_TOKEN"):
+            patch.delenv(name, raising=False)
+        patch.chdir(project)
+        yield directory
+
+
+@pytest.fixture(scope="module")
+def served(place: Path) -> Iterator[Serving]:
+    record = new_record(started_at=0, run_id="R", agent="claude", session_id=LONG, tags=("red",))
+    append(place / "config" / "run-index.jsonl", line_of(record))
+    with serving(place / "config") as server:
+        yield server
+
+
+@pytest.fixture
+def both(served: Serving) -> Both:
+    return AgentMux(), RemoteMux(served.url)
+
+
+def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return call(*arguments)
+    except AgentMuxError as error:
+        return (type(error), error.code, error.message)
+
+
+def same(both: Both, call: Callable[..., Any], *arguments: Any) -> Any:
+    here, there = (outcome(call, mux, *arguments) for mux in both)
+    assert there == here
+    assert type(there) is type(here)
+    return here
+
+
+# -- sessions
+
+
+@pytest.mark.parametrize(
+    ("wanted", "how"),
+    [
+        ({}, {}),
+        ({}, {"sort": "turns", "limit": 2}),
+        ({}, {"sort": "cost", "limit": None}),
+        ({}, {"limit": 0}),
+        ({}, {"limit": -1}),
+        ({"agent": "claude-code"}, {}),
+        ({"agent": "codex", "model": "no-such"}, {}),
+        ({"cwd": "/home/dev/other"}, {}),
+        ({"tags": ("red",)}, {}),
+        ({"tags": ("red", "blue")}, {}),
+        ({"since": datetime(2026, 1, 1, tzinfo=UTC)}, {}),
+        ({"until": 1}, {}),
+        ({"agent": "nobody"}, {}),
+        ({"agent": "replay"}, {}),
+    ],
+)
+def test_sessions_are_listed_and_counted(both: Both, wanted: dict[str, Any], how: dict[str, Any]) -> None:
+    same(both, lambda mux: mux.sessions.list(SessionFilter(**wanted), **how))
+    for by in ("agent", "model", "day", "tag"):
+        found = same(both, lambda mux, by: mux.sessions.total_cost(SessionFilter(**wanted), group_by=by), by)
+        assert isinstance(found, tuple | dict)
+        same(both, lambda mux, by: mux.sessions.total_cost(SessionFilter(**wanted), group_by=by).total, by)
+
+
+def test_pages_are_joined(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_mux.client.remote.sessions.LARGEST_PAGE", 3)
+    count = len(same(both, lambda mux: mux.sessions.list(limit=None)))
+    assert count > 6
+    for limit in range(count + 2):
+        assert len(same(both, lambda mux, limit: mux.sessions.list(limit=limit), limit)) == min(limit, count)
+
+
+@pytest.mark.parametrize(
+    ("text", "how"), [("file", {}), ("FILE", {"sort": "date", "limit": 2}), ("no such thing", {}), ("é&=?#%", {})]
+)
+def test_sessions_are_searched(both: Both, text: str, how: dict[str, Any]) -> None:
+    same(both, lambda mux: mux.sessions.search(text, **how))
+    same(both, lambda mux: mux.sessions.search(text, SessionFilter(agent="claude"), **how))
+
+
+def test_every_session_is_read_whole(both: Both) -> None:
+    here, there = both
+    found = here.sessions.list(limit=None)
+    assert {one.agent for one in found} == {"claude", "codex", "copilot", "gemini", "omp", "pi"}
+    for one in found:
+        assert there.sessions.get(one.id) == here.sessions.get(one.id)
+        events = [[encode_event(event) for event in mux.sessions.events(one.id)] for mux in both]
+        assert events[1] == events[0]
+        assert len(events[0]) > 2
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "markdown", "html"])
+def test_documents_are_the_same(both: Both, form: Any) -> None:
+    assert LONG in same(both, lambda mux: mux.sessions.export(LONG, form))
+
+
+@pytest.mark.parametrize(
+    ("session", "wanted"),
+    [
+        (LONG, {}),
+        (LONG[:8], {}),
+        (LONG[:3], {}),
+        (f"claude-code:{LONG}", {}),
+        (LONG, {"agent": "claude"}),
+        (f"claude:{LONG}", {"agent": "claude-code"}),
+        (f"claude:{LONG}", {"agent": "codex"}),
+        (LONG, {"agent": "codex"}),
+        (LONG, {"agent": "nobody"}),
+        (LONG, {"agent": "replay"}),
+        (LONG, {"tags": ("red",)}),
+        (LONG, {"tags": ("blue",)}),
+        (f"claude:{LONG}", {"cwd": "/nowhere"}),
+        ("claude:", {}),
+        (":", {}),
+        ("", {}),
+        ("nobody:1234", {}),
+        ("claude:..", {}),
+        ("..:..", {}),
+        ("claude:../../etc/passwd", {}),
+        ("claude:\udcff", {}),
+    ],
+)
+def test_ids_mean_the_same(both: Both, session: str, wanted: dict[str, Any]) -> None:
+    calls = [outcome(mux.sessions.get, session, SessionFilter(**wanted)) for mux in both]
+    if isinstance(calls[0], tuple):  # the service was asked with the agent in front
+        assert calls[0][:2] == calls[1][:2]
+    else:
+        assert calls[0] == calls[1]
+
+
+def test_two_sessions_are_compared(both: Both) -> None:
+    first, second = [one.id for one in both[0].sessions.list(SessionFilter(agent="codex"))][:2]
+    assert same(both, lambda mux: mux.sessions.diff(first, first)).is_same
+    same(both, lambda mux: mux.sessions.diff(first, second))
+
+
+def test_errors_of_events_come_when_they_are_read(both: Both) -> None:
+    events = both[1].sessions.events("claude:nothing-like-it")
+    with pytest.raises(AgentMuxError) as caught:
+        next(events)
+    assert caught.value.code == "SESSION_NOT_FOUND"
+
+
+# -- models
+
+
+def test_models_are_the_same(both: Both) -> None:
+    assert len(same(both, lambda mux: mux.models.catalog())) > 3
+    same(both, lambda mux: mux.models.list())
+    for agent in ("claude", "claude-code", "replay", "nobody"):
+        same(both, lambda mux, agent: mux.models.list(agent), agent)
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [("claude", "opus"), ("claude", "claude-opos"), ("claude", "a/b c?#%"), ("claude", ".."), ("nobody", "x")],
+)
+def test_names_of_models_mean_the_same(both: Both, agent: str, name: str) -> None:
+    same(both, lambda mux: mux.models.get(agent, name))
+    same(both, lambda mux: mux.models.validate(agent, name))
+    tokens = {"input_tokens": 300_000, "output_tokens": 5, "cached_tokens": 7, "cache_creation_tokens": 9}
+    same(both, lambda mux: mux.models.estimate_cost(agent, name, **tokens))
+
+
+def test_every_model_is_judged_alike(both: Both) -> None:
+    names = [(agent, model.model_id) for agent, offered in both[0].models.catalog().items() for model in offered[:4]]
+    verdicts = {same(both, lambda mux, one: mux.models.validate(*one), one).status for one in names}
+    assert "ok" in verdicts
+
+
+# -- profiles
+
+
+@pytest.fixture
+def kept(both: Both) -> Iterator[Both]:
+    local = both[0].profiles
+    local.set("review", {"agent": "claude", "timeout": 60.5, "retry_policy": {"max_attempts": 2}, "skills": ["a.md"]})
+    local.set("review", {"model": "opus", "policy": "rules.json"}, scope="project")
+    local.set("bare", {"tags": ["x"]})
+    yield both
+    for name in local.names():
+        for scope in ("global", "project"):
+            outcome(partial(local.delete, name, scope=scope))
+
+
+def test_profiles_are_the_same(kept: Both) -> None:
+    assert same(kept, lambda mux: mux.profiles.names()) == ("bare", "review")
+    assert len(same(kept, lambda mux: mux.profiles.list())) == 2
+    for name in ("bare", "review", "reviews", "a/b", ""):
+        same(kept, lambda mux, name: mux.profiles.get(name), name)
+    same(kept, lambda mux: mux.profiles.get("bare", scope="global"))
+    for mux in kept:
+        with pytest.raises(AgentMuxError) as caught:
+            mux.profiles.get("bare", scope="project")
+        assert caught.value.code == "PROFILE_NOT_FOUND"
+
+
+def test_a_damaged_profile_is_the_same_error(kept: Both, place: Path) -> None:
+    (place / "config" / "profiles" / "bad.json").write_text("{")
+    assert same(kept, lambda mux: mux.profiles.list())[1] == "CONFIG_ERROR"
+    assert same(kept, lambda mux: mux.profiles.get("bad"))[1] == "CONFIG_ERROR"
+    assert "bad" in same(kept, lambda mux: mux.profiles.names())
+
+
+def test_profiles_are_written_and_removed_there(kept: Both) -> None:
+    here, there = kept
+    fields = {"agent": "claude", "timeout": 2.5, "tags": ["x", "y"]}
+    path = there.profiles.set("made", fields, replace=True)
+    assert path == here.profiles.get("made").paths["global"]
+    assert dict(here.profiles.get("made").said) == fields
+    assert there.profiles.delete("made") == path
+    assert "made" not in here.profiles.names()
+    same(kept, lambda mux: mux.profiles.delete("made"))
+    same(kept, lambda mux: mux.profiles.delete("review"))
+    same(kept, lambda mux: mux.profiles.set("made", {"turns": 1}, replace=True))
+    assert outcome(lambda: there.profiles.set("x", {"timeout": -1}, replace=True))[1] == "VALIDATION_ERROR"
+    with pytest.raises(CapabilityError, match="replace=True"):
+        there.profiles.set("bare", {"model": "opus"})
+    assert dict(here.profiles.get("bare").said) == {"tags": ["x"]}
+
+
+# -- agents
+
+
+def test_adapters_say_the_same_of_their_agents(both: Both) -> None:
+    here, there = both
+    assert there.adapters.names() == here.adapters.names()
+    assert there.adapters.problems == here.adapters.problems
+    told = list(there.adapters)
+    assert told == [there.adapters.get(one.agent) for one in told]
+    for known, one in zip(here.adapters, told, strict=True):
+        for name in ("agent", "display_name", "aliases", "min_version", "tested_version", "capabilities"):
+            assert getattr(one, name) == getattr(known, name)
+        assert sorted(one.protocols) == sorted(known.protocols)
+
+
+def test_adapters_are_found_by_alias(both: Both) -> None:
+    for name in ("claude", "claude-code", "nobody", "..", "a/b"):
+        same(both, lambda mux, name: name in mux.adapters, name)
+        same(both, lambda mux, name: mux.adapters.get(name).agent, name)
+
+
+def test_what_is_installed_is_the_same(both: Both, place: Path) -> None:
+    program = place / "codex"
+
+    async def look() -> None:
+        here, there = both
+        assert await there.detector.detect_all() == await here.detector.detect_all()
+        assert await there.detector.detect("claude-code") == await here.detector.detect("claude-code")
+        program.write_text("#!/bin/sh\necho codex-cli 0.169.0\n")
+        program.chmod(0o755)
+        assert not (await there.detector.detect("codex")).installed
+        for mux in both:
+            mux.detector.forget()
+        assert (await there.detector.detect("codex")).version == "0.169.0"
+        assert await there.detector.detect_all() == await here.detector.detect_all()
+        with pytest.raises(AgentMuxError) as caught:
+            await there.detector.detect("nobody")
+        assert caught.value.code == "AGENT_NOT_FOUND"
+
+    try:
+        for backend in ("asyncio", "trio"):
+            anyio.run(look, backend=backend)
+            program.unlink()
+            for mux in both:
+                mux.detector.forget()
+            anyio.run(both[1].detector.detect_all)
+    finally:
+        program.unlink(missing_ok=True)
+
+
+# -- what there is not
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda mux: mux.sessions.find(LONG),
+        lambda mux: mux.sessions.known(),
+        lambda mux: mux.sessions.watch(LONG),
+        lambda mux: mux.models.refresh("claude"),
+        lambda mux: mux.models.current("claude"),
+        lambda mux: mux.profiles.apply("review", RunOptions(agent="claude", prompt="x")),
+        lambda mux: mux.profiles.make_default("review"),
+        lambda mux: mux.adapters.register(None),
+    ],
+)
+def test_what_makes_no_sense_from_afar_is_refused(both: Both, call: Callable[[Any], Any]) -> None:
+    with pytest.raises(CapabilityError, match="a service does not support"):
+        call(both[1])
+
+
+@pytest.mark.parametrize("name", ["config", "auth", "mcp", "skills", "subagents", "plugins", "hooks"])
+def test_what_is_about_a_machine_stays_there(both: Both, name: str) -> None:
+    with pytest.raises(AttributeError, match="ask on the machine of the service"):
+        getattr(both[1], name)
+
+
+def test_a_copy_of_a_directory_cannot_be_read_from_afar(both: Both, place: Path) -> None:
+    with pytest.raises(AgentMuxError, match="directory") as caught:
+        both[1].sessions.list(SessionFilter(agent="claude", directory=place))
+    assert caught.value.code == "VALIDATION_ERROR"
+
+
+def test_every_method_there_is_one_here_too(both: Both) -> None:
+    for name in ("sessions", "models", "profiles", "detector", "adapters"):
+        here, there = (getattr(mux, name) for mux in both)
+        methods = {one for one in dir(type(here)) if not one.startswith("_")}
+        assert methods <= {one for one in dir(type(there)) if not one.startswith("_")} | set(vars(there))
+
+
+def test_scripts_have_them_too(served: Serving, both: Both) -> None:
+    mux = BlockingRemoteMux(served.url)  # not opened: none of it needs that
+    assert mux.sessions.list() == both[0].sessions.list()
+    assert mux.models.catalog() == both[0].models.catalog()
+    assert mux.profiles.names() == both[0].profiles.names()
+    assert mux.adapters.names() == both[0].adapters.names()
+
+
+def test_a_service_that_is_not_there_is_unavailable() -> None:
+    mux = RemoteMux("http://127.0.0.1:9")
+    for call in (mux.sessions.list, mux.models.list, mux.profiles.list, lambda: next(mux.sessions.events("claude:x"))):
+        with pytest.raises(AgentMuxError) as caught:
+            call()
+        assert caught.value.code == "UNAVAILABLE"
+
+
+# -- shapes there and back
+
+
+def through(value: Any, kind: Any) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(value), type=kind)
+
+
+@pytest.mark.parametrize("adapter", list(AdapterRegistry()), ids=lambda adapter: adapter.agent)
+def test_agents_and_their_models_come_back(adapter: Adapter) -> None:
+    assert capabilities_from(through(capabilities_json(adapter), dict[str, Any])) == adapter.capabilities
+    assert detected_from(through(agent_view(adapter), AgentView)).display_name == adapter.display_name
+    for model in adapter.models():
+        assert model_from(through(model_json(model, adapter.agent), ModelView)) == model
+
+
+def test_prices_come_back_whole() -> None:
+    price = Price(1.0, 2.0, 0.0, None, 200_000, Price(3.0, 4.0, None, 0.5))
+    model = ModelCapabilities(model_id="m", provider="p", price=price)
+    assert model_from(through(model_json(model, "x"), ModelView)) == model
+
+
+def test_what_an_older_service_does_not_tell_is_as_by_default() -> None:
+    assert capabilities_from({"agent": "x", "canFly": True}).approval_modes == ("yolo",)
+
+
+def test_costs_come_back(both: Both) -> None:
+    report = both[0].sessions.total_cost(group_by="model")
+    back = cost_from(through(cost_json("model", report), CostView))
+    assert (back, back.total, list(back)) == (report, report.total, list(report))
+
+
+def test_what_was_found_comes_back(both: Both) -> None:
+    found = anyio.run(both[0].detector.detect_all)
+    assert [detected_from(through(detected_view(one), DetectedView)) for one in found] == found
+
+
+def test_a_profile_comes_back_without_its_secrets(kept: Both) -> None:
+    profile = kept[0].profiles.get("review")
+    assert profile_from(through(profile_view(profile), ProfileView)) == profile
+    server = {"name": "s", "command": "x", "env": {"API_KEY": "sk-0123456789abcdef0123"}}
+    kept[0].profiles.set_keys("secret", {"mcpServers": [server]})
+    (told,) = kept[1].profiles.get("secret").said["mcp_servers"]
+    assert told.command == "x"
+    assert "0123456789" not in repr(told)
+
+
+def test_names_are_parts_of_a_path_whatever_they_are() -> None:
+    assert path_of("a/b", "..", "c?d#e%", q="ü &", tag=("x", "y"), none=None) == (
+        "/v1/a%2Fb/%2E%2E/c%3Fd%23e%25?q=%C3%BC+%26&tag=x&tag=y"
+    )
