@@ -3,15 +3,17 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(she
 BIN := .venv/bin
 SOURCES := src adapters tests benchmarks docs
 
-.PHONY: help demo test schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens clean
+.PHONY: help demo serve test delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens clean
 
 help:
 	@echo "make demo    set up, and run the main job on a recorded real session (no agent, no key)"
+	@echo "make serve   set up, and start the service on loopback: then POST a run (docs/how-to/run-the-service.md)"
 	@echo "make test    set up, and pass the unit, conformance and process tests"
 	@echo "make example install the third-party adapter of docs/how-to, and pass its tests"
 	@echo "make soak    200 runs at once and 1,000 in a row, on both event loops"
 	@echo "make schemathesis  thousands of requests that the OpenAPI document allows, or not: some minutes"
 	@echo "make torture the torture suite in full size, on both event loops: some minutes"
+	@echo "make delivery  50 runs with 20 watchers each, 500 reconnections, readers who stall: a minute"
 	@echo "make durability  kill -9 and restart the service 20 times, on SQLite and on PostgreSQL: some minutes"
 	@echo "make fuzz    10,000 mutated recordings through each codec: slower than the tests"
 	@echo "make e2e     drive the real CLIs, installed at pinned versions, offline; AGENTS=... for some of them, MARK=core for the main scenarios"
@@ -35,6 +37,10 @@ help:
 demo: .venv/base
 	$(BIN)/amux demo
 
+serve: .venv/base
+	$(BIN)/python -m pip install --quiet --editable '.[service]'
+	$(BIN)/amux serve
+
 test: .venv/dev
 	$(BIN)/python -m pytest --numprocesses=auto $(if $(COVERAGE),--cov --cov-report=term:skip-covered --cov-fail-under=90)
 
@@ -50,6 +56,9 @@ schemathesis: .venv/dev
 
 torture: .venv/dev
 	AMUX_TORTURE=full $(BIN)/python -m pytest tests/process/test_torture.py
+
+delivery: .venv/dev
+	AMUX_DELIVERY=full $(BIN)/python -m pytest tests/service/test_delivery.py
 
 durability: .venv/dev
 	AMUX_DURABILITY=full $(BIN)/python -m pytest tests/service/durable

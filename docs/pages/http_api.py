@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.service.application import make_application
-from agent_mux.service.openapi.words import EVERYWHERE
+from agent_mux.service.openapi.words import EVERYWHERE, REFUSED
 from agent_mux.service.problems import STATUS
 from agent_mux.service.security.scopes import needed_scope
 from agent_mux.service.settings import Settings
@@ -89,7 +89,7 @@ def _found(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_own(told: dict[str, Any]) -> bool:
-    return told["description"].strip("`.") not in EVERYWHERE
+    return told["description"].strip("`.") not in EVERYWHERE and told["description"] not in REFUSED.values()
 
 
 def _reads(told: dict[str, Any]) -> str:

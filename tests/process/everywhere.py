@@ -4,6 +4,7 @@ A module that is marked `everywhere` has each of its tests that makes a client p
 marked `here_alone`, with one of the reasons below.
 """
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import Enum
@@ -56,7 +57,7 @@ class Served:
 def served(directory: Path, **chosen: Any) -> Iterator[Served]:
     """A server of a directory. `chosen`: its settings."""
     registry = AdapterRegistry()
-    limits = {"max_concurrent_runs": None, **chosen}
+    limits = {"max_concurrent_runs": None, "roots": [Path(tempfile.gettempdir()), Path.cwd()], **chosen}
     with serving(directory, registry, **limits) as server:
         yield Served(server, registry)
 

@@ -35,6 +35,7 @@ CHECKS = (
 HARMLESS = frozenset({"tags", "projectId", "debug", "eventBufferSize", "maxTurns", "retryPolicy", "stream", "model"})
 NOWHERE = "http://127.0.0.1:9/"
 """Nobody listens there."""
+REJECTED = ("413", "414", "415", "422", "429", "431")
 LONGEST_RUN = 5000  # milliseconds
 REQUEST_TIMEOUT = 20  # seconds
 NOT_ALL_IN_THE_SCHEMA = (
@@ -142,7 +143,11 @@ def _config(phases: tuple[str, ...], examples: int) -> dict[str, Any]:
         "continue-on-failure": True,
         # NUL characters are refused everywhere, which no schema says; test_bodies.py has them.
         "generation": {"max-examples": examples, "deterministic": True, "allow-x00": False},
-        "checks": {"enabled": False, **{name: {"enabled": True} for name in CHECKS}},
+        "checks": {
+            "enabled": False,
+            **{name: {"enabled": True} for name in CHECKS},
+            "negative_data_rejection": {"enabled": True, "expected-statuses": ["400", "404", "405", "409", *REJECTED]},
+        },
         "phases": {name: {"enabled": name in phases} for name in every},
         "operations": [
             {"include-operation-id": name, "checks": {"positive_data_acceptance": {"enabled": False}}}

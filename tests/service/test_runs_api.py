@@ -10,6 +10,7 @@ from tests.service.serving import Serving, serving
 
 from agent_mux import validate
 from agent_mux.redaction import HIDDEN
+from agent_mux.run.runner import Runner
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +132,30 @@ def test_runs_that_are_alive_when_the_server_stops_end_in_order(tmp_path: Path) 
     assert (run["state"], run["exitReason"]) == ("aborted", "aborted")
     assert validate(events[:-1]) == []
     assert len(events) - 1 == run["eventCount"]
+
+
+def test_a_journal_that_is_gone_is_a_problem_and_no_broken_stream(tmp_path: Path) -> None:
+    with serving(tmp_path) as first:
+        run_id = demo(first)["runId"]
+        first.http.get(f"/v1/runs/{run_id}/events")
+        journal = Path(first.http.get(f"/v1/runs/{run_id}").json()["journal"])
+    journal.unlink()
+    with serving(tmp_path) as second:
+        answer = second.http.get(f"/v1/runs/{run_id}/events")
+        assert (answer.status_code, answer.json()["code"]) == (404, "RUN_NOT_FOUND")
+        assert str(journal) in answer.json()["detail"]
+        assert second.http.get(f"/v1/runs/{run_id}").json()["state"] == "completed"
+
+
+def test_an_error_of_ours_in_one_run_ends_no_other(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Runner) -> None:
+        raise RuntimeError("an error of ours")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Runner, "_with_files", broken)
+        broken_id = demo(served)["runId"]
+        served.http.get(f"/v1/runs/{broken_id}/events")
+        run = served.http.get(f"/v1/runs/{broken_id}").json()
+    assert (run["state"], run["result"]["exitReason"]) == ("killed", "killed")
+    other = served.http.get(f"/v1/runs/{demo(served)['runId']}/events")
+    assert sse(other.text)[-1][1]["exitReason"] == "completed"

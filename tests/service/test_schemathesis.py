@@ -11,6 +11,8 @@ from tests.service.fuzzing import STORE, Report, explore, fuzzed_server
 
 from agent_mux.service.routes import health
 
+# What Hypothesis thinks of its own cases (long, made at random) is no finding.
+pytestmark = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
 IS_FULL = os.environ.get("AMUX_SCHEMATHESIS") == "full"
 QUICK = 2  # cases for each operation
 FULL = 40

@@ -2,14 +2,17 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import anyio
 import anyio.abc
+from anyio import to_thread
 
 from agent_mux import paths
+from agent_mux.client.observers import Observers, tell_of_end
 from agent_mux.detection import Detector
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.namespaces import Namespaces
@@ -26,6 +29,15 @@ from agent_mux.run.places import Places
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
 from agent_mux.telemetry.logs import LOGGER
+
+
+class PlannedRun(NamedTuple):
+    """A run that can be started."""
+
+    settled: Settled
+    plan: RunPlan
+    hooks: RunHooks | None
+
 
 Observer = Callable[[RunHandle], Callable[[], None]]
 """Is told of a run, and returns what is to be called at its end."""
@@ -105,7 +117,7 @@ class AgentMux(Namespaces):
         """How many runs work and wait, and when that changes."""
         self._tasks: anyio.abc.TaskGroup | None = None
         self._live: set[RunHandle] = set()
-        self._observers: list[Observer] = []
+        self._observers: Observers[RunHandle] = Observers()
 
     async def __aenter__(self) -> Self:
         self._tasks = anyio.create_task_group()
@@ -128,12 +140,14 @@ class AgentMux(Namespaces):
         finally:
             self._reaper.close()
 
-    def run(self, options: RunOptions | Settled | None = None, /, *, owner: str = "", **fields: Any) -> RunHandle:
+    def run(
+        self, options: RunOptions | Settled | PlannedRun | None = None, /, *, owner: str = "", **fields: Any
+    ) -> RunHandle:
         """Start a run and return at once.
 
         Args:
             options: The options, or give them one by one as keywords. Of options that are given whole, those count as
-                said that are not as they are by default; what `settled` returned is taken as it is.
+                said that are not as they are by default; what `settled` or `planned` returned is taken as it is.
             owner: Whose run it is: while runs wait, their owners are served in turn. It is no option, as no profile and
                 no request should choose whose turn it takes.
             **fields: Fields of `RunOptions`; all of them count as said, but for None. `agent` may be left out when
@@ -148,8 +162,7 @@ class AgentMux(Namespaces):
         """
         if self._tasks is None:
             raise AgentMuxError("RUN_NOT_ACTIVE", "start runs inside of `async with AgentMux() as mux:`")
-        settled = self._settled(options, fields)
-        plan, hooks = self._plan(settled.options)
+        settled, plan, hooks = options if isinstance(options, PlannedRun) else self.planned(options, **fields)
         if any(run.run_id == plan.run_id for run in self._live):
             raise ValidationError([FieldError("run_id", plan.run_id, "one that no living run has")])
         place = self.places.enter(plan.adapter.agent, owner)
@@ -157,15 +170,21 @@ class AgentMux(Namespaces):
         self._live.add(handle)
         for warning in settled.warnings:
             handle._runner.recording.note(warning)  # noqa: SLF001  # the handle is this module's own kind
-        endings = self._tell_observers(handle)
+        endings = self._observers.tell(handle, handle._runner.recording.note)  # noqa: SLF001
         self._tasks.start_soon(self._execute, handle, settled, endings, name=f"run {plan.run_id}")
         return handle
 
     async def start(
         self, options: RunOptions | Settled | None = None, /, *, owner: str = "", **fields: Any
     ) -> RunHandle:
-        """As `run`. For code that works with a service, too, whose answer takes a while: `RemoteMux.start`."""
-        return self.run(options, owner=owner, **fields)
+        """As `run`, while the event loop does other things: files are read, and git may be asked, in a thread."""
+        planned = await to_thread.run_sync(partial(self.planned, options, **fields))
+        return self.run(planned, owner=owner)
+
+    def planned(self, options: RunOptions | Settled | None = None, /, **fields: Any) -> "PlannedRun":
+        """Everything about a run that can be decided before it is started. Blocking; for `run`, once. Raises as it."""
+        settled = self._settled(options, fields)
+        return PlannedRun(settled, *self._plan(settled.options))
 
     def _plan(self, options: RunOptions) -> tuple[RunPlan, RunHooks | None]:
         own = self._config_dir
@@ -197,34 +216,17 @@ class AgentMux(Namespaces):
         What it returns is called when the run is over, however it ends. Returns the function that stops it. One that
         raises harms no run.
         """
-        self._observers.append(observer)
-
-        def stop() -> None:
-            if observer in self._observers:
-                self._observers.remove(observer)
-
-        return stop
-
-    def _tell_observers(self, handle: RunHandle) -> list[Callable[[], None]]:
-        endings = []
-        for observe in self._observers:
-            try:
-                endings.append(observe(handle))
-            except Exception as error:  # noqa: BLE001  # an observer of the consumer's may raise anything
-                handle._runner.recording.note(f"an observer raised {error!r}; the run goes on")  # noqa: SLF001
-        return endings
+        return self._observers.add(observer)
 
     async def _execute(self, handle: RunHandle, settled: Settled, endings: Sequence[Callable[[], None]]) -> None:
         runner = handle._runner  # noqa: SLF001  # the handle is this module's own kind
         try:
             await (runner.execute() if runner.hooks is None else execute_hooked(runner, runner.hooks))
+        except Exception:  # an error of ours in one run: awaiting that run raises INTERNAL, and other runs go on
+            logging.getLogger(LOGGER).exception("run %s cannot be carried out", handle.run_id)
         finally:
             self._live.discard(handle)
-            for end in endings:
-                try:
-                    end()
-                except Exception:  # an observer of the consumer's may raise anything; other runs go on
-                    logging.getLogger(LOGGER).exception("an observer raised at the end of run %s", handle.run_id)
+            tell_of_end(endings, handle.run_id)
             if runner.result is not None and settled.index is not None:
                 await write_into_index(settled.index, runner.plan, handle.header.started_at, runner.result)
 

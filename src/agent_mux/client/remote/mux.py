@@ -9,6 +9,7 @@ import anyio
 import anyio.abc
 from ulid import ULID
 
+from agent_mux.client.observers import Observers, tell_of_end
 from agent_mux.client.remote.address import Address
 from agent_mux.client.remote.line import Line, decoded
 from agent_mux.client.remote.namespaces import RemoteNamespaces
@@ -87,7 +88,7 @@ class RemoteMux(RemoteNamespaces):
         self._is_leaving = False
         self._live: dict[RemoteRun, anyio.CancelScope] = {}
         self._mine: set[RemoteRun] = set()
-        self._observers: list[Observer] = []
+        self._observers: Observers[RemoteRun] = Observers()
 
     @property
     def url(self) -> str:
@@ -188,13 +189,7 @@ class RemoteMux(RemoteNamespaces):
 
         As `AgentMux.on_run`.
         """
-        self._observers.append(observer)
-
-        def stop() -> None:
-            if observer in self._observers:
-                self._observers.remove(observer)
-
-        return stop
+        return self._observers.add(observer)
 
     def _request(self, options: RunOptions | None, fields: Mapping[str, Any]) -> tuple[dict[str, Any], RunOptions]:
         """What is sent, and what is kept here."""
@@ -215,7 +210,7 @@ class RemoteMux(RemoteNamespaces):
     def _begin(self, answer: bytes, options: RunOptions, *, mine: bool = True) -> RemoteRun:
         snapshot: Snapshot = decoded(answer, Snapshot)
         run = RemoteRun(self._line, snapshot, options, patience=self._reconnect_for, spawn=self._spawn)
-        endings = self._tell_observers(run) if mine else []
+        endings = self._observers.tell(run, run.warn) if mine else []
         self._live[run] = scope = anyio.CancelScope(shield=True)
         if mine:
             self._mine.add(run)
@@ -228,15 +223,6 @@ class RemoteMux(RemoteNamespaces):
             raise AgentMuxError("UNAVAILABLE", "the client is closed")
         self._tasks.start_soon(function)
 
-    def _tell_observers(self, run: RemoteRun) -> list[Callable[[], None]]:
-        endings = []
-        for observe in self._observers:
-            try:
-                endings.append(observe(run))
-            except Exception as error:  # noqa: BLE001  # an observer of the consumer's may raise anything
-                run.warn(f"an observer raised {error!r}; the run goes on")
-        return endings
-
     async def _follow(self, run: RemoteRun, scope: anyio.CancelScope, endings: Sequence[Callable[[], None]]) -> None:
         # Whoever cancels the client wants its runs to be ended, which has to be seen.
         try:
@@ -245,11 +231,7 @@ class RemoteMux(RemoteNamespaces):
         finally:
             del self._live[run]
             self._mine.discard(run)
-            for end in endings:
-                try:
-                    end()
-                except Exception:  # an observer of the consumer's may raise anything; other runs go on
-                    logging.getLogger(LOGGER).exception("an observer raised at the end of run %s", run.run_id)
+            tell_of_end(endings, run.run_id)
 
 
 def _merged(said: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

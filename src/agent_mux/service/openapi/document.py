@@ -11,7 +11,7 @@ from agent_mux.run.result_schema import result_schema
 from agent_mux.service.openapi.describing import DESCRIBED, Component
 from agent_mux.service.openapi.operations import operation
 from agent_mux.service.openapi.shapes import PLACE, Components, Schema
-from agent_mux.service.openapi.words import ABOUT, TAGS
+from agent_mux.service.openapi.words import ABOUT, REFUSED, TAGS
 from agent_mux.service.problems import MEDIA_TYPE, Problem
 
 
@@ -70,7 +70,8 @@ def _shared_problems(paths: Schema) -> Schema:
         for one in operations.values():
             for status, answer in one["responses"].items():
                 if MEDIA_TYPE in answer.get("content", ()):
-                    name = answer["description"].strip("`.").replace("`, `", "-")
+                    is_refused = int(status) in REFUSED
+                    name = f"REFUSED-{status}" if is_refused else answer["description"].strip("`.").replace("`, `", "-")
                     shared[name] = answer
                     one["responses"][status] = {"$ref": f"#/components/responses/{name}"}
     return shared

@@ -6,7 +6,7 @@ from typing import Any
 from agent_mux.errors import AnyCode
 from agent_mux.service.openapi.describing import DESCRIBED, JSON, SSE, Answer, Body, Component, Description
 from agent_mux.service.openapi.shapes import PLACE, Components, Schema
-from agent_mux.service.openapi.words import EVERYWHERE, PATH_PARAMETERS
+from agent_mux.service.openapi.words import EVERYWHERE, PATH_PARAMETERS, REFUSED
 from agent_mux.service.problems import MEDIA_TYPE, RETRY_AFTER, STATUS
 from agent_mux.service.security.scopes import PUBLIC, needed_scope
 
@@ -75,6 +75,8 @@ def _responses(path: str, told: Schema, said: Description, known: Components) ->
         by_status.setdefault(STATUS.get(code, 500), []).append(code)
     for status, those in sorted(by_status.items()):
         yield str(status), _problem(status, those)
+    for status, why in REFUSED.items():
+        yield str(status), {"description": why, "content": {MEDIA_TYPE: {"schema": {"$ref": PLACE + "Problem"}}}}
 
 
 def _answer(answer: Answer, known: Components) -> Schema:

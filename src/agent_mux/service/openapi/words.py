@@ -6,6 +6,15 @@ from agent_mux.errors import AnyCode
 
 EVERYWHERE: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
 """What can go wrong wherever a token is wanted."""
+REFUSED: Mapping[int, str] = {
+    408: "It is too slow.",
+    413: "Its body is too large.",
+    414: "Its target is too long.",
+    415: "A body from a browser is not JSON.",
+    421: "It is for another host.",
+    431: "Its headers are too large.",
+}
+"""Requests that are refused whatever they ask for."""
 ABOUT = """Drive coding agents over HTTP: start runs, watch what happens in them, answer what they ask.
 
 JSON is camelCase; a field that is not there is left out. Times are milliseconds since the epoch, durations are

@@ -23,11 +23,7 @@ _Arguments = ParamSpec("_Arguments")
 
 def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A value as JSON: a shape of `views`, or plain."""
-    try:
-        content = msgspec.json.encode(value)
-    except (UnicodeEncodeError, RecursionError):
-        content = to_json_bytes(msgspec.to_builtins(value))
-    return Response(content, status, headers, "application/json")
+    return Response(to_json_bytes(value), status, headers, "application/json")
 
 
 async def json_body(request: Request, kind: type[_Kind]) -> _Kind:

@@ -77,11 +77,12 @@ def _start(last_event_id: str | None, after: int | None) -> int:
 async def is_at_end(service: Service, run_id: str, start: int) -> bool:
     """There are no events from this number on, and there never will be, and the result was seen, too.
 
-    Raises RUN_NOT_FOUND, and `ValidationError` for a number that no event has yet.
+    Raises RUN_NOT_FOUND, also for a journal that is gone, and `ValidationError` for a number that no event has yet.
     """
     view = await service.runs.get(run_id, whole=False)
     count = view.event_count if isinstance(view.event_count, int) else 0
     if start <= count:
+        await service.runs.check_readable(run_id)  # later, the answer will have begun
         return False
     if view.state in TERMINAL and start == count + 1:
         return True

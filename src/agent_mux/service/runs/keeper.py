@@ -85,6 +85,11 @@ class Keeper:
         changes = (self._waiting.get(run_id), self._writing.get(run_id))
         return any(change is not None and change.values is None for change in changes)
 
+    @property
+    def has_removals(self) -> bool:
+        """Rows of runs that never were may still be there."""
+        return any(change.values is None for change in (*self._waiting.values(), *self._writing.values()))
+
     async def caught_up(self) -> None:
         """Wait until everything is written that was to be written when this was called."""
         last = self._number

@@ -25,14 +25,15 @@ async def live_batches(handle: RunHandle, start: int) -> AsyncGenerator[Batch, N
 
 async def stored_batches(path: Path, make_codec: MakeCodec, start: int) -> AsyncGenerator[Batch, None]:
     """Out of the journal of a run that is over. Raises RUN_NOT_FOUND when it cannot be read any more."""
-    derived = await to_thread.run_sync(_opened, path, make_codec)
+    derived = await to_thread.run_sync(opened, path, make_codec)
     batches = derived.batches()
     while chunk := await to_thread.run_sync(_chunk, batches, start):
         for batch in chunk:
             yield batch
 
 
-def _opened(path: Path, make_codec: MakeCodec) -> DerivedRun:
+def opened(path: Path, make_codec: MakeCodec) -> DerivedRun:
+    """Ready to be read. Raises RUN_NOT_FOUND when it cannot be."""
     try:
         return DerivedRun(path, make_codec)
     except OSError as error:

@@ -4,13 +4,14 @@ import logging
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.abc
 import msgspec
-from anyio import lowlevel, to_thread
+from anyio import to_thread
 from ulid import ULID
 
 from agent_mux.client import AgentMux
@@ -26,8 +27,8 @@ from agent_mux.service.runs.confining import confined
 from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import LiveRun, now_ms, view_of
 from agent_mux.service.runs.observers import Entry, RunObserver
-from agent_mux.service.runs.reading import Batch, live_batches, stored_batches
-from agent_mux.service.runs.recovery import Recovery
+from agent_mux.service.runs.reading import Batch, live_batches, opened, stored_batches
+from agent_mux.service.runs.recovery import Recovery, lost_values
 from agent_mux.service.runs.requests import RunRequest, request_of
 from agent_mux.service.runs.turns import Turns
 from agent_mux.service.runs.watching import Seen, seen_of, seen_of_stored
@@ -83,8 +84,7 @@ class Runs:
         rows = await self._store.unfinished()
         self._tasks.start_soon(self._keeper.run)
         for row in await self._recovery.begin(rows):
-            self._begin_again(row)
-            await lowlevel.checkpoint()
+            await self._begin_again(row)
         self._tasks.start_soon(self._recovery.run)
         self._tasks.start_soon(self._tell_of_questions)
         self._tasks.start_soon(self._tell_of_positions)
@@ -124,11 +124,11 @@ class Runs:
         view = view_of(row, whole=False)
         return [entry for one in self._observers for entry in one.ended(row, view, {})]
 
-    def _begin_again(self, row: RunRow) -> None:
+    async def _begin_again(self, row: RunRow) -> None:
         try:
             request = request_of(msgspec.json.decode(row.request))
             said = confined({**request.said, "cwd": row.cwd}, self._roots)
-            self._start(row, {**said, "run_id": row.run_id})
+            await self._start(row, {**said, "run_id": row.run_id})
         except AgentMuxError as error:
             self._recovery.lose(row, f"the server was stopped while it waited, and it cannot begin any more: {error}")
 
@@ -156,8 +156,7 @@ class Runs:
         if self._journal_of(row.run_id).exists() or not await self._added(row):
             raise ValidationError([FieldError("runId", row.run_id, "one that no other run has")])
         try:
-            self.require_open()
-            live = self._start(row, {**said, "run_id": row.run_id})
+            live = await self._start(row, {**said, "run_id": row.run_id})
         except BaseException:
             await self._take_back(row.run_id)
             raise
@@ -172,6 +171,9 @@ class Runs:
 
     async def _take_back(self, run_id: str) -> None:
         self._keeper.remove(run_id)
+        await self._caught_up()
+
+    async def _caught_up(self) -> None:
         with anyio.move_on_after(FLUSH_WITHIN, shield=True):
             await self._keeper.caught_up()
 
@@ -193,20 +195,20 @@ class Runs:
         )
 
     async def _asked_before(self, request: RunRequest, owner: str, key: str) -> RunView | None:
+        if self._keeper.has_removals:  # one of them may have this key
+            await self._caught_up()
         row = await self._store.asked_before(owner, key)
-        if row is not None and self._keeper.is_removing(row.run_id):
-            await self._keeper.caught_up()
-            return None
-        if row is None:
+        if row is None or self._keeper.is_removing(row.run_id):
             return None
         if row.fingerprint != request.fingerprint:
             raise ValidationError([FieldError("Idempotency-Key", key, "a key of its own for each different request")])
         return await self.get(row.run_id)
 
-    def _start(self, row: RunRow, said: Mapping[str, Any]) -> LiveRun:
-        handle = self._mux.run(
-            **said, journal=True, owner=row.owner
-        )  # whatever a profile says: the events come from there
+    async def _start(self, row: RunRow, said: Mapping[str, Any]) -> LiveRun:
+        # With a journal, whatever a profile says: the events come from there.
+        planned = await to_thread.run_sync(partial(self._mux.planned, **said, journal=True))
+        self.require_open()  # nothing may come between this and the start
+        handle = self._mux.run(planned, owner=row.owner)
         live = self._live[row.run_id] = LiveRun(row, handle, self._keeper.put, self._observers)
         handle.interaction.on_pending(lambda pending: self._ask(live, pending))
         self._tasks.start_soon(self._watch, live)
@@ -227,16 +229,21 @@ class Runs:
                     live.waits(pending)
 
     async def _watch(self, live: LiveRun) -> None:
+        is_whole = True
         with anyio.CancelScope(shield=True):  # its end is bounded: the client ends it, and it is to be remembered
             try:
                 result = await live.handle
                 live.ended(result, await to_thread.run_sync(_size_of, result.journal))
             except AgentMuxError as error:  # it was taken back, or there is an error of ours
-                logging.getLogger(LOGGER).info("run %s has no result: %s", live.row.run_id, error)
+                is_whole = False
+                if not live.handle.is_withdrawn:
+                    logging.getLogger(LOGGER).exception("run %s has no result", live.row.run_id)
+                    self._keeper.put(live.row.run_id, lost_values(live.row, str(error)))
+                    await self._caught_up()
             except Exception:  # one run must not take down the others; the next start finds out what became of it
                 logging.getLogger(LOGGER).exception("what became of run %s cannot be written", live.row.run_id)
         del self._live[live.row.run_id]
-        if not live.handle.is_withdrawn:
+        if is_whole:
             self._recent[live.row.run_id] = live
         while len(self._recent) > KEPT_HANDLES and not self._keeper.has(next(iter(self._recent))):
             self._recent.popitem(last=False)
@@ -267,7 +274,7 @@ class Runs:
 
     async def page(self, wanted: RunFilter, *, behind: Place | None = None, limit: int) -> list[RunView]:
         """Runs, the latest first."""
-        if wanted.is_of_state:
+        if wanted.is_of_state or self._keeper.has_removals:
             with anyio.move_on_after(WRITTEN_WITHIN):
                 await self._keeper.caught_up()
         rows = await self._store.page(wanted, behind=behind, limit=limit)
@@ -280,8 +287,9 @@ class Runs:
         return live.view(whole=False) if live is not None else view_of(row, whole=False)
 
     async def _row_of(self, run_id: str) -> RunRow:
+        is_none = self._keeper.is_removing(run_id)  # looked at first: it may be gone when the row comes
         row = await self._store.get(run_id)
-        if row is None or self._keeper.is_removing(run_id):
+        if row is None or is_none:
             raise AgentMuxError("RUN_NOT_FOUND", f"there is no run {run_id}; GET /v1/runs lists those there are")
         return row
 
@@ -306,6 +314,13 @@ class Runs:
             async for batch in batches:
                 yield batch
 
+    async def check_readable(self, run_id: str) -> None:
+        """Raises RUN_NOT_FOUND when there is no such run, or when its journal cannot be read any more."""
+        if await self._found(run_id) is None:
+            row = await self._row_of(run_id)
+            if row.journal is not None:
+                await to_thread.run_sync(opened, self._journal_of(run_id), self._make_codec)
+
     async def seen(self, run_id: str, start: int) -> AsyncGenerator[Seen, None]:
         """The same, and how the run is: at once, and whenever it changed. Raises RUN_NOT_FOUND."""
         live = await self._found(run_id)
@@ -329,7 +344,11 @@ class Runs:
         """The `run_result`, when it is over. None: it was forgotten, or begins with the next start of the server."""
         live = await self._found(run_id)
         if live is not None and not live.handle.is_withdrawn:
-            return to_json_bytes((await live.handle.result()).to_dict())
+            try:
+                return to_json_bytes((await live.handle.result()).to_dict())
+            except AgentMuxError:  # an error of ours; what is known of it is written
+                while run_id in self._live:
+                    await self._left.wait()
         row = await self._store.get(run_id)
         return None if row is None or row.result is None else row.result.encode()
 

@@ -10,6 +10,8 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 PUBLIC = frozenset({"/health", "/ready"})
 ADMIN = ("/v1/webhooks",)
 """With all below them."""
+ADMIN_WRITES = ("/v1/profiles",)
+"""The same, but everybody who may read may read them: they hold for the runs of others, too."""
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -34,9 +36,14 @@ def needed_scope(method: str, path: str) -> Scope | None:
     """None: everybody may. A WebSocket begins as GET; whether its commands are obeyed is seen to there."""
     if path in PUBLIC and method in READING:
         return None
-    if any(path == place or path.startswith(f"{place}/") for place in ADMIN):
+    is_read = method in READING
+    if _is_below(path, ADMIN) or (not is_read and _is_below(path, ADMIN_WRITES)):
         return "admin"
-    return "read" if method in READING else "run"
+    return "read" if is_read else "run"
+
+
+def _is_below(path: str, places: tuple[str, ...]) -> bool:
+    return any(path == place or path.startswith(f"{place}/") for place in places)
 
 
 def scopes_of(names: Iterable[str]) -> frozenset[Scope]:
