@@ -101,8 +101,9 @@ def _schema(shape: Any, known: Components, media_type: str) -> Schema:
     if media_type == SSE:
         content = {"type": "string", "contentMediaType": JSON, "contentSchema": _schema(shape, known, JSON)}
         number = {"type": "string", "pattern": "^[0-9]+$", "description": "The number of the event, from 0."}
-        properties = {"id": number, "data": content}
-        return {"type": "object", "properties": properties, "required": ["id", "data"]}
+        kind = {"type": "string", "description": "`run`, of a snapshot, which has no id and a RunView as data."}
+        properties = {"id": number, "event": kind, "data": content}
+        return {"type": "object", "properties": properties, "required": ["data"]}
     match shape:
         case Component(name=name):
             return {"$ref": PLACE + name}
