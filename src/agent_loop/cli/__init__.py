@@ -1,0 +1,1 @@
+"""`amux-agent`: the runtime as a program that speaks AgentEvent JSON lines."""

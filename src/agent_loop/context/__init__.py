@@ -1,0 +1,1 @@
+"""Keeping what is sent within the context window."""

@@ -1,0 +1,1 @@
+"""The engine: turns, tool calls, limits, queues."""

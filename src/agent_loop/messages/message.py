@@ -1,0 +1,108 @@
+"""The four roles, and one that no model sees. Source: hooks seed, section 1.1; phi-core, "Message", "AgentMessage".
+
+Messages are values: what is in a history is never changed, only replaced.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from agent_loop.messages.content import Block, Shown, Text, Thinking, ToolCall
+from agent_loop.usage import Usage
+
+Role = Literal["system", "user", "assistant", "tool", "extension"]
+StopReason = Literal["stop", "length", "tool_use", "error", "aborted"]
+
+
+class _Message(msgspec.Struct, frozen=True, tag_field="role", omit_defaults=True, kw_only=True):
+    timestamp: int = 0
+    """Milliseconds since the Unix epoch; 0: nobody looked at the clock."""
+
+
+class SystemMessage(_Message, frozen=True, tag="system"):
+    """Instructions of whoever runs the agent."""
+
+    content: str
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return self.content
+
+
+class UserMessage(_Message, frozen=True, tag="user"):
+    """What a person says, or what the loop says in their place (`origin`)."""
+
+    content: tuple[Shown, ...]
+    origin: Literal["user", "steering", "follow_up", "reminder", "budget", "limit", "compaction"] = "user"
+
+    @property
+    def text(self) -> str:
+        """All its text."""
+        return "\n".join(block.text for block in self.content if isinstance(block, Text))
+
+
+class AssistantMessage(_Message, frozen=True, tag="assistant"):
+    """What the model said, in its order."""
+
+    content: tuple[Block, ...]
+    stop_reason: StopReason = "stop"
+    model: str = ""
+    provider: str = ""
+    usage: Usage = Usage()
+    error: str | None = None
+    """Why it ended, where `stop_reason` is "error" or "aborted"."""
+    native: Any = None
+    """The provider's own form (plain data): sent back verbatim to the same provider. Source: loop spec, section 2."""
+
+    @property
+    def text(self) -> str:
+        """All its text."""
+        return "\n".join(block.text for block in self.content if isinstance(block, Text))
+
+    @property
+    def thinking(self) -> str:
+        """All its reasoning."""
+        return "\n".join(block.text for block in self.content if isinstance(block, Thinking))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tools it wants to be used."""
+        return tuple(block for block in self.content if isinstance(block, ToolCall))
+
+
+class ToolMessage(_Message, frozen=True, tag="tool"):
+    """What came of one tool call."""
+
+    tool_call_id: str
+    name: str
+    content: tuple[Shown, ...]
+    is_error: bool = False
+    details: Any = None
+    """Plain data about the result that the model does not see, for example the exit code of a command."""
+
+    @property
+    def text(self) -> str:
+        """All its text."""
+        return "\n".join(block.text for block in self.content if isinstance(block, Text))
+
+
+class ExtensionMessage(_Message, frozen=True, tag="extension"):
+    """A note of the application in the history; no model ever sees it. Source: phi-core, "ExtensionMessage"."""
+
+    kind: str
+    data: Any = None
+
+    @property
+    def text(self) -> str:
+        """Nothing: models do not see it."""
+        return ""
+
+
+Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage | ExtensionMessage
+"""Anything in a history."""
+
+
+def user(text: str, **known: Any) -> UserMessage:
+    """A user message of this text."""
+    return UserMessage(content=(Text(text),), **known)

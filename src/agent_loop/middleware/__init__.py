@@ -1,0 +1,1 @@
+"""The six middleware that come with the package, ordinary users of the hooks registry."""

@@ -1,0 +1,100 @@
+"""What is stored of a conversation: sessions, their loops, and how those hang together. Source: phi-core, "Session"."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from agent_loop.events import ContinuationKind, LoopEvent
+from agent_loop.messages import Message
+from agent_loop.state import AgentState
+from agent_loop.usage import Usage
+
+Formation = Literal["explicit", "first_loop", "inactivity"]
+RecordStatus = Literal["running", "completed", "rejected", "aborted", "failed", "limited"]
+
+
+class LoopConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a loop was run with, as far as it can be said in plain data. No secrets."""
+
+    config_id: str = ""
+    provider: str = ""
+    model: str = ""
+    thinking: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+
+class LoopRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """One run of the loop."""
+
+    loop_id: str
+    parent_loop_id: str | None = None
+    continuation_kind: ContinuationKind | None = None
+    started_at: int = 0
+    """Milliseconds since the Unix epoch."""
+    ended_at: int | None = None
+    status: RecordStatus = "running"
+    rejection: str | None = None
+    error: str | None = None
+    config: LoopConfig | None = None
+    base: int = 0
+    """How many messages of the parent's history this loop goes on from; fewer than all there are: a branch."""
+    messages: list[Message] = []
+    """What this loop added."""
+    usage: Usage = Usage()
+    turns: int = 0
+    metadata: Any = None
+    events: list[LoopEvent] = []
+    """Without the fragments, unless the recorder is told to keep them."""
+
+
+class Session(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """One conversation."""
+
+    session_id: str
+    agent_id: str
+    created_at: int = 0
+    last_active_at: int = 0
+    """Milliseconds since the Unix epoch."""
+    formation: Formation = "first_loop"
+    forked_from: str | None = None
+    """The session whose history this one began with."""
+    state: AgentState = msgspec.field(default_factory=AgentState)
+    loops: list[LoopRecord] = []
+    """In the order they were begun."""
+
+    def get_loop(self, loop_id: str) -> LoopRecord | None:
+        """The loop of this id."""
+        return next((loop for loop in self.loops if loop.loop_id == loop_id), None)
+
+    def history(self, loop_id: str | None = None) -> list[Message]:
+        """The conversation up to the end of this loop, or of the last one: what a run goes on from.
+
+        Raises `KeyError` for a loop that is not of this session.
+        """
+        if not self.loops:
+            return []
+        by_id = {loop.loop_id: loop for loop in self.loops}
+        path = [by_id[loop_id] if loop_id is not None else self.loops[-1]]
+        while (parent := path[-1].parent_loop_id) is not None and parent in by_id:
+            path.append(by_id[parent])
+        messages: list[Message] = []
+        for loop in reversed(path):
+            del messages[loop.base :]
+            messages += loop.messages
+        return messages
+
+    def root_loops(self) -> list[LoopRecord]:
+        """The loops that go on from none."""
+        return [loop for loop in self.loops if loop.parent_loop_id is None]
+
+    def children_of(self, loop_id: str) -> list[LoopRecord]:
+        """The loops that go on from this one."""
+        return [loop for loop in self.loops if loop.parent_loop_id == loop_id]
+
+    def total_usage(self) -> Usage:
+        """Of all loops together."""
+        total = Usage()
+        for loop in self.loops:
+            total += loop.usage
+        return total
