@@ -45,6 +45,8 @@ class LoopStart(_Event, frozen=True, tag="loop_start"):
     session_id: str
     parent_loop_id: str | None = None
     """The loop this one goes on from."""
+    base: int | None = None
+    """How many messages of the parent's history it goes on from, as `LoopRecord.base`; None: all there are."""
     continuation_kind: ContinuationKind | None = None
     """None: an origin, with a prompt of its own."""
     model: str = ""
