@@ -16,7 +16,7 @@ import msgspec
 from agent_loop.behavior import ContextSettings
 from agent_loop.context.estimation import MESSAGE_TOKENS, Estimator
 from agent_loop.context.pairs import Split, safe_cuts, split
-from agent_loop.context.tiers import digest, latest_request, shortened, stand_in, without_images
+from agent_loop.context.tiers import body_of, digest, latest_request, shortened, stand_in, without_images
 from agent_loop.messages import Message, UserMessage
 
 Summarize = Callable[[Sequence[Message]], Awaitable[str]]
@@ -26,6 +26,8 @@ TARGET_SHARE = 0.8
 """Of the budget: what a tier should leave at most."""
 SUMMARY_TOKENS = 3_000
 """The most that a summary may take: about 2,000 words. Source: hooks seed, section 6.4."""
+LEAST_SUMMARY = 60
+"""Tokens; where there is no room for more, the marker says as much. The frame of a summary takes most of it."""
 WORTH_SUMMARIZING = 200
 """Tokens; less is left to the digest, which costs nothing."""
 LAST_LIMITS = ((10_000, False), (2_000, True), (400, True))
@@ -70,8 +72,9 @@ class TieredCompaction:
         candidates: list[Compaction] = []
         if parts.middle:
             candidates.append(self._outputs_cut(parts))
-            if self._tokens(candidates[-1]) > budget * TARGET_SHARE:
-                candidates.append(await self._summarized(parts, budget))
+            room = min(SUMMARY_TOKENS, self._room(parts, int(budget * TARGET_SHARE)))
+            if self._tokens(candidates[-1]) > budget * TARGET_SHARE and room >= LEAST_SUMMARY:
+                candidates.append(await self._summarized(parts, room, budget))
             if self._tokens(candidates[-1]) > budget * TARGET_SHARE:
                 candidates.append(self._dropped(parts, budget))
         return self._chosen(candidates, budget) or self._pressed(messages, candidates, budget)
@@ -101,13 +104,12 @@ class TieredCompaction:
         marker = stand_in("", latest_request(parts.middle, parts.recent), self._room(parts, budget))
         return Compaction((*parts.first, *parts.pinned, marker, *parts.recent), "middle")
 
-    async def _summarized(self, parts: Split, budget: int) -> Compaction:
-        room = min(SUMMARY_TOKENS, self._room(parts, budget))
+    async def _summarized(self, parts: Split, room: int, budget: int) -> Compaction:
         text, failure = await self._asked(parts.middle, budget)
-        summary = text or digest(parts.middle, room)
-        message = stand_in(summary, latest_request(parts.middle, parts.recent), room)
+        request = latest_request(parts.middle, parts.recent)
+        message = stand_in(text or digest(parts.middle, room - LEAST_SUMMARY), request, room)
         together = (*parts.first, *parts.pinned, message, *parts.recent)
-        return Compaction(together, "summary", summary, failure)
+        return Compaction(together, "summary", body_of(message)[0], failure)
 
     async def _asked(self, middle: Sequence[Message], budget: int) -> tuple[str, str]:
         """The summary, or nothing and why not."""

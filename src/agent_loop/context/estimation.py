@@ -90,7 +90,10 @@ class Estimator:
 
     def total(self, messages: Sequence[Message]) -> int:
         """Tokens of all of them."""
-        tokens = sum(map(self.message, messages))
+        return sum(map(self.message, messages))
+
+    def forget_others(self, messages: Sequence[Message]) -> None:
+        """Only these will be asked for again. Does nothing while little would be forgotten."""
         if len(self._known) > 2 * len(messages) + 1_000:
-            self._known = {id(each): self._known[id(each)] for each in messages}
-        return tokens
+            still = {id(each) for each in messages}
+            self._known = {key: known for key, known in self._known.items() if key in still}

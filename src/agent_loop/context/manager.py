@@ -67,6 +67,7 @@ class ContextManager:
         else:
             exhausted = force
         self._sent = (view, len(messages), overhead_tokens)
+        self._estimator.forget_others(view)
         return Fitted(view, self._tracker.used(view) + overhead_tokens, self._max_tokens, compaction, exhausted)
 
     def record(self, usage: Usage, message_count: int) -> None:

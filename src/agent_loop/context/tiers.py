@@ -76,7 +76,8 @@ def _lines(message: Message) -> Iterator[str]:
             yield f"- user: {_one_line(message.text)}"
         case AssistantMessage():
             tools = ", ".join(call.name for call in message.tool_calls)
-            yield f"- assistant: {_one_line(message.text)}" + _one_line(f" [called {tools}]" if tools else "")
+            said = filter(None, (_one_line(message.text), _one_line(f"[called {tools}]") if tools else ""))
+            yield f"- assistant: {' '.join(said)}"
         case ToolMessage(is_error=True, name=name):
             yield f"- {_one_line(name)} failed"
         case _:
