@@ -25,6 +25,15 @@ class Access:
     secrets: Sequence[str] = field(default=(), repr=False)
     """More texts that must not be in any error."""
 
+    def all_secrets(self) -> Sequence[str]:
+        """Everything that must not be in any error, as it is now: tokens of Google are renewed."""
+        handed_in = (
+            self.credentials.values()
+            if isinstance(self.credentials, Mapping)
+            else (getattr(self.credentials, "token", None),)
+        )
+        return [secret for secret in (self.api_key, *self.secrets, *handed_in) if secret]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variables:

@@ -91,6 +91,6 @@ def _online(vendor: str, model: str, access: Access) -> Provider:
 
 
 def _hidden(text: str, access: Access) -> str:
-    for secret in filter(None, (access.api_key, *access.secrets)):
+    for secret in access.all_secrets():
         text = text.replace(secret, "(redacted)")
     return text

@@ -1,9 +1,11 @@
 """A client of Bedrock that never repeats a call by itself: botocore takes that only when the client is made."""
 
+import functools
 from typing import Any
 
 import boto3
 from botocore.config import Config
+from botocore.loaders import create_loader
 from botocore.session import Session
 from botocore.tokens import FrozenAuthToken
 
@@ -27,7 +29,15 @@ def bedrock_client(access: Access) -> Any:
 
 
 def _session(api_key: str | None) -> Session:
-    return _KeySession(api_key) if api_key else Session()
+    session = _KeySession(api_key) if api_key else Session()
+    session.register_component("data_loader", _descriptions())
+    return session
+
+
+@functools.cache
+def _descriptions() -> Any:
+    """Of AWS' services: megabytes of JSON, read once."""
+    return create_loader()
 
 
 class _KeySession(Session):  # type: ignore[misc]  # botocore has no types

@@ -19,6 +19,8 @@ from agent_loop.errors import (
 
 TOO_LONG_STATUSES = frozenset({400, 413})
 SERVER_ERROR = 500
+STOPPED = "Streamed response ended without"
+"""What pydantic-ai says of a stream of chat completions that was cut off."""
 LONGEST_DETAIL = 500  # characters; some providers answer with a whole page of HTML
 REDACTED = "(redacted)"
 TOO_LONG = re.compile(
@@ -89,7 +91,7 @@ def _is_network(error: Exception, status: int | None) -> bool:
         OSError,
         TimeoutError,
     )
-    return isinstance(error, kinds) or _is_broken_transport(error)
+    return isinstance(error, kinds) or _is_broken_transport(error) or STOPPED in str(error)
 
 
 def _is_broken_transport(error: BaseException) -> bool:

@@ -1,5 +1,6 @@
 """A provider that asks through a model class of pydantic-ai."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pydantic_ai.direct import model_request_stream
@@ -22,11 +23,20 @@ from agent_loop.providers.response import Chunk, ModelResponse
 class PydanticAIProvider:
     """Any model that pydantic-ai knows. Connections are kept; `aclose()` gives them back."""
 
-    def __init__(self, provider_id: str, model: Model, dialect: Dialect, *, secrets: tuple[str, ...] = ()) -> None:
-        """`secrets` are texts that must not be in any error, the key first of all."""
+    def __init__(
+        self,
+        provider_id: str,
+        build: Callable[[], Model],
+        dialect: Dialect,
+        *,
+        secrets: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        """`build` makes the model, with connections of its own. `secrets` are texts that must not be in any error."""
+        self._build = build
+        self._model = build()
+        self._is_closed = False
         self.id = provider_id
-        self.model = model.model_name
-        self._model = model
+        self.model = self._model.model_name
         self._dialect = dialect
         self._secrets = secrets
 
@@ -56,10 +66,13 @@ class PydanticAIProvider:
 
     async def aclose(self) -> None:
         """Close the connections. The provider may be used again: it opens new ones."""
+        self._is_closed = True
         async with self._model:
             pass
 
     async def _ask(self, request: ModelRequest, listener: "_Listener") -> NativeResponse:
+        if self._is_closed:
+            self._model, self._is_closed = self._build(), False
         parameters = self._parameters(request)
         messages = self._model.prepare_messages(native_messages(request.messages, self.id), parameters)
         settings = native_settings(request, self._model, self._dialect)
@@ -70,7 +83,7 @@ class PydanticAIProvider:
             async for event in stream:
                 if (chunk := chunks.of(event)) is not None:
                     await listener.tell(chunk)
-            return stream.get()
+            return _whole(stream.get())
 
     def _parameters(self, request: ModelRequest) -> ModelRequestParameters:
         schema = request.output_schema if self.capabilities.structured_output else None
@@ -85,7 +98,14 @@ class PydanticAIProvider:
         )
 
     def _as_ours(self, error: Exception) -> ProviderError:
-        return error if isinstance(error, ProviderError) else provider_error(error, self.id, self._secrets)
+        return error if isinstance(error, ProviderError) else provider_error(error, self.id, self._secrets())
+
+
+def _whole(answer: NativeResponse) -> NativeResponse:
+    """The answer, when the provider has ended it. Clients take a stream that just stops for a whole one."""
+    if answer.finish_reason is None and not (answer.provider_details or {}).get("finish_reason"):
+        raise ConnectionError("the stream stopped before the answer was over")
+    return answer
 
 
 class _Listener:

@@ -19,7 +19,6 @@ from agent_loop.providers.request import ModelRequest, ModelSettings
 from agent_loop.providers.thinking import level_of
 
 Fields = dict[str, Any]
-FORCED_FREE = frozenset({"auto", "none"})
 ANTHROPIC_MINIMUM = 1024
 """Tokens: the smallest `budget_tokens` that Anthropic takes."""
 GEMINI_MINIMA: Mapping[str, int] = {"gemini-2.5-pro": 128, "gemini-2.5-flash-lite": 512}
@@ -56,7 +55,8 @@ def native_settings(request: ModelRequest, model: Model, dialect: Dialect) -> Na
         **(dialect.extra or {}),
         **_cache(said, dialect),
     }
-    if dialect.thinks_when_forced or choice is None or choice in FORCED_FREE:
+    is_forced = choice is not None and choice not in ("auto", "none")
+    if dialect.thinks_when_forced or not is_forced:
         fields |= dialect.thinking(said, model)
     return cast("NativeSettings", {name: value for name, value in fields.items() if value is not None})
 
@@ -65,7 +65,7 @@ def _tool_choice(request: ModelRequest, model: Model) -> Any:
     if not request.tools:
         return None
     choice = request.tool_choice
-    if choice in FORCED_FREE:
+    if choice in {"auto", "none"}:
         return choice
     if not model.profile.get("supports_forced_tool_choice", True):
         return "auto"

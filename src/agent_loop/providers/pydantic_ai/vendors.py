@@ -21,9 +21,7 @@ def provider_of(vendor: str, model: str, access: Access) -> PydanticAIProvider:
     client raises for an access that cannot be.
     """
     build, dialect = VENDORS[vendor]
-    handed_in = access.credentials.values() if isinstance(access.credentials, Mapping) else ()
-    secrets = tuple(filter(None, (access.api_key, *access.secrets, *handed_in)))
-    return PydanticAIProvider(vendor, build(model, access), dialect, secrets=secrets)
+    return PydanticAIProvider(vendor, lambda: build(model, access), dialect, secrets=access.all_secrets)
 
 
 def _anthropic(model: str, access: Access) -> "Model":
@@ -42,20 +40,27 @@ def _openai(model: str, access: Access) -> "Model":
 
 def _openai_chat(model: str, access: Access) -> "Model":
     from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    return OpenAIChatModel(model, provider=OpenAIProvider(base_url=access.base_url, api_key=access.api_key))
+    profile = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+    provider = OpenAIProvider(base_url=access.base_url, api_key=access.api_key)
+    return OpenAIChatModel(model, provider=provider, profile=profile)
 
 
 def _openai_compatible(model: str, access: Access) -> "Model":
     from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
     # Servers of one's own often want no key; the client insists on some text.
     key = access.api_key or "none"
     provider = OpenAICompatibleProvider("openai-compatible", base_url=access.base_url or "", api_key=key)
-    # The older name is the one that all servers know.
-    return OpenAIChatModel(model, provider=provider, profile={"openai_chat_supports_max_completion_tokens": False})
+    # `max_tokens` is the name that all servers know. A stream that ends without a reason was cut off.
+    profile = OpenAIModelProfile(
+        openai_chat_supports_max_completion_tokens=False, openai_chat_streaming_requires_finish_reason=True
+    )
+    return OpenAIChatModel(model, provider=provider, profile=profile)
 
 
 def _azure(model: str, access: Access) -> "Model":

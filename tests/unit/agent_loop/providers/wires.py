@@ -27,7 +27,7 @@ def google_credentials() -> Any:
     return OAuth(token=KEY)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Wire:
     """One way to a model."""
 
@@ -48,7 +48,7 @@ class Wire:
 ANTHROPIC = Wire("anthropic:claude-haiku-4-5", "", "/v1/messages")
 OPENAI = Wire("openai:gpt-5", "/v1", "/v1/responses")
 CHAT = Wire("openai-chat:gpt-5", "/v1", "/v1/chat/completions")
-COMPATIBLE = Wire("openai-compatible:local-model", "/v1", "/v1/chat/completions", {})
+COMPATIBLE = Wire("openai-compatible:local-model", "/v1", "/v1/chat/completions")
 AZURE = Wire("azure:gpt-5", "", "/openai/responses?api-version=2025-04-01-preview")
 GOOGLE = Wire("google:gemini-2.5-flash", "", "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse")
 VERTEX = Wire(
