@@ -266,3 +266,9 @@ def _torn(history) -> bool:
     except (AssertionError, IndexError):
         return True
     return False
+
+
+async def test_an_empty_history_is_nothing_to_compact() -> None:
+    fitted = await ContextManager(settings()).fit([], force=True)
+    assert fitted.messages == ()
+    assert fitted.is_exhausted

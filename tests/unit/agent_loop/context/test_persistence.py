@@ -105,6 +105,19 @@ async def test_the_same_result_is_stored_once_and_no_part_of_a_file_is_left(tmp_
     assert len(list((tmp_path / "s1").iterdir())) == 1
 
 
+async def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    problems: list[str] = []
+    await persisted(tmp_path, "x" * 200)
+    (path,) = stored(tmp_path)
+    path.unlink()
+    path.mkdir()
+    assert (await persisted(tmp_path, "x" * 200, problems=problems)).text == "x" * 200
+    assert problems == [
+        f"the result of execute could not be stored in {path.parent}: Is a directory; it stays as it is"
+    ]
+    assert stored(tmp_path) == []
+
+
 async def test_pictures_details_and_effects_stay(tmp_path: Path) -> None:
     picture = Image("aGk=", "image/png")
     before = ToolResult((picture, Text("x" * 200), Text("\ud800")), True, {"exit_code": 1}, (FileRead("a"),))
