@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from agent_loop.errors import ContextExceededError, NetworkError, ProviderError, RateLimitedError
-from agent_loop.messages import AssistantMessage, ExtensionMessage, Image, SystemMessage, Text, UserMessage, user
+from agent_loop.messages import (
+    AssistantMessage,
+    ExtensionMessage,
+    Image,
+    SystemMessage,
+    Text,
+    ToolMessage,
+    UserMessage,
+    user,
+)
 from agent_loop.providers import NO_CACHE, CacheSettings, ModelRequest, ModelSettings
 
 from .wires import (
@@ -100,6 +109,15 @@ def test_extension_messages_are_never_sent(wire: Wire) -> None:
     body = sent(wire, request(user("One"), ExtensionMessage(kind="note", data="private"), user("Two")))
     assert "private" not in json.dumps(body)
     assert "Two" in json.dumps(body)
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+def test_an_empty_tool_result_is_a_result(wire: Wire) -> None:
+    with served(call({"text": "ping"}), text("Done")) as server:
+        first = ask(wire.provider(server.url), request())
+        nothing = ToolMessage(tool_call_id="call_1", name="echo", content=())
+        assert ask(wire.provider(server.url), request(user("Hello"), *first.messages, nothing)).text == "Done"
+    assert json.dumps(server.requests[1].body).count('"call_1"') == 2
 
 
 def test_an_image_that_is_no_base64_becomes_a_note() -> None:
