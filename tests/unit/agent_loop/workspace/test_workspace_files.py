@@ -10,6 +10,10 @@ from agent_loop.errors import WorkspaceError
 from agent_loop.workspace import Workspace
 
 
+def names_in(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
 def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -45,7 +49,7 @@ def test_a_write_that_fails_leaves_the_file_and_nothing_beside_it(
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(WorkspaceError, match="the disk is full"):
         Workspace(tmp_path).write_bytes("file", b"new")
-    assert os.listdir(tmp_path) == ["file"]
+    assert names_in(tmp_path) == ["file"]
     assert (tmp_path / "file").read_bytes() == b"old"
 
 
@@ -84,7 +88,7 @@ def test_delete_takes_the_link_and_not_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("target")
     workspace = Workspace(tmp_path)
     workspace.delete("link")
-    assert os.listdir(tmp_path) == ["target"]
+    assert names_in(tmp_path) == ["target"]
     workspace.delete("target")
     assert workspace.stat("target") is None
     with pytest.raises(WorkspaceError, match="does not exist"):
@@ -124,7 +128,7 @@ def test_readable_directories_are_read_and_never_written(shared: Workspace, tmp_
             shared.write_bytes(target, b"bad")
     with pytest.raises(WorkspaceError, match="may be read, and not written"):
         shared.delete(path)
-    assert os.listdir(tmp_path / "skills") == ["SKILL.md"]
+    assert names_in(tmp_path / "skills") == ["SKILL.md"]
     assert path.read_bytes() == b"skill"
 
 

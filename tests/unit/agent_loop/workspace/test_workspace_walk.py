@@ -1,6 +1,5 @@
 """Walks, .gitignore, and patterns of names."""
 
-import os
 import resource
 import subprocess
 from pathlib import Path
@@ -44,8 +43,31 @@ def test_what_was_asked_for_is_walked_though_it_is_ignored(tmp_path: Path) -> No
     assert names(workspace, "node_modules/pkg") == ["node_modules/pkg/index.js"]
 
 
-@pytest.mark.parametrize("rules", ["*.log\n", "/a\n", "a/\n", "a/*\n!a/b.txt\n", "**/c\n", "a/**\n", "*\n!*/\n!*.txt\n", "\\#x\n", "x y\n", "a/**/d.txt\n",
-                                   "[^a]\n", "x\\ y\n", "h  \n", "c\n!c/e.txt\n", "a/c/\n", "/*\n!/a\n", "**\n!*/\n", "b\\*\n", "h\\\n", "/\n"])  # fmt: skip
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "*.log\n",
+        "/a\n",
+        "a/\n",
+        "a/*\n!a/b.txt\n",
+        "**/c\n",
+        "a/**\n",
+        "*\n!*/\n!*.txt\n",
+        "\\#x\n",
+        "x y\n",
+        "a/**/d.txt\n",
+        "[^a]\n",
+        "x\\ y\n",
+        "h  \n",
+        "c\n!c/e.txt\n",
+        "a/c/\n",
+        "/*\n!/a\n",
+        "**\n!*/\n",
+        "b\\*\n",
+        "h\\\n",
+        "/\n",
+    ],
+)
 def test_a_walk_sees_what_git_sees(tmp_path: Path, rules: str) -> None:
     """git itself is the judge."""
     workspace = made(tmp_path, "a/b.txt", "a/c/d.txt", "c/e.txt", "f.log", "a/g.log", "#x", "x y", "h")
@@ -78,7 +100,7 @@ def test_a_deep_tree_is_walked_to_its_end(tmp_path: Path) -> None:
     """Deeper than the number of files that may be open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     workspace = Workspace(tmp_path)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 50, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/dev/fd").iterdir())) + 50, hard))
     try:
         workspace.write_bytes("d/" * 150 + "x", b"1")
         depths = [len(entry.parts) for entry in workspace.walk()]
@@ -104,13 +126,29 @@ def test_a_walk_is_stopped_by_its_check(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pattern", "path", "fits"),
     [
-        ("*.py", "a.py", True), ("*.py", "a/b.py", True), ("src/*.py", "src/a.py", True), ("src/*.py", "src/a/b.py", False),
-        ("src/**/*.py", "src/b.py", True), ("src/**/*.py", "src/a/c/b.py", True), ("**", "a", True), ("src/**", "src/a/b", True),
-        ("src/**", "src", False), ("/a", "a", True), ("/a", "b/a", False), ("*.{ts,tsx}", "x.tsx", True),
-        ("{a,b}/c", "b/c", True), ("[ab]", "a", True), ("[!ab]", "a", False), ("a?", "ab", True), ("A", "a", False),
-        ("**/x/**/y", "x/y", True), ("**/x/**/y", "q/x/z/y", True), ("**/x/**/y", "q/y", False), ("./a/b", "a/b", True),
+        ("*.py", "a.py", True),
+        ("*.py", "a/b.py", True),
+        ("src/*.py", "src/a.py", True),
+        ("src/*.py", "src/a/b.py", False),
+        ("src/**/*.py", "src/b.py", True),
+        ("src/**/*.py", "src/a/c/b.py", True),
+        ("**", "a", True),
+        ("src/**", "src/a/b", True),
+        ("src/**", "src", False),
+        ("/a", "a", True),
+        ("/a", "b/a", False),
+        ("*.{ts,tsx}", "x.tsx", True),
+        ("{a,b}/c", "b/c", True),
+        ("[ab]", "a", True),
+        ("[!ab]", "a", False),
+        ("a?", "ab", True),
+        ("A", "a", False),
+        ("**/x/**/y", "x/y", True),
+        ("**/x/**/y", "q/x/z/y", True),
+        ("**/x/**/y", "q/y", False),
+        ("./a/b", "a/b", True),
     ],
-)  # fmt: skip
+)
 def test_patterns(pattern: str, path: str, *, fits: bool) -> None:
     assert Glob(pattern).matches(tuple(path.split("/"))) is fits
 

@@ -86,8 +86,13 @@ async def test_multi_edit_gated_needs_a_decision_for_each_edit(files: Files) -> 
     assert "_outcomes" not in files.tools["multi_edit"].parameters["properties"]
 
 
-@given(path=st.text(max_size=10), outcomes=st.lists(
-    st.builds(EditOutcome, st.sampled_from(["applied", "denied", "failed"]), st.text(max_size=10).map(str.strip)), max_size=4))  # fmt: skip
+@given(
+    path=st.text(max_size=10),
+    outcomes=st.lists(
+        st.builds(EditOutcome, st.sampled_from(["applied", "denied", "failed"]), st.text(max_size=10).map(str.strip)),
+        max_size=4,
+    ),
+)
 def test_parse_edit_outcomes_reads_every_report_back(path: str, outcomes: list[EditOutcome]) -> None:
     report = EditReport(path, tuple(outcomes))
     assert parse_edit_outcomes(report_text(report)) == report
@@ -123,7 +128,7 @@ def test_multi_edit_applies_all_edits_or_leaves_the_file(text: str, edits: list[
             else:
                 await files.call("multi_edit", path="a", edits=given)
             assert files.get("a").decode() == (text if expected is None else expected)
-            assert [path.name for path in Path(root).iterdir()] == ["a"]
+            assert [entry.name for entry in files.workspace.list()] == ["a"]
 
     anyio.run(run)
 

@@ -139,8 +139,13 @@ async def test_read_file_says_what_is_wrong(files: Files) -> None:
         await files.call("read_file", path="../a")
 
 
-@given(lines=st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=12), max_size=12),
-       limit=st.integers(0, 4), max_bytes=st.integers(0, 40))  # fmt: skip
+@given(
+    lines=st.lists(
+        st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=12), max_size=12
+    ),
+    limit=st.integers(0, 4),
+    max_bytes=st.integers(0, 40),
+)
 def test_following_the_footer_shows_every_line_once(lines: list[str], limit: int, max_bytes: int) -> None:
     text = "".join(f"{line}\n" for line in lines)
     seen: list[str] = []
