@@ -7,7 +7,7 @@ import anyio
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.unit.agent_loop.tools.builtin.file_calls import Files
+from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import ToolError, WorkspaceError
 from agent_loop.tools.builtin.edit_text import Edit, applied, without_line_numbers

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.agent_loop.tools.builtin.file_calls import Files
+from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import InvalidArgumentsError, ToolError
 from agent_loop.tools.builtin.edit_outcomes import (

@@ -4,7 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from tests.unit.agent_loop.tools.builtin.file_calls import Files
+from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import ToolError, WorkspaceError
 from agent_loop.tools.builtin.write import WriteTool
