@@ -70,3 +70,9 @@ def test_the_demo_knows_no_second_task() -> None:
     provider = ScriptedProvider.from_name("demo")
     anyio.run(converse, provider, "Mend the tests", ["", GREEN])
     assert "I did nothing about this" in anyio.run(ask, provider, "Now something else").text
+
+
+@pytest.mark.parametrize("hostile", ["1" * 200_000, "x" * 200_000, " " * 200_000, "a \n" * 60_000, "def add(" * 30_000])
+def test_the_demo_is_not_kept_busy_by_hostile_output(hostile: str) -> None:
+    assert "I changed nothing" in _run("", f"{hostile}\n")[-1].text
+    assert "I changed nothing" in _run("", RED, hostile)[-1].text
