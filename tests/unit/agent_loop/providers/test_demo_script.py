@@ -26,7 +26,7 @@ def test_the_demo_sees_the_red_test_mends_the_bug_and_sees_it_green() -> None:
     said = _run("calculator.py\ntest_calculator.py", RED, PLAIN, "ok", GREEN)
     calls = [(call.name, call.arguments) for message in said for call in message.tool_calls]
     assert [name for name, _ in calls] == ["ls", "shell", "read_file", "edit", "shell"]
-    assert calls[1][1] == calls[4][1] == {"command": "python -m pytest -q"}
+    assert calls[1][1] == calls[4][1] == {"command": "python -B -m pytest -q"}
     assert calls[3][1] == {
         "path": "calculator.py",
         "old_string": "def add(a, b):\n    return a - b",
