@@ -6,7 +6,7 @@ id of its own. So an id that was used before gets a number here.
 
 from collections.abc import Iterator
 
-from agent_loop.events import ToolCallEnd, ToolCalled, ToolInputDelta, ToolResulted, ToolUpdate
+from agent_loop.events import ToolCalled, ToolCallEnd, ToolInputDelta, ToolResulted, ToolUpdate
 from agent_loop.messages import Image, Text, ToolMessage
 from agent_loop.tools import effects
 from agent_mux import facts
@@ -25,6 +25,8 @@ class Calls:
         """Native id -> id in the stream, of the calls that are open."""
         self._streaming: dict[str, str] = {}
         """Native id -> name, of those whose input is not complete."""
+        self._taken_up: set[str] = set()
+        """Native ids of calls that were carried out: those that are seen again get another one."""
         self._printed: dict[str, str] = {}
         """Native id -> what the command of the call printed so far."""
 
@@ -50,7 +52,10 @@ class Calls:
     def make_ready(self, event: ToolCalled) -> Iterator[facts.Fact]:
         """The arguments are known."""
         call = event.call
+        if call.id not in self._ids:
+            self._adopt(call.id, call.name)
         self._streaming.pop(call.id, None)
+        self._taken_up.add(call.id)
         shell = None
         if event.shell_command is not None:
             shell = facts.Shell(event.shell_command)
@@ -101,6 +106,14 @@ class Calls:
         self._ids.clear()
         self._streaming.clear()
         self._printed.clear()
+
+    def _adopt(self, native_id: str, name: str) -> None:
+        """A call that got another id after its input was streamed: the loop lets none be used twice."""
+        begun = [one for one, its_name in self._streaming.items() if its_name == name]
+        if begun:
+            first = min(begun, key=lambda one: one not in self._taken_up)
+            del self._streaming[first]
+            self._ids[native_id] = self._ids.pop(first)
 
     def _forget(self, native_id: str) -> None:
         self._ids.pop(native_id, None)

@@ -7,11 +7,14 @@ step there.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import msgspec
+
 from agent_loop import events as loop
 from agent_loop.cli.calls import ABANDONED, NOT_TAKEN_UP, Calls
 from agent_loop.cli.outcomes import cost_record, outcome_of
 from agent_loop.usage import Usage
 from agent_mux import facts
+from agent_mux.plain_json import to_json
 
 Handler = Callable[[Any], Iterable[facts.Fact]]
 
@@ -34,7 +37,7 @@ class Projection:
             loop.InputRejected: lambda e: [facts.Note(f"the prompt was refused: {e.reason}", "warn")],
             loop.InputWarning: lambda e: [facts.Note(f"about the prompt: {e.message}", "warn")],
             loop.TurnStart: self._turn_start,
-            loop.MessageInjected: lambda e: [facts.Note(f"{e.message.origin} message: {e.message.text}", "verbose")],
+            loop.MessageInjected: _injected,
             loop.TextDelta: self._text_delta,
             loop.ThinkingDelta: self._thinking_delta,
             loop.ToolInputDelta: self.calls.add_input,
@@ -121,12 +124,13 @@ class Projection:
         self._said = event.text
 
     def _final(self, event: loop.Final) -> Iterator[facts.Fact]:
+        yield facts.TextEnd()
         if event.output is not None:
             self._structured = event.output
-        yield facts.TextEnd()
-        if _bare(event.text) != _bare(self._said):
-            yield facts.Text(event.text)
-        self._said = event.text
+        text = event.text if event.output is None else _as_json(event.output, event.text)
+        if _bare(text) != _bare(self._said):
+            yield facts.Text(text)
+        self._said = text
 
     # -- what it takes
 
@@ -161,6 +165,20 @@ class Projection:
     def _output(self, event: loop.OutputProduced) -> Iterator[facts.Fact]:
         self._structured = event.value
         yield facts.Note("the structured answer is complete", "verbose")
+
+
+def _injected(event: loop.MessageInjected) -> Iterator[facts.Fact]:
+    if event.message.origin != "user":  # whoever sent a prompt knows it
+        yield facts.Note(f"{event.message.origin} message: {event.message.text}", "verbose")
+
+
+def _as_json(output: Any, text: str) -> str:
+    """The structured answer as JSON text: that of the model, where it says the same."""
+    try:
+        said = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return to_json(output)
+    return text if said == output else to_json(output)
 
 
 def _context_compacted(event: loop.ContextCompacted) -> Iterator[facts.Fact]:

@@ -3,8 +3,8 @@
 The stream owns the assembler: runs, approvals and commands all tell it, and it gives the events to one sink.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from agent_loop.cli.outcomes import AUTH_GUIDANCE
 from agent_loop.cli.projection import Projection
@@ -16,11 +16,21 @@ from agent_mux.events import AgentEvent
 AGENT = "native"
 DISPLAY_NAME = "amux-agent"
 ApprovalMode = Literal["yolo", "prompt", "deny"]
-Sink = Callable[[Sequence[AgentEvent]], None]
+NOTHING: Mapping[str, Any] = {}
+
+
+class Told(NamedTuple):
+    """An event, and fields that the protocol has beyond those of the event."""
+
+    event: AgentEvent
+    extra: Mapping[str, Any] = NOTHING
+
+
+Sink = Callable[[Sequence[Told]], None]
 Clock = Callable[[], int]
 
 
-def context_of(
+def context_of(  # noqa: PLR0913  # one name for each setting
     run_id: str,
     *,
     cwd: str = "",
@@ -53,13 +63,11 @@ class EventStream:
         self._projection = Projection()
         self._sink = sink
         self._now = now
+        self._model = context.model
+        self._structured: Any = None
+        self._cache_writes: int | None = None
         self.verdict: Verdict | None = None
         """How it ended, once it has."""
-
-    @property
-    def is_over(self) -> bool:
-        """The last event was told."""
-        return self.verdict is not None
 
     @property
     def pending(self) -> tuple[OpenInteraction, ...]:
@@ -77,7 +85,10 @@ class EventStream:
     def tell(self, *told: facts.Fact) -> None:
         """Something is to be said besides."""
         self._assembler.now = self._now()
-        self._tell_all(told)
+        for fact in told:
+            self._remember(fact)
+            self._assembler.tell(fact)
+            self._flush()
 
     def note(self, message: str, level: Literal["verbose", "info", "warn"] = "info") -> None:
         """A diagnostic: a `debug` event."""
@@ -91,12 +102,41 @@ class EventStream:
             self._flush()
         return self.verdict
 
-    def _tell_all(self, told: Iterable[facts.Fact]) -> None:
-        for fact in told:
-            self._assembler.tell(fact)
-        self._flush()
+    def _remember(self, fact: facts.Fact) -> None:
+        if isinstance(fact, facts.TurnDone):
+            self._structured = fact.structured_output
+        elif isinstance(fact, facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit):
+            self._structured = None
+        elif isinstance(fact, facts.Usage):
+            self._cache_writes = fact.cache_creation_tokens or None
 
     def _flush(self) -> None:
         events = self._assembler.take()
         if events:
-            self._sink(events)
+            self._sink([Told(event, self._extra(event)) for event in events])
+
+    def _extra(self, event: AgentEvent) -> Mapping[str, Any]:
+        """What the protocol tells beyond the event. Source: the agent protocol, "Fields beyond the events"."""
+        match event.type:
+            case "session_start":
+                return _there(model=self._model)
+            case "turn_end":
+                return _there(structuredOutput=self._structured)
+            case "token_usage":
+                return _there(cacheCreationTokens=self._cache_writes)
+            case "approval_request" | "input_required":
+                return self._asked(str(getattr(event, "interaction_id", "")))
+        return NOTHING
+
+    def _asked(self, interaction_id: str) -> Mapping[str, Any]:
+        for one in self.pending:
+            if one.interaction_id == interaction_id:
+                asked = one.asked
+                if isinstance(asked, facts.InputAsked):
+                    return _there(options=list(asked.options) or None)
+                return _there(toolCallId=asked.call_id, command=asked.command, paths=list(asked.paths) or None)
+        return NOTHING
+
+
+def _there(**fields: Any) -> Mapping[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

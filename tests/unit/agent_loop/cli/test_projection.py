@@ -6,10 +6,12 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.agent_loop.cli.loop_runs import LOOP, conversations
 
 from agent_loop import events as loop
 from agent_loop.cli.projection import Projection
 from agent_loop.cli.stream import ApprovalMode, EventStream, context_of
+from agent_loop.cli.stream import Told as Line
 from agent_loop.messages import Text, ToolCall, ToolMessage, user
 from agent_loop.tools import effects
 from agent_loop.usage import Usage
@@ -17,8 +19,6 @@ from agent_mux import facts
 from agent_mux.assembler import Ending
 from agent_mux.contract import validate
 from agent_mux.events import AgentEvent
-
-from tests.unit.agent_loop.cli.loop_runs import LOOP, conversations
 
 RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 THOROUGH = settings(max_examples=80, deadline=None)
@@ -31,7 +31,13 @@ class Told:
         self.events: list[AgentEvent] = []
         self._time = 1_763_762_400_000
         context = context_of(RUN_ID, cwd="/work", approvals=approvals, interactive=interactive)
-        self.stream = EventStream(context, self.events.extend, self._tick)
+        self.extra: list[tuple[str, Any]] = []
+        self.stream = EventStream(context, self._take, self._tick)
+
+    def _take(self, told: Sequence[Line]) -> None:
+        for event, extra in told:
+            self.events.append(event)
+            self.extra += [(event.type, dict(extra))] if extra else []
 
     def _tick(self) -> int:
         self._time += 1
@@ -246,9 +252,7 @@ def test_an_error_of_the_model_ends_the_run_with_the_event_of_its_kind(
     kind: Any, event_type: str, holds: Callable[[Any], bool]
 ) -> None:
     filling = loop.ContextFilling(loop_id=LOOP, used_tokens=90, max_tokens=100)
-    stream = Told().show(
-        start(), *turn(filling), end("failed", error="no", error_kind=kind, retry_after=2.5)
-    )
+    stream = Told().show(start(), *turn(filling), end("failed", error="no", error_kind=kind, retry_after=2.5))
     stream.end()
     [event] = stream.of(event_type)
     assert holds(event)
@@ -316,6 +320,25 @@ def test_what_is_said_aside_is_told_as_debug_or_in_its_own_event() -> None:
     ]
     assert [event.pct_used for event in stream.of("context_limit_warning")] == [90.0]
     assert [(event.summary, event.tokens_saved) for event in stream.of("context_compacted")] == [("short", 60)]
+
+
+def test_an_id_that_the_loop_changed_belongs_to_the_call_that_was_streamed() -> None:
+    streamed = loop.ToolInputDelta(loop_id=LOOP, call_id="c1", name="bash", delta="{}")
+    stream = Told().show(start(), *turn(streamed, *call("c1")), *turn(streamed, *call("new"), number=1), end())
+    stream.end()
+    assert stream.of("tool_error") == []
+    assert [event.tool_call_id for event in stream.of("tool_result")] == ["c1", "c1~2"]
+
+
+@pytest.mark.parametrize(("said", "told"), [("It is a.", ["It is a.", '{"a":1}']), ('{ "a": 1 }', ['{ "a": 1 }'])])
+def test_a_structured_answer_is_the_last_message_and_stands_in_the_turn_end(said: str, told: list[str]) -> None:
+    stream = Told().show(
+        start(), *turn(loop.TextDelta(loop_id=LOOP, text=said)), loop.OutputProduced(loop_id=LOOP, value={"a": 1}),
+        loop.Final(loop_id=LOOP, text=said, output={"a": 1}), end(),
+    )  # fmt: skip
+    stream.end()
+    assert [event.text for event in stream.of("message_stop")] == told
+    assert ("turn_end", {"structuredOutput": {"a": 1}}) in stream.extra
 
 
 def test_the_session_is_announced_with_what_is_known_of_it() -> None:
