@@ -15,7 +15,7 @@ from agent_loop.cli.stream import ApprovalMode, EventStream
 from agent_loop.errors import ToolError
 from agent_loop.hooks import Hooks
 from agent_loop.hooks.contexts import ToolGate
-from agent_loop.tools.tool import ToolKind, kind_of, shell_command_of
+from agent_loop.tools.tool import ToolKind, kind_of, risk_of, shell_command_of
 from agent_mux import facts
 from agent_mux.assembler import OpenInteraction
 
@@ -117,10 +117,15 @@ class Approvals:
     # -- inside
 
     def _may_pass(self, context: ToolGate) -> bool:
-        kind: ToolKind = kind_of(context.tool) if context.tool is not None else "other"
-        if self._mode == "yolo" or (kind in HARMLESS and not self._asks_everything):
+        if self._mode == "yolo" or likeness_of(context) in self._allowed:
             return True
-        return kind == "ask" or likeness_of(context) in self._allowed
+        tool = context.tool
+        if tool is None:
+            return True  # nothing will run: the model is told that there is no such tool
+        kind: ToolKind = kind_of(tool)
+        if self._asks_everything:
+            return kind == "ask"
+        return kind in HARMLESS or (kind == "other" and risk_of(tool) == "low")
 
     def _announce(self, context: ToolGate) -> facts.ApprovalAsked:
         """The call that waits is shown before the question about it."""

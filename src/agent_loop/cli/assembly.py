@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from anyio import to_thread
+
 from agent_loop.agent import Agent
 from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.budget import Budget
@@ -15,7 +17,9 @@ from agent_loop.cli.settings import behavior_of, limits_of, not_honoured, system
 from agent_loop.cli.stream import ApprovalMode, Clock, EventStream, Sink, context_of
 from agent_loop.hooks import Hooks, Middleware
 from agent_loop.middleware.memory import MemoryMiddleware
+from agent_loop.middleware.skill_files import load_skills
 from agent_loop.middleware.skills import SkillsMiddleware
+from agent_loop.middleware.todos import TodoListMiddleware
 from agent_loop.providers import Provider
 from agent_loop.providers.named import provider_named
 from agent_loop.sessions.file_store import FileSessionStore
@@ -63,6 +67,7 @@ async def assemble(start: Start, here: Surroundings) -> Assembled:
     stream = stream_of(start, here, provider)
     approvals = Approvals(stream, mode_of(start), asks_everything=start.asks_everything, asker=here.asker)
     docs = _agents_docs(start, here.directory)
+    skills = [here.directory / one for one in start.skills]
     hooks = Hooks()
     agent = Agent(
         provider,
@@ -70,8 +75,8 @@ async def assemble(start: Start, here: Surroundings) -> Assembled:
         system_prompt=system_prompt_of(start),
         behavior=behavior_of(start),
         hooks=hooks,
-        middleware=_middleware(start, docs),
-        workspace=Workspace(here.directory),
+        middleware=_middleware(docs, skills),
+        workspace=Workspace(here.directory, [one for one in skills if one.is_dir()]),
         store=store,
         session=session,
         ask=approvals.ask,
@@ -79,6 +84,7 @@ async def assemble(start: Start, here: Surroundings) -> Assembled:
     )
     approvals.install(hooks)  # last: what other hooks refuse is not asked
     _open(start, stream, agent, docs)
+    await _tell_skills(stream, skills)
     return Assembled(agent, stream, approvals, Budget(limits_of(start)))
 
 
@@ -112,13 +118,23 @@ async def _session(start: Start, store: FileSessionStore | None, here: Surroundi
     return fork(session, new_id(), now_ms=here.now())
 
 
-def _middleware(start: Start, docs: Sequence[Path]) -> list[Middleware]:
-    made: list[Middleware] = []
+def _middleware(docs: Sequence[Path], skills: Sequence[Path]) -> list[Middleware]:
+    """What is switched on, the outermost first. Contexts that grow too large are the engine's own business."""
+    made: list[Middleware] = [TodoListMiddleware()]
+    if skills:
+        made.append(SkillsMiddleware(skills))
     if docs:
         made.append(MemoryMiddleware(docs))
-    if start.skills:
-        made.append(SkillsMiddleware([Path(one) for one in start.skills]))
     return made
+
+
+async def _tell_skills(stream: EventStream, directories: Sequence[Path]) -> None:
+    if not directories:
+        return
+    found = await to_thread.run_sync(load_skills, directories)
+    stream.tell(*[facts.SkillLoaded(skill.name, skill.source) for skill in found.skills])
+    for note in found.notes:
+        stream.note(note, "warn")
 
 
 def _agents_docs(start: Start, directory: Path) -> list[Path]:

@@ -32,7 +32,7 @@ def sentence_of(error: BaseException) -> str:
         message = str(cause) or type(cause).__name__
     elif isinstance(cause, OSError):
         message = f"{cause.filename}: {cause.strerror}" if cause.filename else str(cause)
-    elif isinstance(cause, ImportError):
+    elif isinstance(cause, ModuleNotFoundError):
         message = f"{cause}; what this model needs comes with: pip install 'agent-mux[native]'"
     else:
         message = f"an error of amux-agent itself: {type(cause).__name__}: {cause}"
@@ -42,7 +42,7 @@ def sentence_of(error: BaseException) -> str:
 def code_of(error: BaseException) -> ErrorCode:
     """The code of an error."""
     cause = unwrapped(error)
-    if isinstance(cause, OSError | ImportError):
+    if isinstance(cause, OSError | ModuleNotFoundError):
         return "CONFIG_ERROR"
     return next((code for kind, code in _CODES if isinstance(cause, kind)), "INTERNAL")
 

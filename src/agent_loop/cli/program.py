@@ -42,7 +42,11 @@ _EXIT_CODES = {"completed": 0, "aborted": INTERRUPTED, "interrupted": INTERRUPTE
 
 def run_program(arguments: Arguments) -> int:
     """Do what the command line asks for; the exit code. Raises for what cannot be begun."""
-    return anyio.run(Program(arguments).run)
+    return anyio.run(_live, arguments)
+
+
+async def _live(arguments: Arguments) -> int:
+    return await Program(arguments).run()
 
 
 class Program:

@@ -16,6 +16,7 @@ from tests.unit.agent_loop.cli.asked_tools import (
 )
 
 from agent_loop.cli.approvals import DENIED, NOBODY, Approvals, Verdict
+from agent_loop.cli.stream import ApprovalMode
 from agent_loop.errors import ToolError
 from agent_loop.hooks import Hooks
 from agent_mux.assembler import Ending
@@ -70,10 +71,11 @@ async def test_deny_refuses_what_does_more_than_read_with_a_reason_for_the_model
 
 @pytest.mark.parametrize("mode", ["deny", "prompt"])
 @pytest.mark.parametrize("tool", [READ, ASK, TODOS])
-async def test_what_harms_nobody_is_not_asked_about(mode: str, tool: Plain) -> None:
+async def test_what_harms_nobody_is_not_asked_about(mode: ApprovalMode, tool: Plain) -> None:
     seen = Collected("prompt")
     gate = gate_of(tool, path="a")
-    await Approvals(seen.stream, mode).gate(gate)  # type: ignore[arg-type]
+    with anyio.fail_after(5):
+        await Approvals(seen.stream, mode).gate(gate)
     assert not gate.block
     assert seen.of("approval_request", "approval_denied") == []
 
