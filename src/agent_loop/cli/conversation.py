@@ -14,13 +14,14 @@ from msgspec.structs import replace
 from agent_loop.cli.budget import Budget
 from agent_loop.cli.faults import failure_of
 from agent_loop.cli.stream import EventStream
-from agent_loop.events import LoopEnd
+from agent_loop.events import LoopEnd, LoopEvent, LoopStart
 from agent_loop.messages import UserMessage
 from agent_mux import facts
 from agent_mux.assembler import Cause, Ending
 
 GRACE = 3.0
 """Seconds for a run that was cancelled to end by itself."""
+INTERRUPTED = "the turn was interrupted"
 Delivery = Literal["applied", "queued", "merged"]
 
 
@@ -112,7 +113,7 @@ class Conversation:
         if not self._is_running:
             return False
         self._was_stopped = True
-        self._agent.abort("the turn was interrupted")
+        self._agent.abort(INTERRUPTED)
         return True
 
     def close(self) -> None:
@@ -151,8 +152,7 @@ class Conversation:
                 async with self._agent.run_stream([message], behavior=self._budget.rest()) as events:
                     async for event in events:
                         self._stream.show(event)
-                        if isinstance(event, LoopEnd):
-                            self._budget.spend(event)
+                        self._note(event)
                         await self._room()
         except Exception as error:  # noqa: BLE001  # the edge: whatever it is ends this turn, with a sentence
             self._stream.tell(facts.TurnFailed(failure_of(error)))
@@ -160,6 +160,13 @@ class Conversation:
             self._is_running = False
         if not self._was_stopped:
             self._prompts.extendleft(reversed([*self._agent.steering.take("all"), *self._agent.follow_ups.take("all")]))
+
+    def _note(self, event: LoopEvent) -> None:
+        if isinstance(event, LoopStart) and self._was_stopped:
+            self._agent.abort(INTERRUPTED)  # somebody was quicker than the run
+        if isinstance(event, LoopEnd):
+            self._budget.spend(event)
+            self._is_running = False  # what remains is to store it
 
 
 def _taken(message: UserMessage) -> list[facts.Fact]:

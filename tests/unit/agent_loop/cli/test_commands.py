@@ -4,6 +4,7 @@ import json
 import os
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -83,7 +84,7 @@ def test_lines_come_whole_however_they_are_cut_and_long_ones_are_left_out(backen
         async def write() -> None:
             for chunk in chunks:
                 os.write(writer, chunk)
-                await anyio.sleep(0)
+                await anyio.lowlevel.checkpoint()
             os.close(writer)
 
         with anyio.fail_after(5):
