@@ -1,4 +1,4 @@
-"""`amux-agent`, the real program with a scripted model: what it prints is lawful, whatever it is told, however it ends."""
+"""`amux-agent`, the real program with a scripted model: lawful, whatever it is told and however it ends."""
 
 import json
 import os

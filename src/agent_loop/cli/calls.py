@@ -83,7 +83,7 @@ class Calls:
             stdout=stdout,
             stderr=stderr,
             exit_code=ran.exit_code if ran is not None else None,
-            files=tuple(_FILES[type(one)](one) for one in event.effects if type(one) in _FILES),
+            files=tuple(file for one in event.effects if (file := _file(one)) is not None),
             name=message.name,
         )
         self._forget(message.tool_call_id)
@@ -139,9 +139,15 @@ def shown_of(message: ToolMessage) -> str:
     )
 
 
-_FILES = {
-    effects.FileRead: lambda one: facts.FileRead(one.path),
-    effects.FileWritten: lambda one: facts.FileWritten(one.path, one.byte_count, one.created),
-    effects.FilePatched: lambda one: facts.FilePatched(one.path, one.diff),
-    effects.FileDeleted: lambda one: facts.FileDeleted(one.path),
-}
+def _file(effect: effects.ToolEffect) -> facts.FileEffect | None:
+    match effect:
+        case effects.FileRead(path):
+            return facts.FileRead(path)
+        case effects.FileWritten(path, byte_count, created):
+            return facts.FileWritten(path, byte_count, created)
+        case effects.FilePatched(path, diff):
+            return facts.FilePatched(path, diff)
+        case effects.FileDeleted(path):
+            return facts.FileDeleted(path)
+        case effects.CommandRan():
+            return None

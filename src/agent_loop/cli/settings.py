@@ -1,5 +1,7 @@
 """What `start` asks for, as behaviour of an agent, and what of it cannot be honoured."""
 
+from typing import Any
+
 from agent_loop.behavior import DEFAULTS, Behavior, ExecutionLimits
 from agent_loop.cli.commands import Start
 
@@ -7,13 +9,11 @@ SYSTEM_PROMPT = """\
 You are a coding agent that works in the current directory. Look before you change anything: read the files that \
 matter, and say what you found. Change as little as the task needs. After a change, run what shows that it works, \
 where there is something to run. When you are done, say in a few sentences what you did and what is left."""
-UNLIMITED = ExecutionLimits(max_turns=None, max_total_tokens=None, max_duration=None, max_cost_usd=None)
-"""Whoever drives the program sets limits of the run; the defaults of the library are for agents that nobody watches."""
 
 
 def behavior_of(start: Start) -> Behavior:
     """How the agent behaves. What is not said stays unset."""
-    said = {
+    said: dict[str, Any] = {
         "limits": limits_of(start),
         "thinking": "high" if start.thinking_effort == "max" else start.thinking_effort,
         "thinking_budget": start.thinking_budget_tokens,

@@ -2,10 +2,10 @@
 
 import json
 import os
+from contextlib import suppress
 
 import anyio
 import anyio.lowlevel
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,12 +67,10 @@ def test_pictures_come_with_the_prompt() -> None:
     st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
 ).map(lambda value: json.dumps(value).encode()))  # fmt: skip
 def test_no_line_ever_raises_anything_else(line: bytes) -> None:
-    try:
-        command = read_command(line)
-    except NoCommand as told:
-        assert str(told)
-    else:
-        assert isinstance(command, msgspec.Struct)
+    told = ""
+    with suppress(NoCommand):
+        told = type(read_command(line)).__name__
+    assert told in {"", "Start", "Interrupt", "Cancel", "Close"}  # the others need more than chance
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
