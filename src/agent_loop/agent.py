@@ -5,19 +5,22 @@ Source: phi-core, "BasicAgent"; zidane, "Agent Lifecycle"; loop spec, sections 1
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import anyio
 
 from agent_loop.behavior import DEFAULTS, Behavior, checked
-from agent_loop.context.manager import CompactionStrategy, ContextManager
+from agent_loop.context.compaction import CompactionStrategy
+from agent_loop.context.manager import ContextManager
 from agent_loop.conversation import Conversation
 from agent_loop.errors import ConfigurationError, RunInProgressError
-from agent_loop.events import BudgetExceeded, ContinuationKind, LoopEvent
-from agent_loop.gates import framework_gates
+from agent_loop.events import BudgetExceeded, ContinuationKind, LoopEvent, TurnTrigger
+from agent_loop.gates import DedupMemory, framework_gates
+from agent_loop.hooks.contexts import ToolBudgetOver
 from agent_loop.hooks.registry import Handler, Hooks, Middleware
-from agent_loop.loop.engine import Engine
+from agent_loop.loop.engine import CLEANUP, Engine
 from agent_loop.loop.filters import InputFilter
 from agent_loop.loop.outputs import summary
 from agent_loop.loop.queues import MessageQueue
@@ -26,7 +29,8 @@ from agent_loop.loop.surroundings import Surroundings
 from agent_loop.messages import Message, UserMessage, user
 from agent_loop.providers import Provider
 from agent_loop.results import RunResult
-from agent_loop.sessions.session import Session
+from agent_loop.sessions.ids import config_segment
+from agent_loop.sessions.session import LoopConfig, Session
 from agent_loop.sessions.store import SessionStore
 from agent_loop.tools.tool import Tool
 from agent_loop.tools.toolset import Toolset
@@ -34,8 +38,30 @@ from agent_loop.workspace import Workspace
 
 Prompt = str | UserMessage | Sequence[UserMessage]
 HooksOf = Hooks | Mapping[str, Handler | Sequence[Handler]]
+CONTEXT = "context"
+"""Where the state keeps what was made of the history."""
 BUFFERED = 64
 """Events that may wait for a slow reader; then the run waits for the reader."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    """What one run was asked for, besides its prompt."""
+
+    kind: ContinuationKind | None = None
+    at: int | None = None
+    prompted: bool = False
+    behavior: Behavior | None = None
+    hooks: HooksOf | None = None
+    system_prompt: str | None = None
+    metadata: Any = None
+
+
+def trigger_of(kind: ContinuationKind | None) -> TurnTrigger:
+    """What the first turn of such a run is triggered by. Source: phi-core, "TurnTrigger"."""
+    if kind is None:
+        return "user"
+    return "branch" if kind == "branch" else "continuation"
 
 
 class RunStream:
@@ -52,7 +78,7 @@ class RunStream:
 class Agent:
     """An agent. One run at a time; between and during runs it can be talked to."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # keywords, each documented below: what there is to decide about an agent
         self,
         provider: Provider,
         *,
@@ -110,11 +136,12 @@ class Agent:
         self.steering = MessageQueue()
         self.follow_ups = MessageQueue()
         self.conversation = Conversation(agent_id or self.surroundings.new_id(), store, session, self.surroundings)
+        self._dedup_memory = DedupMemory()
         self._engine: Engine | None = None
 
     # -- running ----------------------------------------------------------------------------------------------------
 
-    async def run(
+    async def run(  # noqa: PLR0913  # keywords, the same as of `run_stream`
         self,
         prompt: Prompt,
         *,
@@ -130,7 +157,7 @@ class Agent:
         `RunInProgressError` when a run goes on already, `SessionError` when the session cannot be kept. A run that
         ended at a limit, or was rejected by an input filter, is a result.
         """
-        run = await self._new_run(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata)
+        run = self._new_run(_Order(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata))
         return _raised(await self._execute(run, prompts(prompt), on_event or _deaf))
 
     def run_stream(
@@ -146,10 +173,8 @@ class Agent:
 
         Failures are events here: `loop_end` says it. Leaving the block aborts what still runs.
         """
-        make = partial(
-            self._new_run, behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata
-        )
-        return self._stream(make, prompts(prompt))
+        order = _Order(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata)
+        return self._stream(order, prompts(prompt))
 
     async def continue_run(
         self,
@@ -172,7 +197,7 @@ class Agent:
 
         Raises as `run`, and `ConfigurationError` where there is nothing to go on from.
         """
-        run = await self._new_run(kind=kind, at=at, behavior=behavior, hooks=hooks)
+        run = self._new_run(_Order(kind=kind, at=at, behavior=behavior, hooks=hooks))
         return _raised(await self._execute(run, (), on_event or _deaf))
 
     def continue_stream(
@@ -186,8 +211,8 @@ class Agent:
     ) -> AbstractAsyncContextManager[RunStream]:
         """As `continue_run`, with the events while it goes; a branch may begin with a prompt of its own."""
         said = prompts(prompt)
-        make = partial(self._new_run, kind=kind, at=at, behavior=behavior, hooks=hooks, prompted=bool(said))
-        return self._stream(make, said)
+        order = _Order(kind=kind, at=at, behavior=behavior, hooks=hooks, prompted=bool(said))
+        return self._stream(order, said)
 
     # -- talking to it ----------------------------------------------------------------------------------------------
 
@@ -256,34 +281,22 @@ class Agent:
     def _toolset(self, tools: Sequence[Tool]) -> Toolset:
         return Toolset(tools, aliases=self._aliases)
 
-    async def _new_run(
-        self,
-        *,
-        kind: ContinuationKind | None = None,
-        at: int | None = None,
-        prompted: bool = False,
-        behavior: Behavior | None = None,
-        hooks: HooksOf | None = None,
-        system_prompt: str | None = None,
-        metadata: Any = None,
-    ) -> Run:
+    def _new_run(self, order: "_Order") -> Run:
         self._not_running()
-        settled = checked((behavior or Behavior()).over(self.behavior))
-        start = self.conversation.start(
-            kind, at, prompted or bool(self.steering or self.follow_ups), self.provider, settled, self._config_id
-        )
-        own = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
-        framework = Hooks()
+        settled = checked((order.behavior or Behavior()).over(self.behavior))
+        prompted = order.prompted or bool(self.steering or self.follow_ups)
+        start = self.conversation.start(order.kind, order.at, prompted=prompted, config=self._config(settled))
+        own = order.hooks if isinstance(order.hooks, Hooks) else Hooks(order.hooks)
         run = Run(
             loop_id=start.loop_id,
             session_id=self.session.session_id,
             agent_id=self.conversation.agent_id,
             provider=self.provider,
             toolset=self._toolset(self.tools),
-            system=self.system_prompt if system_prompt is None else system_prompt,
-            own_system=system_prompt is not None,
+            system=self.system_prompt if order.system_prompt is None else order.system_prompt,
+            own_system=order.system_prompt is not None,
             behavior=settled,
-            scopes=(self.hooks, own, framework),
+            scopes=(self.hooks, own),
             history=self.conversation.history,
             base=start.base,
             state=self.session.state,
@@ -295,28 +308,47 @@ class Agent:
             ask=self._ask,
             save=self.conversation.save,
             parent_loop_id=start.parent_loop_id,
-            kind=kind,
-            trigger="branch" if kind == "branch" else "user" if kind is None else "continuation",
+            kind=order.kind,
+            trigger=trigger_of(order.kind),
             loop_index=start.index,
             prior_turns=start.prior_turns,
-            metadata=metadata,
+            metadata=order.metadata,
         )
-        self._install_gates(run, framework)
+        run.add_scope(self._gates(run))
         run.context = ContextManager(
             settled.context,
             strategy=self._compaction,
             summarize=partial(summary, run),
             window=self.provider.capabilities.context_window,
         )
+        kept = self.session.state.extra.get(CONTEXT)
+        if kept is not None:
+            run.context.load(kept, run.sendable())
         return run
 
-    def _install_gates(self, run: Run, framework: Hooks) -> None:
-        async def over_budget(tool: str, used: int, limit: int) -> None:
-            told = BudgetExceeded(loop_id=run.loop_id, budget="tool_calls", limit=limit, used=used, tool=tool)
-            await run.tell(told)
+    def _config(self, behavior: Behavior) -> LoopConfig:
+        model = self.provider
+        return LoopConfig(
+            config_id=config_segment(model.id, model.model, behavior.thinking, self._config_id),
+            provider=model.id,
+            model=model.model,
+            thinking=behavior.thinking,
+            max_tokens=behavior.max_tokens,
+            temperature=behavior.temperature,
+        )
 
-        for gate in framework_gates(run.behavior, run.state, steer=self._steer_as_budget, on_exceeded=over_budget):
-            gate.install(framework)
+    def _gates(self, run: Run) -> Hooks:
+        async def over_budget(told: ToolBudgetOver) -> None:
+            await run.hooks.fire("tool-budget:exceeded", told)
+            await run.tell(
+                BudgetExceeded(
+                    loop_id=run.loop_id, budget="tool_calls", limit=told.max_calls, used=told.count, tool=told.tool
+                )
+            )
+
+        return framework_gates(
+            run.behavior, steer=self._steer_as_budget, on_exceeded=over_budget, memory=self._dedup_memory
+        )
 
     def _steer_as_budget(self, text: str) -> None:
         self.steering.put(user(text, origin="budget"))
@@ -327,12 +359,15 @@ class Agent:
         engine = self._engine = self._new_engine(run, said, watch)
         try:
             await self.conversation.hold()
-            ending = await engine.execute()
-            await self.conversation.save()
+            try:
+                ending = await engine.execute()
+            finally:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):
+                    self._keep_context(run)
+                    await self.conversation.save()
+                    await self.conversation.release()
         finally:
             self._engine = None
-            with anyio.CancelScope(shield=True):
-                await self.conversation.release()
         return RunResult(
             text=ending.text or "",
             output=ending.output,
@@ -346,6 +381,14 @@ class Agent:
             rejection=ending.rejection,
         )
 
+    def _keep_context(self, run: Run) -> None:
+        """So that the next run sends what this one did, and nothing is summarized twice."""
+        kept = run.context.save(run.sendable())
+        if kept is None:
+            self.session.state.extra.pop(CONTEXT, None)
+        else:
+            self.session.state.extra[CONTEXT] = kept
+
     def _new_engine(
         self, run: Run, said: Sequence[UserMessage], watch: Callable[[LoopEvent], Awaitable[None]]
     ) -> Engine:
@@ -357,10 +400,8 @@ class Agent:
         return Engine(run, said, filters=self.input_filters, make_toolset=self._toolset)
 
     @asynccontextmanager
-    async def _stream(
-        self, make: Callable[[], Awaitable[Run]], said: Sequence[UserMessage]
-    ) -> AsyncIterator[RunStream]:
-        run = await make()
+    async def _stream(self, order: "_Order", said: Sequence[UserMessage]) -> AsyncIterator[RunStream]:
+        run = self._new_run(order)
         send, receive = anyio.create_memory_object_stream[LoopEvent](BUFFERED)
         stream = RunStream(receive)
         failures: list[Exception] = []

@@ -5,7 +5,6 @@ Source: phi-core, "BasicAgent state relevant to session management", "SessionRec
 
 from dataclasses import dataclass
 
-from agent_loop.behavior import Behavior
 from agent_loop.errors import ConfigurationError
 from agent_loop.events import ContinuationKind, LoopEvent
 from agent_loop.loop.surroundings import Surroundings
@@ -13,13 +12,11 @@ from agent_loop.messages import AssistantMessage, Message, UserMessage
 from agent_loop.messages.repair import answer_unanswered
 from agent_loop.messages.saving import restore_messages, save_messages
 from agent_loop.messages.validation import validate
-from agent_loop.providers import Provider
-from agent_loop.sessions.ids import config_segment, loop_id, next_number
+from agent_loop.sessions.ids import loop_id, next_number
 from agent_loop.sessions.recorder import SessionRecorder
 from agent_loop.sessions.repair import repaired
 from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, Session
 from agent_loop.sessions.store import SessionStore
-
 
 RESTORED = "restored"
 """Configuration segment of the loop that holds a history which was put in place."""
@@ -91,29 +88,12 @@ class Conversation:
         self.session.loops.append(whole)
         self.history = list(messages)
 
-    def start(
-        self,
-        kind: ContinuationKind | None,
-        at: int | None,
-        prompted: bool,
-        provider: Provider,
-        behavior: Behavior,
-        config_id: str | None,
-    ) -> Start:
+    def start(self, kind: ContinuationKind | None, at: int | None, *, prompted: bool, config: LoopConfig) -> Start:
         """Cut the history to where this loop begins, and name the loop. Raises `ConfigurationError`."""
         self._cut(kind, at, prompted)
         loops = self.session.loops
-        segment = config_segment(provider.id, provider.model, behavior.thinking, config_id)
-        number = next_number((loop.loop_id for loop in loops), self.session.session_id, segment)
-        name = loop_id(self.session.session_id, segment, number)
-        config = LoopConfig(
-            config_id=segment,
-            provider=provider.id,
-            model=provider.model,
-            thinking=behavior.thinking,
-            max_tokens=behavior.max_tokens,
-            temperature=behavior.temperature,
-        )
+        segment, session_id = config.config_id, self.session.session_id
+        name = loop_id(session_id, segment, next_number((loop.loop_id for loop in loops), session_id, segment))
         self._recorder.set_config(name, config)
         return Start(
             loop_id=name,
@@ -148,11 +128,11 @@ class Conversation:
             await self._store.save(self.session)
 
     async def hold(self) -> None:
-        """Keep others from writing this session while a run goes on. Raises `SessionLockedError`."""
+        """Keep others from going on with this session while a run goes on. Raises `SessionLockedError`."""
         if self._store is not None:
             await self._store.hold(self.session.session_id)
 
     async def release(self) -> None:
-        """Let others write it again."""
+        """Let others go on with it again."""
         if self._store is not None:
             await self._store.release(self.session.session_id)

@@ -51,8 +51,6 @@ class LoopStart(_Event, frozen=True, tag="loop_start"):
     """None: an origin, with a prompt of its own."""
     model: str = ""
     provider: str = ""
-    base: int = 0
-    """How many messages of the session's history this loop goes on from."""
     prior_turns: int = 0
     """Model calls in the session before this run."""
     timestamp: int = 0

@@ -127,10 +127,10 @@ class TieredCompaction:
         rest = [each for each in middle if not any(each is one for one in earlier)]
         room = budget - self._estimator.total(earlier)
         left = self._estimator.total(rest)
-        begin, start = 0, 0
+        begin = 0
         for cut in safe_cuts(rest):
-            left -= self._estimator.total(rest[start:cut])
-            begin, start = cut, cut
+            left -= self._estimator.total(rest[begin:cut])
+            begin = cut
             if left <= room:
                 break
         return [*earlier, *rest[begin:]]

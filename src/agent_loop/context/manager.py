@@ -15,7 +15,7 @@ from agent_loop.context.pairs import problem_of
 from agent_loop.context.tail import keep_tail
 from agent_loop.context.tracker import ContextTracker
 from agent_loop.errors import MessageError
-from agent_loop.messages import Message
+from agent_loop.messages import ExtensionMessage, Message
 from agent_loop.usage import Usage
 
 FORCED_SHARE = 0.7
@@ -71,9 +71,12 @@ class ContextManager:
         return Fitted(view, self._tracker.used(view) + overhead_tokens, self._max_tokens, compaction, exhausted)
 
     def record(self, usage: Usage, message_count: int) -> None:
-        """The provider counted this for what `fit` returned last, of a history of so many messages."""
-        view, sent_count, overhead = self._sent
-        if message_count == sent_count:
+        """The provider counted this for what `fit` returned last.
+
+        `message_count`: of the history, or of what was sent of it; a count of anything else is not believed.
+        """
+        view, history_count, overhead = self._sent
+        if message_count in {history_count, len(view), sum(not isinstance(each, ExtensionMessage) for each in view)}:
             self._tracker.record(usage.prompt_tokens, view, overhead)
 
     def reset(self) -> None:

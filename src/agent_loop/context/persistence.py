@@ -14,6 +14,7 @@ from xml.sax.saxutils import quoteattr
 import anyio
 import anyio.to_thread
 import msgspec
+import structlog
 
 from agent_loop.messages import Image, Text
 from agent_loop.tools.tool import ToolResult
@@ -60,6 +61,15 @@ class ResultPersistence:
     def _digest(self, call_id: str, content: bytes) -> str:
         """Makes the name one of its own, and nothing that somebody without the content could guess."""
         return sha256(f"{self._session_id}\0{call_id}\0".encode("utf-8", "backslashreplace") + content).hexdigest()[:24]
+
+
+async def persisted(  # noqa: PLR0913  # one call of one tool, said in full
+    result: ToolResult, *, tool: str, call_id: str, session_id: str, threshold: int, directory: str
+) -> ToolResult:
+    """The same for a single result; what cannot be written is logged."""
+    told = structlog.get_logger("agent_loop.context").warning
+    store = ResultPersistence(Path(directory), session_id, threshold=threshold, on_problem=told)
+    return await store.persist(call_id, tool, result)
 
 
 def stub(tool: str, content: bytes, path: Path) -> str:

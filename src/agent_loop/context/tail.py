@@ -25,9 +25,9 @@ def keep_tail(messages: Sequence[Message], *, threshold: int, keep_turns: int) -
 
 
 def stubbed(message: ToolMessage, size: int) -> ToolMessage:
-    """The result without its content, unless that is the shorter one."""
+    """The result without its content, unless little is won by it: a stub stays as it is, too."""
     stub = f"[Output left out: {size} bytes. Call the tool again if you need it.]"
-    return message if size <= len(stub) else msgspec.structs.replace(message, content=(Text(stub),))
+    return message if size <= 2 * len(stub) else msgspec.structs.replace(message, content=(Text(stub),))
 
 
 def _turn_border(messages: Sequence[Message], keep_turns: int) -> int:

@@ -253,7 +253,7 @@ class Engine:
             await run.keep(since)
 
     async def _stopped(self, reached: Reached) -> Ending:
-        """At a limit: the history says so, and nothing more is asked. Source: phi-core, "Execution Limit Exhaustion"."""
+        """At a limit: the history says so, nothing more is asked. Source: phi-core, "Execution Limit Exhaustion"."""
         run = self._run
         await self._close_turn(f"Aborted: {reached.reason}")
         since = len(run.history)
@@ -287,12 +287,12 @@ class Engine:
             await run.hooks.fire("turn:after", self._after(turn, error))
             raise
         turn.usage = turn.response.usage
-        run.context.record(turn.response.usage, len(request.messages))
+        run.context.record(turn.response.usage, run.fitted)
         await self._told(turn.response)
         await run.hooks.fire("turn:after", self._after(turn, None))
         if turn.response.tool_calls:
             return await self._run_tools(turn, turn.response)
-        return await self._terminal(turn, turn.response)
+        return await self._terminal(turn.response)
 
     def _after(self, turn: _Turn, error: Exception | None) -> TurnAfter:
         counts: dict[str, int] = {}
@@ -325,7 +325,7 @@ class Engine:
         await self._check_output_budget(size)
         return None
 
-    async def _terminal(self, turn: _Turn, response: ModelResponse) -> Ending | None:
+    async def _terminal(self, response: ModelResponse) -> Ending | None:
         """The model wants no more tools: is that the end? Source: zidane, "Turn Loop"; loop spec, section 7."""
         run = self._run
         text = response.text.strip()

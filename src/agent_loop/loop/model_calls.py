@@ -21,7 +21,6 @@ from agent_loop.events import (
 from agent_loop.hooks.contexts import StreamChunk, TransformContext, TransformSystem, UsageTold
 from agent_loop.loop.responses import sound
 from agent_loop.loop.run import Run
-from agent_loop.messages import ExtensionMessage, Message
 from agent_loop.providers import (
     Chunk,
     ModelRequest,
@@ -63,7 +62,8 @@ async def answered(run: Run, request: ModelRequest) -> ModelResponse:
 
 async def prepared(run: Run, *, force: bool = False) -> ModelRequest:
     """What this turn sends: history, compacted and transformed; system prompt, transformed; tools; settings."""
-    history: list[Message] = [m for m in run.history if not isinstance(m, ExtensionMessage)]
+    history = run.sendable()
+    run.fitted = len(history)
     fitted = await run.context.fit(history, overhead_tokens=_overhead(run), force=force)
     if fitted.compaction is not None:
         done = fitted.compaction
@@ -76,7 +76,14 @@ async def prepared(run: Run, *, force: bool = False) -> ModelRequest:
                 summary=done.summary,
             )
         )
-    elif fitted.is_filling:
+    if fitted.is_exhausted:
+        raise ContextExceededError(
+            "the context is too long for the model and cannot be made smaller; begin a new session",
+            provider=run.provider.id,
+            used_tokens=fitted.used_tokens,
+            max_tokens=fitted.max_tokens,
+        )
+    if fitted.compaction is None and fitted.is_filling:
         await run.tell(
             ContextFilling(loop_id=run.loop_id, used_tokens=fitted.used_tokens, max_tokens=fitted.max_tokens)
         )
@@ -122,7 +129,9 @@ def settings_of(run: Run) -> ModelSettings:
     if behavior.thinking_decay is None or not base:
         return plain
     budget = decayed_budget(base, behavior.thinking_decay, run.turn)
-    return ModelSettings(**{name: getattr(plain, name) for name in plain.__struct_fields__} | {"thinking_budget": budget})
+    return ModelSettings(
+        **{name: getattr(plain, name) for name in plain.__struct_fields__} | {"thinking_budget": budget}
+    )
 
 
 async def call(run: Run, request: ModelRequest, *, shown: bool = True) -> ModelResponse:
@@ -160,8 +169,16 @@ async def _respond(run: Run, shown: bool, request: ModelRequest) -> ModelRespons
 
     async def on_retry(attempt: int, max_attempts: int, error: ProviderError, delay: float) -> None:
         await _abandon(run, spoken)
-        told = {"attempt": attempt, "max_attempts": max_attempts, "kind": error.kind, "message": str(error)}
-        await run.tell(Retrying(loop_id=run.loop_id, delay=delay, **told))
+        await run.tell(
+            Retrying(
+                loop_id=run.loop_id,
+                attempt=attempt,
+                max_attempts=max_attempts,
+                kind=error.kind,
+                message=str(error),
+                delay=delay,
+            )
+        )
 
     around = run.surroundings
     try:

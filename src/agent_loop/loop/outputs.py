@@ -11,8 +11,8 @@ import msgspec
 from agent_loop.errors import InvalidArgumentsError, ProviderError
 from agent_loop.loop.model_calls import call, settings_of
 from agent_loop.loop.run import Run
-from agent_loop.messages import ExtensionMessage, Message, user
-from agent_loop.providers import ModelRequest, ToolDefinition
+from agent_loop.messages import Message, user
+from agent_loop.providers import ModelRequest, ModelResponse, ToolDefinition
 from agent_loop.tools.validation import validate_arguments
 
 OUTPUT_TOOL = "__output__"
@@ -23,8 +23,8 @@ FINAL_REQUEST = (
 )
 OUTPUT_REQUEST = f"Now give your answer by calling {OUTPUT_TOOL}, once."
 SUMMARY_REQUEST = (
-    "Summarize the conversation so far for somebody who goes on with it and sees nothing else of it: the task, what was "
-    "decided and why, which files were read and changed and how, results of commands that matter, and what is still "
+    "Summarize the conversation so far for somebody who goes on with it and sees nothing else of it: the task, what "
+    "was decided and why, which files were read and changed and how, results of commands that matter, and what is still "
     "open. At most 2,000 words. No preface."
 )
 
@@ -78,12 +78,16 @@ async def structured(run: Run, schema: Mapping[str, Any], text: str) -> Any:
     for _ in range(OUTPUT_ATTEMPTS):
         answer = await call(run, await _output_request(run, schema, problem), shown=False)
         try:
-            if not answer.tool_calls:
-                raise InvalidArgumentsError(f"you did not call {OUTPUT_TOOL}")
-            return fitting(schema, unwrapped(schema, answer.tool_calls[0].arguments))
+            return fitting(schema, _given(answer, schema))
         except InvalidArgumentsError as error:
             problem = f" The last one did not fit: {error}"
     raise ProviderError(f"the model gave no answer that fits the output schema:{problem}", provider=run.provider.id)
+
+
+def _given(answer: ModelResponse, schema: Mapping[str, Any]) -> Any:
+    if not answer.tool_calls:
+        raise InvalidArgumentsError(f"you did not call {OUTPUT_TOOL}")
+    return unwrapped(schema, answer.tool_calls[0].arguments)
 
 
 async def _output_request(run: Run, schema: Mapping[str, Any], problem: str) -> ModelRequest:
@@ -98,8 +102,7 @@ async def _output_request(run: Run, schema: Mapping[str, Any], problem: str) -> 
 
 
 async def _fitting(run: Run) -> Sequence[Message]:
-    history = [message for message in run.history if not isinstance(message, ExtensionMessage)]
-    return run.toolset.to_wire((await run.context.fit(history)).messages)
+    return run.toolset.to_wire((await run.context.fit(run.sendable())).messages)
 
 
 def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,7 +119,7 @@ def unwrapped(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Any:
 
 def fitting(schema: Mapping[str, Any], value: Any) -> Any:
     """The value, coerced where it was necessary. Raises `InvalidArgumentsError`."""
-    checked = validate_arguments(wrapped(schema), value if schema.get("type", "object") == "object" else {"value": value})
+    checked = validate_arguments(
+        wrapped(schema), value if schema.get("type", "object") == "object" else {"value": value}
+    )
     return unwrapped(schema, checked.arguments)
-
-

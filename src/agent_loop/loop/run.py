@@ -2,10 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from agent_loop.behavior import Behavior
 from agent_loop.context.manager import ContextManager
+from agent_loop.context.persistence import ResultPersistence
 from agent_loop.events import (
     ContinuationKind,
     HookFailed,
@@ -19,7 +21,7 @@ from agent_loop.hooks.registry import Chain, Hooks
 from agent_loop.loop.limits import ExecutionTracker
 from agent_loop.loop.queues import MessageQueue
 from agent_loop.loop.surroundings import Surroundings
-from agent_loop.messages import AssistantMessage, Message, ToolCall, UserMessage
+from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, ToolCall, UserMessage
 from agent_loop.providers import Provider
 from agent_loop.state import AgentState
 from agent_loop.tools.toolset import Toolset
@@ -46,7 +48,7 @@ class Run:
     system: str
     behavior: Behavior
     scopes: tuple[Hooks, ...]
-    """Agent, run, framework."""
+    """Agent, run; the framework's own are put behind them."""
     history: list[Message]
     """Of the session; the run adds to it."""
     base: int
@@ -74,18 +76,50 @@ class Run:
     call_ids: set[str] = field(default_factory=set)
     """Of the whole history: an id is never used twice."""
     reminders: int = 0
+    fitted: int = 0
+    """How long the history was that the last request was made of."""
     tool_tokens: int = 0
     """What the definitions of the tools take in each request, estimated."""
     _early: list[LoopEvent] | None = field(default_factory=list)
     context: ContextManager = field(init=False)
     """Set before the run begins: it needs the run to summarize with."""
+    persistence: ResultPersistence | None = field(init=False)
     tracker: ExecutionTracker = field(init=False)
+    _problems: list[str] = field(default_factory=list)
     hooks: Chain = field(init=False)
 
     def __post_init__(self) -> None:
         self.tracker = ExecutionTracker(self.behavior.limits, self.surroundings.monotonic)
         self.hooks = Chain(self.scopes, self._hook_failed)
         self.call_ids.update(known_call_ids(self.history))
+        self.persistence = self._new_persistence()
+
+    def add_scope(self, hooks: Hooks) -> None:
+        """Behind all others."""
+        self.scopes = (*self.scopes, hooks)
+        self.hooks = Chain(self.scopes, self._hook_failed)
+
+    def _new_persistence(self) -> ResultPersistence | None:
+        behavior = self.behavior
+        if behavior.persist_threshold is None or behavior.persist_dir is None:
+            return None
+        return ResultPersistence(
+            Path(behavior.persist_dir),
+            self.session_id,
+            threshold=behavior.persist_threshold,
+            on_problem=self._problems.append,
+            exclude_tools=behavior.persist_exclude_tools,
+        )
+
+    async def tell_problems(self) -> None:
+        """What went wrong beside the run."""
+        while self._problems:
+            told = self._problems.pop(0)
+            await self.tell(HookFailed(loop_id=self.loop_id, hook="result persistence", error=told))
+
+    def sendable(self) -> list[Message]:
+        """The history without what no model sees."""
+        return [message for message in self.history if not isinstance(message, ExtensionMessage)]
 
     @property
     def added(self) -> list[Message]:

@@ -1,6 +1,6 @@
 """One tool call, from the gate to the result. Source: zidane, "Tool Execution"; loop spec, section 4.
 
-    gate -> (blocked | substituted | known?) -> validation -> before -> execute -> (error) -> transform -> after
+gate -> (blocked | substituted | known?) -> validation -> before -> execute -> (error) -> transform -> after
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 
-from agent_loop.context.persistence import persisted
 from agent_loop.errors import InvalidArgumentsError, ToolError
 from agent_loop.events import ToolCalled, ToolCallEnd, ToolCallStart, ToolProgress, ToolResulted, ToolUpdate
 from agent_loop.hooks.contexts import (
@@ -38,7 +37,7 @@ from agent_loop.tools.tool import (
     result_of,
     shell_command_of,
 )
-from agent_loop.tools.validation import validate_arguments
+from agent_loop.tools.validation import Validated, validate_arguments
 
 SKIPPED_BY_HOOK = "Skipped: a hook kept this tool from running."
 
@@ -132,9 +131,7 @@ class Execution:
         if self.call.is_unparsable and isinstance(tool, RawTool):
             return await self._executed(tool, dict(self.call.arguments), ())
         try:
-            if self.call.is_unparsable:
-                raise InvalidArgumentsError(_unparsable(self.call))
-            checked = validate_arguments(tool.parameters, self.call.arguments)
+            checked = validated(tool, self.call)
         except InvalidArgumentsError as error:
             told = ValidationRejected(arguments=self.call.arguments, problem=str(error), **self._about)
             await self.run.hooks.fire("validation:reject", told)
@@ -197,16 +194,9 @@ class Execution:
         return await self._concluded(result, size, duration_ms)
 
     async def _bounded(self, result: ToolResult) -> ToolResult:
-        behavior = self.run.behavior
-        if behavior.persist_threshold is not None and self.call.name not in behavior.persist_exclude_tools:
-            result = await persisted(
-                result,
-                tool=self.call.name,
-                call_id=self.call.id,
-                session_id=self.run.session_id,
-                threshold=behavior.persist_threshold,
-                directory=behavior.persist_dir or "",
-            )
+        if self.run.persistence is not None:
+            result = await self.run.persistence.persist(self.call.id, self.call.name, result)
+            await self.run.tell_problems()
         return result if self.run.provider.capabilities.vision else without_images(result)
 
     async def _concluded(self, result: ToolResult, size: int, duration_ms: int = 0) -> Outcome:
@@ -252,6 +242,11 @@ def prior(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> str | 
     return None if ask is None else ask(arguments, context)
 
 
-def _unparsable(call: ToolCall) -> str:
-    shown = call.raw_arguments[:200]
-    return f"the arguments of {call.name} are no JSON object: {shown!r}; send them again as one JSON object"
+def validated(tool: Tool, call: ToolCall) -> Validated:
+    """The arguments as the tool takes them. Raises `InvalidArgumentsError`."""
+    if call.is_unparsable:
+        shown = call.raw_arguments[:200]
+        raise InvalidArgumentsError(
+            f"the arguments of {call.name} are no JSON object: {shown!r}; send them again as one JSON object"
+        )
+    return validate_arguments(tool.parameters, call.arguments)

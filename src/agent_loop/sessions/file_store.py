@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import anyio.to_thread
+from filelock import FileLock, Timeout
 
 from agent_loop.errors import SessionError, SessionLockedError, SessionNotFoundError
-from agent_loop.sessions.files import PRIVATE_DIRECTORY, locked, replace_file, sync_directory
+from agent_loop.sessions.files import PRIVATE_DIRECTORY, PRIVATE_FILE, locked, replace_file, sync_directory
 from agent_loop.sessions.session import Session
 from agent_loop.sessions.stored import checked_id, decode_session, encode_session, stored_agent
 
@@ -25,6 +26,7 @@ class FileSessionStore:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self._held: dict[str, FileLock] = {}
 
     async def save(self, session: Session) -> None:
         """Store it, whole or not at all.
@@ -53,6 +55,28 @@ class FileSessionStore:
         """Remove it. Raises `SessionNotFoundError`, `SessionLockedError` while somebody writes it."""
         path = self._path(session_id)
         await _in_thread(lambda: self._remove(session_id, path))
+
+    async def hold(self, session_id: str) -> None:
+        """Keep other processes from going on with it. Raises `SessionLockedError`. A killed holder holds no more."""
+        checked_id(session_id)
+        await _in_thread(lambda: self._hold(session_id))
+
+    async def release(self, session_id: str) -> None:
+        """Let others go on with it."""
+        lock = self._held.pop(session_id, None)
+        if lock is not None:
+            await _in_thread(lock.release)
+
+    def _hold(self, session_id: str) -> None:
+        with _telling(f"session {session_id!r} cannot be held in {self.directory}"):
+            self.directory.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+            # Not bound to a thread: whoever releases it may be another one.
+            lock = FileLock(self.directory / f".{session_id}.run.lock", mode=PRIVATE_FILE, thread_local=False)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                raise SessionLockedError(session_id) from None
+        self._held[session_id] = lock
 
     def _path(self, session_id: str) -> Path:
         return self.directory / f"{checked_id(session_id)}{SUFFIX}"

@@ -7,7 +7,7 @@ its time is never given out, whenever the last look was.
 import time
 from collections.abc import Callable, Sequence
 
-from agent_loop.errors import SessionNotFoundError
+from agent_loop.errors import SessionLockedError, SessionNotFoundError
 from agent_loop.sessions.session import Session
 from agent_loop.sessions.stored import decode_session, encode_session
 
@@ -34,6 +34,7 @@ class MemorySessionStore:
         self._ttl = ttl
         self._clock = clock
         self._entries: dict[str, _Entry] = {}
+        self._held: set[str] = set()
         self._looked = clock()
 
     async def save(self, session: Session) -> None:
@@ -47,6 +48,16 @@ class MemorySessionStore:
         if found is None:
             raise SessionNotFoundError(session_id, "memory")
         return found
+
+    async def hold(self, session_id: str) -> None:
+        """Keep other agents from going on with it. Raises `SessionLockedError`."""
+        if session_id in self._held:
+            raise SessionLockedError(session_id)
+        self._held.add(session_id)
+
+    async def release(self, session_id: str) -> None:
+        """Let others go on with it."""
+        self._held.discard(session_id)
 
     async def get(self, session_id: str) -> Session | None:
         """The session, or None. Counts as a use."""

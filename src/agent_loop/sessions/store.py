@@ -28,3 +28,11 @@ class SessionStore(Protocol):
     async def delete(self, session_id: str) -> None:
         """Remove it. Raises `SessionNotFoundError`."""
         ...
+
+    async def hold(self, session_id: str) -> None:
+        """Nobody else may go on with this session until `release`. Raises `SessionLockedError` where somebody does."""
+        ...
+
+    async def release(self, session_id: str) -> None:
+        """Others may go on with it; nothing happens where it is not held."""
+        ...

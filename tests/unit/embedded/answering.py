@@ -56,7 +56,9 @@ async def _tell(block: Block, on_chunk: OnChunk) -> None:
             await on_chunk(ToolCallChunk(id, name, raw or "{}"))
 
 
-def says(text: str = "", *calls: ToolCall, thinking: str = "", usage: Usage | None = None, **known: Any) -> ModelResponse:
+def says(
+    text: str = "", *calls: ToolCall, thinking: str = "", usage: Usage | None = None, **known: Any
+) -> ModelResponse:
     """An answer of this text and these calls."""
     content: list[Block] = [Thinking(thinking)] if thinking else []
     content += [Text(text)] if text else []
@@ -77,7 +79,9 @@ class Made:
     description = "Made up."
     kind = "other"
 
-    def __init__(self, name: str, does: Callable[..., Any] = lambda **_: "ok", required: Sequence[str] = (), **known: Any) -> None:
+    def __init__(
+        self, name: str, does: Callable[..., Any] = lambda **_: "ok", required: Sequence[str] = (), **known: Any
+    ) -> None:
         self.name = name
         self._does = does
         self.parameters = {"type": "object", "properties": {}, "required": list(required)}

@@ -7,6 +7,8 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.embedded.answering import Answering, Made, calls, says
+from tests.unit.embedded.loop.playing import agent, kinds, streamed
 
 from agent_loop.behavior import Behavior, ExecutionLimits, RetrySettings
 from agent_loop.errors import (
@@ -21,8 +23,6 @@ from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall
 from agent_loop.messages.validation import validate
 from agent_loop.providers import ModelResponse
 from agent_loop.usage import Usage
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import agent, kinds, streamed
 
 names = st.sampled_from(["look", "fail", "fly", "", "look look", "\x00"])
 ids = st.sampled_from(["1", "2", "", "dup", "dup"])
@@ -34,10 +34,14 @@ tool_calls = st.builds(ToolCall, ids, names, arguments, st.text(max_size=8))
 blocks = st.one_of(st.builds(Text, st.text(max_size=5)), st.builds(Thinking, st.text(max_size=5)), tool_calls)
 stops = st.sampled_from(["stop", "length", "tool_use", "error", "aborted"])
 messages = st.builds(
-    lambda content, stop: AssistantMessage(content=tuple(content), stop_reason=stop), st.lists(blocks, max_size=4), stops
+    lambda content, stop: AssistantMessage(content=tuple(content), stop_reason=stop),
+    st.lists(blocks, max_size=4),
+    stops,
 )
 responses = st.builds(
-    lambda said, used: ModelResponse(tuple(said), Usage(input_tokens=used)), st.lists(messages, max_size=3), st.integers(0, 9)
+    lambda said, used: ModelResponse(tuple(said), Usage(input_tokens=used)),
+    st.lists(messages, max_size=3),
+    st.integers(0, 9),
 )
 failures = st.sampled_from([
     NetworkError("dropped"), RateLimitedError("slow", retry_after=1.0), AuthenticationError("who?"),
@@ -128,7 +132,9 @@ async def test_ten_thousand_tool_calls_in_one_answer_are_all_answered(strategy: 
 def test_an_abort_at_any_event_leaves_a_lawful_stream_and_a_session_that_goes_on(at: int, backend: str) -> None:
     async def play() -> None:
         model = Answering(
-            says("Look.", calls("look"), calls("fail", "2"), thinking="Hm."), says("", calls("look", "3")), says("Done.")
+            says("Look.", calls("look"), calls("fail", "2"), thinking="Hm."),
+            says("", calls("look", "3")),
+            says("Done."),
         )
         one = agent(model, Made("look"), Made("fail", fail))
         seen = 0

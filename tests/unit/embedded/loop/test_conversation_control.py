@@ -2,6 +2,8 @@
 
 import anyio
 import pytest
+from tests.unit.embedded.answering import Answering, Made, calls, says
+from tests.unit.embedded.loop.playing import WAIT, Counted, agent, kinds, streamed
 
 from agent_loop.behavior import Behavior, ExecutionLimits, RetrySettings
 from agent_loop.errors import ConfigurationError, NetworkError, ProviderError, RateLimitedError
@@ -9,8 +11,6 @@ from agent_loop.events import LoopEnd, LoopStart, MessageInjected, Retrying, Tex
 from agent_loop.loop.filters import Pass, Reject, Warn
 from agent_loop.messages import ToolMessage, UserMessage
 from agent_loop.usage import Usage
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import WAIT, Counted, agent, kinds, streamed
 
 pytestmark = pytest.mark.anyio
 
@@ -134,7 +134,9 @@ async def test_other_errors_fail_at_once_and_end_the_stream_lawfully(error: Exce
 
 
 async def test_run_raises_the_typed_error_of_the_provider() -> None:
-    one = agent(Answering(RateLimitedError("no", retry_after=3.0)), behavior=Behavior(retry=RetrySettings(max_retries=0)))
+    one = agent(
+        Answering(RateLimitedError("no", retry_after=3.0)), behavior=Behavior(retry=RetrySettings(max_retries=0))
+    )
     with anyio.fail_after(WAIT), pytest.raises(RateLimitedError) as caught:
         await one.run("go")
     assert caught.value.retry_after == 3.0
@@ -287,7 +289,9 @@ async def test_a_tool_that_wants_to_be_alone_is_alone() -> None:
         return does
 
     wanted = [calls("a", "1"), calls("alone", "2"), calls("a", "3")]
-    one = agent(Answering(says("", *wanted), says("ok")), Made("a", work("a")), Made("alone", work("alone"), sequential=True))
+    one = agent(
+        Answering(says("", *wanted), says("ok")), Made("a", work("a")), Made("alone", work("alone"), sequential=True)
+    )
     await streamed(one)
     assert running == ["+a", "-a", "+alone", "-alone", "+a", "-a"]
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.unit.embedded.answering import Answering, Made, calls, says
+from tests.unit.embedded.loop.playing import WAIT, agent, kinds, streamed
 
 from agent_loop.agent import Agent
 from agent_loop.behavior import Behavior, RetrySettings
@@ -12,8 +14,6 @@ from agent_loop.events import HookFailed, ToolResulted, ToolUpdate
 from agent_loop.hooks import HOOKS, Hooks
 from agent_loop.messages import Image, Text, ToolMessage, user
 from agent_loop.tools.tool import ToolResult
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import WAIT, agent, kinds, streamed
 
 pytestmark = pytest.mark.anyio
 
@@ -130,7 +130,9 @@ async def test_a_block_beats_a_result() -> None:
     def gate(context: Any) -> None:
         context.block, context.result = True, said("cached")
 
-    _, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), Made("look"), hooks={"tool:gate": gate}))
+    _, result = await streamed(
+        agent(Answering(says("", calls("look")), says("ok")), Made("look"), hooks={"tool:gate": gate})
+    )
     assert answers(result) == ["Blocked: a policy does not allow this call"]
 
 
@@ -300,7 +302,9 @@ async def test_structured_output_is_what_fits_the_schema(native: bool) -> None:
     seen: list[Any] = []
     forced = says("", calls("__output__", "o1", count="3"))
     model = Answering(says('{"count": 3}' if native else "Three."), forced, structured_output=native)
-    one = agent(model, behavior=Behavior(output_schema=schema), hooks={"output": lambda context: seen.append(context.value)})
+    one = agent(
+        model, behavior=Behavior(output_schema=schema), hooks={"output": lambda context: seen.append(context.value)}
+    )
     told, result = await streamed(one)
     assert (result.output, seen) == ({"count": 3}, [{"count": 3}])
     assert len(model.requests) == (1 if native else 2)

@@ -2,14 +2,14 @@
 
 import anyio
 import pytest
+from tests.unit.embedded.answering import Answering, Made, calls, says
+from tests.unit.embedded.loop.playing import WAIT, agent, kinds, streamed
 
 from agent_loop.behavior import Behavior, RetrySettings
 from agent_loop.errors import AbortedError, ProviderError, RunInProgressError, ToolError
 from agent_loop.events import Final, LoopEnd, TextSaid, ToolCalled, ToolResulted
 from agent_loop.messages import SystemMessage, ToolCall, ToolMessage, UserMessage
 from agent_loop.tools.tool import DoneSignal, TaskComplete
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import WAIT, agent, kinds, streamed
 
 pytestmark = pytest.mark.anyio
 
@@ -114,7 +114,10 @@ async def test_a_done_signal_ends_the_run_with_its_message(way: str) -> None:
     _, result = await streamed(one)
     assert (result.text, result.status, result.turns) == ("All done.", "completed", 1)
     answers = [message for message in result.messages if isinstance(message, ToolMessage)]
-    assert [answer.text for answer in answers] == ["finished", "Skipped: the run was over before it was this tool's turn."]
+    assert [answer.text for answer in answers] == [
+        "finished",
+        "Skipped: the run was over before it was this tool's turn.",
+    ]
 
 
 async def test_a_done_signal_without_a_message_ends_with_the_text_of_the_model() -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.agent_loop.middleware.around import Around
+from tests.unit.embedded.middleware.around import Around
 
 from agent_loop.middleware import MemoryMiddleware
 from agent_loop.middleware.memory import GUIDELINES, load_memory, memory_block

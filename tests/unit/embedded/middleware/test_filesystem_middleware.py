@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from tests.unit.agent_loop.middleware.around import Around, Probe, text_result
+from tests.unit.embedded.middleware.around import Around, Probe, text_result
 
 from agent_loop.messages import Image, Text, ToolCall
 from agent_loop.middleware import FilesystemMiddleware

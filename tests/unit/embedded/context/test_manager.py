@@ -64,6 +64,13 @@ async def test_what_the_provider_counts_decides() -> None:
     assert (await manager.fit(history, overhead_tokens=100)).compaction is not None
 
 
+async def test_what_the_provider_counts_of_a_compacted_history_is_believed_too() -> None:
+    manager, history = ContextManager(settings()), working(200)
+    sent = (await manager.fit(history)).messages
+    manager.record(Usage(input_tokens=1_234), len(sent))
+    assert (await manager.fit(history)).used_tokens == 1_234
+
+
 async def test_counts_for_another_history_are_not_believed() -> None:
     manager, history = ContextManager(settings()), working(2)
     await manager.fit(history)
@@ -266,3 +273,9 @@ def _torn(history) -> bool:
     except (AssertionError, IndexError):
         return True
     return False
+
+
+async def test_an_empty_history_is_nothing_to_compact() -> None:
+    fitted = await ContextManager(settings()).fit([], force=True)
+    assert fitted.messages == ()
+    assert fitted.is_exhausted

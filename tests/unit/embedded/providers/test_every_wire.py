@@ -233,9 +233,8 @@ def test_nobody_listening_is_a_network_error(wire: Wire) -> None:
     "garbage", ["data: {not json\n\n", "data: [1]\n\n", "data: {}\n\n", "\x00\x01 what is this?" * 9]
 )
 def test_garbage_in_the_stream_is_a_provider_error(wire: Wire, garbage: str) -> None:
-    with served(text("Hello, world", garbage=garbage)) as server:
-        with pytest.raises(ProviderError):
-            ask(wire.provider(server.url), request())
+    with served(text("Hello, world", garbage=garbage)) as server, pytest.raises(ProviderError):
+        ask(wire.provider(server.url), request())
 
 
 @every_wire
@@ -262,16 +261,14 @@ def test_an_error_of_the_listener_passes_as_it_is(wire: Wire) -> None:
     async def fail(_: Chunk) -> None:
         raise LookupError("mine")
 
-    with served(text("Hello, world")) as server:
-        with pytest.raises(LookupError, match="mine"):
-            ask(wire.provider(server.url), request(), fail)  # type: ignore[arg-type]
+    with served(text("Hello, world")) as server, pytest.raises(LookupError, match="mine"):
+        ask(wire.provider(server.url), request(), fail)  # type: ignore[arg-type]
 
 
 @every_wire
 def test_timeout_is_a_network_error(wire: Wire) -> None:
-    with served(text("Hello, world", hang=True)) as server:
-        with pytest.raises(NetworkError):
-            ask(wire.provider(server.url), request(settings=ModelSettings(timeout=0.2)))
+    with served(text("Hello, world", hang=True)) as server, pytest.raises(NetworkError):
+        ask(wire.provider(server.url), request(settings=ModelSettings(timeout=0.2)))
 
 
 @every_wire

@@ -2,7 +2,7 @@
 
 import anyio
 import pytest
-from tests.unit.agent_loop.providers.asking import PATIENCE, Listener, ask, called, request, result, tools
+from tests.unit.embedded.providers.asking import PATIENCE, Listener, ask, called, request, result, tools
 
 from agent_loop.errors import ConfigurationError, NetworkError, ProviderError, RateLimitedError
 from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall

@@ -2,7 +2,7 @@
 
 import anyio
 import pytest
-from tests.unit.agent_loop.providers.asking import ask, converse
+from tests.unit.embedded.providers.asking import ask, converse
 
 from agent_loop.messages import AssistantMessage
 from agent_loop.providers.scripted import ScriptedProvider

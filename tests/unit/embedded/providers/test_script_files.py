@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
-from tests.unit.agent_loop.providers.asking import ask
+from tests.unit.embedded.providers.asking import ask
 
 from agent_loop.errors import ConfigurationError
 from agent_loop.messages import ToolCall

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
-from tests.unit.agent_loop.providers.asking import PATIENCE, Listener, ask, called, converse, request, result
+from tests.unit.embedded.providers.asking import PATIENCE, Listener, ask, called, converse, request, result
 
 from agent_loop.errors import ConfigurationError, ModelAbortedError, ProviderError
 from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, SystemMessage, Text, Thinking, user

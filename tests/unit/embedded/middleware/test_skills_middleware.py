@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from tests.unit.agent_loop.middleware.around import Around
+from tests.unit.embedded.middleware.around import Around
 
 from agent_loop.middleware import SkillsMiddleware, skill_files
 from agent_loop.middleware.skill_files import load_directory, load_skills

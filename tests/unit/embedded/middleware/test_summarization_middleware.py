@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import pytest
+from tests.unit.embedded.middleware.around import Around
+from tests.unit.embedded.providers.asking import called, result
+
 from agent_loop.context.estimation import estimate_message
 from agent_loop.context.pairs import problem_of
-from tests.unit.agent_loop.middleware.around import Around
-from tests.unit.agent_loop.providers.asking import called, result
-
 from agent_loop.errors import NetworkError
 from agent_loop.messages import AssistantMessage, Message, SystemMessage, Text, ToolCall, ToolMessage, user
 from agent_loop.middleware import SummarizationMiddleware

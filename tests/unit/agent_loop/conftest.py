@@ -1,8 +1,0 @@
-"""Asynchronous tests run on both event loops."""
-
-import pytest
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
