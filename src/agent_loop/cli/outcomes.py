@@ -1,0 +1,77 @@
+"""How a loop ended, as the closing fact of its turn."""
+
+from typing import Any
+
+from agent_loop.errors import ProviderErrorKind
+from agent_loop.events import LimitReached, LoopEnd
+from agent_loop.usage import Usage
+from agent_mux import facts
+from agent_mux.errors import ErrorCode
+from agent_mux.events.cost import CostRecord
+
+AUTH_GUIDANCE = "Set the key of the provider in the environment, for example ANTHROPIC_API_KEY or OPENAI_API_KEY."
+_CODES: dict[ProviderErrorKind | str, ErrorCode] = {
+    "auth": "AUTH_ERROR",
+    "rate_limited": "RATE_LIMITED",
+    "context_exceeded": "CONTEXT_EXCEEDED",
+    "network": "AGENT_CRASH",
+    "provider": "AGENT_CRASH",
+    "aborted": "ABORTED",
+}
+"""A model that cannot be asked is, to whoever reads the events, an agent that cannot answer."""
+
+
+def outcome_of(
+    end: LoopEnd, limit: LimitReached | None, *, structured: Any, context: tuple[int, int]
+) -> facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit:
+    """The closing fact. `limit` is the one that the loop met, `context` the tokens used and those that there are."""
+    cost = cost_record(end.usage)
+    match end.status:
+        case "completed":
+            return facts.TurnDone(cost, structured)
+        case "aborted":
+            return facts.TurnStopped(cost)
+        case "rejected":
+            why = end.rejection or "the prompt was refused by an input filter"
+            return facts.TurnFailed(facts.Failure("VALIDATION_ERROR", why), cost)
+        case "limited":
+            return _limited(end, limit, cost)
+        case "failed":
+            return facts.TurnFailed(_failure(end, context), cost)
+
+
+def cost_record(usage: Usage) -> CostRecord | None:
+    """What it cost; None where nobody knows the price, which the tokens are told without."""
+    if usage.cost_usd is None:
+        return None
+    return CostRecord(
+        total_usd=usage.cost_usd,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        thinking_tokens=usage.thinking_tokens,
+        cached_tokens=usage.cache_read_tokens,
+        cache_creation_tokens=usage.cache_write_tokens,
+        source="native",
+    )
+
+
+def _limited(
+    end: LoopEnd, limit: LimitReached | None, cost: CostRecord | None
+) -> facts.TurnFailed | facts.TurnLimitHit:
+    if limit is None or limit.limit in {"iterations", "turns"}:
+        return facts.TurnLimitHit(end.turns, cost)
+    code: ErrorCode = "TIMEOUT" if limit.limit == "duration" else "BUDGET_EXCEEDED"
+    return facts.TurnFailed(facts.Failure(code, limit.reason), cost)
+
+
+def _failure(end: LoopEnd, context: tuple[int, int]) -> facts.Failure:
+    code = _CODES.get(end.error_kind or "provider", "INTERNAL")
+    used, most = context
+    return facts.Failure(
+        code,
+        end.error or "the run failed, and nobody said why",
+        guidance=AUTH_GUIDANCE if code == "AUTH_ERROR" else "",
+        retry_after_ms=round(end.retry_after * 1000) if end.retry_after is not None else None,
+        used_tokens=used,
+        max_tokens=most,
+    )

@@ -1,0 +1,152 @@
+"""`amux-agent` as a process of its own, on a scripted model, driven through its pipes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import Empty, Queue
+from typing import Any
+
+import msgspec
+
+from agent_mux.contract import validate
+from agent_mux.events import Rebuilder
+
+PATIENCE = 30.0
+"""Seconds for anything at all."""
+COMMAND = (sys.executable, "-m", "agent_loop")
+
+
+class Place:
+    """A directory to work in, and a home of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.work = root / "work"
+        self.home = root / "home"
+        self.work.mkdir()
+        self._scripts = 0
+
+    def script(self, *steps: dict[str, Any], **known: Any) -> str:
+        """A model that says these; its name."""
+        self._scripts += 1
+        path = self.root / f"script{self._scripts}.json"
+        path.write_text(json.dumps({"steps": list(steps), **known}))
+        return f"scripted:{path}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        hidden = ("API_KEY", "AMUX_AGENT")
+        kept = {name: value for name, value in os.environ.items() if not any(part in name for part in hidden)}
+        return {**kept, "AMUX_AGENT_HOME": str(self.home), "PYTHONWARNINGS": "error::ResourceWarning"}
+
+    def run(self, *argv: str, stdin: str = "", **environment: str) -> "subprocess.CompletedProcess[str]":
+        """One command line, to its end."""
+        return subprocess.run(
+            [*COMMAND, *argv], input=stdin, capture_output=True, text=True, check=False, cwd=self.work,
+            env={**self.environment, **environment}, timeout=PATIENCE,
+        )  # fmt: skip
+
+    @contextmanager
+    def controlled(self, **start: Any) -> Iterator["Driven"]:
+        """A program that takes control lines; it is gone behind the block."""
+        process = subprocess.Popen(
+            [*COMMAND, "--control"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            cwd=self.work, env=self.environment, start_new_session=True,
+        )  # fmt: skip
+        driven = Driven(process)
+        try:
+            driven.say("start", protocol=1, **start)
+            yield driven
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(PATIENCE)
+            driven.close()
+
+
+class Driven:
+    """The program, and the lines that it printed."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.process = process
+        self.lines: list[dict[str, Any]] = []
+        self._coming: Queue[bytes | None] = Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._coming.put(line)
+        self._coming.put(None)
+
+    def say(self, kind: str, **fields: Any) -> None:
+        """A control line."""
+        self.write(json.dumps({"type": kind, **fields}).encode() + b"\n")
+
+    def write(self, data: bytes) -> None:
+        """Whatever it is."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def end_input(self) -> None:
+        """No more prompts."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    def until(self, kind: str, **fields: Any) -> dict[str, Any]:
+        """Read on to the next line of this type that has these fields."""
+        while True:
+            line = self._next()
+            assert line is not None, f"no {kind} came; there was {[one['type'] for one in self.lines]}"
+            if line["type"] == kind and all(line.get(name) == value for name, value in fields.items()):
+                return line
+
+    def to_the_end(self) -> int:
+        """Read all there is; the exit code. What was printed is lawful, and nothing went wrong aside."""
+        while self._next() is not None:
+            pass
+        code = self.process.wait(PATIENCE)
+        assert self.process.stderr is not None
+        assert self.process.stderr.read() == b""
+        assert breaches(self.lines) == []
+        return code
+
+    def of(self, *kinds: str) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line["type"] in kinds]
+
+    def said(self) -> list[str]:
+        """The messages."""
+        return [line["text"] for line in self.of("message_stop")]
+
+    def _next(self) -> dict[str, Any] | None:
+        try:
+            line = self._coming.get(timeout=PATIENCE)
+        except Empty:
+            raise AssertionError(f"nothing more came after {self.lines[-3:]}") from None
+        if line is None:
+            self._coming.put(None)
+            return None
+        self.lines.append(msgspec.json.decode(line))
+        return self.lines[-1]
+
+    def close(self) -> None:
+        self._reader.join(PATIENCE)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                with suppress(BrokenPipeError):
+                    pipe.close()
+
+
+def breaches(lines: Sequence[dict[str, Any]], *, complete: bool = True) -> list[Any]:
+    """Where the events break the contract."""
+    rebuilder = Rebuilder()
+    events = [rebuilder.decode(json.dumps(line).encode()) for line in lines if line["type"] != "response"]
+    return list(validate(events, complete=complete))

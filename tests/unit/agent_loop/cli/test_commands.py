@@ -1,0 +1,96 @@
+"""What comes in is hostile: a line is a command, or a sentence about why it is none."""
+
+import json
+import os
+from contextlib import suppress
+
+import anyio
+import anyio.lowlevel
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_loop.cli.commands import Answer, NoCommand, Prompt, Start, read_command
+from agent_loop.cli.control import message_of
+from agent_loop.cli.lines import lines_from
+from agent_loop.messages import Image, Text
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (None, "a line has more than"),
+        (b"{", "is no JSON"),
+        (b"\xff\xfe", "is no JSON"),
+        (b"[" * 100_000, "is no JSON"),
+        (b"[]", "is no JSON object"),
+        (b'{"id": "1"}', "has no type"),
+        (b'{"type": 1}', "has no type"),
+        (b'{"type": "prompt", "id": "1"}', "'prompt' cannot be read"),
+        (b'{"type": "prompt", "id": 7, "text": "x"}', "'prompt' cannot be read"),
+        (b'{"type": "start", "maxTurns": "many"}', "'start' cannot be read"),
+    ],
+)
+def test_a_line_that_is_no_command_is_told_with_a_sentence(line: bytes | None, sentence: str) -> None:
+    with pytest.raises(NoCommand, match=sentence) as told:
+        read_command(line)
+    assert not told.value.is_unknown
+    assert len(str(told.value)) < 1000
+
+
+def test_a_command_of_a_later_version_is_known_as_such() -> None:
+    with pytest.raises(NoCommand) as told:
+        read_command(b'{"type": "dance", "id": "7"}')
+    assert (told.value.is_unknown, told.value.command_id) == (True, "7")
+
+
+def test_fields_of_a_later_version_are_passed_over() -> None:
+    line = b'{"type": "prompt", "id": "1", "text": "hi", "tempo": 3}'
+    assert read_command(line) == Prompt(id="1", text="hi")
+
+
+def test_names_are_those_of_the_protocol() -> None:
+    start = read_command(b'{"type":"start","protocol":1,"approvalMode":"deny","maxTokensTotal":5,"topP":0.5}')
+    assert start == Start(approval_mode="deny", max_tokens_total=5, top_p=0.5)
+    assert read_command(b'{"type":"answer","requestId":"r","text":"b"}') == Answer(request_id="r", text="b")
+
+
+def test_pictures_come_with_the_prompt() -> None:
+    line = {"type": "prompt", "text": "look", "images": [{"mimeType": "image/png", "data": "AAAA"}]}
+    command = read_command(json.dumps(line).encode())
+    assert isinstance(command, Prompt)
+    assert message_of(command).content == (Image("AAAA", "image/png"), Text("look"))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=200) | st.recursive(
+    st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+).map(lambda value: json.dumps(value).encode()))  # fmt: skip
+def test_no_line_ever_raises_anything_else(line: bytes) -> None:
+    told = ""
+    with suppress(NoCommand):
+        told = type(read_command(line)).__name__
+    assert told in {"", "Start", "Interrupt", "Cancel", "Close"}  # the others need more than chance
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_lines_come_whole_however_they_are_cut_and_long_ones_are_left_out(backend: str) -> None:
+    async def read(chunks: list[bytes], longest: int) -> list[bytes | None]:
+        reader, writer = os.pipe()
+        lines: list[bytes | None] = []
+
+        async def write() -> None:
+            for chunk in chunks:
+                os.write(writer, chunk)
+                await anyio.lowlevel.checkpoint()
+            os.close(writer)
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(write)
+                lines += [line async for line in lines_from(reader, longest)]
+        os.close(reader)
+        return lines
+
+    assert anyio.run(read, [b"one\nt", b"wo\n\n  \nthree"], 100, backend=backend) == [b"one", b"two", b"three"]
+    assert anyio.run(read, [b"x" * 20, b"y\nshort\n", b"z" * 20], 10, backend=backend) == [None, b"short", None]

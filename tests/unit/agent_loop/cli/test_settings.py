@@ -1,0 +1,155 @@
+"""What is asked for, on the command line and by `start`, and what becomes of it."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from agent_loop.cli.arguments import read_arguments
+from agent_loop.cli.budget import Budget
+from agent_loop.cli.commands import Start
+from agent_loop.cli.fault import Fault
+from agent_loop.cli.inputs import read_image, read_schema, read_text
+from agent_loop.cli.places import sessions_directory
+from agent_loop.cli.settings import SYSTEM_PROMPT, behavior_of, limits_of, not_honoured, system_prompt_of
+from agent_loop.cli.signals import Signals
+from agent_loop.errors import AgentLoopError
+from agent_loop.events import LoopEnd
+from agent_loop.usage import Usage
+
+# -- the command line
+
+
+def test_every_field_that_people_can_say_has_a_flag() -> None:
+    read = read_arguments([
+        "--model=scripted:x", "--session=s", "--no-session", "--approval-mode=yolo", "--system-prompt-mode=replace",
+        "--max-turns=3", "--max-cost-usd=0.5", "--max-tokens-total=9", "--max-duration=2", "--thinking-effort=low",
+        "--thinking-budget-tokens=7", "--temperature=0.1", "--top-p=0.2", "--top-k=3", "--max-output-tokens=4",
+        "--agents-doc=NOTES.md", "--skills=a", "--skills=b", "--image=p.png", "--json", "fix", "it",
+    ])  # fmt: skip
+    assert (read.prompt, read.as_json, read.images) == ("fix it", True, ("p.png",))
+    start = Start(**read.flags)
+    assert (start.model, start.session_id, start.no_session, start.approval_mode) == ("scripted:x", "s", True, "yolo")
+    assert (start.max_turns, start.max_cost_usd, start.max_tokens_total, start.max_duration) == (3, 0.5, 9, 2.0)
+    assert (start.skills, start.agents_docs) == (["a", "b"], ["NOTES.md"])
+
+
+def test_what_is_not_said_is_not_there() -> None:
+    assert read_arguments([]).flags == {}
+    assert read_arguments([]).prompt is None
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--nonsense"], ["--max-turns=0"], ["--max-turns=-1"], ["--max-cost-usd=nan"], ["--approval-mode=maybe"],
+        ["--max-duration=inf"], ["--control", "prompt"], ["--mod=x"],
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_one_sentence(argv: list[str]) -> None:
+    with pytest.raises(Fault) as told:
+        read_arguments(argv)
+    assert "\n" not in str(told.value)
+
+
+# -- start
+
+
+@pytest.mark.parametrize(
+    ("mode", "prompt"),
+    [
+        ("append", f"{SYSTEM_PROMPT}\n\nBe brief."),
+        ("prepend", f"Be brief.\n\n{SYSTEM_PROMPT}"),
+        ("replace", "Be brief."),
+    ],
+)
+def test_the_system_prompt_stands_where_it_was_wanted(mode: str, prompt: str) -> None:
+    assert system_prompt_of(Start(system_prompt="Be brief.", system_prompt_mode=mode)) == prompt  # type: ignore[arg-type]
+
+
+def test_settings_of_the_model_become_behaviour() -> None:
+    behavior = behavior_of(Start(thinking_effort="max", thinking_budget_tokens=9, top_k=3, output_schema={"a": 1}))
+    assert (behavior.thinking, behavior.thinking_budget, behavior.top_k) == ("high", 9, 3)
+    assert behavior.output_schema == {"a": 1}
+
+
+def test_what_cannot_be_honoured_is_said() -> None:
+    start = Start(protocol=2, mcp_servers=[{}], thinking_effort="max")
+    assert len(not_honoured(start)) == 3
+    assert not_honoured(Start()) == []
+
+
+def test_limits_hold_for_the_whole_conversation() -> None:
+    budget = Budget(limits_of(Start(max_turns=5, max_cost_usd=1.0, max_tokens_total=100)))
+    budget.spend(LoopEnd(loop_id="l", status="completed", turns=2, usage=Usage(input_tokens=30, cost_usd=0.75)))
+    rest = budget.rest().limits
+    assert (rest.max_turns, rest.max_cost_usd, rest.max_total_tokens, rest.max_duration) == (3, 0.25, 70, None)
+    budget.spend(LoopEnd(loop_id="l", status="completed", turns=9, usage=Usage(input_tokens=99, cost_usd=9.0)))
+    rest = budget.rest().limits
+    assert (rest.max_turns, rest.max_cost_usd, rest.max_total_tokens) == (0, 0.0, 0)
+
+
+# -- places and files
+
+
+def test_sessions_are_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert sessions_directory({"AMUX_AGENT_HOME": "/a"}) == Path("/a/sessions")
+    assert sessions_directory({"XDG_DATA_HOME": "/data"}) == Path("/data/agent-mux/native/sessions")
+    assert sessions_directory({"XDG_DATA_HOME": "data"}) == Path("/home/me/.local/share/agent-mux/native/sessions")
+
+
+def test_files_are_read_or_refused_with_their_name(tmp_path: Path) -> None:
+    picture, text, schema, odd = (tmp_path / name for name in ("a", "b.txt", "c.json", "d"))
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n...")
+    text.write_text("be brief")
+    schema.write_text('{"type": "object"}')
+    odd.write_bytes(b"\xff\xfe")
+    assert read_image(str(picture)).mime_type == "image/png"
+    assert read_text(str(text)) == "be brief"
+    assert read_schema(str(schema)) == {"type": "object"}
+    for read, path in ((read_image, text), (read_text, odd), (read_schema, text), (read_text, tmp_path)):
+        with pytest.raises(Fault, match=str(path)):
+            read(str(path))
+
+
+# -- signals
+
+
+class Target:
+    """Notes what it is told."""
+
+    def __init__(self, *, running: bool) -> None:
+        self.told: list[str] = []
+        self._running = running
+
+    def interrupt(self) -> bool:
+        self.told.append("interrupt")
+        return self._running
+
+    def close(self) -> None:
+        self.told.append("close")
+
+    def cancel(self) -> None:
+        self.told.append("cancel")
+
+
+def test_sigint_interrupts_the_turn_or_closes_and_soon_again_cancels() -> None:
+    times = iter([10.0, 10.0, 12.0, 12.0, 12.5])
+    target, signals = Target(running=True), Signals(lambda: next(times))
+    for _ in range(3):
+        signals.take(signal.SIGINT, target)
+    assert target.told == ["interrupt", "interrupt", "cancel"]
+    idle = Target(running=False)
+    Signals(lambda: 0.0).take(signal.SIGINT, idle)
+    assert idle.told == ["interrupt", "close"]
+
+
+def test_sigterm_cancels_at_once() -> None:
+    target = Target(running=True)
+    Signals(lambda: 0.0).take(signal.SIGTERM, target)
+    assert target.told == ["cancel"]
+
+
+def test_a_fault_is_no_error_of_the_library() -> None:
+    assert not issubclass(Fault, AgentLoopError)
