@@ -31,8 +31,8 @@ class Order:
         self._turn = False
         self._turns = 0
         self._prose: dict[str | None, str] = {}
-        self._calls: dict[str, bool] = {}
-        """Call -> its input is complete."""
+        self._calls: dict[tuple[str | None, str], bool] = {}
+        """Sub-agent and call -> its input is complete."""
         self._told: set[str] = set()
         self._checks: Mapping[str, Callable[[Any], Iterator[str]]] = {
             "session": self._session,
@@ -85,11 +85,12 @@ class Order:
         elif not self._turn:
             yield f"{event.type} outside a turn"
         elif isinstance(event, turn.TurnEndEvent):
-            if self._calls or self._prose:
+            of_main = [key for key in self._calls if key[0] is None]
+            if of_main or self._prose.pop(None, None):
                 yield "turn_end with a message or a tool call open"
+            for key in of_main:
+                del self._calls[key]
             self._turn = False
-            self._calls.clear()
-            self._prose.clear()
 
     def _said(self, event: Any) -> Iterator[str]:
         kind, what = _PROSE[event.__class__]
@@ -106,17 +107,18 @@ class Order:
             del self._prose[event.subagent_id]
 
     def _call(self, event: Any) -> Iterator[str]:
-        ready = self._calls.get(event.tool_call_id)
+        key = event.subagent_id, event.tool_call_id
+        ready = self._calls.get(key)
         match event:
             case tool.ToolCallStartEvent():
                 if ready is not None:
                     yield "a second tool_call_start of one call"
-                self._calls[event.tool_call_id] = False
+                self._calls[key] = False
             case tool.ToolInputDeltaEvent() | tool.ToolCallReadyEvent():
                 if ready is not False:
                     yield f"{event.type} of a call that does not wait for its input"
                 if isinstance(event, tool.ToolCallReadyEvent):
-                    self._calls[event.tool_call_id] = True
+                    self._calls[key] = True
             case _:
-                if not self._calls.pop(event.tool_call_id, False):
+                if not self._calls.pop(key, False):
                     yield f"{event.type} of a call that is not ready"
