@@ -1,5 +1,6 @@
 """Events to facts: the inverse of the assembler. What it cannot give back, the page of the protocol lists."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,8 +11,9 @@ from agent_mux_adapters._dialects.agent_events.notices import NOTICES
 from agent_mux_adapters._dialects.agent_events.order import Order
 from agent_mux_adapters._dialects.agent_events.turns import Turns
 from agent_mux_adapters._dialects.agent_events.wire import event_of, fragment_of
-from agent_mux_adapters._dialects.tolerant import text
+from agent_mux_adapters._dialects.tolerant import text, whole
 
+_OF_A_MUX = re.compile(r"transient-[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _FAST = {"text_delta": "message", "thinking_delta": "thought"}
 
 
@@ -77,7 +79,7 @@ class Reader:
                 self._turns.goes_on()
             return self._wrapped(content, read)
         if isinstance(event, session.SessionStartEvent):
-            return self._session_start(event, text(native.get("model")) or None)
+            return self._session_start(event, text(native.get("model")) or None, whole(native.get("priorTurns")))
         if isinstance(event, session.SessionResumeEvent):
             return self._opened(event.prior_turn_count)
         known = self._turns.handlers.get(kind) or self._approvals.get(kind)
@@ -98,11 +100,11 @@ class Reader:
 
     # -- the session
 
-    def _session_start(self, event: session.SessionStartEvent, model: str | None) -> Told:
-        if event.session_id.startswith("transient-"):  # nobody can continue it: the mux says one of its own
+    def _session_start(self, event: session.SessionStartEvent, model: str | None, prior_turns: int) -> Told:
+        if _OF_A_MUX.fullmatch(event.session_id):  # there is no session: this mux says so with the id of its own run
             return (facts.SessionKnown("", model=model),) if model else ()
         self._opening = event, model
-        return () if event.resumed else self._opened(0)
+        return () if event.resumed else self._opened(prior_turns)
 
     def _opened(self, prior_turns: int) -> Told:
         opening, self._opening = self._opening, None
