@@ -57,6 +57,8 @@ class StreamAssembler:
         self._structured: Any = None
         self._working = False
         """Something was done since the agent's last closing message."""
+        self._took_back = False
+        """It said that it crashed: its closing messages do not count."""
         self._paused = False
         self._ended = False
         self._handlers = self._make_handlers()
@@ -142,12 +144,12 @@ class StreamAssembler:
         self._close_turn(None)
         self._say_unsaid()
         self._tell_retry(retry)
-        self._working, self._outcome = False, None
+        self._working, self._took_back, self._outcome = False, False, None
 
     def judge(self, ending: Ending) -> Verdict:
         """How the run would end, if that were its end."""
         agent = self._context.display_name or self._context.agent
-        return judge(ending, self._outcome, turn_open=self._working, agent=agent)
+        return judge(ending, self._outcome, turn_open=self._working or self._took_back, agent=agent)
 
     def end(self, ending: Ending) -> Verdict:
         """The run is over: close what is open, emit the terminal event and `session_end`. Only logs may follow."""
@@ -274,6 +276,7 @@ class StreamAssembler:
         """Something is done: whatever the agent said of its last turn, it is at work again."""
         if not self._working:
             self._working = True
+            self._took_back = False
             self._outcome = None
             self._session.start()
             self._release_turn()
@@ -315,6 +318,7 @@ class StreamAssembler:
             return
         if not self._working:
             self._outcome = fact.outcome
+            self._took_back = fact.outcome is None
             self._unsaid = self._failure_of(fact.outcome) if fact.outcome is not None else None
         elif fact.outcome is not None:
             self._turn_closed(fact.outcome)
