@@ -13,6 +13,9 @@ from agent_loop.providers.request import CacheSettings, ThinkingLevel
 QueueMode = Literal["one_at_a_time", "all"]
 ToolExecution = Literal["parallel", "sequential", "batched"]
 CompactStrategy = Literal["off", "tiered", "tail"]
+ExceedMode = Literal["block", "steer"]
+OnExceed = Callable[[str, int], tuple[ExceedMode, str]]
+"""How to go on, and the message (empty: a sentence of ours)."""
 
 UNSET: Any = type("Unset", (), {"__repr__": lambda _: "UNSET", "__bool__": lambda _: False})()
 
@@ -64,7 +67,8 @@ class ToolBudget:
     """How often a tool may be called in one run. Source: zidane, `toolBudgets`."""
 
     max_calls: int
-    on_exceed: Literal["block", "steer"] = "block"
+    on_exceed: ExceedMode | OnExceed = "block"
+    """Refuse the call, or let it through with a word to the model; or a function of (tool, calls so far) that says."""
     message: str = ""
     """Empty: a sentence of ours."""
 

@@ -58,6 +58,11 @@ class ConfigurationError(AgentLoopError):
 class MessageError(AgentLoopError, ValueError):
     """A chain of messages that breaks the rules of the four roles."""
 
+    def __init__(self, message: str, *, index: int | None = None) -> None:
+        super().__init__(message)
+        self.index = index
+        """Place of the message in the chain, from 0; None: it is about the whole."""
+
 
 class RunInProgressError(AgentLoopError):
     """One agent runs one loop at a time: say it with `steer()` or `follow_up()`."""

@@ -3,11 +3,13 @@
 The order within a run, always:
 
     loop_start
+      message_injected ...                                      the prompts
       turn_start
         text_delta / thinking_delta / tool_input_delta ...      while the model speaks
         reasoning?, text?                                       whole, once it has spoken (text not in a terminal turn)
         tool_call_start, tool_call, tool_update ..., tool_result, tool_call_end      per tool call
       turn_end
+      message_injected?                                         steering, follow-ups, reminders, budgets
       ... more turns
       final?                                                    not when aborted or failed
     loop_end                                                    always, and last
@@ -43,10 +45,14 @@ class LoopStart(_Event, frozen=True, tag="loop_start"):
     session_id: str
     parent_loop_id: str | None = None
     """The loop this one goes on from."""
+    base: int | None = None
+    """How many messages of the parent's history it goes on from, as `LoopRecord.base`; None: all there are."""
     continuation_kind: ContinuationKind | None = None
     """None: an origin, with a prompt of its own."""
     model: str = ""
     provider: str = ""
+    base: int = 0
+    """How many messages of the session's history this loop goes on from."""
     prior_turns: int = 0
     """Model calls in the session before this run."""
     timestamp: int = 0
@@ -124,7 +130,7 @@ class ToolCallStart(_Event, frozen=True, tag="tool_call_start"):
 
 
 class ToolCalled(_Event, frozen=True, tag="tool_call"):
-    """The tool call, with its arguments: coerced where it was necessary."""
+    """The tool call, with its arguments as the model wrote them: before gates, validation and coercion."""
 
     call: ToolCall
     shell_command: str | None = None

@@ -184,6 +184,15 @@ class TurnAfter(HookContext):
 
 
 @dataclass(kw_only=True)
+class TurnOver(HookContext):
+    """`turn:end`: the turn is over, its tools included. Source: phi-core, `after_turn`."""
+
+    messages: list[AssistantMessage]
+    tool_results: list[ToolMessage]
+    usage: Usage
+
+
+@dataclass(kw_only=True)
 class UsageTold(HookContext):
     """`usage`: running totals."""
 
@@ -265,7 +274,7 @@ class ValidationCoerced(ToolHook):
 
     arguments: Mapping[str, Any]
     coercions: tuple[str, ...]
-    """Names of the arguments."""
+    """What was done, one phrase for each argument."""
 
 
 @dataclass(kw_only=True)
@@ -343,6 +352,7 @@ HOOKS: Mapping[str, type[HookContext]] = {
     "system:transform": TransformSystem,
     "turn:before": TurnBefore,
     "turn:after": TurnAfter,
+    "turn:end": TurnOver,
     "stream:text": StreamChunk,
     "stream:thinking": StreamChunk,
     "stream:end": StreamEnd,

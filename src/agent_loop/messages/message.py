@@ -11,6 +11,7 @@ from agent_loop.messages.content import Block, Shown, Text, Thinking, ToolCall
 from agent_loop.usage import Usage
 
 Role = Literal["system", "user", "assistant", "tool", "extension"]
+"""The four roles of the hooks seed, section 1.5, and ours for notes."""
 StopReason = Literal["stop", "length", "tool_use", "error", "aborted"]
 
 
@@ -106,3 +107,25 @@ Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage | Extensi
 def user(text: str, **known: Any) -> UserMessage:
     """A user message of this text."""
     return UserMessage(content=(Text(text),), **known)
+
+
+def system(text: str, **known: Any) -> SystemMessage:
+    """A system message of this text."""
+    return SystemMessage(content=text, **known)
+
+
+def assistant(text: str, *calls: ToolCall, **known: Any) -> AssistantMessage:
+    """An assistant message of this text, where there is some, and these calls."""
+    said = (Text(text),) if text else ()
+    return AssistantMessage(content=(*said, *calls), **{"stop_reason": "tool_use" if calls else "stop", **known})
+
+
+def tool_message(call_id: str, name: str, text: str, **known: Any) -> ToolMessage:
+    """The result of a tool call, of this text. The hooks seed's `ToolMsg`."""
+    return ToolMessage(tool_call_id=call_id, name=name, content=(Text(text),), **known)
+
+
+def role_of(message: Message) -> Role:
+    """Its role."""
+    role: Role = type(message).__struct_config__.tag  # type: ignore[assignment]  # one of ours: it is a Message
+    return role

@@ -1,1 +1,36 @@
 """What is kept of conversations, and where."""
+
+from agent_loop.sessions.file_store import FileSessionStore
+from agent_loop.sessions.formation import FormationPolicy, Inactivity, PerSessionId
+from agent_loop.sessions.ids import LoopName, config_segment, loop_id, new_id, next_number, parse_loop_id
+from agent_loop.sessions.memory_store import MemorySessionStore
+from agent_loop.sessions.recorder import SessionRecorder
+from agent_loop.sessions.repair import repaired
+from agent_loop.sessions.resume import fork, is_idle, resume
+from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, RecordStatus, Session
+from agent_loop.sessions.store import SessionStore
+
+__all__ = [
+    "FileSessionStore",
+    "Formation",
+    "FormationPolicy",
+    "Inactivity",
+    "LoopConfig",
+    "LoopName",
+    "LoopRecord",
+    "MemorySessionStore",
+    "PerSessionId",
+    "RecordStatus",
+    "Session",
+    "SessionRecorder",
+    "SessionStore",
+    "config_segment",
+    "fork",
+    "is_idle",
+    "loop_id",
+    "new_id",
+    "next_number",
+    "parse_loop_id",
+    "repaired",
+    "resume",
+]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from agent_loop.errors import ToolError
 from agent_loop.messages import Shown, Text
 from agent_loop.state import AgentState
 from agent_loop.tools.effects import ToolEffect
@@ -62,8 +63,6 @@ async def _nobody(_text: str) -> None:
 
 
 async def _cannot_ask(question: str, _options: tuple[str, ...]) -> str:
-    from agent_loop.errors import ToolError  # noqa: PLC0415  # errors come first otherwise
-
     raise ToolError(f"nobody is there to answer {question!r}")
 
 
@@ -123,14 +122,15 @@ class RawTool(Protocol):
 
 
 def result_of(output: Output) -> ToolResult:
-    """An output as a result."""
+    """An output as a result. Raises `ToolError` for what is none: tools are written by anybody."""
     match output:
         case str():
             return ToolResult((Text(output),))
         case DoneSignal():
             return ToolResult((Text(output.result),))
-        case _:
+        case ToolResult():
             return output
+    raise ToolError(f"the tool returned a {type(output).__name__}, which is no result")
 
 
 def kind_of(tool: Tool) -> ToolKind:

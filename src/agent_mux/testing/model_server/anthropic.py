@@ -24,10 +24,10 @@ def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
     blocks = _with_ids(step.blocks or (), ids)
     for index, block in enumerate(blocks):
         yield from _block_events(index, block, step.pieces)
-        if index == len(blocks) - 1 and (step.drop or step.hang):
+        if index == len(blocks) - 1 and step.is_cut:
             return
         yield _event("content_block_stop", index=index)
-    if step.drop or step.hang:
+    if step.is_cut:
         return
     if step.sse_error is not None:
         yield ServerEvent("error", step.sse_error)

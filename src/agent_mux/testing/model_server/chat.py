@@ -29,7 +29,7 @@ def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
     yield _chunk(head, {"role": "assistant", "content": ""})
     for delta in _deltas(step, ids):
         yield _chunk(head, delta)
-    if step.drop or step.hang:
+    if step.is_cut:
         return
     if step.sse_error is not None:
         yield ServerEvent("", step.sse_error)

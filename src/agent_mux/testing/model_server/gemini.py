@@ -30,7 +30,7 @@ def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
     for block in step.blocks or ():
         for part in _parts(block, step.pieces):
             yield ServerEvent("", {**head, "candidates": [_candidate([part])]})
-    if step.drop or step.hang:
+    if step.is_cut:
         return
     if step.sse_error is not None:
         yield ServerEvent("", step.sse_error)

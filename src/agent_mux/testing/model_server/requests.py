@@ -21,7 +21,8 @@ class RecordedRequest(msgspec.Struct, frozen=True):
     path: str
     """With its query."""
     kind: str
-    """`messages`, `responses`, `chat`, `generate`, `aux` (one without tools), `count_tokens`, `models` or `unknown`."""
+    """`messages`, `responses`, `chat`, `generate`, `converse`, `aux` (one without tools), `count_tokens`, `models` or
+    `unknown`."""
     step: int | None
     """Which step of the script answered; None: `aux`, `default` or no step at all."""
     headers: dict[str, str]

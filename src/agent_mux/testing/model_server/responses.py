@@ -44,12 +44,12 @@ def _events(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
         whole = _whole(item, ids)
         output.append(whole)
         yield _event("response.output_item.added", output_index=index, item=_empty(item, whole))
-        cut = index == len(items) - 1 and (step.drop or step.hang) and isinstance(item, Message)
+        cut = index == len(items) - 1 and step.is_cut and isinstance(item, Message)
         yield from _content(index, item, whole, step.pieces, cut=cut)
         if cut:
             return
         yield _event("response.output_item.done", output_index=index, item=whole)
-    if not (step.drop or step.hang):
+    if not step.is_cut:
         yield _ended(step, response, output)
 
 

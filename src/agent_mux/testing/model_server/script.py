@@ -132,6 +132,8 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """Stay silent in the middle of the last block, for ever."""
     drop: bool = False
     """Close the connection in the middle of the last block. Answers that are not streamed come whole."""
+    garbage: str | None = None
+    """This text is sent in the middle of the last block, as it is, and ends the stream."""
     error: HttpError | None = None
     sse_error: dict[str, Any] | None = None
     """Messages API: this `error` event ends the stream, after the blocks."""
@@ -147,6 +149,11 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             raise ValueError(f"pieces must be at least 1, not {self.pieces}")
         if self.delay < 0 or self.pre_delay < 0:
             raise ValueError("delays cannot be negative")
+
+    @property
+    def is_cut(self) -> bool:
+        """The stream ends before the answer does."""
+        return self.drop or self.hang or self.garbage is not None
 
 
 def say(text: str) -> Step:

@@ -9,12 +9,13 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
-from agent_mux.testing.model_server import anthropic, chat, gemini, responses
+from agent_mux.testing.model_server import anthropic, bedrock, chat, gemini, responses
+from agent_mux.testing.model_server.event_stream import BinaryEvent
 from agent_mux.testing.model_server.loading import parse_script
 from agent_mux.testing.model_server.matching import Choice, Conversation, Matcher
 from agent_mux.testing.model_server.requests import RecordedRequest, redact
 from agent_mux.testing.model_server.script import HttpError, Script, Step
-from agent_mux.testing.model_server.sse import Ids, ServerEvent
+from agent_mux.testing.model_server.sse import CONTENT_TYPE, Ids, ServerEvent
 
 try:
     from aiohttp import web
@@ -26,10 +27,11 @@ SHUTDOWN_GRACE = 0.1  # whoever hangs is told to stop first, so nobody needs lon
 
 
 class ScriptedModelServer:
-    """Answers Anthropic Messages, OpenAI Responses, OpenAI chat completions and Gemini requests as the script says.
+    """Answers Anthropic Messages, OpenAI Responses, chat completions, Gemini and Bedrock requests as the script says.
 
         async with ScriptedModelServer({"steps": [{"blocks": [{"type": "text", "text": "Hello"}]}]}) as server:
             ...  # ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL = server.url; OPENAI_BASE_URL = f"{server.url}/v1"
+            # AZURE_OPENAI_ENDPOINT or GOOGLE_VERTEX_BASE_URL or AWS_ENDPOINT_URL_BEDROCK_RUNTIME = server.url
         assert server.requests[0].step == 0
 
     Runs on asyncio; a program on another event loop starts `python -m agent_mux.testing.model_server` instead.
@@ -105,7 +107,7 @@ class ScriptedModelServer:
         return await self._answer(request, body, chat, "chat" if Conversation.of(body).has_tools else "aux")
 
     async def generate_content(self, request: web.Request) -> web.StreamResponse:
-        """`POST /v1beta/models/<model>:<method>`."""
+        """`POST /v1beta/models/<model>:<method>`, and the same below `/v1beta1/projects/...` (Vertex AI)."""
         body = await _json_body(request)
         model, method = request.match_info["model"], request.match_info["method"]
         if method == "countTokens":
@@ -114,6 +116,11 @@ class ScriptedModelServer:
         streams = method == "streamGenerateContent"
         kind = "generate" if Conversation.of(body).has_tools else "aux"
         return await self._answer(request, body, gemini, kind, model=model, streams=streams)
+
+    async def converse_stream(self, request: web.Request) -> web.StreamResponse:
+        """`POST /model/<model>/converse-stream`."""
+        body = await _json_body(request)
+        return await self._answer(request, body, bedrock, "converse", model=request.match_info["model"], streams=True)
 
     async def count_tokens(self, request: web.Request) -> web.StreamResponse:
         """`POST /v1/messages/count_tokens`."""
@@ -151,7 +158,8 @@ class ScriptedModelServer:
         if error is not None:
             return _http_error(error)
         if streams if streams is not None else isinstance(body, dict) and body.get("stream"):
-            return await self._send(request, step, api.stream(step, conversation.model, self._ids))
+            content_type = getattr(api, "CONTENT_TYPE", CONTENT_TYPE)
+            return await self._send(request, step, api.stream(step, conversation.model, self._ids), content_type)
         if step.hang:
             await self._closing.wait()
         return web.json_response(api.reply(step, conversation.model, self._ids), headers=self._headers(step))
@@ -161,8 +169,10 @@ class ScriptedModelServer:
         fallback = gemini.made_up(body) if kind == "aux" and choice.index is None else None
         return choice if fallback is None else Choice(fallback, None)
 
-    async def _send(self, request: web.Request, step: Step, events: Iterable[ServerEvent]) -> web.StreamResponse:
-        headers = {"content-type": "text/event-stream", "cache-control": "no-cache", **self._headers(step)}
+    async def _send(
+        self, request: web.Request, step: Step, events: Iterable[ServerEvent | BinaryEvent], content_type: str
+    ) -> web.StreamResponse:
+        headers = {"content-type": content_type, "cache-control": "no-cache", **self._headers(step)}
         response = web.StreamResponse(headers=headers)
         await response.prepare(request)
         with contextlib.suppress(ConnectionResetError):  # the client may hang up whenever it likes
@@ -170,6 +180,8 @@ class ScriptedModelServer:
                 await response.write(event.encode())
                 if step.delay:
                     await self._pause(step.delay)
+            if step.garbage is not None:
+                await response.write(step.garbage.encode())
             if step.hang:
                 await self._closing.wait()
             if step.drop and request.transport is not None:
@@ -204,13 +216,16 @@ class ScriptedModelServer:
 
 def _application(server: ScriptedModelServer) -> web.Application:
     application = web.Application(client_max_size=LARGEST_REQUEST)
-    for prefix in ("", "/v1"):
+    for prefix in ("", "/v1", "/openai", "/openai/v1", "/openai/deployments/{deployment}"):
         application.router.add_post(f"{prefix}/messages", server.messages)
         application.router.add_post(f"{prefix}/messages/count_tokens", server.count_tokens)
         application.router.add_post(f"{prefix}/responses", server.responses)
         application.router.add_post(f"{prefix}/chat/completions", server.chat_completions)
         application.router.add_get(f"{prefix}/models", server.models)
     application.router.add_post("/{version:v1(?:beta|alpha)?}/models/{model}:{method}", server.generate_content)
+    google_cloud = "/{version:v1(?:beta1)?}/projects/{project}/locations/{location}/publishers/google"
+    application.router.add_post(google_cloud + "/models/{model}:{method}", server.generate_content)
+    application.router.add_post("/model/{model}/converse-stream", server.converse_stream)
     application.router.add_route("*", "/{path:.*}", server.unknown)
     return application
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+CONTENT_TYPE = "text/event-stream"
+
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:

@@ -1,0 +1,421 @@
+"""The agent: a model, tools, hooks and a conversation, and the loop that brings them together.
+
+Source: phi-core, "BasicAgent"; zidane, "Agent Lifecycle"; loop spec, sections 1 to 3.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+
+from agent_loop.behavior import DEFAULTS, Behavior, checked
+from agent_loop.context.manager import CompactionStrategy, ContextManager
+from agent_loop.conversation import Conversation
+from agent_loop.errors import ConfigurationError, RunInProgressError
+from agent_loop.events import BudgetExceeded, ContinuationKind, LoopEvent
+from agent_loop.gates import framework_gates
+from agent_loop.hooks.registry import Handler, Hooks, Middleware
+from agent_loop.loop.engine import Engine
+from agent_loop.loop.filters import InputFilter
+from agent_loop.loop.outputs import summary
+from agent_loop.loop.queues import MessageQueue
+from agent_loop.loop.run import Ask, Run
+from agent_loop.loop.surroundings import Surroundings
+from agent_loop.messages import Message, UserMessage, user
+from agent_loop.providers import Provider
+from agent_loop.results import RunResult
+from agent_loop.sessions.session import Session
+from agent_loop.sessions.store import SessionStore
+from agent_loop.tools.tool import Tool
+from agent_loop.tools.toolset import Toolset
+from agent_loop.workspace import Workspace
+
+Prompt = str | UserMessage | Sequence[UserMessage]
+HooksOf = Hooks | Mapping[str, Handler | Sequence[Handler]]
+BUFFERED = 64
+"""Events that may wait for a slow reader; then the run waits for the reader."""
+
+
+class RunStream:
+    """The events of a run that goes on. After the last one, `result` says what came of it."""
+
+    def __init__(self, events: AsyncIterator[LoopEvent]) -> None:
+        self._events = events
+        self.result: RunResult | None = None
+
+    def __aiter__(self) -> AsyncIterator[LoopEvent]:
+        return self._events
+
+
+class Agent:
+    """An agent. One run at a time; between and during runs it can be talked to."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        *,
+        tools: Sequence[Tool] = (),
+        system_prompt: str = "",
+        behavior: Behavior | None = None,
+        hooks: HooksOf | None = None,
+        middleware: Sequence[Middleware] = (),
+        workspace: Workspace | None = None,
+        store: SessionStore | None = None,
+        session: Session | None = None,
+        input_filters: Sequence[InputFilter] = (),
+        ask: Ask | None = None,
+        agent_id: str | None = None,
+        config_id: str | None = None,
+        aliases: Mapping[str, str] | None = None,
+        compaction: CompactionStrategy | None = None,
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        """Put an agent together.
+
+        Args:
+            provider: The model.
+            tools: What it can do, besides what middleware brings.
+            system_prompt: Its instructions; said once per call, never part of the history.
+            behavior: How it behaves, laid over the defaults.
+            hooks: Handlers for the lifetime of the agent.
+            middleware: Hooks that belong together; the first is the outermost.
+            workspace: The files its tools may touch.
+            store: Where the session is kept; None: nowhere.
+            session: The conversation to go on with; None: a new one.
+            input_filters: Look at prompts first.
+            ask: Asks a person on behalf of a tool.
+            agent_id: Stable name of this agent; None: made.
+            config_id: Names this configuration in loop ids; None: made of provider, model and thinking.
+            aliases: Tool name -> the name that the model sees.
+            compaction: Makes the context smaller in its own way.
+            surroundings: Clock, chance and ids, for tests.
+
+        Raises `ConfigurationError` for anything that cannot be.
+        """
+        self.provider = provider
+        self.tools = tuple(tools)
+        self.system_prompt = system_prompt
+        self.behavior = checked((behavior or Behavior()).over(DEFAULTS))
+        self.hooks = Hooks(hooks, middleware) if not isinstance(hooks, Hooks) else _with(hooks, middleware)
+        self.workspace = workspace
+        self.input_filters = tuple(input_filters)
+        self.surroundings = surroundings or Surroundings()
+        self._ask = ask
+        self._aliases = dict(aliases or {})
+        self._compaction = compaction
+        self._config_id = config_id
+        self._toolset(self.tools)  # names are checked now, not in the middle of a run
+        self.steering = MessageQueue()
+        self.follow_ups = MessageQueue()
+        self.conversation = Conversation(agent_id or self.surroundings.new_id(), store, session, self.surroundings)
+        self._engine: Engine | None = None
+
+    # -- running ----------------------------------------------------------------------------------------------------
+
+    async def run(
+        self,
+        prompt: Prompt,
+        *,
+        behavior: Behavior | None = None,
+        hooks: HooksOf | None = None,
+        system_prompt: str | None = None,
+        metadata: Any = None,
+        on_event: Callable[[LoopEvent], Awaitable[None]] | None = None,
+    ) -> RunResult:
+        """Do it, and say what came of it.
+
+        Raises `ProviderError` (of the kind it was) when the model failed, `AbortedError` when it was aborted,
+        `RunInProgressError` when a run goes on already, `SessionError` when the session cannot be kept. A run that
+        ended at a limit, or was rejected by an input filter, is a result.
+        """
+        run = await self._new_run(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata)
+        return _raised(await self._execute(run, prompts(prompt), on_event or _deaf))
+
+    def run_stream(
+        self,
+        prompt: Prompt,
+        *,
+        behavior: Behavior | None = None,
+        hooks: HooksOf | None = None,
+        system_prompt: str | None = None,
+        metadata: Any = None,
+    ) -> AbstractAsyncContextManager[RunStream]:
+        """As `run`, with the events while it goes: `async with agent.run_stream(...) as events`.
+
+        Failures are events here: `loop_end` says it. Leaving the block aborts what still runs.
+        """
+        make = partial(
+            self._new_run, behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata
+        )
+        return self._stream(make, prompts(prompt))
+
+    async def continue_run(
+        self,
+        kind: ContinuationKind = "default",
+        *,
+        at: int | None = None,
+        behavior: Behavior | None = None,
+        hooks: HooksOf | None = None,
+        on_event: Callable[[LoopEvent], Awaitable[None]] | None = None,
+    ) -> RunResult:
+        """Go on without a new prompt. Source: phi-core, "ContinuationKind".
+
+        Args:
+            kind: "default" goes on from the end, "rerun" says the last loop's prompt again from where it was said,
+                "branch" goes on from message `at` of the history, leaving the rest to the loop it belongs to.
+            at: Where a branch begins: how many messages it keeps.
+            behavior: Laid over the agent's.
+            hooks: For this run.
+            on_event: Is told what happens.
+
+        Raises as `run`, and `ConfigurationError` where there is nothing to go on from.
+        """
+        run = await self._new_run(kind=kind, at=at, behavior=behavior, hooks=hooks)
+        return _raised(await self._execute(run, (), on_event or _deaf))
+
+    def continue_stream(
+        self,
+        kind: ContinuationKind = "default",
+        *,
+        at: int | None = None,
+        prompt: Prompt = (),
+        behavior: Behavior | None = None,
+        hooks: HooksOf | None = None,
+    ) -> AbstractAsyncContextManager[RunStream]:
+        """As `continue_run`, with the events while it goes; a branch may begin with a prompt of its own."""
+        said = prompts(prompt)
+        make = partial(self._new_run, kind=kind, at=at, behavior=behavior, hooks=hooks, prompted=bool(said))
+        return self._stream(make, said)
+
+    # -- talking to it ----------------------------------------------------------------------------------------------
+
+    @property
+    def is_running(self) -> bool:
+        """A run goes on."""
+        return self._engine is not None
+
+    def steer(self, message: str | UserMessage) -> None:
+        """Say something that is taken in between two tools or turns of the run that goes on."""
+        self.steering.put(_from(message, "steering"))
+
+    def follow_up(self, message: str | UserMessage) -> None:
+        """Say something that is taken in when the agent would stop otherwise."""
+        self.follow_ups.put(_from(message, "follow_up"))
+
+    def abort(self, reason: str = "aborted by the user") -> None:
+        """End the run that goes on, in order; without one nothing happens."""
+        if self._engine is not None:
+            self._engine.abort(reason)
+
+    # -- the conversation -------------------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Session:
+        """The conversation, as it is stored."""
+        return self.conversation.session
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The history."""
+        return tuple(self.conversation.history)
+
+    def reset(self) -> None:
+        """Forget everything: a new session, no messages, empty queues. Raises `RunInProgressError`."""
+        self._not_running()
+        self.steering.clear()
+        self.follow_ups.clear()
+        self.conversation.renew("explicit")
+
+    def new_session(self) -> str:
+        """Begin a new session now, with an empty history; its id. Raises `RunInProgressError`."""
+        self._not_running()
+        return self.conversation.renew("explicit")
+
+    def check_and_rotate(self, threshold: float) -> str | None:
+        """A new session when nobody said anything for so many seconds: its id, else None."""
+        self._not_running()
+        return self.conversation.renew("inactivity") if self.conversation.is_idle(threshold) else None
+
+    def save_messages(self) -> bytes:
+        """The history as JSON."""
+        return self.conversation.saved()
+
+    def restore_messages(self, data: bytes | str) -> None:
+        """Put a saved history in place of this one. Raises `MessageError` for one that cannot be."""
+        self._not_running()
+        self.conversation.restore(data)
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _not_running(self) -> None:
+        if self._engine is not None:
+            raise RunInProgressError("this agent is running: use steer() or follow_up(), or abort() it first")
+
+    def _toolset(self, tools: Sequence[Tool]) -> Toolset:
+        return Toolset(tools, aliases=self._aliases)
+
+    async def _new_run(
+        self,
+        *,
+        kind: ContinuationKind | None = None,
+        at: int | None = None,
+        prompted: bool = False,
+        behavior: Behavior | None = None,
+        hooks: HooksOf | None = None,
+        system_prompt: str | None = None,
+        metadata: Any = None,
+    ) -> Run:
+        self._not_running()
+        settled = checked((behavior or Behavior()).over(self.behavior))
+        start = self.conversation.start(
+            kind, at, prompted or bool(self.steering or self.follow_ups), self.provider, settled, self._config_id
+        )
+        own = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
+        framework = Hooks()
+        run = Run(
+            loop_id=start.loop_id,
+            session_id=self.session.session_id,
+            agent_id=self.conversation.agent_id,
+            provider=self.provider,
+            toolset=self._toolset(self.tools),
+            system=self.system_prompt if system_prompt is None else system_prompt,
+            own_system=system_prompt is not None,
+            behavior=settled,
+            scopes=(self.hooks, own, framework),
+            history=self.conversation.history,
+            base=start.base,
+            state=self.session.state,
+            workspace=self.workspace,
+            steering=self.steering,
+            follow_ups=self.follow_ups,
+            surroundings=self.surroundings,
+            sink=_deaf,
+            ask=self._ask,
+            save=self.conversation.save,
+            parent_loop_id=start.parent_loop_id,
+            kind=kind,
+            trigger="branch" if kind == "branch" else "user" if kind is None else "continuation",
+            loop_index=start.index,
+            prior_turns=start.prior_turns,
+            metadata=metadata,
+        )
+        self._install_gates(run, framework)
+        run.context = ContextManager(
+            settled.context,
+            strategy=self._compaction,
+            summarize=partial(summary, run),
+            window=self.provider.capabilities.context_window,
+        )
+        return run
+
+    def _install_gates(self, run: Run, framework: Hooks) -> None:
+        async def over_budget(tool: str, used: int, limit: int) -> None:
+            told = BudgetExceeded(loop_id=run.loop_id, budget="tool_calls", limit=limit, used=used, tool=tool)
+            await run.tell(told)
+
+        for gate in framework_gates(run.behavior, run.state, steer=self._steer_as_budget, on_exceeded=over_budget):
+            gate.install(framework)
+
+    def _steer_as_budget(self, text: str) -> None:
+        self.steering.put(user(text, origin="budget"))
+
+    async def _execute(
+        self, run: Run, said: Sequence[UserMessage], watch: Callable[[LoopEvent], Awaitable[None]]
+    ) -> RunResult:
+        engine = self._engine = self._new_engine(run, said, watch)
+        try:
+            await self.conversation.hold()
+            ending = await engine.execute()
+            await self.conversation.save()
+        finally:
+            self._engine = None
+            with anyio.CancelScope(shield=True):
+                await self.conversation.release()
+        return RunResult(
+            text=ending.text or "",
+            output=ending.output,
+            status=ending.status,
+            loop_id=run.loop_id,
+            session_id=run.session_id,
+            usage=run.tracker.usage,
+            turns=run.tracker.turns,
+            messages=tuple(run.added),
+            error=ending.error,
+            rejection=ending.rejection,
+        )
+
+    def _new_engine(
+        self, run: Run, said: Sequence[UserMessage], watch: Callable[[LoopEvent], Awaitable[None]]
+    ) -> Engine:
+        async def sink(event: LoopEvent) -> None:
+            self.conversation.on_event(event)
+            await watch(event)
+
+        run.sink = sink
+        return Engine(run, said, filters=self.input_filters, make_toolset=self._toolset)
+
+    @asynccontextmanager
+    async def _stream(
+        self, make: Callable[[], Awaitable[Run]], said: Sequence[UserMessage]
+    ) -> AsyncIterator[RunStream]:
+        run = await make()
+        send, receive = anyio.create_memory_object_stream[LoopEvent](BUFFERED)
+        stream = RunStream(receive)
+        failures: list[Exception] = []
+
+        async def watch(event: LoopEvent) -> None:
+            try:
+                with anyio.CancelScope(shield=True):  # an abort takes no event away; a reader who leaves breaks it
+                    await send.send(event)
+            except anyio.BrokenResourceError:
+                return
+
+        async def work() -> None:
+            async with send:
+                try:
+                    stream.result = await self._execute(run, said, watch)
+                except Exception as error:  # noqa: BLE001  # told to the caller below, without a group around it
+                    failures.append(error)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(work)
+            try:
+                async with receive:
+                    yield stream
+            except Exception as error:  # noqa: BLE001  # of the caller: comes out again as it was
+                failures.insert(0, error)
+            finally:
+                self.abort("the reader of the events has left")
+        if failures:
+            raise failures[0]
+
+
+async def _deaf(_event: LoopEvent) -> None:
+    """Nobody listens."""
+
+
+def _with(hooks: Hooks, middleware: Sequence[Middleware]) -> Hooks:
+    for each in middleware:
+        each.install(hooks)
+    return hooks
+
+
+def _from(message: str | UserMessage, origin: Any) -> UserMessage:
+    return user(message, origin=origin) if isinstance(message, str) else message
+
+
+def prompts(prompt: Prompt) -> tuple[UserMessage, ...]:
+    """A prompt as messages. Raises `ConfigurationError` for an empty one."""
+    if isinstance(prompt, str):
+        if not prompt.strip():
+            raise ConfigurationError("the prompt is empty; say what the agent is to do, or use continue_run()")
+        return (user(prompt),)
+    return (prompt,) if isinstance(prompt, UserMessage) else tuple(prompt)
+
+
+def _raised(result: RunResult) -> RunResult:
+    if result.error is not None:
+        raise result.error
+    return result

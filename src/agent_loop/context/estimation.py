@@ -1,0 +1,99 @@
+"""How many tokens something takes, roughly: four bytes of UTF-8 each.
+
+Source: phi-core, `estimate_tokens`; hooks seed, section 1.6.
+
+English text has about four characters to the token. Other scripts have fewer, and more bytes to the character, so that
+bytes come closer than characters.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+
+from agent_loop.messages import (
+    Block,
+    ExtensionMessage,
+    Image,
+    Message,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+)
+from agent_loop.providers.request import ToolDefinition
+
+BYTES_PER_TOKEN = 4
+IMAGE_TOKENS = 1_600
+"""Of one picture, whatever its size: about what a picture of a megapixel takes."""
+MESSAGE_TOKENS = 4
+"""What the role and the frame of a message take."""
+
+
+def estimate_tokens(text: str) -> int:
+    """Tokens of a text, rounded up."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return -(-size // BYTES_PER_TOKEN)
+
+
+def estimate_message(message: Message) -> int:
+    """Tokens of a message as the model sees it; 0 for what no model sees."""
+    match message:
+        case ExtensionMessage():
+            return 0
+        case SystemMessage(content=text):
+            return MESSAGE_TOKENS + estimate_tokens(text)
+        case _:
+            return MESSAGE_TOKENS + sum(map(_block, message.content))
+
+
+def estimate_tools(tools: Iterable[ToolDefinition]) -> int:
+    """Tokens of what the model is told about its tools."""
+    return sum(
+        MESSAGE_TOKENS + estimate_tokens(tool.name + tool.description) + _json_tokens(tool.parameters) for tool in tools
+    )
+
+
+def estimate_overhead(system: str, tools: Iterable[ToolDefinition] = ()) -> int:
+    """Tokens that each request takes besides its messages."""
+    return estimate_tokens(system) + estimate_tools(tools)
+
+
+def _block(block: Block) -> int:
+    match block:
+        case Image():
+            return IMAGE_TOKENS
+        case Text(text=text):
+            return estimate_tokens(text)
+        case Thinking(text=text, signature=signature, redacted=redacted):
+            return estimate_tokens(text) + estimate_tokens(signature or "") + estimate_tokens(redacted or "")
+        case ToolCall(name=name, arguments=arguments, raw_arguments=raw):
+            return estimate_tokens(name) + (estimate_tokens(raw) if raw else _json_tokens(arguments))
+
+
+def _json_tokens(value: object) -> int:
+    return estimate_tokens(json.dumps(value, default=str))
+
+
+class Estimator:
+    """Estimates that are made once per message object: messages are values, so they stay true."""
+
+    def __init__(self, measure: Callable[[Message], int] = estimate_message) -> None:
+        self._measure = measure
+        self._known: dict[int, tuple[Message, int]] = {}
+
+    def message(self, message: Message) -> int:
+        """Tokens of one message."""
+        known = self._known.get(id(message))
+        if known is None:
+            # The message is kept along: its id belongs to it alone as long as it lives.
+            known = self._known[id(message)] = (message, self._measure(message))
+        return known[1]
+
+    def total(self, messages: Sequence[Message]) -> int:
+        """Tokens of all of them."""
+        return sum(map(self.message, messages))
+
+    def forget_others(self, messages: Sequence[Message]) -> None:
+        """Only these will be asked for again. Does nothing while little would be forgotten."""
+        if len(self._known) > 2 * len(messages) + 1_000:
+            still = {id(each) for each in messages}
+            self._known = {key: known for key, known in self._known.items() if key in still}

@@ -1,0 +1,144 @@
+"""What of a history is sent, so that it fits the window. Source: phi-core, "ContextManager", section 3.3; zidane.
+
+Give `fit` the history as it is, and do what else changes messages (stale reads, images) to what it returns.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent_loop.behavior import ContextSettings
+from agent_loop.context.compaction import CompactionStrategy, Summarize, TieredCompaction
+from agent_loop.context.estimation import Estimator
+from agent_loop.context.fitted import Compacted, Fitted
+from agent_loop.context.overlay import Overlay, loaded, overlay_of, saved
+from agent_loop.context.pairs import problem_of
+from agent_loop.context.tail import keep_tail
+from agent_loop.context.tracker import ContextTracker
+from agent_loop.errors import MessageError
+from agent_loop.messages import Message
+from agent_loop.usage import Usage
+
+FORCED_SHARE = 0.7
+"""Of what a provider refused as too long: what the next attempt should have at most."""
+LEARNED_SHARE = 0.95
+"""Of what a provider refused as too long: what it may be given ever after."""
+
+View = tuple[Message, ...]
+
+
+class ContextManager:
+    """Of one conversation. It keeps what it made of the history, and takes it as it is next time."""
+
+    def __init__(
+        self,
+        settings: ContextSettings,
+        *,
+        strategy: CompactionStrategy | None = None,
+        summarize: Summarize | None = None,
+        window: int | None = None,
+        estimator: Estimator | None = None,
+    ) -> None:
+        self._settings = settings
+        self._estimator = estimator or Estimator()
+        self._strategy = strategy or TieredCompaction(settings, summarize, self._estimator)
+        self._tracker = ContextTracker(self._estimator)
+        self._max_tokens = min(settings.max_context_tokens, window or settings.max_context_tokens)
+        self._refused: int | None = None
+        self._overlay: Overlay | None = None
+        self._covered: View = ()
+        self._sent: tuple[View, int, int] = ((), 0, 0)
+        self._stubs = 0
+
+    async def fit(self, messages: Sequence[Message], *, overhead_tokens: int = 0, force: bool = False) -> Fitted:
+        """What of the history to send, beside so many tokens of system prompt, tools, and what else must be reserved.
+
+        `force`: the provider refused what was sent last as too long, so make it clearly smaller. Raises `MessageError`
+        where a strategy of yours tears calls from their results.
+        """
+        view, compaction = self._tailed(self._view(messages))
+        used, budget = self._tracker.used(view), self._budget(overhead_tokens)
+        if force:
+            self._refused = min(used, used if self._refused is None else self._refused)
+            budget = min(budget, int(used * FORCED_SHARE))
+        if self._must_shrink(used > budget, force=force):
+            view, smaller = await self._shrunk(messages, view, budget / max(1, used))
+            compaction = smaller or compaction
+            exhausted = force and not (smaller is not None and smaller.is_clear)
+        else:
+            exhausted = force
+        self._sent = (view, len(messages), overhead_tokens)
+        self._estimator.forget_others(view)
+        return Fitted(view, self._tracker.used(view) + overhead_tokens, self._max_tokens, compaction, exhausted)
+
+    def record(self, usage: Usage, message_count: int) -> None:
+        """The provider counted this for what `fit` returned last, of a history of so many messages."""
+        view, sent_count, overhead = self._sent
+        if message_count == sent_count:
+            self._tracker.record(usage.prompt_tokens, view, overhead)
+
+    def reset(self) -> None:
+        """Forget what was made of the history: the next one is another."""
+        self._overlay, self._covered = None, ()
+        self._tracker.reset()
+
+    def save(self, messages: Sequence[Message]) -> dict[str, Any] | None:
+        """What was made of this history, as plain data for `AgentState.extra["context"]`; None: nothing."""
+        return saved(self._overlay, messages) if self._overlay is not None and self._applies(messages) else None
+
+    def load(self, plain: Mapping[str, Any], messages: Sequence[Message]) -> bool:
+        """Go on with what was saved. False: it is of another history, or no such data, and nothing is changed."""
+        overlay = loaded(plain, messages)
+        if overlay is not None:
+            self._keep(overlay, messages)
+        return overlay is not None
+
+    def _view(self, messages: Sequence[Message]) -> View:
+        if not self._applies(messages):
+            self.reset()
+        return tuple(messages) if self._overlay is None else self._overlay.over(messages)
+
+    def _applies(self, messages: Sequence[Message]) -> bool:
+        # The messages are compared by identity first, so that this takes microseconds for thousands.
+        return tuple(messages[: len(self._covered)]) == self._covered
+
+    def _keep(self, overlay: Overlay, messages: Sequence[Message]) -> None:
+        self._overlay, self._covered = overlay, tuple(messages[: overlay.covered])
+        self._tracker.reset()
+
+    def _budget(self, overhead: int) -> int:
+        """Tokens for the messages. The reserve for the system prompt is at most half of a small window."""
+        reserve = max(overhead, min(self._settings.system_prompt_tokens, self._max_tokens // 2))
+        budget = max(0, self._max_tokens - reserve)
+        return budget if self._refused is None else min(budget, int(self._refused * LEARNED_SHARE))
+
+    def _must_shrink(self, too_large: bool, *, force: bool) -> bool:
+        strategy = self._settings.strategy
+        return strategy != "off" and (force or (too_large and strategy == "tiered"))
+
+    def _tailed(self, view: View) -> tuple[View, Compacted | None]:
+        """Where that is the strategy: the view without old tool outputs, and what is new about it."""
+        settings = self._settings
+        if settings.strategy != "tail":
+            return view, None
+        smaller = tuple(keep_tail(view, threshold=settings.tail_threshold, keep_turns=settings.tail_keep_turns))
+        stubs = sum(one is not other for one, other in zip(view, smaller, strict=True))
+        is_new, self._stubs = stubs > self._stubs, stubs
+        if not is_new:
+            return smaller, None
+        self._tracker.reset()
+        return smaller, Compacted("tail", self._tracker.local(view), self._tracker.local(smaller))
+
+    async def _shrunk(self, messages: Sequence[Message], view: View, share: float) -> tuple[View, Compacted | None]:
+        """The view in this share of its tokens, or as near as it goes; as it is where it cannot be smaller."""
+        tokens = self._estimator.total(view)
+        made = await self._strategy.compact(view, int(tokens * share))
+        if made is None or self._estimator.total(made.messages) >= tokens:
+            return view, None
+        if problem_of(view) is None and (problem := problem_of(made.messages)) is not None:
+            raise MessageError(
+                f"the compaction strategy {made.tier!r} made a conversation that cannot be sent: {problem}"
+            )
+        fresh = len(messages) - (self._overlay.covered if self._overlay is not None else 0)
+        self._keep(overlay_of(view, made.messages, len(messages), fresh), messages)
+        before, after = self._tracker.local(view), self._tracker.local(made.messages)
+        return made.messages, Compacted(made.tier, before, after, made.summary, made.summary_failure)

@@ -1,0 +1,73 @@
+"""A compaction that is kept: the history stays as it is, what is sent begins with something shorter.
+
+It is used again on later turns, so that what providers cache stays the same and no summary is made twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from agent_loop.messages import Message
+
+
+class Overlay(msgspec.Struct, frozen=True):
+    """So many messages at the beginning of a history, and what is sent in their place."""
+
+    covered: int
+    replacement: tuple[Message, ...]
+
+    def over(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """The history as it is sent."""
+        return (*self.replacement, *messages[self.covered :])
+
+
+class _Saved(msgspec.Struct, frozen=True):
+    """An overlay as plain data. A number stands for that message of the history, which is stored already."""
+
+    fingerprint: str
+    covered: int
+    parts: tuple[int | Message, ...]
+
+
+def overlay_of(view: Sequence[Message], compacted: Sequence[Message], history_length: int, fresh: int) -> Overlay:
+    """The overlay that makes `compacted` of a history.
+
+    `fresh`: how many messages at the end of `view` are the history's own.
+    """
+    kept = 0
+    while kept < min(fresh, len(compacted)) and compacted[-1 - kept] is view[-1 - kept]:
+        kept += 1
+    return Overlay(history_length - kept, tuple(compacted[: len(compacted) - kept]))
+
+
+def saved(overlay: Overlay, messages: Sequence[Message]) -> dict[str, Any]:
+    """The overlay as plain data, for `AgentState.extra`."""
+    covered = messages[: overlay.covered]
+    index_of = {id(each): index for index, each in enumerate(covered)}
+    parts = tuple(index_of.get(id(each), each) for each in overlay.replacement)
+    plain: dict[str, Any] = msgspec.to_builtins(_Saved(_fingerprint(covered), overlay.covered, parts))
+    return plain
+
+
+def loaded(plain: Mapping[str, Any], messages: Sequence[Message]) -> Overlay | None:
+    """The overlay, where it was made of this history; None for any other, and for data that is none."""
+    try:
+        data = msgspec.convert(plain, _Saved)
+    except msgspec.ValidationError:
+        return None
+    covered = messages[: data.covered]
+    is_sound = 0 <= data.covered <= len(messages) and all(
+        0 <= part < data.covered for part in data.parts if isinstance(part, int)
+    )
+    if not is_sound or data.fingerprint != _fingerprint(covered):
+        return None
+    return Overlay(data.covered, tuple(messages[part] if isinstance(part, int) else part for part in data.parts))
+
+
+def _fingerprint(messages: Sequence[Message]) -> str:
+    hashed = sha256()
+    for message in messages:
+        hashed.update(msgspec.json.encode(message) + b"\n")
+    return hashed.hexdigest()

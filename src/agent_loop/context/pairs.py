@@ -1,0 +1,77 @@
+"""Where a history may be cut: a tool call and its result belong together, and so do the messages of one answer."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, SystemMessage, ToolMessage, UserMessage
+
+
+def safe_cuts(messages: Sequence[Message]) -> list[int]:
+    """Positions, ascending, at which the history can be cut in two without tearing anything; 0 and its length too."""
+    depth, change = 0, _changes(messages)
+    cuts = []
+    for position in range(len(messages) + 1):
+        depth += change[position]
+        if depth == 0 and not _within_answer(messages, position):
+            cuts.append(position)
+    return cuts
+
+
+def _changes(messages: Sequence[Message]) -> list[int]:
+    """At each position: how many pairs of call and result begin to be torn by a cut there, less those that end to."""
+    change = [0] * (len(messages) + 2)
+    called_at: dict[str, int] = {}
+    for index, message in enumerate(messages):
+        if isinstance(message, AssistantMessage):
+            called_at.update((call.id, index) for call in message.tool_calls)
+        elif isinstance(message, ToolMessage) and message.tool_call_id in called_at:
+            change[called_at[message.tool_call_id] + 1] += 1
+            change[index + 1] -= 1
+    return change
+
+
+def _within_answer(messages: Sequence[Message], position: int) -> bool:
+    """One answer of a model may be several messages."""
+    around = messages[max(0, position - 1) : position + 1] if position else ()
+    return len(around) == 2 and all(isinstance(each, AssistantMessage) for each in around)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A history in three parts; nothing is torn between them."""
+
+    first: tuple[Message, ...]
+    middle: tuple[Message, ...]
+    recent: tuple[Message, ...]
+
+    @property
+    def pinned(self) -> tuple[Message, ...]:
+        """Instructions in the middle: they hold whatever else is left out."""
+        return tuple(each for each in self.middle if isinstance(each, SystemMessage))
+
+
+def split(messages: Sequence[Message], keep_first: int, keep_recent: int) -> Split:
+    """At least so many messages at the beginning and at the end, and what is between them."""
+    cuts = safe_cuts(messages)
+    end = cuts[bisect_right(cuts, max(0, len(messages) - keep_recent)) - 1]
+    begin = min(end, cuts[min(bisect_left(cuts, keep_first), len(cuts) - 1)])
+    return Split(tuple(messages[:begin]), tuple(messages[begin:end]), tuple(messages[end:]))
+
+
+def problem_of(messages: Sequence[Message]) -> str | None:
+    """What no provider would take: a sentence, or None where all is well."""
+    shown = [each for each in messages if not isinstance(each, SystemMessage | ExtensionMessage)]
+    if shown and not isinstance(shown[0], UserMessage):
+        return (
+            f"the conversation begins with a message of role {shown[0].__struct_config__.tag!r} and must with a user's"
+        )
+    open_calls: set[str] = set()
+    for message in shown:
+        if isinstance(message, AssistantMessage):
+            open_calls.update(call.id for call in message.tool_calls)
+        elif isinstance(message, ToolMessage):
+            if message.tool_call_id not in open_calls:
+                return f"the tool result {message.tool_call_id!r} answers no call before it"
+            open_calls.remove(message.tool_call_id)
+    return f"the tool call {min(open_calls)!r} has no result" if open_calls else None

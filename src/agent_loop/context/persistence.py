@@ -1,0 +1,97 @@
+"""Results that are too large for the context go to the disk; the model gets the beginning and where the rest is.
+
+Source: zidane, "Tool-result persistence". What a tool returned may be secret: directories are 0700, files 0600.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Collection
+from hashlib import sha256
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from agent_loop.messages import Image, Text
+from agent_loop.tools.tool import ToolResult
+
+PREVIEW_BYTES = 2 * 1024
+NAME_CHARACTERS = 48
+"""Of an id, in a file name."""
+END_TAG = "</persisted-output>"
+
+
+class ResultPersistence:
+    """Of one session. What cannot be written stays in the context, and is told of."""
+
+    def __init__(
+        self,
+        directory: Path,
+        session_id: str,
+        *,
+        threshold: int,
+        on_problem: Callable[[str], None],
+        exclude_tools: Collection[str] = (),
+    ) -> None:
+        self._base = directory.absolute()
+        self._session_id = session_id
+        self._threshold = threshold
+        self._on_problem = on_problem
+        self._excluded = frozenset(exclude_tools)
+
+    async def persist(self, call_id: str, tool: str, result: ToolResult) -> ToolResult:
+        """The result, with a stub in the place of text of more bytes than the threshold. Pictures stay."""
+        content = result.text.encode("utf-8", "backslashreplace")
+        if tool in self._excluded or len(content) <= self._threshold:
+            return result
+        path = self._base / _name(self._session_id) / f"{_name(call_id)}-{self._digest(call_id, content)}.txt"
+        try:
+            await anyio.to_thread.run_sync(_write_private, path, content)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            self._on_problem(f"the result of {tool} could not be stored in {path.parent}: {reason}; it stays as it is")
+            return result
+        images = tuple(block for block in result.content if isinstance(block, Image))
+        return msgspec.structs.replace(result, content=(Text(stub(tool, content, path)), *images))
+
+    def _digest(self, call_id: str, content: bytes) -> str:
+        """Makes the name one of its own, and nothing that somebody without the content could guess."""
+        return sha256(f"{self._session_id}\0{call_id}\0".encode("utf-8", "backslashreplace") + content).hexdigest()[:24]
+
+
+def stub(tool: str, content: bytes, path: Path) -> str:
+    """What the model gets: how much there is, where, and its beginning. The content cannot end the stub early."""
+    preview = content[:PREVIEW_BYTES].decode("utf-8", "ignore").replace(END_TAG[:-1], "<\\/persisted-output")
+    attributes = f'tool={quoteattr(tool)} bytes="{len(content)}" path={quoteattr(str(path))}'
+    return f"<persisted-output {attributes}>\n{preview}\n{END_TAG}"
+
+
+def _name(identifier: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", identifier)[:NAME_CHARACTERS] or "_"
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    """Whole or not at all: nobody reads half a file. Raises `OSError`."""
+    path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_private(path.parent)
+    descriptor, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)  # mkstemp: 0600, and never through a link
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _make_private(directory: Path) -> None:
+    """A directory that only we can look into. Raises `OSError` for a link or for what somebody else put there."""
+    directory.mkdir(mode=0o700, exist_ok=True)
+    if directory.is_symlink():
+        raise NotADirectoryError(f"{directory} is a link")
+    if hasattr(os, "getuid") and directory.lstat().st_uid != os.getuid():
+        raise PermissionError(f"{directory} belongs to somebody else")
+    directory.chmod(0o700)

@@ -1,0 +1,158 @@
+"""The conversation of one agent: its session, the history of it, and the way to the store.
+
+Source: phi-core, "BasicAgent state relevant to session management", "SessionRecorder".
+"""
+
+from dataclasses import dataclass
+
+from agent_loop.behavior import Behavior
+from agent_loop.errors import ConfigurationError
+from agent_loop.events import ContinuationKind, LoopEvent
+from agent_loop.loop.surroundings import Surroundings
+from agent_loop.messages import AssistantMessage, Message, UserMessage
+from agent_loop.messages.repair import answer_unanswered
+from agent_loop.messages.saving import restore_messages, save_messages
+from agent_loop.messages.validation import validate
+from agent_loop.providers import Provider
+from agent_loop.sessions.ids import config_segment, loop_id, next_number
+from agent_loop.sessions.recorder import SessionRecorder
+from agent_loop.sessions.repair import repaired
+from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, Session
+from agent_loop.sessions.store import SessionStore
+
+
+RESTORED = "restored"
+"""Configuration segment of the loop that holds a history which was put in place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a loop begins."""
+
+    loop_id: str
+    parent_loop_id: str | None
+    base: int
+    index: int
+    prior_turns: int
+
+
+class Conversation:
+    """Keeps session and history together while runs go on."""
+
+    def __init__(
+        self, agent_id: str, store: SessionStore | None, session: Session | None, surroundings: Surroundings
+    ) -> None:
+        self.agent_id = agent_id if session is None else session.agent_id
+        self._store = store
+        self._surroundings = surroundings
+        self._recorder = SessionRecorder()
+        self.session = repaired(session) if session is not None else self._made("first_loop")
+        self._recorder.adopt(self.session)
+        self.history: list[Message] = self.session.history()
+
+    def _made(self, formation: Formation) -> Session:
+        now = self._surroundings.now_ms()
+        return Session(
+            session_id=self._surroundings.new_id(),
+            agent_id=self.agent_id,
+            created_at=now,
+            last_active_at=now,
+            formation=formation,
+        )
+
+    def renew(self, formation: Formation) -> str:
+        """A new session with an empty history; its id."""
+        self.session = self._made(formation)
+        self._recorder.adopt(self.session)
+        self.history = []
+        return self.session.session_id
+
+    def is_idle(self, threshold: float) -> bool:
+        """Nobody said anything for so many seconds."""
+        return self._surroundings.now_ms() - self.session.last_active_at > threshold * 1000
+
+    def saved(self) -> bytes:
+        """The history as JSON."""
+        return save_messages(self.history)
+
+    def restore(self, data: bytes | str) -> None:
+        """Put a saved history in place of this one, in a new session. Raises `MessageError`."""
+        messages = restore_messages(data)
+        validate(messages)
+        self.renew("explicit")
+        now = self._surroundings.now_ms()
+        whole = LoopRecord(
+            loop_id=loop_id(self.session.session_id, RESTORED, 1),
+            started_at=now,
+            ended_at=now,
+            status="completed",
+            messages=list(messages),
+        )
+        self.session.loops.append(whole)
+        self.history = list(messages)
+
+    def start(
+        self,
+        kind: ContinuationKind | None,
+        at: int | None,
+        prompted: bool,
+        provider: Provider,
+        behavior: Behavior,
+        config_id: str | None,
+    ) -> Start:
+        """Cut the history to where this loop begins, and name the loop. Raises `ConfigurationError`."""
+        self._cut(kind, at, prompted)
+        loops = self.session.loops
+        segment = config_segment(provider.id, provider.model, behavior.thinking, config_id)
+        number = next_number((loop.loop_id for loop in loops), self.session.session_id, segment)
+        name = loop_id(self.session.session_id, segment, number)
+        config = LoopConfig(
+            config_id=segment,
+            provider=provider.id,
+            model=provider.model,
+            thinking=behavior.thinking,
+            max_tokens=behavior.max_tokens,
+            temperature=behavior.temperature,
+        )
+        self._recorder.set_config(name, config)
+        return Start(
+            loop_id=name,
+            parent_loop_id=loops[-1].loop_id if loops else None,
+            base=len(self.history),
+            index=len(loops),
+            prior_turns=sum(loop.turns for loop in loops),
+        )
+
+    def _cut(self, kind: ContinuationKind | None, at: int | None, prompted: bool) -> None:
+        if at is not None and kind != "branch":
+            raise ConfigurationError("`at` says where a branch begins: use it with kind='branch'")
+        kept = self.history
+        if kind == "rerun":
+            users = [index for index, message in enumerate(kept) if isinstance(message, UserMessage)]
+            kept = kept[: users[-1] + 1 if users else 0]
+        if kind == "branch":
+            if at is None or not 0 <= at <= len(kept):
+                raise ConfigurationError(f"a branch begins at a message from 0 to {len(kept)}, not {at!r}")
+            kept = answer_unanswered(kept[:at])
+        if kind is not None and not prompted and (not kept or isinstance(kept[-1], AssistantMessage)):
+            raise ConfigurationError("there is nothing to go on from: the last word is the agent's; use run(prompt)")
+        self.history = list(kept)
+
+    def on_event(self, event: LoopEvent) -> None:
+        """Part of the record now."""
+        self._recorder.on_event(event)
+
+    async def save(self) -> None:
+        """Store the session as it is. Raises `SessionError`."""
+        if self._store is not None:
+            await self._store.save(self.session)
+
+    async def hold(self) -> None:
+        """Keep others from writing this session while a run goes on. Raises `SessionLockedError`."""
+        if self._store is not None:
+            await self._store.hold(self.session.session_id)
+
+    async def release(self) -> None:
+        """Let others write it again."""
+        if self._store is not None:
+            await self._store.release(self.session.session_id)

@@ -1,0 +1,105 @@
+"""All tool calls of one turn: in which order they run, and that each of them is answered, whatever happens.
+
+Source: phi-core, "ToolExecutionStrategy"; zidane, "Single Turn" (steering and abort between tools).
+"""
+
+from collections.abc import Iterator, Sequence
+
+import anyio
+
+from agent_loop.behavior import ToolExecution
+from agent_loop.loop.run import Run
+from agent_loop.loop.tool_calls import Execution, Outcome, begin, conclude, failure
+from agent_loop.messages import ToolCall, ToolMessage
+from agent_loop.tools.tool import DoneSignal, is_sequential
+
+AT_ONCE = 64
+"""Calls that run at the same time at most: a model may ask for thousands, and each may be a process."""
+STEERED = "Skipped: the user said something new; look at that first."
+ENDED = "Skipped: the run was over before it was this tool's turn."
+
+
+class Batch:
+    """The calls of a turn. `close` answers those that `carry_out` did not come to."""
+
+    def __init__(self, run: Run, calls: Sequence[ToolCall]) -> None:
+        self._run = run
+        self._calls = calls
+        self._begun: set[str] = set()
+        self._outcomes: dict[str, Outcome] = {}
+        self.done: DoneSignal | None = None
+        """Of the first tool that ended the run."""
+
+    async def carry_out(self) -> None:
+        """Run them by the strategy, until all are answered, somebody steers, or a tool says that it is done."""
+        one_by_one = self._run.behavior.tool_execution == "sequential"
+        for index, group in enumerate(self._groups()):
+            if self._run.steering and (index > 0 or one_by_one):
+                await self.close(STEERED)
+                return
+            await self._together(group)
+            signals = (self._outcomes[call.id].done for call in group)
+            self.done = next((signal for signal in signals if signal is not None), None)
+            if self.done is not None:
+                await self.close(ENDED)
+                return
+
+    async def close(self, text: str) -> None:
+        """Answer every call that has no result yet with this."""
+        for call in self._calls:
+            if call.id not in self._outcomes:
+                if call.id not in self._begun:
+                    self._begun.add(call.id)
+                    await begin(self._run, call)
+                self._outcomes[call.id] = Outcome(await conclude(self._run, call, failure(text)))
+
+    @property
+    def results(self) -> list[ToolMessage]:
+        """What came of them, in the order of the calls."""
+        return [self._outcomes[call.id].message for call in self._calls if call.id in self._outcomes]
+
+    @property
+    def output_bytes(self) -> int:
+        """Of all results together."""
+        return sum(outcome.output_bytes for outcome in self._outcomes.values())
+
+    def _groups(self) -> Iterator[Sequence[ToolCall]]:
+        """Calls that may run together; a tool that wants to be alone makes a group of its own."""
+        size = group_size(self._run.behavior.tool_execution, self._run.behavior.batch_size)
+        group: list[ToolCall] = []
+        for call in self._calls:
+            tool = self._run.toolset.get(call.name)
+            alone = tool is not None and is_sequential(tool)
+            if group and (alone or len(group) == size):
+                yield group
+                group = []
+            if alone:
+                yield [call]
+            else:
+                group.append(call)
+        if group:
+            yield group
+
+    async def _together(self, group: Sequence[ToolCall]) -> None:
+        if len(group) == 1:
+            await self._one(group[0])
+            return
+        limiter = anyio.CapacityLimiter(AT_ONCE)
+        async with anyio.create_task_group() as tasks:
+            for call in group:
+                tasks.start_soon(self._limited, call, limiter)
+
+    async def _limited(self, call: ToolCall, limiter: anyio.CapacityLimiter) -> None:
+        async with limiter:
+            await self._one(call)
+
+    async def _one(self, call: ToolCall) -> None:
+        self._begun.add(call.id)
+        self._outcomes[call.id] = await Execution(self._run, call).carry_out()
+
+
+def group_size(strategy: ToolExecution, batch_size: int) -> int:
+    """How many calls run together at most."""
+    if strategy == "sequential":
+        return 1
+    return batch_size if strategy == "batched" else 1_000_000_000

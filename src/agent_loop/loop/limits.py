@@ -1,0 +1,57 @@
+"""How much of a run there has been, and whether it is enough. Source: phi-core, "ExecutionTracker"."""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from agent_loop.behavior import ExecutionLimits
+from agent_loop.usage import Usage
+
+Limit = Literal["turns", "tokens", "duration", "cost"]
+
+
+class Reached(NamedTuple):
+    """A limit that was reached."""
+
+    limit: Limit
+    reason: str
+
+
+class ExecutionTracker:
+    """Counts turns, tokens, cost and time of one run."""
+
+    def __init__(self, limits: ExecutionLimits, monotonic: Callable[[], float]) -> None:
+        self._limits = limits
+        self._monotonic = monotonic
+        self._begun = monotonic()
+        self.turns = 0
+        self.usage = Usage()
+
+    def add_turn(self) -> None:
+        """A turn begins."""
+        self.turns += 1
+
+    def add_usage(self, usage: Usage) -> None:
+        """A model call was paid for: also those that are no turn, as summaries."""
+        self.usage += usage
+
+    def remaining_seconds(self) -> float:
+        """Until the time limit; infinite without one."""
+        limit = self._limits.max_duration
+        return float("inf") if limit is None else max(0.0, limit - (self._monotonic() - self._begun))
+
+    def reached(self) -> Reached | None:
+        """The first limit that does not allow another turn."""
+        limits = self._limits
+        if limits.max_turns is not None and self.turns >= limits.max_turns:
+            return Reached("turns", f"{self.turns} of {limits.max_turns} turns were used")
+        tokens = self.usage.total_tokens
+        if limits.max_total_tokens is not None and tokens >= limits.max_total_tokens:
+            return Reached("tokens", f"{tokens} of {limits.max_total_tokens} tokens were used")
+        cost = self.usage.cost_usd
+        if limits.max_cost_usd is not None and cost is not None and cost >= limits.max_cost_usd:
+            return Reached("cost", f"{cost:.4f} of {limits.max_cost_usd} USD were spent")
+        return self.out_of_time() if self.remaining_seconds() <= 0 else None
+
+    def out_of_time(self) -> Reached:
+        """The time limit, said."""
+        return Reached("duration", f"the {self._limits.max_duration} seconds of this run are over")

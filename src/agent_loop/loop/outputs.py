@@ -1,0 +1,122 @@
+"""Answers that are no turn: the final summary, the structured output, summaries of old messages.
+
+None of them touches the history. Source: loop spec, section 6; zidane, "Single Turn" (`behavior.schema`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from agent_loop.errors import InvalidArgumentsError, ProviderError
+from agent_loop.loop.model_calls import call, settings_of
+from agent_loop.loop.run import Run
+from agent_loop.messages import ExtensionMessage, Message, user
+from agent_loop.providers import ModelRequest, ToolDefinition
+from agent_loop.tools.validation import validate_arguments
+
+OUTPUT_TOOL = "__output__"
+OUTPUT_ATTEMPTS = 2
+FINAL_REQUEST = (
+    "You have used all the turns that you were given. Do not call any tool. Say what you did, what you found, and what "
+    "is left to do."
+)
+OUTPUT_REQUEST = f"Now give your answer by calling {OUTPUT_TOOL}, once."
+SUMMARY_REQUEST = (
+    "Summarize the conversation so far for somebody who goes on with it and sees nothing else of it: the task, what was "
+    "decided and why, which files were read and changed and how, results of commands that matter, and what is still "
+    "open. At most 2,000 words. No preface."
+)
+
+
+def without_final(turns: int) -> str:
+    """What is said when the model cannot say it itself."""
+    return f"The agent stopped after {turns} turns, its limit. No summary could be made of what it did."
+
+
+async def final_summary(run: Run) -> str:
+    """The model's last word when its turns are used up; a sentence of ours when it has none."""
+    request = ModelRequest(
+        system=run.system,
+        messages=[*await _fitting(run), user(FINAL_REQUEST)],
+        tool_choice="none",
+        settings=settings_of(run),
+        purpose="final",
+    )
+    try:
+        answer = await call(run, request, shown=False)
+    except ProviderError:
+        return without_final(run.tracker.turns)
+    return answer.text.strip() or without_final(run.tracker.turns)
+
+
+async def summary(run: Run, messages: Sequence[Message]) -> str:
+    """What these messages come to. Raises `ProviderError`."""
+    request = ModelRequest(
+        system=run.system,
+        messages=[*run.toolset.to_wire(messages), user(SUMMARY_REQUEST)],
+        tool_choice="none",
+        settings=settings_of(run),
+        purpose="summary",
+    )
+    text = (await call(run, request, shown=False)).text.strip()
+    if not text:
+        raise ProviderError("the model gave an empty summary", provider=run.provider.id)
+    return text
+
+
+async def structured(run: Run, schema: Mapping[str, Any], text: str) -> Any:
+    """The answer by this schema: what the model wrote, if it fits; else it is made to call a tool for it.
+
+    Raises `ProviderError` when it does not come to an answer that fits.
+    """
+    try:
+        return fitting(schema, msgspec.json.decode(text))
+    except (msgspec.DecodeError, InvalidArgumentsError):
+        pass  # no JSON, or another one: asked for below
+    problem = ""
+    for _ in range(OUTPUT_ATTEMPTS):
+        answer = await call(run, await _output_request(run, schema, problem), shown=False)
+        try:
+            if not answer.tool_calls:
+                raise InvalidArgumentsError(f"you did not call {OUTPUT_TOOL}")
+            return fitting(schema, unwrapped(schema, answer.tool_calls[0].arguments))
+        except InvalidArgumentsError as error:
+            problem = f" The last one did not fit: {error}"
+    raise ProviderError(f"the model gave no answer that fits the output schema:{problem}", provider=run.provider.id)
+
+
+async def _output_request(run: Run, schema: Mapping[str, Any], problem: str) -> ModelRequest:
+    return ModelRequest(
+        system=run.system,
+        messages=[*await _fitting(run), user(OUTPUT_REQUEST + problem)],
+        tools=(ToolDefinition(OUTPUT_TOOL, "Gives the final answer.", wrapped(schema)),),
+        tool_choice=OUTPUT_TOOL,
+        settings=settings_of(run),
+        purpose="output",
+    )
+
+
+async def _fitting(run: Run) -> Sequence[Message]:
+    history = [message for message in run.history if not isinstance(message, ExtensionMessage)]
+    return run.toolset.to_wire((await run.context.fit(history)).messages)
+
+
+def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema as one of a tool's arguments, which must be an object."""
+    if schema.get("type", "object") == "object":
+        return dict(schema)
+    return {"type": "object", "properties": {"value": dict(schema)}, "required": ["value"]}
+
+
+def unwrapped(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Any:
+    """The value in a tool's arguments."""
+    return dict(arguments) if schema.get("type", "object") == "object" else arguments.get("value")
+
+
+def fitting(schema: Mapping[str, Any], value: Any) -> Any:
+    """The value, coerced where it was necessary. Raises `InvalidArgumentsError`."""
+    checked = validate_arguments(wrapped(schema), value if schema.get("type", "object") == "object" else {"value": value})
+    return unwrapped(schema, checked.arguments)
+
+

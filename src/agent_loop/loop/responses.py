@@ -1,0 +1,63 @@
+"""Making sure of an answer before it goes into the history: whatever the provider sent, it can be sent back.
+
+Source: loop spec, section 2.2 (messages are kept as they came); and what real providers refuse.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from msgspec.structs import replace
+
+from agent_loop.errors import ModelAbortedError, ProviderError
+from agent_loop.messages import AssistantMessage, Block, ToolCall
+from agent_loop.messages.validation import says_something
+from agent_loop.providers import ModelResponse
+
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+NAMELESS = "nameless"
+"""What a tool is called in the history that the model called by no name."""
+LONGEST_NAME = 64
+"""Characters that all providers take in a tool's name."""
+
+
+def sound(response: ModelResponse, known_ids: set[str], new_id: Callable[[], str]) -> ModelResponse:
+    """The answer with an id of its own for each tool call, and without messages that say nothing.
+
+    `known_ids` are those of the history; the new ones are added. Raises `ProviderError` where the answer is an error.
+    """
+    for message in response.messages:
+        _check(message)
+    said = [message for message in response.messages if says_something(message)]
+    # Calls must be answered before the model speaks again: where they are not in the last message, it is all one.
+    together = [reduce(_joined, said)] if any(message.tool_calls for message in said[:-1]) else said
+    return ModelResponse(tuple(_named(message, known_ids, new_id) for message in together), response.usage)
+
+
+def _check(message: AssistantMessage) -> None:
+    if message.stop_reason == "aborted":
+        raise ModelAbortedError(message.error or "the provider broke off the answer", provider=message.provider)
+    if message.stop_reason == "error":
+        raise ProviderError(message.error or "the provider ended the answer with an error", provider=message.provider)
+
+
+def _joined(one: AssistantMessage, other: AssistantMessage) -> AssistantMessage:
+    return replace(other, content=one.content + other.content, usage=one.usage + other.usage, native=None)
+
+
+def _named(message: AssistantMessage, known: set[str], new_id: Callable[[], str]) -> AssistantMessage:
+    content: Sequence[Block] = [
+        _call(block, known, new_id) if isinstance(block, ToolCall) else block for block in message.content
+    ]
+    if all(new is old for new, old in zip(content, message.content, strict=True)):
+        return message
+    # What the provider made holds the old names: sent back verbatim, its results would belong to nothing.
+    return replace(message, content=tuple(content), native=None)
+
+
+def _call(call: ToolCall, known: set[str], new_id: Callable[[], str]) -> ToolCall:
+    """The very call, where it can be sent back as it is."""
+    call_id = f"call_{new_id()}" if not call.id or call.id in known else call.id
+    name = _UNFIT.sub("_", call.name)[:LONGEST_NAME] or NAMELESS
+    known.add(call_id)
+    return call if (call_id, name) == (call.id, call.name) else replace(call, id=call_id, name=name)

@@ -1,0 +1,141 @@
+"""All that one run of the loop knows: what its parts share."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_loop.behavior import Behavior
+from agent_loop.context.manager import ContextManager
+from agent_loop.events import (
+    ContinuationKind,
+    HookFailed,
+    LoopEvent,
+    LoopStart,
+    MessageInjected,
+    TurnTrigger,
+)
+from agent_loop.hooks.contexts import SessionTurns, SteerInject
+from agent_loop.hooks.registry import Chain, Hooks
+from agent_loop.loop.limits import ExecutionTracker
+from agent_loop.loop.queues import MessageQueue
+from agent_loop.loop.surroundings import Surroundings
+from agent_loop.messages import AssistantMessage, Message, ToolCall, UserMessage
+from agent_loop.providers import Provider
+from agent_loop.state import AgentState
+from agent_loop.tools.toolset import Toolset
+from agent_loop.workspace import Workspace
+
+Tell = Callable[[LoopEvent], Awaitable[None]]
+Ask = Callable[[str, tuple[str, ...]], Awaitable[str]]
+Save = Callable[[], Awaitable[None]]
+
+
+async def _no_save() -> None:
+    """There is no store."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """One run. Made by the agent, used by the engine, gone with it."""
+
+    loop_id: str
+    session_id: str
+    agent_id: str
+    provider: Provider
+    toolset: Toolset
+    system: str
+    behavior: Behavior
+    scopes: tuple[Hooks, ...]
+    """Agent, run, framework."""
+    history: list[Message]
+    """Of the session; the run adds to it."""
+    base: int
+    """How much of it was there before."""
+    state: AgentState
+    workspace: Workspace | None
+    steering: MessageQueue
+    follow_ups: MessageQueue
+    surroundings: Surroundings
+    sink: Tell
+    ask: Ask | None = None
+    save: Save = _no_save
+    parent_loop_id: str | None = None
+    kind: ContinuationKind | None = None
+    trigger: TurnTrigger = "user"
+    loop_index: int = 0
+    prior_turns: int = 0
+    metadata: Any = None
+    own_system: bool = False
+    """The run has a system prompt of its own."""
+    abort_reason: str | None = None
+    turn: int = 0
+    tool_counts: dict[str, int] = field(default_factory=dict)
+    """Calls of this run by tool, blocked ones not counted."""
+    call_ids: set[str] = field(default_factory=set)
+    """Of the whole history: an id is never used twice."""
+    reminders: int = 0
+    tool_tokens: int = 0
+    """What the definitions of the tools take in each request, estimated."""
+    _early: list[LoopEvent] | None = field(default_factory=list)
+    context: ContextManager = field(init=False)
+    """Set before the run begins: it needs the run to summarize with."""
+    tracker: ExecutionTracker = field(init=False)
+    hooks: Chain = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tracker = ExecutionTracker(self.behavior.limits, self.surroundings.monotonic)
+        self.hooks = Chain(self.scopes, self._hook_failed)
+        self.call_ids.update(known_call_ids(self.history))
+
+    @property
+    def added(self) -> list[Message]:
+        """What this run put into the history."""
+        return self.history[self.base :]
+
+    @property
+    def where(self) -> Mapping[str, Any]:
+        """What every hook is told."""
+        return {"session_id": self.session_id, "loop_id": self.loop_id, "turn": self.turn}
+
+    async def tell(self, event: LoopEvent) -> None:
+        """To whoever watches. What is told before the beginning comes right after it."""
+        if isinstance(event, LoopStart):
+            early, self._early = self._early or [], None
+            for each in (event, *early):
+                await self.sink(each)
+        elif self._early is not None:
+            self._early.append(event)
+        else:
+            await self.sink(event)
+
+    async def _hook_failed(self, hook: str, error: Exception) -> None:
+        await self.tell(HookFailed(loop_id=self.loop_id, hook=hook, error=f"{type(error).__name__}: {error}"))
+
+    async def inject(self, message: UserMessage) -> None:
+        """A message of a person, or of the loop itself, goes into the history."""
+        stamped = message if message.timestamp else _stamped(message, self.surroundings.now_ms())
+        self.history.append(stamped)
+        if stamped.origin in {"steering", "follow_up"} and self.hooks.listens("steer:inject"):
+            await self.hooks.fire("steer:inject", SteerInject(message=stamped, **self.where))
+        await self.tell(MessageInjected(loop_id=self.loop_id, message=stamped))
+
+    async def keep(self, since: int) -> None:
+        """What was added since then is complete: hooks hear of it, and it is stored."""
+        if self.hooks.listens("session:turns"):
+            await self.hooks.fire("session:turns", SessionTurns(messages=self.history[since:], **self.where))
+        await self.save()
+
+
+def _stamped(message: UserMessage, now_ms: int) -> UserMessage:
+    return UserMessage(content=message.content, origin=message.origin, timestamp=now_ms)
+
+
+def known_call_ids(history: list[Message]) -> set[str]:
+    """The ids of all tool calls in it."""
+    return {
+        block.id
+        for message in history
+        if isinstance(message, AssistantMessage)
+        for block in message.content
+        if isinstance(block, ToolCall)
+    }

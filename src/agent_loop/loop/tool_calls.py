@@ -1,0 +1,257 @@
+"""One tool call, from the gate to the result. Source: zidane, "Tool Execution"; loop spec, section 4.
+
+    gate -> (blocked | substituted | known?) -> validation -> before -> execute -> (error) -> transform -> after
+"""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import anyio
+
+from agent_loop.context.persistence import persisted
+from agent_loop.errors import InvalidArgumentsError, ToolError
+from agent_loop.events import ToolCalled, ToolCallEnd, ToolCallStart, ToolProgress, ToolResulted, ToolUpdate
+from agent_loop.hooks.contexts import (
+    ToolAfter,
+    ToolBefore,
+    ToolFailed,
+    ToolGate,
+    ToolTransform,
+    ToolUnknown,
+    ToolUpdating,
+    ValidationCoerced,
+    ValidationRejected,
+)
+from agent_loop.loop.run import Run
+from agent_loop.messages import Text, ToolCall, ToolMessage
+from agent_loop.tools.sizes import output_bytes, without_images
+from agent_loop.tools.tool import (
+    DoneSignal,
+    Output,
+    RawTool,
+    TaskComplete,
+    Tool,
+    ToolContext,
+    ToolResult,
+    label_of,
+    result_of,
+    shell_command_of,
+)
+from agent_loop.tools.validation import validate_arguments
+
+SKIPPED_BY_HOOK = "Skipped: a hook kept this tool from running."
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a call."""
+
+    message: ToolMessage
+    output_bytes: int = 0
+    done: DoneSignal | None = None
+
+
+def failure(text: str) -> ToolResult:
+    """An error for the model to read."""
+    return ToolResult((Text(text),), is_error=True)
+
+
+async def begin(run: Run, call: ToolCall) -> None:
+    """Tell that this call is taken up."""
+    tool = run.toolset.get(call.name)
+    command = None if tool is None else shell_command_of(tool, call.arguments)
+    with anyio.CancelScope(shield=True):  # both or none: what comes after counts on it
+        await run.tell(ToolCallStart(loop_id=run.loop_id, call_id=call.id, name=call.name))
+        await run.tell(ToolCalled(loop_id=run.loop_id, call=call, shell_command=command))
+
+
+async def conclude(run: Run, call: ToolCall, result: ToolResult, duration_ms: int = 0) -> ToolMessage:
+    """Tell what came of it; the message for the history."""
+    message = ToolMessage(
+        tool_call_id=call.id,
+        name=call.name,
+        content=result.content,
+        is_error=result.is_error,
+        details=result.details,
+        timestamp=run.surroundings.now_ms(),
+    )
+    told = ToolResulted(loop_id=run.loop_id, message=message, effects=result.effects, duration_ms=duration_ms)
+    ended = ToolCallEnd(
+        loop_id=run.loop_id, call_id=call.id, name=call.name, status="error" if result.is_error else "completed"
+    )
+    with anyio.CancelScope(shield=True):
+        await run.tell(told)
+        await run.tell(ended)
+    return message
+
+
+class Execution:
+    """The way of one call."""
+
+    def __init__(self, run: Run, call: ToolCall) -> None:
+        self.run = run
+        self.call = call
+        self.tool: Tool | None = run.toolset.get(call.name)
+        self.done: DoneSignal | None = None
+        self._began = run.surroundings.monotonic()
+        self._about: dict[str, Any] = {
+            **run.where,
+            "call_id": call.id,
+            "name": call.name,
+            "label": run.toolset.wire(call.name) if self.tool is None else label_of(self.tool),
+            "run_tool_counts": MappingProxyType(dict(run.tool_counts)),
+        }
+
+    async def carry_out(self) -> Outcome:
+        """All of it. What tools and hooks raise becomes a result; only cancellation comes out of here."""
+        await begin(self.run, self.call)
+        gate = ToolGate(arguments=self.call.arguments, tool=self.tool, **self._about)
+        await self.run.hooks.fire("tool:gate", gate)
+        if gate.block:
+            return await self._concluded(failure(f"Blocked: {gate.reason or 'a policy does not allow this call'}"), 0)
+        self.run.tool_counts[self.call.name] = self.run.tool_counts.get(self.call.name, 0) + 1
+        if gate.result is not None:
+            return await self._finished(gate.result)
+        if self.tool is None:
+            return await self._finished(await self._unknown())
+        return await self._validated(self.tool)
+
+    async def _unknown(self) -> ToolResult:
+        told = ToolUnknown(arguments=self.call.arguments, **self._about)
+        await self.run.hooks.fire("tool:unknown", told)
+        if told.result is not None:
+            return told.result
+        sentence = f"Unknown tool '{self.call.name}'"
+        if told.suppress_error:
+            return failure(f"Error: {sentence}")
+        return await self._failed(ToolError(sentence))
+
+    async def _validated(self, tool: Tool) -> Outcome:
+        """Arguments that are no JSON object reach tools that take them raw, and no others."""
+        if self.call.is_unparsable and isinstance(tool, RawTool):
+            return await self._executed(tool, dict(self.call.arguments), ())
+        try:
+            if self.call.is_unparsable:
+                raise InvalidArgumentsError(_unparsable(self.call))
+            checked = validate_arguments(tool.parameters, self.call.arguments)
+        except InvalidArgumentsError as error:
+            told = ValidationRejected(arguments=self.call.arguments, problem=str(error), **self._about)
+            await self.run.hooks.fire("validation:reject", told)
+            return await self._concluded(failure(f"Validation error: {error}"), 0)
+        if checked.coercions and self.run.hooks.listens("validation:coerce"):
+            coerced = ValidationCoerced(arguments=checked.arguments, coercions=checked.coercions, **self._about)
+            await self.run.hooks.fire("validation:coerce", coerced)
+        return await self._executed(tool, checked.arguments, checked.coercions)
+
+    async def _executed(self, tool: Tool, arguments: dict[str, Any], coercions: tuple[str, ...]) -> Outcome:
+        context = self._context()
+        if self.run.hooks.listens("tool:before"):
+            before = ToolBefore(
+                arguments=arguments, coercions=coercions, prior_content=prior(tool, arguments, context), **self._about
+            )
+            await self.run.hooks.fire("tool:before", before)
+            if before.skip:
+                return await self._concluded(failure(SKIPPED_BY_HOOK), 0)
+
+        async def inner(call: ToolCall) -> ToolResult:
+            return await self._run_tool(tool, call, context)
+
+        call = ToolCall(self.call.id, self.call.name, arguments, self.call.raw_arguments)
+        try:
+            result = await self.run.hooks.around_tool_call(inner)(call)
+        except Exception as error:  # noqa: BLE001  # a tool of anybody: the model is told. Source: loop spec, 4.3
+            result = await self._failed(error)
+        return await self._finished(result)
+
+    async def _run_tool(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolResult:
+        try:
+            if call.is_unparsable and isinstance(tool, RawTool):
+                output: Output = await tool.execute_raw(self.call.raw_arguments, context)
+            else:
+                output = await tool.execute(call.arguments, context)
+        except TaskComplete as complete:
+            output = complete.signal
+        if isinstance(output, DoneSignal):
+            self.done = output
+        return result_of(output)
+
+    async def _failed(self, error: Exception) -> ToolResult:
+        told = ToolFailed(error=error, **self._about)
+        await self.run.hooks.fire("tool:error", told)
+        if told.result is not None:
+            return told.result
+        return failure(f"Error: {error}" if str(error) else f"Error: {type(error).__name__}")
+
+    async def _finished(self, result: ToolResult) -> Outcome:
+        if self.run.hooks.listens("tool:transform"):
+            told = ToolTransform(result=result, output_bytes=output_bytes(result.content), **self._about)
+            await self.run.hooks.fire("tool:transform", told)
+            result = told.result
+        result = await self._bounded(result)
+        size = output_bytes(result.content)
+        duration_ms = round((self.run.surroundings.monotonic() - self._began) * 1000)
+        if self.run.hooks.listens("tool:after"):
+            after = ToolAfter(result=result, output_bytes=size, duration_ms=duration_ms, **self._about)
+            await self.run.hooks.fire("tool:after", after)
+        return await self._concluded(result, size, duration_ms)
+
+    async def _bounded(self, result: ToolResult) -> ToolResult:
+        behavior = self.run.behavior
+        if behavior.persist_threshold is not None and self.call.name not in behavior.persist_exclude_tools:
+            result = await persisted(
+                result,
+                tool=self.call.name,
+                call_id=self.call.id,
+                session_id=self.run.session_id,
+                threshold=behavior.persist_threshold,
+                directory=behavior.persist_dir or "",
+            )
+        return result if self.run.provider.capabilities.vision else without_images(result)
+
+    async def _concluded(self, result: ToolResult, size: int, duration_ms: int = 0) -> Outcome:
+        return Outcome(await conclude(self.run, self.call, result, duration_ms), size, self.done)
+
+    def _context(self) -> ToolContext:
+        run = self.run
+        known: dict[str, Any] = {} if run.ask is None else {"ask": run.ask}
+        return ToolContext(
+            call_id=self.call.id,
+            tool_name=self.call.name,
+            state=run.state,
+            workspace=run.workspace,
+            behavior=run.behavior,
+            update=self._update,
+            progress=self._progress,
+            is_cancelled=lambda: run.abort_reason is not None,
+            **known,
+        )
+
+    async def _update(self, text: str) -> None:
+        hooks = self.run.hooks
+        if not (hooks.listens("tool:update") or hooks.listens("tool:updated")):
+            await self._tell_update(text)
+            return
+        told = ToolUpdating(text=text, **self._about)
+        await hooks.fire("tool:update", told)
+        if not told.suppress:
+            await self._tell_update(text)
+            await hooks.fire("tool:updated", told)
+
+    async def _tell_update(self, text: str) -> None:
+        await self.run.tell(ToolUpdate(loop_id=self.run.loop_id, call_id=self.call.id, name=self.call.name, text=text))
+
+    async def _progress(self, text: str) -> None:
+        told = ToolProgress(loop_id=self.run.loop_id, call_id=self.call.id, name=self.call.name, text=text)
+        await self.run.tell(told)
+
+
+def prior(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> str | None:
+    """What a file holds that is about to be written, where the tool can say it."""
+    ask = getattr(tool, "prior_content", None)
+    return None if ask is None else ask(arguments, context)
+
+
+def _unparsable(call: ToolCall) -> str:
+    shown = call.raw_arguments[:200]
+    return f"the arguments of {call.name} are no JSON object: {shown!r}; send them again as one JSON object"

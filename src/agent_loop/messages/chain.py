@@ -1,0 +1,101 @@
+"""A conversation as one value, built step by step. Source: hooks seed, section 1.6, "Messages Chain".
+
+chain = Messages().system("You are helpful.").user("What is 2+2?")
+chain = chain.assistant("", ToolCall("call_1", "calculate", {"expr": "2+2"})).tool("call_1", "calculate", "4")
+"""
+
+from typing import Any, TypeVar
+
+from agent_loop.messages.content import ToolCall
+from agent_loop.messages.message import (
+    AssistantMessage,
+    Message,
+    Role,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+    assistant,
+    role_of,
+    system,
+    tool_message,
+    user,
+)
+from agent_loop.messages.printing import pretty
+from agent_loop.messages.validation import validate, validate_user_input
+
+Kind = TypeVar("Kind", SystemMessage, UserMessage, AssistantMessage, ToolMessage)
+
+
+class Messages(list[Message]):
+    """A list of messages. The builders give a longer chain and leave this one; what a list does, it does in place."""
+
+    def system(self, text: str, **known: Any) -> "Messages":
+        """With a system message behind it."""
+        return self.with_(system(text, **known))
+
+    def user(self, text: str, **known: Any) -> "Messages":
+        """With a user message behind it. The hooks seed's `Human`."""
+        return self.with_(user(text, **known))
+
+    def assistant(self, text: str, *calls: ToolCall, **known: Any) -> "Messages":
+        """With an assistant message behind it. The hooks seed's `AI`."""
+        return self.with_(assistant(text, *calls, **known))
+
+    def tool(self, call_id: str, name: str, text: str, **known: Any) -> "Messages":
+        """With the result of a tool call behind it."""
+        return self.with_(tool_message(call_id, name, text, **known))
+
+    def with_(self, *messages: Message) -> "Messages":
+        """With these messages behind it."""
+        return Messages((*self, *messages))
+
+    @property
+    def system_messages(self) -> list[SystemMessage]:
+        """Those of whoever runs the agent."""
+        return self._of(SystemMessage)
+
+    @property
+    def user_messages(self) -> list[UserMessage]:
+        """Those of the person, and what the loop says in their place."""
+        return self._of(UserMessage)
+
+    @property
+    def assistant_messages(self) -> list[AssistantMessage]:
+        """Those of the model."""
+        return self._of(AssistantMessage)
+
+    @property
+    def tool_messages(self) -> list[ToolMessage]:
+        """The results of tools."""
+        return self._of(ToolMessage)
+
+    def by_role(self, role: Role) -> "Messages":
+        """Those of this role."""
+        return Messages(message for message in self if role_of(message) == role)
+
+    @property
+    def last(self) -> Message | None:
+        """The last message; None where there is none."""
+        return self[-1] if self else None
+
+    @property
+    def last_text(self) -> str:
+        """Text of the last message. The hooks seed's `LastContent`."""
+        return self[-1].text if self else ""
+
+    def validate(self) -> "Messages":
+        """Itself, where a provider would take it. Raises `MessageError`."""
+        validate(self)
+        return self
+
+    def validate_user_input(self) -> "Messages":
+        """Itself, where it may come from outside. Raises `MessageError`."""
+        validate_user_input(self)
+        return self
+
+    def pretty(self) -> str:
+        """For people to read."""
+        return pretty(self)
+
+    def _of(self, kind: type[Kind]) -> list[Kind]:
+        return [message for message in self if isinstance(message, kind)]

@@ -1,0 +1,138 @@
+"""Is this a conversation that a provider takes? Source: hooks seed, sections 1.5 and 1.6.
+
+Besides what the seed asks of each message, calls and results have to pair up, which every provider demands: the results
+come right behind the assistant messages (of one answer) that want them, one for each call.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from agent_loop.errors import MessageError
+from agent_loop.messages.content import Image, Text, Thinking, ToolCall
+from agent_loop.messages.message import (
+    AssistantMessage,
+    ExtensionMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+    role_of,
+)
+
+ROLES = frozenset({"system", "user", "assistant", "tool"})
+"""What a model can be sent. Source: hooks seed, section 1.5."""
+USER_INPUT_ROLES = frozenset({"system", "user"})
+"""What may come from outside. Source: hooks seed, section 1.5."""
+
+
+def validate(messages: Sequence[Message]) -> None:
+    """Raise `MessageError` with the first problem and its place. Extension messages are passed over. Linear."""
+    pairing = _Pairing()
+    for index, message in enumerate(messages):
+        if isinstance(message, ExtensionMessage):
+            continue
+        if problem := _problem_of(message):
+            raise _error(index, message, problem)
+        pairing.take(index, message)
+    pairing.end()
+
+
+def validate_user_input(messages: Sequence[Message]) -> None:
+    """Raise `MessageError` for what may not come from outside: only "user" and "system", with content, at least one."""
+    if not messages:
+        raise MessageError("there is no message; send at least one")
+    for index, message in enumerate(messages):
+        if not isinstance(message, UserMessage | SystemMessage):
+            raise _error(index, message, "may not come from outside; send user and system messages only")
+        if problem := _problem_of(message):
+            raise _error(index, message, problem)
+
+
+def says_something(message: AssistantMessage) -> bool:
+    """It has content or tool calls: without either, no provider takes it back."""
+    return any(_is_filled(block) for block in message.content)
+
+
+class _Pairing:
+    """Which calls wait for their results."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, int] = {}
+        """Call id -> place of its message."""
+        self.answering = False
+        """Results have begun to come: an assistant message is no part of the same answer any more."""
+
+    def take(self, index: int, message: Message) -> None:
+        if isinstance(message, ToolMessage):
+            self._answered(index, message)
+            return
+        if self.answering or not isinstance(message, AssistantMessage):
+            self.end()
+        self.answering = False
+        for call in message.tool_calls if isinstance(message, AssistantMessage) else ():
+            if call.id in self.waiting:
+                raise _error(index, message, f"has a second tool call of the id {call.id!r}")
+            self.waiting[call.id] = index
+
+    def _answered(self, index: int, message: ToolMessage) -> None:
+        if self.waiting.pop(message.tool_call_id, None) is None:
+            raise _error(index, message, f"answers {message.tool_call_id!r}, which no call before it waits for")
+        self.answering = True
+
+    def end(self) -> None:
+        """Nothing more can be answered."""
+        for call_id, index in self.waiting.items():
+            raise MessageError(
+                f"message {index} (assistant): the tool call {call_id!r} has no result; `answer_unanswered` gives one",
+                index=index,
+            )
+
+
+def _problem_of(message: Message) -> str | None:
+    check = _CHECKS.get(type(message))
+    return check(message) if check else "is none of the four roles: system, user, assistant, tool"
+
+
+def _system_problem(message: SystemMessage) -> str | None:
+    return None if message.content.strip() else "is empty"
+
+
+def _user_problem(message: UserMessage) -> str | None:
+    return None if any(_is_filled(block) for block in message.content) else "is empty"
+
+
+def _assistant_problem(message: AssistantMessage) -> str | None:
+    if not all(call.id for call in message.tool_calls):
+        return "has a tool call without an id"
+    if not all(call.name for call in message.tool_calls):
+        return "has a tool call without a name"
+    return None if says_something(message) else "has neither content nor tool calls"
+
+
+def _tool_problem(message: ToolMessage) -> str | None:
+    if not message.tool_call_id:
+        return "has no tool_call_id"
+    return None if message.name else "has no name"
+
+
+_CHECKS: Mapping[type, Callable[[Any], str | None]] = {
+    SystemMessage: _system_problem,
+    UserMessage: _user_problem,
+    AssistantMessage: _assistant_problem,
+    ToolMessage: _tool_problem,
+}
+
+
+def _is_filled(block: object) -> bool:
+    match block:
+        case Text(text):
+            return bool(text.strip())
+        case Thinking():
+            return bool(block.text or block.redacted)
+        case _:
+            return isinstance(block, Image | ToolCall)
+
+
+def _error(index: int, message: Message, problem: str) -> MessageError:
+    kind = role_of(message) if isinstance(message, Message) else type(message).__name__
+    return MessageError(f"message {index} ({kind}): {problem}", index=index)

@@ -1,0 +1,89 @@
+"""Files for the agent: tools, a note of what they wrote, no endless results. Source: hooks seed, section 6.1."""
+
+import hashlib
+from collections.abc import Iterable
+
+from anyio import to_thread
+
+from agent_loop.errors import WorkspaceError
+from agent_loop.hooks.contexts import BeforeAgent, LoopOver, ToolAfter
+from agent_loop.hooks.registry import Hooks, ToolRun
+from agent_loop.messages import ToolCall
+from agent_loop.middleware.evicting import evicted_result
+from agent_loop.middleware.tools_of_workspace import WorkspaceTool
+from agent_loop.state import AgentState
+from agent_loop.tools.effects import FileDeleted, FilePatched, FileWritten
+from agent_loop.tools.tool import Tool, ToolResult
+from agent_loop.workspace import Workspace
+
+FILE_TOOLS = frozenset({"ls", "glob", "grep", "read_file", "edit", "multi_edit", "write_file"})
+"""They limit what they give back themselves: never evicted."""
+SHELL = "shell"
+
+
+class FilesystemMiddleware:
+    """Registers the file tools and the shell, bound to `workspace`. A tool the agent has under such a name stays.
+
+    Files that tools say they wrote are noted in `state.files`, by their SHA-256: also those of tools of your own.
+    """
+
+    name = "filesystem"
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        tools: Iterable[Tool] | None = None,
+        never_evict: Iterable[str] = FILE_TOOLS,
+    ) -> None:
+        self.workspace = workspace
+        self._tools = None if tools is None else tuple(tools)
+        self._never_evict = frozenset(never_evict)
+        self._states: dict[str, AgentState] = {}
+
+    def install(self, hooks: Hooks) -> None:
+        """Register what it consists of."""
+        hooks.on("agent:before", self._begin)
+        hooks.on("tool:after", self._note)
+        hooks.on("loop:after", self._end)
+        hooks.wrap_tool_call(self._evict)
+
+    def _begin(self, context: BeforeAgent) -> None:
+        self._states[context.loop_id] = context.state
+        taken = {tool.name for tool in context.tools}
+        tools = _built_in() if self._tools is None else self._tools
+        context.tools += [WorkspaceTool(tool, self.workspace) for tool in tools if tool.name not in taken]
+
+    def _end(self, context: LoopOver) -> None:
+        self._states.pop(context.loop_id, None)
+
+    async def _evict(self, call: ToolCall, run: ToolRun) -> ToolResult:
+        result = await run(call)
+        return result if call.name in self._never_evict else evicted_result(result)
+
+    async def _note(self, context: ToolAfter) -> None:
+        state = self._states.get(context.loop_id)
+        if state is None:  # installed in the middle of a run
+            return
+        for effect in context.result.effects:
+            match effect:
+                case FileWritten(path=path) | FilePatched(path=path):
+                    await self._note_file(state, path)
+                case FileDeleted(path=path):
+                    state.files.pop(path, None)
+                case _:
+                    continue
+
+    async def _note_file(self, state: AgentState, path: str) -> None:
+        try:
+            data = await to_thread.run_sync(self.workspace.read_bytes, path)
+        except WorkspaceError:  # it is gone again, or was never there: a tool of somebody said so
+            state.files.pop(path, None)
+        else:
+            state.files[path] = hashlib.sha256(data).hexdigest()
+
+
+def _built_in() -> list[Tool]:
+    from agent_loop.tools.builtin import default_tools  # noqa: PLC0415  # only who wants them pays for them
+
+    return [tool for tool in default_tools() if tool.name in FILE_TOOLS or tool.name == SHELL]

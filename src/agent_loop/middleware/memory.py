@@ -1,0 +1,78 @@
+"""Memory: notes in AGENTS.md files, in the system prompt. Source: hooks seed, section 6.3."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
+
+from anyio import to_thread
+
+from agent_loop.hooks.contexts import BeforeAgent, TransformSystem
+from agent_loop.hooks.registry import Hooks
+
+SEPARATOR = "\n\n---\n\n"
+MAX_MEMORY_BYTES = 64 * 1024
+"""Of all files together: about 16,000 tokens, which every call pays for."""
+GUIDELINES = """\
+How to treat these notes:
+- They were kept from earlier conversations, and they will be there in later ones.
+- They are background. Where they disagree with what the user says now, the user is right.
+- When you learn something that will matter later (a decision, a convention, how to build and test), write it into \
+the AGENTS.md file with edit.
+- Keep them short and in order, take out what is no longer true, and never write secrets into them."""
+_TAG = re.compile(r"<(?=[\s/]*agent_memory)", re.IGNORECASE)
+
+
+class MemoryMiddleware:
+    """Appends what the files at `paths` hold. They are read when a run begins; missing ones are fine."""
+
+    name = "memory"
+
+    def __init__(self, paths: Sequence[str | PathLike[str]], *, max_bytes: int = MAX_MEMORY_BYTES) -> None:
+        self.paths = tuple(Path(path) for path in paths)
+        self.max_bytes = max_bytes
+        self.notes: tuple[str, ...] = ()
+        """What could not be read, or not whole, and why."""
+        self._block = ""
+
+    def install(self, hooks: Hooks) -> None:
+        """Register what it consists of."""
+        hooks.on("agent:before", self._load)
+        hooks.on("system:transform", self._tell)
+
+    async def _load(self, _context: BeforeAgent) -> None:
+        content, self.notes = await to_thread.run_sync(partial(load_memory, self.paths, self.max_bytes))
+        self._block = memory_block(content)
+
+    def _tell(self, context: TransformSystem) -> None:
+        context.system = "\n\n".join(part for part in (context.system, self._block) if part)
+
+
+def load_memory(paths: Sequence[Path], max_bytes: int) -> tuple[str, tuple[str, ...]]:
+    """All files as one text of at most so many bytes, and notes about what is not in it. Blocks."""
+    parts: list[str] = []
+    notes: list[str] = []
+    left = max_bytes
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                data = file.read(left + 1)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            notes.append(f"{path} cannot be read ({error.strerror}): it is not in the memory")
+            continue
+        if len(data) > left:
+            notes.append(f"{path} is cut: the memory has room for {max_bytes} bytes")
+        text = data[:left].decode(errors="replace").strip()
+        left -= min(len(data), left)
+        parts += [text] if text else []
+    return SEPARATOR.join(parts), tuple(notes)
+
+
+def memory_block(content: str) -> str:
+    """The content in its tag, which nothing in it can close, and how to treat it. Empty where there is no content."""
+    if not content:
+        return ""
+    return f"<agent_memory>\n{_TAG.sub('&lt;', content)}\n</agent_memory>\n\n{GUIDELINES}"

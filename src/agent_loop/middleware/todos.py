@@ -1,0 +1,70 @@
+"""Tasks: the tool that lists them, and one word when the model stops before they are done.
+
+The list is in the tool calls of the history, not in the system prompt: a prompt that changes with each task would be
+paid for anew with each call. Source: hooks seed, section 6.5; loop spec, section 7.
+"""
+
+from collections.abc import Sequence
+
+from agent_loop.hooks.contexts import BeforeAgent, IncompleteWork
+from agent_loop.hooks.registry import Hooks
+from agent_loop.state import Todo
+from agent_loop.tools.tool import Tool
+
+WHAT_TO_DO = (
+    "Go on with them. Where one is done, or not needed any more, say so with write_todos; where one cannot be done, "
+    "say why in your answer."
+)
+TOLD = 20
+"""Todos that a reminder names."""
+TITLE = 200
+"""Characters of a title in it."""
+
+
+class TodoListMiddleware:
+    """Registers `write_todos`, and reminds the model of open todos at most `max_reminders` times in a run."""
+
+    name = "todos"
+
+    def __init__(self, *, max_reminders: int = 1, tool: Tool | None = None) -> None:
+        self.max_reminders = max_reminders
+        self._tool = tool
+
+    def install(self, hooks: Hooks) -> None:
+        """Register what it consists of."""
+        hooks.on("agent:before", self._begin)
+        hooks.on("work:incomplete", self._remind)
+
+    def _begin(self, context: BeforeAgent) -> None:
+        tool = self._tool or _built_in()
+        if tool.name not in {each.name for each in context.tools}:
+            context.tools.append(tool)
+
+    def _remind(self, context: IncompleteWork) -> None:
+        still_open = [todo for todo in context.state.todos if todo.status != "done"]
+        if still_open and context.reminders < self.max_reminders:
+            prompts = (context.prompt, reminder(still_open))
+            context.prompt = "\n\n".join(prompt for prompt in prompts if prompt)
+
+
+def reminder(still_open: Sequence[Todo]) -> str:
+    """What the model is told."""
+    lines = [f"- {todo.id} ({todo.status}): {_one_line(todo.title)}" for todo in still_open[:TOLD]]
+    more = [f"- and {len(still_open) - TOLD} more"] if len(still_open) > TOLD else []
+    return "\n".join((
+        "These todos are still open:",
+        *lines,
+        *more,
+        WHAT_TO_DO,
+    ))  # fmt: skip
+
+
+def _one_line(title: str) -> str:
+    line = " ".join(title.split())
+    return line if len(line) <= TITLE else f"{line[:TITLE]}…"
+
+
+def _built_in() -> Tool:
+    from agent_loop.tools.builtin.todos import todo_tool  # noqa: PLC0415  # only who wants it pays for it
+
+    return todo_tool()

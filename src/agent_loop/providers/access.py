@@ -1,0 +1,108 @@
+"""How a vendor is reached: address, key, region. What is not said is taken from the vendor's own variables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agent_loop.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Everything besides the model's name. Secrets are not shown by `repr`."""
+
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    api_version: str | None = None
+    """Azure: of its API."""
+    project: str | None = None
+    """Google Cloud."""
+    region: str | None = None
+    """Google Cloud (its location) and AWS."""
+    credentials: Any = field(default=None, repr=False)
+    """In place of those of this machine. Google Cloud: an object of `google.auth`. AWS: `aws_access_key_id`,
+    `aws_secret_access_key` and perhaps `aws_session_token`."""
+    secrets: Sequence[str] = field(default=(), repr=False)
+    """More texts that must not be in any error."""
+
+    def all_secrets(self) -> Sequence[str]:
+        """Everything that must not be in any error, as it is now: tokens of Google are renewed."""
+        handed_in = (
+            self.credentials.values()
+            if isinstance(self.credentials, Mapping)
+            else (getattr(self.credentials, "token", None),)
+        )
+        return [secret for secret in (self.api_key, *self.secrets, *handed_in) if secret]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variables:
+    """Which environment variables say what, the first that is set counts."""
+
+    api_key: tuple[str, ...] = ()
+    base_url: tuple[str, ...] = ()
+    api_version: tuple[str, ...] = ()
+    project: tuple[str, ...] = ()
+    region: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    """Fields of `Access` without which nothing goes."""
+
+
+VARIABLES: Mapping[str, Variables] = {
+    "anthropic": Variables(api_key=("ANTHROPIC_API_KEY",), base_url=("ANTHROPIC_BASE_URL",), needs=("api_key",)),
+    "openai": Variables(api_key=("OPENAI_API_KEY",), base_url=("OPENAI_BASE_URL",), needs=("api_key",)),
+    "openai-chat": Variables(api_key=("OPENAI_API_KEY",), base_url=("OPENAI_BASE_URL",), needs=("api_key",)),
+    "openai-compatible": Variables(
+        api_key=("OPENAI_COMPATIBLE_API_KEY",), base_url=("OPENAI_COMPATIBLE_BASE_URL",), needs=("base_url",)
+    ),
+    "azure": Variables(
+        api_key=("AZURE_OPENAI_API_KEY",),
+        base_url=("AZURE_OPENAI_ENDPOINT",),
+        api_version=("OPENAI_API_VERSION",),
+        needs=("base_url", "api_key"),
+    ),
+    "google": Variables(
+        api_key=("GOOGLE_API_KEY", "GEMINI_API_KEY"), base_url=("GOOGLE_GEMINI_BASE_URL",), needs=("api_key",)
+    ),
+    "vertex": Variables(
+        base_url=("GOOGLE_VERTEX_BASE_URL",),
+        project=("GOOGLE_CLOUD_PROJECT",),
+        region=("GOOGLE_CLOUD_LOCATION",),
+        needs=("project",),
+    ),
+    "bedrock": Variables(
+        api_key=("AWS_BEARER_TOKEN_BEDROCK",),
+        base_url=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
+        region=("AWS_REGION", "AWS_DEFAULT_REGION"),
+        secrets=("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
+        needs=("region",),
+    ),
+}
+DEFAULT_API_VERSION = "2025-04-01-preview"
+"""Of Azure, where nobody says one: the first with reasoning in the Responses API."""
+
+
+def completed(vendor: str, access: Access, environ: Mapping[str, str]) -> Access:
+    """With what the environment says where the caller says nothing. Raises `ConfigurationError` for what is missing."""
+    names = VARIABLES[vendor]
+    found = {
+        place: getattr(access, place) or _first(getattr(names, place), environ)
+        for place in ("base_url", "api_key", "api_version", "project", "region")
+    }
+    secrets = (*access.secrets, *(environ[name] for name in names.secrets if environ.get(name)))
+    whole = replace(access, **found, secrets=secrets)
+    for place in names.needs:
+        if not getattr(whole, place) and not (place == "project" and whole.api_key):
+            raise ConfigurationError(_missing(vendor, place, getattr(names, place)))
+    return whole
+
+
+def _first(names: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
+    return next((environ[name] for name in names if environ.get(name)), None)
+
+
+def _missing(vendor: str, place: str, names: tuple[str, ...]) -> str:
+    what = {"api_key": "an API key", "base_url": "an address", "project": "a project", "region": "a region"}[place]
+    ways = [f"set {' or '.join(names)}"] if names else []
+    return f"{vendor} needs {what}; {' or '.join([*ways, f'say {place}='])}"

@@ -1,0 +1,62 @@
+"""An answer in pieces, the same pieces each time, for providers without a network."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import anyio.lowlevel
+import msgspec
+
+from agent_loop.messages import AssistantMessage, Block, Text, Thinking, ToolCall
+from agent_loop.providers.provider import OnChunk
+from agent_loop.providers.response import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
+
+TEXT_CHUNK = 24
+"""Characters after which a piece of text ends, at the next end of a word."""
+ARGUMENT_CHUNK = 32
+"""Characters of a piece of arguments."""
+
+_WORDS = re.compile(rf"(?s).{{1,{TEXT_CHUNK}}}\S*\s*")
+
+
+def text_pieces(text: str) -> list[str]:
+    """The text in pieces of whole words."""
+    return _WORDS.findall(text)
+
+
+def argument_text(call: ToolCall) -> str:
+    """The arguments as the model wrote them."""
+    return call.raw_arguments or msgspec.json.encode(call.arguments).decode()
+
+
+def call_chunks(call: ToolCall, fragments: Sequence[str] = ()) -> Iterator[ToolCallChunk]:
+    """A tool call in pieces: first an empty one, which says that it begins."""
+    text = argument_text(call)
+    pieces = fragments or [text[at : at + ARGUMENT_CHUNK] for at in range(0, len(text), ARGUMENT_CHUNK)]
+    for delta in ("", *pieces):
+        yield ToolCallChunk(call.id, call.name, delta)
+
+
+def block_chunks(block: Block) -> Iterator[Chunk]:
+    """A block in pieces; nothing for what cannot be streamed."""
+    match block:
+        case Text(text):
+            yield from map(TextChunk, text_pieces(text))
+        case Thinking(text):
+            yield from map(ThinkingChunk, text_pieces(text))
+        case ToolCall():
+            yield from call_chunks(block)
+        case _:
+            return
+
+
+def message_chunks(messages: Sequence[AssistantMessage]) -> Iterator[Chunk]:
+    """Messages in pieces, in their order."""
+    for message in messages:
+        for block in message.content:
+            yield from block_chunks(block)
+
+
+async def tell(chunk: Chunk, on_chunk: OnChunk) -> None:
+    """Tell a piece; the answer can be cancelled here."""
+    await anyio.lowlevel.checkpoint()
+    await on_chunk(chunk)

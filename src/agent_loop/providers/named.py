@@ -1,0 +1,96 @@
+"""A provider by its name: `anthropic:claude-x`, `openai:gpt-x`, `scripted`, `replay:PATH`.
+
+| name                        | wire                                      |
+|-----------------------------|-------------------------------------------|
+| `anthropic:MODEL`           | Anthropic Messages                        |
+| `openai:MODEL`              | OpenAI Responses                          |
+| `openai-chat:MODEL`         | OpenAI chat completions                   |
+| `openai-compatible:MODEL`   | the same, of anybody; needs `base_url`    |
+| `azure:DEPLOYMENT`          | OpenAI Responses at Azure                 |
+| `google:MODEL`              | Gemini                                    |
+| `vertex:MODEL`              | Gemini at Google Cloud                    |
+| `bedrock:MODEL`             | Bedrock ConverseStream                    |
+| `scripted`, `scripted:PATH` | no model: a script                        |
+| `replay:PATH`               | no model: what one answered before        |
+
+Source: phi-core, "ProviderRegistry". Light to import: vendors' clients come in when they are first named.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, cast
+
+from agent_loop.errors import AgentLoopError, ConfigurationError
+from agent_loop.providers.access import DEFAULT_API_VERSION, VARIABLES, Access, completed
+from agent_loop.providers.provider import Provider
+
+OFFLINE = {
+    "scripted": ("agent_loop.providers.scripted", "ScriptedProvider"),
+    "replay": ("agent_loop.providers.replay", "ReplayProvider"),
+}
+NAMES = (*VARIABLES, *OFFLINE)
+"""What may stand before the colon."""
+
+
+def provider_named(  # noqa: PLR0913  # one for each way to reach a vendor
+    name: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    api_version: str | None = None,
+    project: str | None = None,
+    region: str | None = None,
+    credentials: Any = None,
+    environ: Mapping[str, str] | None = None,
+) -> Provider:
+    """The provider of this name. What is not said comes from the vendor's environment variables (`access.VARIABLES`).
+
+    Raises `ConfigurationError` for a name that nobody has, a key or an address that is missing, and an extra that is
+    not installed.
+    """
+    vendor, _, rest = name.partition(":")
+    if vendor in OFFLINE:
+        return _offline(vendor, rest)
+    if vendor not in VARIABLES:
+        raise ConfigurationError(f"there is no provider {vendor!r}; name one of {', '.join(NAMES)}, then a model")
+    if not rest:
+        raise ConfigurationError(f"{name!r} names no model; write {vendor}:MODEL")
+    access = Access(
+        base_url=base_url,
+        api_key=api_key,
+        api_version=api_version,
+        project=project,
+        region=region,
+        credentials=credentials,
+    )
+    return _online(vendor, rest, completed(vendor, access, os.environ if environ is None else environ))
+
+
+def _offline(kind: str, rest: str) -> Provider:
+    module, class_name = OFFLINE[kind]
+    provider: Any = getattr(import_module(module), class_name)
+    return cast("Provider", provider.from_name(rest))
+
+
+def _online(vendor: str, model: str, access: Access) -> Provider:
+    if vendor == "azure" and access.api_version is None and not (access.base_url or "").rstrip("/").endswith("/v1"):
+        access = replace(access, api_version=DEFAULT_API_VERSION)
+    try:
+        vendors = import_module("agent_loop.providers.pydantic_ai.vendors")
+        return cast("Provider", vendors.provider_of(vendor, model, access))
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{vendor} needs packages that are not installed ({error.name}); pip install 'agent-mux[native]'"
+        ) from error
+    except AgentLoopError:
+        raise
+    except Exception as error:  # noqa: BLE001  # clients refuse what cannot be in errors of their own, all at once here
+        raise ConfigurationError(f"{vendor}:{model} cannot be used: {_hidden(str(error), access)}") from None
+
+
+def _hidden(text: str, access: Access) -> str:
+    for secret in access.all_secrets():
+        text = text.replace(secret, "(redacted)")
+    return text

@@ -1,0 +1,135 @@
+"""Errors of pydantic-ai and of the vendors' clients, as ours. Source: phi-core, section 7; zidane, "Typed errors".
+
+pydantic-ai says what most errors are; phrases are looked for where it does not know. No key gets into a message.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic_ai import exceptions as native
+
+from agent_loop.errors import (
+    AuthenticationError,
+    ContextExceededError,
+    NetworkError,
+    ProviderError,
+    RateLimitedError,
+)
+
+TOO_LONG_STATUSES = frozenset({400, 413})
+SERVER_ERROR = 500
+STOPPED = "Streamed response ended without"
+"""What pydantic-ai says of a stream of chat completions that was cut off."""
+LONGEST_DETAIL = 500  # characters; some providers answer with a whole page of HTML
+REDACTED = "(redacted)"
+TOO_LONG = re.compile(
+    r"prompt is too long|input is too long|exceeds? the (?:model'?s? )?(?:maximum )?context"
+    r"|context[ _](?:length|window|size)(?: is)?[ _]?(?:limit[ _])?exceed|maximum context length"
+    r"|exceeds? the maximum number of (?:input )?tokens|too many (?:input )?tokens|request_too_large"
+    r"|input token count.{0,40}exceeds|reduce the length of the messages|maximum prompt length"
+    r"|exceeds the limit of \d+ tokens|context window exceeds|exceeded model token limit"
+    r"|input length and `?max_tokens`? exceed|available context size|greater than the context length",
+    re.IGNORECASE,
+)
+TOKENS = (
+    re.compile(r"(?P<used>\d{3,}) tokens > (?P<most>\d{3,})"),
+    re.compile(r"(?:limit of|length is|maximum(?: of)?) (?P<most>\d{3,}) tokens.*?(?P<used>\d{3,}) tokens", re.DOTALL),
+    re.compile(r"count \(?(?P<used>\d{3,})\)? exceeds.*?\(?(?P<most>\d{3,})\)?", re.DOTALL),
+)
+
+
+def provider_error(error: Exception, provider: str, secrets: Iterable[str] = ()) -> ProviderError:
+    """Our error for whatever a model call raised, with a sentence that names the provider and no secret."""
+    detail = _without(secrets, _detail(error))
+    status = error.status_code if isinstance(error, native.ModelHTTPError) else None
+    known: dict[str, Any] = {"provider": provider, "status": status}
+    if _is_too_long(error, status, detail):
+        used, most = _tokens(detail)
+        return ContextExceededError(
+            f"{provider} says that the conversation is too long for the model: {detail}; make it shorter",
+            provider=provider,
+            status=status,
+            used_tokens=used,
+            max_tokens=most,
+        )
+    if isinstance(error, native.ModelAuthenticationError) or status in {401, 403}:
+        return AuthenticationError(f"{provider} does not accept the key: {detail}; check it and its rights", **known)
+    if _is_rate_limit(error, status):
+        return RateLimitedError(
+            f"{provider} wants fewer requests: {detail}; try again later",
+            **known,
+            retry_after=getattr(error, "retry_after", None),
+        )
+    if _is_network(error, status):
+        return NetworkError(f"{provider} could not be reached or broke off: {detail}; try again", **known)
+    return ProviderError(f"{provider} could not answer: {detail}", **known)
+
+
+def _is_too_long(error: Exception, status: int | None, detail: str) -> bool:
+    if isinstance(error, native.ModelContextWindowExceededError):
+        return True
+    may_be = status in TOO_LONG_STATUSES or (status is None and isinstance(error, native.ModelAPIError))
+    return may_be and TOO_LONG.search(detail) is not None
+
+
+def _is_rate_limit(error: Exception, status: int | None) -> bool:
+    """A quota that is used up is no such thing: waiting a moment does not help."""
+    if isinstance(error, native.ModelQuotaExceededError):
+        return False
+    return isinstance(error, native.ModelRateLimitError) or status == 429
+
+
+def _is_network(error: Exception, status: int | None) -> bool:
+    if status is not None:
+        return status >= SERVER_ERROR or status == 408
+    kinds = (
+        native.ModelConnectionError,
+        native.ModelRequestTimeout,
+        native.ModelUnavailableError,
+        native.ModelServerError,
+        OSError,
+        TimeoutError,
+    )
+    return isinstance(error, kinds) or _is_broken_transport(error) or STOPPED in str(error)
+
+
+def _is_broken_transport(error: BaseException) -> bool:
+    """An HTTP client's error that nobody translated, and a stream that ended or was garbled on its way."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & {"TransportError", "StreamError", "EventStreamError", "HTTPClientError", "ParserError",
+                         "JSONDecodeError", "UnicodeDecodeError"})  # fmt: skip
+
+
+def _detail(error: Exception) -> str:
+    body = getattr(error, "body", None)
+    said = _said(body) or getattr(error, "message", None) or str(error) or type(error).__name__
+    text = " ".join(str(said).split()).rstrip(".")
+    return text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}..."
+
+
+def _said(body: Any) -> str | None:
+    """The sentence in an error's body, wherever the vendor puts it."""
+    if isinstance(body, list) and body:
+        return _said(body[0])
+    if not isinstance(body, dict):
+        return None
+    inner = body.get("error")
+    if isinstance(inner, dict | list):
+        return _said(inner)
+    message = body.get("message") or body.get("Message") or inner
+    return message if isinstance(message, str) else None
+
+
+def _without(secrets: Iterable[str], text: str) -> str:
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, REDACTED)
+    return text
+
+
+def _tokens(detail: str) -> tuple[int | None, int | None]:
+    """How many there are and may be, where the sentence says it."""
+    for pattern in TOKENS:
+        if (found := pattern.search(detail.replace(",", ""))) is not None:
+            return int(found["used"]), int(found["most"])
+    return None, None

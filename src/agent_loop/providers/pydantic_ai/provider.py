@@ -1,0 +1,123 @@
+"""A provider that asks through a model class of pydantic-ai."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import InstructionPart
+from pydantic_ai.messages import ModelResponse as NativeResponse
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.tools import ToolDefinition as NativeTool
+
+from agent_loop.errors import ProviderError
+from agent_loop.providers.provider import OnChunk, ProviderCapabilities
+from agent_loop.providers.pydantic_ai.failures import provider_error
+from agent_loop.providers.pydantic_ai.incoming import Chunks, assistant_message
+from agent_loop.providers.pydantic_ai.outgoing import native_messages
+from agent_loop.providers.pydantic_ai.settings import Dialect, native_settings
+from agent_loop.providers.request import ModelRequest
+from agent_loop.providers.response import Chunk, ModelResponse
+
+
+class PydanticAIProvider:
+    """Any model that pydantic-ai knows. Connections are kept; `aclose()` gives them back."""
+
+    def __init__(
+        self,
+        provider_id: str,
+        build: Callable[[], Model],
+        dialect: Dialect,
+        *,
+        secrets: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        """`build` makes the model, with connections of its own. `secrets` are texts that must not be in any error."""
+        self._build = build
+        self._model = build()
+        self._is_closed = False
+        self.id = provider_id
+        self.model = self._model.model_name
+        self._dialect = dialect
+        self._secrets = secrets
+
+    @property
+    def capabilities(self) -> ProviderCapabilities:
+        """What pydantic-ai knows about this model."""
+        profile: Any = self._model.profile
+        return ProviderCapabilities(
+            vision=profile.get("supports_image_input", True),
+            image_in_tool_result=profile.get("supports_image_input", True),
+            thinking=profile.get("supports_thinking", False),
+            structured_output=profile.get("supports_json_schema_output", False),
+            context_window=profile.get("context_window"),
+        )
+
+    async def respond(self, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
+        """Ask once. Raises `ProviderError`; an error of `on_chunk` passes as it is."""
+        listener = _Listener(on_chunk)
+        try:
+            answer = await self._ask(request, listener)
+            message = assistant_message(answer, provider=self.id, model=self.model)
+        except Exception as error:  # whatever garbage makes a client raise, it is a failed call
+            if error is listener.failure:
+                raise
+            raise self._as_ours(error) from None
+        return ModelResponse((message,), message.usage)
+
+    async def aclose(self) -> None:
+        """Close the connections. The provider may be used again: it opens new ones."""
+        self._is_closed = True
+        async with self._model:
+            pass
+
+    async def _ask(self, request: ModelRequest, listener: "_Listener") -> NativeResponse:
+        if self._is_closed:
+            self._model, self._is_closed = self._build(), False
+        parameters = self._parameters(request)
+        messages = self._model.prepare_messages(native_messages(request.messages, self.id), parameters)
+        settings = native_settings(request, self._model, self._dialect)
+        chunks = Chunks()
+        async with model_request_stream(
+            self._model, messages, model_settings=settings, model_request_parameters=parameters, instrument=False
+        ) as stream:
+            async for event in stream:
+                if (chunk := chunks.of(event)) is not None:
+                    await listener.tell(chunk)
+            return _whole(stream.get())
+
+    def _parameters(self, request: ModelRequest) -> ModelRequestParameters:
+        schema = request.output_schema if self.capabilities.structured_output else None
+        return ModelRequestParameters(
+            function_tools=[
+                NativeTool(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
+                for tool in request.tools
+            ],
+            instruction_parts=[InstructionPart(content=request.system)] if request.system else None,
+            output_mode="text" if schema is None else "native",
+            output_object=None if schema is None else OutputObjectDefinition(json_schema=schema, name="output"),
+        )
+
+    def _as_ours(self, error: Exception) -> ProviderError:
+        return error if isinstance(error, ProviderError) else provider_error(error, self.id, self._secrets())
+
+
+def _whole(answer: NativeResponse) -> NativeResponse:
+    """The answer, when the provider has ended it. Clients take a stream that just stops for a whole one."""
+    if answer.finish_reason is None and not (answer.provider_details or {}).get("finish_reason"):
+        raise ConnectionError("the stream stopped before the answer was over")
+    return answer
+
+
+class _Listener:
+    """Tells fragments, and remembers when the one who listens failed: that is no failure of the model."""
+
+    def __init__(self, on_chunk: OnChunk) -> None:
+        self._on_chunk = on_chunk
+        self.failure: Exception | None = None
+
+    async def tell(self, chunk: Chunk) -> None:
+        try:
+            await self._on_chunk(chunk)
+        except Exception as error:
+            self.failure = error
+            raise

@@ -1,0 +1,149 @@
+"""How a model is to answer, in the words that each wire has for it.
+
+- Thinking: Claude, at Anthropic and on Bedrock, gets a budget of tokens, raised to the minimum of 1,024. Claude models
+  that adapt their thinking themselves, and the models of all others, get the level as an effort. Gemini 2.5 gets a
+  budget, raised to the minimum of the model.
+- A budget that does not fit below `max_tokens` is put on top of it: `max_tokens` is the room of the answer itself.
+- A forced tool call and a thinking budget exclude each other at Anthropic: thinking is off in such a request.
+- Cache breakpoints: at Anthropic and Bedrock, as `CacheSettings` says; OpenAI and Google cache by themselves.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings as NativeSettings
+
+from agent_loop.providers.request import ModelRequest, ModelSettings
+from agent_loop.providers.thinking import level_of
+
+Fields = dict[str, Any]
+ANTHROPIC_MINIMUM = 1024
+"""Tokens: the smallest `budget_tokens` that Anthropic takes."""
+GEMINI_MINIMA: Mapping[str, int] = {"gemini-2.5-pro": 128, "gemini-2.5-flash-lite": 512}
+"""Model name, from its beginning -> the smallest `thinkingBudget` that it takes, in tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What is said differently on different wires."""
+
+    thinking: Callable[[ModelSettings, Model], Fields]
+    cache_prefix: str = ""
+    """Beginning of the names of pydantic-ai's cache settings; empty: the provider takes no breakpoints."""
+    thinks_when_forced: bool = True
+    """Thinking and a forced tool call go together."""
+    extra: Fields | None = None
+    takes_retries: bool = True
+    """The number of retries is a setting of each request; where not, it is one of the client."""
+
+
+def native_settings(request: ModelRequest, model: Model, dialect: Dialect) -> NativeSettings:
+    """The settings of this request. Nobody but the loop asks again: the client's own retries are off."""
+    said = request.settings
+    choice = _tool_choice(request, model)
+    fields: Fields = {
+        "max_tokens": said.max_tokens,
+        "temperature": said.temperature,
+        "top_p": said.top_p,
+        "top_k": said.top_k,
+        "request_timeout": said.timeout,
+        "parallel_tool_calls": said.parallel_tool_calls if request.tools else None,
+        "tool_choice": choice,
+        "max_retries": 0 if dialect.takes_retries else None,
+        **(dialect.extra or {}),
+        **_cache(said, dialect),
+    }
+    is_forced = choice is not None and choice not in ("auto", "none")
+    if dialect.thinks_when_forced or not is_forced:
+        fields |= dialect.thinking(said, model)
+    return cast("NativeSettings", {name: value for name, value in fields.items() if value is not None})
+
+
+def _tool_choice(request: ModelRequest, model: Model) -> Any:
+    if not request.tools:
+        return None
+    choice = request.tool_choice
+    if choice in {"auto", "none"}:
+        return choice
+    if not model.profile.get("supports_forced_tool_choice", True):
+        return "auto"
+    return choice if choice == "required" else [choice]
+
+
+def _cache(said: ModelSettings, dialect: Dialect) -> Fields:
+    if not dialect.cache_prefix:
+        return {}
+    wanted = {
+        "instructions": said.cache.system,
+        "tool_definitions": said.cache.tools,
+        "messages": said.cache.messages,
+    }
+    return {f"{dialect.cache_prefix}_cache_{place}": True for place, is_wanted in wanted.items() if is_wanted}
+
+
+# -- thinking -------------------------------------------------------------------------------------------------------
+
+
+def _by_level(said: ModelSettings, _model: Model) -> Fields:
+    level = level_of(said)
+    if level is None:
+        return {}
+    return {"thinking": False if level == "off" else level}
+
+
+def _openai(said: ModelSettings, model: Model) -> Fields:
+    fields = _by_level(said, model)
+    # Without a summary, reasoning is neither shown nor streamed.
+    return {**fields, "openai_reasoning_summary": "auto"} if fields.get("thinking") else fields
+
+
+def _anthropic(said: ModelSettings, model: Model) -> Fields:
+    tokens = said.thinking_tokens
+    profile: Mapping[str, Any] = cast("Mapping[str, Any]", model.profile)
+    if not tokens or profile.get("anthropic_supports_adaptive_thinking", False):
+        return _by_level(said, model)
+    budget = max(ANTHROPIC_MINIMUM, tokens)
+    return {"anthropic_thinking": _enabled(budget), **_room(said, budget), **_unsampled(said)}
+
+
+def _bedrock(said: ModelSettings, model: Model) -> Fields:
+    tokens = said.thinking_tokens
+    profile: Mapping[str, Any] = cast("Mapping[str, Any]", model.profile)
+    is_claude = profile.get("bedrock_thinking_variant") == "anthropic"
+    if not tokens or not is_claude or profile.get("bedrock_supports_adaptive_thinking", False):
+        return _by_level(said, model)
+    budget = max(ANTHROPIC_MINIMUM, tokens)
+    fields = {"bedrock_additional_model_requests_fields": {"thinking": _enabled(budget)}}
+    return {**fields, **_room(said, budget), **_unsampled(said)}
+
+
+def _google(said: ModelSettings, model: Model) -> Fields:
+    tokens = said.thinking_tokens
+    if not tokens or model.profile.get("google_supports_thinking_level", True):
+        return _by_level(said, model)
+    names = sorted(GEMINI_MINIMA, key=len, reverse=True)
+    minimum = next((GEMINI_MINIMA[name] for name in names if model.model_name.startswith(name)), 1)
+    return {"google_thinking_config": {"include_thoughts": True, "thinking_budget": max(minimum, tokens)}}
+
+
+def _enabled(budget: int) -> Fields:
+    return {"type": "enabled", "budget_tokens": budget}
+
+
+def _room(said: ModelSettings, budget: int) -> Fields:
+    fits = said.max_tokens is None or said.max_tokens > budget
+    return {} if fits else {"max_tokens": budget + (said.max_tokens or 0)}
+
+
+def _unsampled(_said: ModelSettings) -> Fields:
+    """Anthropic refuses these while thinking."""
+    return {"temperature": None, "top_k": None}
+
+
+ANTHROPIC = Dialect(_anthropic, cache_prefix="anthropic", thinks_when_forced=False)
+OPENAI = Dialect(_openai, extra={"openai_store": False})
+OPENAI_CHAT = Dialect(_by_level)
+GOOGLE = Dialect(_google)
+BEDROCK = Dialect(_bedrock, cache_prefix="bedrock", thinks_when_forced=False, takes_retries=False)

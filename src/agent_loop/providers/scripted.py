@@ -1,0 +1,161 @@
+"""A model that says what a script tells it to: offline, the same each time. The embedded default, and for tests.
+
+Source: phi-core, "MockProvider".
+"""
+
+from collections.abc import Callable, Iterable
+from importlib.resources import files
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from agent_loop.errors import ProviderError
+from agent_loop.messages import ToolCall
+from agent_loop.providers.chunking import message_chunks, tell
+from agent_loop.providers.matching import Heard, filled, fits, heard_in
+from agent_loop.providers.playing import (
+    SCRIPTED,
+    chunks_of,
+    error_of,
+    highest_call,
+    message_of,
+    output_call,
+    text_of,
+    tool_call,
+)
+from agent_loop.providers.provider import OnChunk, ProviderCapabilities
+from agent_loop.providers.request import ModelRequest
+from agent_loop.providers.response import ModelResponse
+from agent_loop.providers.script import Script, Step, checked_script, load_script, parse_script
+
+Answer = Step | ModelResponse | ProviderError | str
+"""Text alone is a step that says it."""
+Scriptable = Answer | Callable[[ModelRequest], Answer]
+"""A function is asked when its turn comes."""
+
+BUILT_IN = {"": "no_model.toml", "demo": "demo.toml"}
+
+
+class ScriptedProvider:
+    """Plays a script. One position for all who ask: give sub-agents `task`, or providers of their own."""
+
+    id = SCRIPTED
+
+    def __init__(
+        self,
+        script: Script | Iterable[Scriptable] = (),
+        *,
+        closing: str | None = None,
+        model: str = "script",
+        capabilities: ProviderCapabilities | None = None,
+        keep_requests: bool = True,
+    ) -> None:
+        given: Iterable[Scriptable] = script.steps if isinstance(script, Script) else script
+        whole = script if isinstance(script, Script) else Script(closing=closing, model=model)
+        self._steps = [_playable(each) for each in given]
+        checked_script(Script(steps=tuple(step for step in self._steps if isinstance(step, Step))))
+        self.model = whole.model
+        self.capabilities = capabilities or whole.capabilities
+        self.requests: list[ModelRequest] = []
+        """All that was asked, for tests."""
+        self._closing = whole.closing
+        self._keep_requests = keep_requests
+        self._uses = [0] * len(self._steps)
+        self._asked = 0
+        self._calls = 0
+        self._last_step: str | None = None
+        self._reached: dict[str, anyio.Event] = {}
+        self._released: dict[str, anyio.Event] = {}
+
+    @classmethod
+    def from_name(cls, rest: str = "") -> "ScriptedProvider":
+        """What stands behind `scripted:`. Raises `ConfigurationError`.
+
+        Nothing: says that no model is chosen; "demo": mends a small repository; else: the path of a script.
+        """
+        if rest in BUILT_IN:
+            data = files("agent_loop.providers").joinpath("scripts", BUILT_IN[rest]).read_bytes()
+            return cls(parse_script(data, "toml", BUILT_IN[rest]), keep_requests=False)
+        return cls(load_script(Path(rest)), keep_requests=False)
+
+    def release(self, name: str) -> None:
+        """Let the step go on that waits for this name."""
+        self._released.setdefault(name, anyio.Event()).set()
+
+    async def reached(self, name: str) -> None:
+        """Return as soon as a step waits for this name."""
+        await self._reached.setdefault(name, anyio.Event()).wait()
+
+    async def respond(self, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
+        """Play the first step that fits. Raises `ProviderError`: as the script says, or because none fits."""
+        self._asked += 1
+        request = msgspec.structs.replace(request, messages=tuple(request.messages))
+        if self._keep_requests:
+            self.requests.append(request)
+        heard = heard_in(request.messages)
+        answer = self._choose(request, heard)
+        match answer:
+            case ModelResponse():
+                for chunk in message_chunks(answer.messages):
+                    await tell(chunk, on_chunk)
+                return answer
+            case ProviderError():
+                raise answer
+            case _:
+                return await self._play(answer, request, on_chunk)
+
+    def _choose(self, request: ModelRequest, heard: Heard) -> Step | ModelResponse | ProviderError:
+        for at, step in enumerate(self._steps):
+            if self._fits(at, step, request, heard):
+                self._uses[at] += 1
+                answer = _as_answer(step(request)) if callable(step) else step
+                self._last_step = answer.name if isinstance(answer, Step) else None
+                return filled(answer, heard) if isinstance(answer, Step) else answer
+        if self._closing is not None:
+            return Step(text=self._closing)
+        return ProviderError(
+            f"no step of the script fits request {self._asked} ({sum(self._uses)} steps were played, "
+            f"{len(self._steps)} there are); add one, or a closing text",
+            provider=self.id,
+        )
+
+    def _fits(self, at: int, step: object, request: ModelRequest, heard: Heard) -> bool:
+        if not isinstance(step, Step):
+            return self._uses[at] == 0
+        is_left = step.repeat is True or self._uses[at] < int(step.repeat)
+        return is_left and fits(step, request, heard, self._last_step)
+
+    async def _play(self, step: Step, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
+        calls = self._calls_of(step, request)
+        text = text_of(step, request)
+        chunks = chunks_of(step, text, calls)
+        told = chunks if step.error is None else chunks[: step.error.after_chunks]
+        for at in range(len(told) + 1):
+            if step.wait and at == min(step.wait_after_chunks, len(told)):
+                await self._wait(step.wait)
+            if at < len(told):
+                await tell(told[at], on_chunk)
+        if step.error is not None:
+            raise error_of(step.error)
+        return ModelResponse((message_of(step, text, calls, self.model),), step.usage)
+
+    async def _wait(self, name: str) -> None:
+        self._reached.setdefault(name, anyio.Event()).set()
+        await self._released.setdefault(name, anyio.Event()).wait()
+
+    def _calls_of(self, step: Step, request: ModelRequest) -> list[ToolCall]:
+        calls = []
+        for each in (*step.tool_calls, *output_call(step, request)):
+            if not each.id:
+                self._calls = max(self._calls, highest_call(request)) + 1
+            calls.append(tool_call(each, each.id or f"call_{self._calls}"))
+        return calls
+
+
+def _playable(given: Scriptable) -> Step | ModelResponse | ProviderError | Callable[[ModelRequest], Answer]:
+    return given if callable(given) else _as_answer(given)
+
+
+def _as_answer(given: Answer) -> Step | ModelResponse | ProviderError:
+    return Step(text=given, templates=False) if isinstance(given, str) else given

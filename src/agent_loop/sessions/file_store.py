@@ -1,0 +1,130 @@
+"""Sessions in a directory, one JSON file each. Source: phi-core, "FileSystemSessionStore".
+
+`{session_id}.json` is replaced as a whole, and its modification time is when the session was last active: listing reads
+no file. One process writes a session at a time, the second one is told at once.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import anyio.to_thread
+
+from agent_loop.errors import SessionError, SessionLockedError, SessionNotFoundError
+from agent_loop.sessions.files import PRIVATE_DIRECTORY, locked, replace_file, sync_directory
+from agent_loop.sessions.session import Session
+from agent_loop.sessions.stored import checked_id, decode_session, encode_session, stored_agent
+
+SUFFIX = ".json"
+Outcome = TypeVar("Outcome")
+
+
+class FileSessionStore:
+    """The sessions of one directory; it is made, for its owner alone, with the first one that is saved."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    async def save(self, session: Session) -> None:
+        """Store it, whole or not at all.
+
+        Raises `SessionLockedError` while somebody else writes it, `SessionError` where it cannot be stored.
+        """
+        path = self._path(session.session_id)
+        # Here, not in the thread: nobody changes the session meanwhile.
+        data, active = encode_session(session), session.last_active_at
+        await _in_thread(lambda: self._write(session.session_id, path, data, active))
+
+    async def load(self, session_id: str) -> Session:
+        """The session. Raises `SessionNotFoundError`, `SessionError` with the name of the file where it is broken."""
+        path = self._path(session_id)
+        return await _in_thread(lambda: self._read(session_id, path))
+
+    async def list_ids(self) -> Sequence[str]:
+        """All there are, the last active one first; broken ones too."""
+        return await _in_thread(self._listed)
+
+    async def list_for_agent(self, agent_id: str) -> Sequence[Session]:
+        """Those of one agent, the last active one first; broken ones are left out."""
+        return await _in_thread(lambda: list(self._all_of(agent_id)))
+
+    async def delete(self, session_id: str) -> None:
+        """Remove it. Raises `SessionNotFoundError`, `SessionLockedError` while somebody writes it."""
+        path = self._path(session_id)
+        await _in_thread(lambda: self._remove(session_id, path))
+
+    def _path(self, session_id: str) -> Path:
+        return self.directory / f"{checked_id(session_id)}{SUFFIX}"
+
+    def _write(self, session_id: str, path: Path, data: bytes, active: int) -> None:
+        with _telling(f"session {session_id!r} cannot be written to {path}"):
+            self.directory.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+            with self._alone(session_id):
+                replace_file(path, data, modified_ms=active)
+
+    def _read(self, session_id: str, path: Path) -> Session:
+        with _telling(f"session {session_id!r} cannot be read from {path}"):
+            try:
+                data = path.read_bytes()
+            except FileNotFoundError:
+                raise SessionNotFoundError(session_id, str(self.directory)) from None
+        session = decode_session(data, str(path))
+        if session.session_id != session_id:
+            raise SessionError(f"{path} holds session {session.session_id!r}; give the file that name")
+        return session
+
+    def _listed(self) -> list[str]:
+        with _telling(f"the sessions in {self.directory} cannot be listed"):
+            try:
+                found = sorted(_session_files(self.directory), reverse=True)
+            except FileNotFoundError:
+                return []
+        return [session_id for _, session_id in found]
+
+    def _all_of(self, agent_id: str) -> Iterator[Session]:
+        for session_id in self._listed():
+            path = self._path(session_id)
+            try:
+                if stored_agent(path.read_bytes()) == agent_id:
+                    yield self._read(session_id, path)
+            except (OSError, SessionError):
+                continue  # broken, or deleted just now: `load` says what is wrong with it
+
+    def _remove(self, session_id: str, path: Path) -> None:
+        with _telling(f"session {session_id!r} cannot be removed from {self.directory}"):
+            if not path.exists():
+                raise SessionNotFoundError(session_id, str(self.directory))
+            with self._alone(session_id):
+                path.unlink(missing_ok=True)
+                sync_directory(self.directory)
+
+    @contextmanager
+    def _alone(self, session_id: str) -> Iterator[None]:
+        with locked(self.directory / f".{session_id}.lock") as ours:
+            if not ours:
+                raise SessionLockedError(session_id)
+            yield
+
+
+def _session_files(directory: Path) -> Iterator[tuple[int, str]]:
+    """When each was last active (nanoseconds), and its id."""
+    for path in directory.iterdir():
+        session_id = path.name.removesuffix(SUFFIX)
+        try:
+            if session_id != path.name and checked_id(session_id):
+                yield path.stat().st_mtime_ns, session_id
+        except (FileNotFoundError, SessionError):
+            continue  # removed just now, or no file of ours
+
+
+@contextmanager
+def _telling(sentence: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SessionError(f"{sentence}: {error.strerror or error}; check the directory and its rights") from error
+
+
+async def _in_thread(work: Callable[[], Outcome]) -> Outcome:
+    return await anyio.to_thread.run_sync(work)

@@ -1,0 +1,170 @@
+"""Builds sessions of what runs tell. Source: phi-core, "SessionRecorder".
+
+Any number of sessions and interleaved loops: each event says which loop it is of. What the history holds is kept once,
+in `LoopRecord.messages`; the recorded `turn_end` and `loop_end` are without it.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from agent_loop.errors import SessionError
+from agent_loop.events import (
+    LoopEnd,
+    LoopEvent,
+    LoopStart,
+    MessageInjected,
+    TextDelta,
+    ThinkingDelta,
+    ToolInputDelta,
+    ToolUpdate,
+    TurnEnd,
+)
+from agent_loop.sessions.formation import FormationPolicy, PerSessionId, session_for
+from agent_loop.sessions.session import LoopConfig, LoopRecord, Session
+
+FRAGMENTS = TextDelta | ThinkingDelta | ToolInputDelta | ToolUpdate
+"""What is told whole later on."""
+
+
+class SessionRecorder:
+    """Give it every event, in order. What it gives out is what it works on: it grows with the next event."""
+
+    def __init__(
+        self,
+        *,
+        formation_policy: FormationPolicy = PerSessionId(),  # noqa: B008  # a frozen value
+        include_streaming_events: bool = False,
+        sessions: Iterable[Session] = (),
+    ) -> None:
+        """`sessions`: stored ones that go on; `include_streaming_events`: keep the fragments, too."""
+        self.ignored = 0
+        """Events of loops whose beginning was not told."""
+        self._policy = formation_policy
+        self._fragments = include_streaming_events
+        self._sessions: dict[str, Session] = {}
+        self._open: dict[str, tuple[Session, LoopRecord]] = {}
+        self._configs: dict[str, LoopConfig] = {}
+        self._latest: dict[str, str] = {}
+        self._flushed: set[str] = set()
+        for session in sessions:
+            self.adopt(session)
+
+    def adopt(self, session: Session) -> None:
+        """Go on with a stored session: loops that name it are added to it."""
+        self._sessions[session.session_id] = session
+        self._latest[session.agent_id] = session.session_id
+
+    def set_config(self, loop_id: str, config: LoopConfig) -> None:
+        """What a loop is run with; before or after its first event."""
+        if loop_id in self._open:
+            self._open[loop_id][1].config = config
+        else:
+            self._configs[loop_id] = config
+
+    def on_event(self, event: LoopEvent) -> None:
+        """Take note of it. Raises `SessionError` for a second loop of one id."""
+        if isinstance(event, LoopStart):
+            self._begin(event)
+        if event.loop_id not in self._open:
+            self.ignored += 1
+            return
+        session, loop = self._open[event.loop_id]
+        if self._fragments or not isinstance(event, FRAGMENTS):
+            loop.events.append(_without_history(event))
+        match event:
+            case MessageInjected():
+                loop.messages.append(event.message)
+            case TurnEnd():
+                loop.messages += (*event.messages, *event.tool_results)
+                loop.usage += event.usage
+                loop.turns += 1
+            case LoopEnd():
+                self._end(session, loop, event)
+            case _:
+                pass
+
+    def flush(self, now_ms: int | None = None) -> None:
+        """Nothing more will be told: loops that go on are aborted, all sessions are complete."""
+        for session, loop in self._open.values():
+            loop.status = "aborted"
+            loop.ended_at = now_ms
+            session.last_active_at = max(session.last_active_at, now_ms or 0)
+        self._open.clear()
+        self._flushed.update(self._sessions)
+
+    def drain_completed(self) -> list[Session]:
+        """Take out the sessions that are complete: flushed, or their agent has begun another one and nothing runs.
+
+        Before a loop goes on with one of them, `adopt` it again: a new session would begin under its name.
+        """
+        complete = [session for session in self._sessions.values() if self._is_complete(session)]
+        for session in complete:
+            del self._sessions[session.session_id]
+            self._flushed.discard(session.session_id)
+        return complete
+
+    def sessions(self) -> Sequence[Session]:
+        """All there are, complete or not, in the order they were begun."""
+        return tuple(self._sessions.values())
+
+    def get_session(self, session_id: str) -> Session | None:
+        """The session of this id."""
+        return self._sessions.get(session_id)
+
+    def current_loop(self, loop_id: str) -> LoopRecord | None:
+        """The loop of this id, while it runs."""
+        return self._open[loop_id][1] if loop_id in self._open else None
+
+    def _begin(self, event: LoopStart) -> None:
+        session = session_for(event, self._sessions, self._latest, self._policy)
+        if session.get_loop(event.loop_id) is not None or event.loop_id in self._open:
+            raise SessionError(f"a loop {event.loop_id!r} is recorded already; number the next one with `next_number`")
+        loop = LoopRecord(
+            loop_id=event.loop_id,
+            parent_loop_id=event.parent_loop_id,
+            continuation_kind=event.continuation_kind,
+            started_at=event.timestamp,
+            config=self._configs.pop(event.loop_id, None),
+            base=_base(session, event),
+            metadata=event.metadata,
+        )
+        session.loops.append(loop)
+        session.last_active_at = max(session.last_active_at, event.timestamp)
+        self._open[event.loop_id] = (session, loop)
+        self.adopt(session)
+        self._flushed.discard(session.session_id)
+
+    def _end(self, session: Session, loop: LoopRecord, event: LoopEnd) -> None:
+        loop.status = event.status
+        loop.ended_at = event.timestamp
+        loop.rejection = event.rejection
+        loop.error = event.error
+        loop.usage = event.usage
+        loop.turns = event.turns
+        loop.messages = list(event.messages)
+        session.last_active_at = max(session.last_active_at, event.timestamp)
+        del self._open[loop.loop_id]
+
+    def _is_complete(self, session: Session) -> bool:
+        if any(session is other for other, _ in self._open.values()):
+            return False
+        return session.session_id in self._flushed or self._latest.get(session.agent_id) != session.session_id
+
+
+def _base(session: Session, event: LoopStart) -> int:
+    parent = event.parent_loop_id
+    if parent is None or session.get_loop(parent) is None:
+        return 0
+    length = len(session.history(parent))
+    return length if event.base is None else min(event.base, length)
+
+
+def _without_history(event: LoopEvent) -> LoopEvent:
+    match event:
+        case TurnEnd():
+            return msgspec.structs.replace(event, messages=(), tool_results=())
+        case LoopEnd():
+            return msgspec.structs.replace(event, messages=())
+        case _:
+            return event

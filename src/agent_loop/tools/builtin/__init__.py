@@ -1,0 +1,16 @@
+"""The tools that come with us: files, a shell, todos, questions, and calls of an HTTP service."""
+
+from agent_loop.tools.builtin.ask import ask_tool
+from agent_loop.tools.builtin.http import HTTPTool
+from agent_loop.tools.builtin.shell import ShellTool
+from agent_loop.tools.builtin.todos import incomplete, todo_tool
+from agent_loop.tools.tool import Tool
+
+__all__ = ["HTTPTool", "ShellTool", "ask_tool", "default_tools", "incomplete", "todo_tool"]
+
+
+def default_tools() -> tuple[Tool, ...]:
+    """What an agent has that nobody gave other tools: files, `shell`, `write_todos`, `ask_user`."""
+    from agent_loop.tools.builtin.files import file_tools  # noqa: PLC0415  # only who wants all of them pays for them
+
+    return (*file_tools(), ShellTool(), todo_tool(), ask_tool())

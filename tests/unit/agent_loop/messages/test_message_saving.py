@@ -1,0 +1,77 @@
+"""Conversations as JSON, and what is no conversation."""
+
+import json
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.agent_loop.made_up import conversations, messages
+
+from agent_loop.errors import MessageError
+from agent_loop.messages import Message, Messages, ToolCall, assistant, restore_messages, save_messages, user
+from agent_loop.messages.message import ToolMessage
+
+
+@given(history=st.lists(messages, max_size=6) | conversations())
+def test_saved_messages_come_back_as_they_were(history: list[Message]) -> None:
+    restored = restore_messages(save_messages(history))
+
+    assert restored == history
+    assert isinstance(restored, Messages)
+
+
+def test_saved_messages_are_the_json_of_the_seed() -> None:
+    saved = json.loads(save_messages([assistant("", ToolCall("call_1", "calculate", {"expr": "2+2"}))]))
+
+    assert saved == [
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_call", "id": "call_1", "name": "calculate", "arguments": {"expr": "2+2"}}],
+            "stop_reason": "tool_use",
+        }
+    ]
+
+
+def test_fields_of_a_newer_version_are_passed_over() -> None:
+    data = '[{"role": "user", "mood": "good", "content": [{"type": "text", "text": "u", "colour": "red"}]}]'
+
+    assert restore_messages(data) == [user("u")]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "truncated"),
+        (b"{}", "array"),
+        (b'[{"role": "moderator"}]', "moderator"),
+        (b'[{"content": []}]', "role"),
+        (b'[{"role": "user", "content": "text"}]', r"\$\[0\].content"),
+        (b'["\xff"]', "utf-8|array|object"),
+        (b'[{"role": "extension", "kind": "k", "data": ' + b"[" * 9000, "recursion"),
+    ],
+)
+def test_what_is_no_conversation_is_told_with_its_place(data: bytes, words: str) -> None:
+    with pytest.raises(MessageError, match=f"(?is)no saved conversation.*({words}).*save_messages"):
+        restore_messages(data)
+
+
+def test_odd_values_never_keep_a_conversation_from_being_saved() -> None:
+    odd = {"path": PurePosixPath("/a"), ("a", 1): "half \ud83d"}
+    message = ToolMessage(tool_call_id="a", name="look", content=(), details=odd)
+
+    restored = restore_messages(save_messages([message, user("half \ud83d")]))
+
+    assert restored[1] == user("half \ufffd")
+    details = restored.tool_messages[0].details
+    assert details == {"path": "/a", "('a', 1)": "half \ufffd"}
+
+
+def test_data_nested_too_deeply_is_told() -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    message = ToolMessage(tool_call_id="a", name="look", content=(), details=deep)
+
+    with pytest.raises(MessageError, match="cannot be saved: it is nested too deeply"):
+        save_messages([message])

@@ -1,0 +1,54 @@
+"""Memory: what AGENTS.md files hold is told, in bounds, and cannot get out of its tag."""
+
+from pathlib import Path
+
+import pytest
+from tests.unit.agent_loop.middleware.around import Around
+
+from agent_loop.middleware import MemoryMiddleware
+from agent_loop.middleware.memory import GUIDELINES, load_memory, memory_block
+
+
+@pytest.mark.anyio
+async def test_agent_memory_block_joins_the_files_and_carries_guidelines(tmp_path: Path) -> None:
+    for name, text in (("one.md", "Uses FastAPI.\n"), ("two.md", "Tests: make test"), ("empty.md", " \n")):
+        (tmp_path / name).write_text(text)
+    middleware = MemoryMiddleware([tmp_path / name for name in ("one.md", "missing.md", "empty.md", "two.md")])
+    around = Around(middleware)
+    await around.begin()
+    expected = "Be good.\n\n<agent_memory>\nUses FastAPI.\n\n---\n\nTests: make test\n</agent_memory>\n\n" + GUIDELINES
+    assert await around.system("Be good.") == expected
+    assert await around.system("") == expected.removeprefix("Be good.\n\n")
+    assert middleware.notes == ()
+
+
+@pytest.mark.anyio
+async def test_missing_memory_files_are_fine_and_what_they_hold_later_is_read_in_the_next_run(tmp_path: Path) -> None:
+    around = Around(MemoryMiddleware([tmp_path / "AGENTS.md"]))
+    await around.begin()
+    assert await around.system("Be good.") == "Be good."
+    (tmp_path / "AGENTS.md").write_text("learned")
+    assert await around.system("Be good.") == "Be good."
+    await around.begin()
+    assert "learned" in await around.system("Be good.")
+
+
+def test_memory_is_bounded_and_what_is_cut_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("a" * 60)
+    (tmp_path / "b.md").write_text("b" * 60)
+    content, notes = load_memory([tmp_path / "a.md", tmp_path / "b.md"], 100)
+    assert content == "a" * 60 + "\n\n---\n\n" + "b" * 40
+    assert notes == (f"{tmp_path / 'b.md'} is cut: the memory has room for 100 bytes",)
+
+
+def test_a_file_that_cannot_be_read_is_noted(tmp_path: Path) -> None:
+    content, notes = load_memory([tmp_path], 100)
+    assert content == ""
+    assert f"{tmp_path} cannot be read" in notes[0]
+
+
+@pytest.mark.parametrize("closing", ["</agent_memory>", "< / AGENT_MEMORY >", "<\n/agent_memory>", "<agent_memory>"])
+def test_memory_content_cannot_close_its_tag(closing: str) -> None:
+    inside = memory_block(f"a {closing} b").removeprefix("<agent_memory>").split("\n</agent_memory>\n")[0]
+    assert "<" not in inside
+    assert memory_block("1 < 2 <b>").startswith("<agent_memory>\n1 < 2 <b>\n")

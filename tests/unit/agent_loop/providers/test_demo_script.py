@@ -1,0 +1,72 @@
+"""The script of `make demo` reacts to what the tools say, and claims nothing that it did not see."""
+
+import anyio
+import pytest
+from tests.unit.agent_loop.providers.asking import ask, converse
+
+from agent_loop.messages import AssistantMessage
+from agent_loop.providers.scripted import ScriptedProvider
+
+RED = "F                [100%]\nFAILED test_calculator.py::test_add\n1 failed, 1 passed in 0.02s\n"
+GREEN = "..              [100%]\n2 passed in 0.01s\n"
+PLAIN = "def add(a, b):\n    return a - b\n"
+NUMBERED = "     1\tdef add(a: int, b: int) -> int:\n     2\t    return a - b\n     3\t\n     4\tdef sub(a, b):\n"
+WITH_DOC = '1: """Sums."""\n3: def add(a, b):\n4:     """The sum."""\n5:     return a - b\n'
+
+
+def _run(*results: str) -> list[AssistantMessage]:
+    return anyio.run(converse, ScriptedProvider.from_name("demo"), "Mend the tests", results)
+
+
+def _edit(said: list[AssistantMessage]) -> dict[str, str]:
+    return next(call.arguments for message in said for call in message.tool_calls if call.name == "edit")
+
+
+def test_the_demo_sees_the_red_test_mends_the_bug_and_sees_it_green() -> None:
+    said = _run("calculator.py\ntest_calculator.py", RED, PLAIN, "ok", GREEN)
+    calls = [(call.name, call.arguments) for message in said for call in message.tool_calls]
+    assert [name for name, _ in calls] == ["ls", "shell", "read_file", "edit", "shell"]
+    assert calls[1][1] == calls[4][1] == {"command": "python -m pytest -q"}
+    assert calls[3][1] == {
+        "path": "calculator.py",
+        "old_string": "def add(a, b):\n    return a - b",
+        "new_string": "def add(a, b):\n    return a + b",
+    }
+    assert "Tests that pass now: 2" in said[-1].text
+
+
+@pytest.mark.parametrize(
+    ("listing", "old", "new"),
+    [
+        (
+            NUMBERED,
+            "def add(a: int, b: int) -> int:\n    return a - b",
+            "def add(a: int, b: int) -> int:\n    return a + b",
+        ),
+        (WITH_DOC, '    """The sum."""\n    return a - b', '    """The sum."""\n    return a + b'),
+    ],
+)
+def test_the_demo_reads_listings_with_line_numbers_and_docstrings(listing: str, old: str, new: str) -> None:
+    edit = _edit(_run("", RED, listing, "ok", GREEN))
+    assert (edit["old_string"], edit["new_string"]) == (old, new)
+
+
+@pytest.mark.parametrize(
+    ("results", "claim"),
+    [
+        (["", GREEN], "Tests that pass: 2, and none fails. I changed nothing."),
+        (["", "Error: denied by the user"], "Its last words: Error: denied by the user"),
+        (["", ""], "pytest said nothing, so I changed nothing."),
+        (["", RED, "def add(a, b):\n    return a + b\n"], "the tests still fail, and I changed nothing"),
+        (["", RED, PLAIN, "Error: old_string was not found", RED], "but tests still fail: 1"),
+        (["", RED, PLAIN, "ok", "Error: timeout"], "pytest did not tell how the tests went"),
+    ],
+)
+def test_the_demo_says_truthfully_what_it_could_not_do(results: list[str], claim: str) -> None:
+    assert claim in _run(*results)[-1].text
+
+
+def test_the_demo_knows_no_second_task() -> None:
+    provider = ScriptedProvider.from_name("demo")
+    anyio.run(converse, provider, "Mend the tests", ["", GREEN])
+    assert "I did nothing about this" in anyio.run(ask, provider, "Now something else").text

@@ -1,0 +1,112 @@
+"""Sessions in memory are forgotten when nobody uses them."""
+
+import anyio
+import pytest
+
+from agent_loop.errors import SessionNotFoundError
+from agent_loop.sessions import MemorySessionStore, Session
+from agent_loop.sessions.memory_store import EVICTION_INTERVAL
+
+pytestmark = pytest.mark.anyio
+BOUND = 20.0
+
+
+class Clock:
+    """Goes when it is told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def session(name: str = "s") -> Session:
+    return Session(session_id=name, agent_id="agent")
+
+
+async def test_load_or_create_gives_the_one_there_is_or_a_new_one() -> None:
+    with anyio.fail_after(BOUND):
+        store = MemorySessionStore(clock=Clock())
+        created = await store.load_or_create("s", "agent", created_at=5)
+        created.last_active_at = 9
+        await store.save(created)
+
+        assert (created.session_id, created.agent_id, created.created_at) == ("s", "agent", 5)
+        assert await store.load_or_create("s", "other") == created
+        assert await store.list_ids() == ["s"]
+
+
+async def test_get_gives_none_for_what_is_not_there() -> None:
+    with anyio.fail_after(BOUND):
+        store = MemorySessionStore(clock=Clock())
+        assert await store.get("s") is None
+        await store.save(session())
+        assert await store.get("s") == session()
+
+
+async def test_a_session_is_forgotten_after_an_hour_without_use() -> None:
+    with anyio.fail_after(BOUND):
+        clock = Clock()
+        store = MemorySessionStore(clock=clock)
+        await store.save(session())
+        clock.now = 3600.0
+        assert await store.get("s") is not None
+        clock.now = 7200.1
+
+        assert await store.get("s") is None
+        assert await store.list_ids() == []
+
+
+async def test_save_refreshes_the_last_access() -> None:
+    with anyio.fail_after(BOUND):
+        clock = Clock()
+        store = MemorySessionStore(ttl=10.0, clock=clock)
+        for clock.now in (0.0, 9.0, 18.0):
+            await store.save(session())
+        clock.now = 28.0
+        assert await store.list_ids() == ["s"]
+        clock.now = 28.1
+        assert await store.list_ids() == []
+
+
+async def test_what_is_forgotten_is_never_given_out_between_two_looks() -> None:
+    with anyio.fail_after(BOUND):
+        clock = Clock()
+        store = MemorySessionStore(ttl=10.0, clock=clock)
+        await store.save(session())
+        clock.now = 11.0
+
+        assert len(store) == 1
+        assert await store.list_for_agent("agent") == []
+        with pytest.raises(SessionNotFoundError):
+            await store.load("s")
+        with pytest.raises(SessionNotFoundError):
+            await store.delete("s")
+
+
+async def test_eviction_every_five_minutes_frees_the_memory_of_idle_sessions() -> None:
+    with anyio.fail_after(BOUND):
+        clock = Clock()
+        store = MemorySessionStore(ttl=10.0, clock=clock)
+        for number in range(5):
+            await store.save(session(f"s{number}"))
+        clock.now = EVICTION_INTERVAL - 0.1
+        await store.save(session("new"))
+        assert len(store) == 6
+        clock.now = EVICTION_INTERVAL
+        await store.get("nobody")
+
+        assert len(store) == 1
+        assert await store.list_ids() == ["new"]
+
+
+async def test_eviction_on_demand_tells_how_many_it_forgot() -> None:
+    with anyio.fail_after(BOUND):
+        clock = Clock()
+        store = MemorySessionStore(ttl=10.0, clock=clock)
+        await store.save(session("a"))
+        clock.now = 10.1
+        await store.save(session("b"))
+
+        assert store.evict() == 1
+        assert await store.list_ids() == ["b"]

@@ -1,0 +1,8 @@
+"""Asynchronous tests run on both event loops."""
+
+import pytest
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)

@@ -1,0 +1,65 @@
+"""Runs of an agent in tests: bounded, and with everything that was told."""
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+
+from agent_loop.agent import Agent
+from agent_loop.behavior import Behavior, RetrySettings
+from agent_loop.events import LoopEvent
+from agent_loop.loop.surroundings import Surroundings
+from agent_loop.results import RunResult
+
+WAIT = 20.0
+"""Seconds that no test needs."""
+
+
+class Counted:
+    """A clock, ids and a sleep that are the same each time."""
+
+    def __init__(self) -> None:
+        self.ticks = 0
+        self.ids = 0
+        self.slept: list[float] = []
+
+    def now_ms(self) -> int:
+        self.ticks += 1
+        return 1_700_000_000_000 + self.ticks
+
+    def new_id(self) -> str:
+        self.ids += 1
+        return f"id{self.ids}"
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await anyio.lowlevel.checkpoint()
+
+    def surroundings(self) -> Surroundings:
+        return Surroundings(now_ms=self.now_ms, new_id=self.new_id, sleep=self.sleep, chance=lambda: 0.5)
+
+
+def agent(provider: Any, *tools: Any, counted: Counted | None = None, **known: Any) -> Agent:
+    """An agent in surroundings that repeat."""
+    behavior = Behavior(retry=RetrySettings(max_retries=2)) if "behavior" not in known else known.pop("behavior")
+    return Agent(provider, tools=tools, behavior=behavior, surroundings=(counted or Counted()).surroundings(), **known)
+
+
+async def streamed(
+    one: Agent, prompt: Any = "go", on: Callable[[LoopEvent], None] | None = None, **known: Any
+) -> tuple[list[LoopEvent], RunResult]:
+    """All events of a run, and its result."""
+    with anyio.fail_after(WAIT):
+        async with one.run_stream(prompt, **known) as events:
+            told = []
+            async for event in events:
+                told.append(event)
+                if on is not None:
+                    on(event)
+    assert events.result is not None
+    return told, events.result
+
+
+def kinds(told: list[LoopEvent]) -> list[str]:
+    """The types of events, in order."""
+    return [str(type(event).__struct_config__.tag) for event in told]
