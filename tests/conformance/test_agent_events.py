@@ -31,9 +31,7 @@ def read_again(events: Sequence[AgentEvent]) -> list[AgentEvent]:
     """The events of a program that printed these and then ended as their agent did."""
     codec = AgentEventsCodec(CodecContext(agent="native", protocol="agent-events"))
     asked = any(event.type == "approval_request" for event in events)
-    context = StreamContext(
-        run_id=events[0].run_id, agent="native", include_subagent_events=True, show_requests=asked
-    )
+    context = StreamContext(run_id=events[0].run_id, agent="native", include_subagent_events=True, show_requests=asked)
     assembler = StreamAssembler(context)
     told: list[Any] = []
     for event in events:

@@ -8,7 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from agent_mux import AgentMux, RunResult, encode_event, validate
+from agent_mux import AgentMux, Approve, Deny, RunResult, Text, encode_event, validate
+from agent_mux.options import Attachment
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import derive_events
 from agent_mux_adapters._dialects.agent_events import AgentEventsCodec
@@ -33,12 +34,15 @@ def answer(number, text):
 def leave(turns): say("session_end", sessionId="S1", turnCount=turns)
 start = hear()
 """
-ECHO = PRELUDE + """
+ECHO = (
+    PRELUDE
+    + """
 line, turns = begin(), 0
 while line["type"] == "prompt":
     answer(turns, line["text"]); turns += 1; line = hear()
 leave(turns)
 """
+)
 
 
 def client(directory: Path) -> AgentMux:
@@ -104,10 +108,7 @@ async def test_images_go_with_the_first_prompt(tmp_path: Path) -> None:
     picture = tmp_path / "dot.png"
     picture.write_bytes(b"png")
     body = PRELUDE + "line = begin(); answer(0, json.dumps(line['images'])); leave(1)"
-    attachments = [{"file_path": str(picture)}]
-    from agent_mux.options import Attachment
-
-    _, result = await run_to_end(tmp_path, body, attachments=[Attachment(**one) for one in attachments])
+    _, result = await run_to_end(tmp_path, body, attachments=[Attachment(file_path=str(picture))])
     assert result.text == '[{"mimeType": "image/png", "data": "cG5n"}]'
 
 
@@ -118,14 +119,17 @@ async def test_prompts_follow_each_other_in_one_process(tmp_path: Path) -> None:
             assert await run.send("two") == "queued"
             await run.send("three")
             await run.close()
-            events, result = await watched(run)
+            _, result = await watched(run)
     assert result.messages == ["one", "two", "three"]
     assert (result.turn_count, result.exit_reason) == (3, "completed")
 
 
-APPROVAL = PRELUDE + """
+APPROVAL = (
+    PRELUDE
+    + """
 begin(); say("turn_start", turnIndex=0)
-say("tool_call_start", toolCallId="c1", toolName="Shell"); say("tool_call_ready", toolCallId="c1", toolName="Shell", input={})
+say("tool_call_start", toolCallId="c1", toolName="Shell")
+say("tool_call_ready", toolCallId="c1", toolName="Shell", input={})
 say("approval_request", interactionId="r1", action="run", detail="ls", riskLevel="low", toolCallId="c1", command="ls")
 answered = hear()
 if answered["type"] == "approve":
@@ -139,14 +143,13 @@ else:
     say("tool_error", toolCallId="c1", toolName="Shell", error="denied")
 say("message_start"); say("message_stop", text=json.dumps(answered)); say("turn_end", turnIndex=0); leave(1)
 """
+)
 
 
 async def test_an_approval_is_asked_and_granted(tmp_path: Path) -> None:
     asked: list[Any] = []
 
     def decide(pending: Any) -> Any:
-        from agent_mux import Approve
-
         asked.append(pending.detail)
         return Approve()
 
@@ -161,8 +164,6 @@ async def test_an_approval_is_asked_and_granted(tmp_path: Path) -> None:
 
 async def test_a_denial_takes_its_reason_along(tmp_path: Path) -> None:
     def decide(_: Any) -> Any:
-        from agent_mux import Deny
-
         return Deny("not here")
 
     events, result = await run_to_end(tmp_path, APPROVAL, on_approval_request=decide)
@@ -172,23 +173,26 @@ async def test_a_denial_takes_its_reason_along(tmp_path: Path) -> None:
 
 
 async def test_a_question_is_answered(tmp_path: Path) -> None:
-    body = PRELUDE + """
+    body = (
+        PRELUDE
+        + """
 begin(); say("turn_start", turnIndex=0)
 say("input_required", interactionId="q1", question="red?", source="agent", options=["red", "blue"])
 said = hear()["text"]
 say("message_start"); say("message_stop", text=said); say("turn_end", turnIndex=0); leave(1)
 """
+    )
 
     def reply(pending: Any) -> Any:
-        from agent_mux import Text
-
         return Text("blue")
 
     _, result = await run_to_end(tmp_path, body, on_input_required=reply)
     assert result.text == "blue"
 
 
-BUSY = PRELUDE + """
+BUSY = (
+    PRELUDE
+    + """
 begin(interactive=True); talk(0, "working")
 line = hear()
 if line["type"] == "steer":
@@ -200,6 +204,7 @@ if line["type"] == "interrupt":
 if line["type"] == "cancel":
     say("turn_end", turnIndex=0); say("aborted"); leave(1)
 """
+)
 
 
 async def _works(run: Any) -> None:
@@ -253,7 +258,7 @@ async def test_an_abort_is_told_to_the_program(tmp_path: Path) -> None:
         ("begin(); answer(0, 'x'); say('turn_limit', maxTurns=1); leave(1)", "turn_limit", "ABORTED"),
         ("begin(); say('error', code='SESSION_NOT_FOUND', message='no', recoverable=False); leave(0)",
          "failed", "SESSION_NOT_FOUND"),
-        ("begin(); say('turn_start', turnIndex=0); say('error', code='odd', message='no'); say('turn_end', turnIndex=0)",
+        ("begin(); say('turn_start', turnIndex=0); say('error', code='odd'); say('turn_end', turnIndex=0)",
          "failed", "INTERNAL"),
         ("l = begin(); say('response', id=l['id'], accepted=False, code='RATE_LIMITED', message='later'); hear()",
          "failed", "RATE_LIMITED"),
@@ -265,11 +270,14 @@ async def test_how_a_program_ends(tmp_path: Path, body: str, reason: str, code: 
 
 
 async def test_what_is_out_of_order_is_put_right_and_told(tmp_path: Path) -> None:
-    body = PRELUDE + """
+    body = (
+        PRELUDE
+        + """
 hear(); say("text_delta", delta="hi"); say("tool_result", toolCallId="c", toolName="T", output=1, durationMs=0)
 say("shell_exit", exitCode=0, durationMs=0); say("file_read", path="x"); say("turn_end", turnIndex=7)
 print("noise"); print('{"type": "made_up"}'); print('{"type": "text_delta"}'); sys.stdout.flush(); leave(1)
 """
+    )
     events, result = await run_to_end(tmp_path, body)
     told = [event.message for event in of_type(events, "debug")]
     assert any("before session_start" in message for message in told)

@@ -35,7 +35,6 @@ CAPABILITIES = AgentCapabilities(
     thinking_budget_tokens=True,
     json_mode=True,
     structured_output=True,
-    skills=True,
     agents_md=True,
     subagent_dispatch=True,
     parallel_execution=True,

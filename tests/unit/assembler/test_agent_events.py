@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
-from msgspec.structs import replace
 from strategies import ENDINGS, any_facts, contexts, plausible_runs
 from test_properties import assemble
 

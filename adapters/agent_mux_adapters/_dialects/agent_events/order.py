@@ -86,7 +86,7 @@ class Order:
             yield f"{event.type} outside a turn"
         elif isinstance(event, turn.TurnEndEvent):
             of_main = [key for key in self._calls if key[0] is None]
-            if of_main or self._prose.pop(None, None):
+            if of_main or self._prose.pop(None, ""):
                 yield "turn_end with a message or a tool call open"
             for key in of_main:
                 del self._calls[key]
