@@ -13,7 +13,7 @@ from agent_mux_adapters.native.argv import build_context, build_spawn_args
 
 
 def environment(executable: str, *arguments: str) -> SpawnEnvironment:
-    return SpawnEnvironment(executable=executable, arguments=arguments, temp_dir="/tmp/x", environ={})  # noqa: S108
+    return SpawnEnvironment(executable=executable, arguments=arguments, temp_dir="/tmp/x", environ={})
 
 
 def started(**options: Any) -> list[dict[str, Any]]:
