@@ -95,7 +95,7 @@ def test_any_answer_is_an_output(service: Service, body: bytes, output: str) -> 
 
 def test_an_error_of_the_service_is_an_error_of_the_tool(service: Service) -> None:
     service.body = b'{"output": "", "error": "no such thing"}'
-    with pytest.raises(ToolError, match="^no such thing$"):
+    with pytest.raises(ToolError, match=r"^no such thing$"):
         service.call()
 
 

@@ -9,7 +9,8 @@ from agent_loop.tools.builtin.shell_rules import DENIED, denied_by, without_secr
     "command",
     [
         "rm -rf /", "sudo rm  -rf  /", "cd x && rm -rf /;echo", "/bin/rm -rf /", "rm -rf '/'", 'bash -c "rm -rf /"',
-        "eval 'rm -rf ~'", "rm -rf /*", ":(){ :|:& };:", "/sbin/mkfs.ext4 /dev/sda", "rm -rf / 'open", "true\nshutdown now",
+        "eval 'rm -rf ~'", "rm -rf /*", ":(){ :|:& };:", "/sbin/mkfs.ext4 /dev/sda", "rm -rf / 'open",
+        "true\nshutdown now",
     ],
 )  # fmt: skip
 def test_commands_with_denied_words_are_refused(command: str) -> None:
@@ -38,7 +39,8 @@ def test_patterns_are_whatever_one_likes() -> None:
 
 def test_variables_that_look_like_secrets_are_left_out() -> None:
     secrets = [
-        "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "GITHUB_TOKEN", "gh_token", "TOKEN",
+        "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "GITHUB_TOKEN",
+        "gh_token", "TOKEN",
         "DB_PASSWORD", "GOOGLE_APPLICATION_CREDENTIALS", "STRIPE_SECRET", "CLAUDE_CODE_OAUTH_TOKEN", "SSH_PASSPHRASE",
     ]  # fmt: skip
     plain = {"PATH": "/bin", "HOME": "/", "LANG": "C", "KEYBOARD": "us", "TOKENIZERS_PARALLELISM": "1", "MONKEY": "m"}
