@@ -114,7 +114,8 @@ def _options(search: Search) -> list[str]:
 @asynccontextmanager
 async def _running(command: Sequence[str], directory: Path | None) -> AsyncIterator[Process]:
     """A process, which is gone when the block is left. Nothing of our environment is its business."""
-    process = await anyio.open_process(command, cwd=directory, env={})
+    with anyio.CancelScope(shield=True):  # a process that is being started must become known, or nobody ends it
+        process = await anyio.open_process(command, cwd=directory, env={})
     try:
         yield process
     finally:
