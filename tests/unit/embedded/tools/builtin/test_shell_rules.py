@@ -41,7 +41,8 @@ def test_variables_that_look_like_secrets_are_left_out() -> None:
     secrets = [
         "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "GITHUB_TOKEN",
         "gh_token",
-        "TOKEN",        "DB_PASSWORD", "GOOGLE_APPLICATION_CREDENTIALS", "STRIPE_SECRET", "CLAUDE_CODE_OAUTH_TOKEN", "SSH_PASSPHRASE",
+        "TOKEN",
+        "DB_PASSWORD", "GOOGLE_APPLICATION_CREDENTIALS", "STRIPE_SECRET", "CLAUDE_CODE_OAUTH_TOKEN", "SSH_PASSPHRASE",
     ]  # fmt: skip
     plain = {"PATH": "/bin", "HOME": "/", "LANG": "C", "KEYBOARD": "us", "TOKENIZERS_PARALLELISM": "1", "MONKEY": "m"}
     given = {**dict.fromkeys(secrets, "s"), **plain}
