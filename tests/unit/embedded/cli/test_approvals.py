@@ -2,7 +2,7 @@
 
 import anyio
 import pytest
-from tests.unit.agent_loop.cli.asked_tools import (
+from tests.unit.embedded.cli.asked_tools import (
     ASK,
     FETCH,
     OTHER,

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.agent_loop.cli.loop_runs import LOOP, conversations
+from tests.unit.embedded.cli.loop_runs import LOOP, conversations
 
 from agent_loop import events as loop
 from agent_loop.cli.projection import Projection
