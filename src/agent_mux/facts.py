@@ -90,8 +90,21 @@ class TurnLimitHit(Fact, frozen=True):
     cost: CostRecord | None = None
 
 
+class RunClosed(Fact, frozen=True):
+    """The agent's own closing message of the whole run: it counts in place of that of the last turn, and opens none.
+
+    While a turn runs, it closes that turn.
+    """
+
+    outcome: TurnFailed | TurnStopped | TurnLimitHit | None
+    """None: the agent says that it crashed, and takes its closing messages back."""
+
+
 class StepBegin(Fact, frozen=True):
     """A model call begins (and ends the step before it)."""
+
+    step_type: str | None = None
+    """What the agent calls it. None: the step begins with the first thing that happens in it, which says its type."""
 
 
 class StepDone(Fact, frozen=True):
@@ -121,6 +134,8 @@ class ThinkingDelta(Fact, frozen=True):
     """A streamed fragment of reasoning."""
 
     text: str
+    effort: str | None = None
+    """The effective effort level, told with the first fragment."""
 
 
 class ThinkingEnd(Fact, frozen=True):
@@ -227,6 +242,38 @@ class ToolDone(Fact, frozen=True):
     files: tuple[FileEffect, ...] = ()
     name: str | None = None
     """The tool, for a result whose call was never told."""
+
+
+class CommandBegan(Fact, frozen=True):
+    """A command runs inside one of the tool calls that are open, and nobody says which.
+
+    For agents that tell of commands apart from their calls; the others say `ToolReady.shell`. It says nothing where
+    each call that is ready has a command already.
+    """
+
+    command: str
+    cwd: str
+
+
+class CommandOutput(Fact, frozen=True):
+    """A chunk of output of such a command."""
+
+    text: str
+    stream: Literal["stdout", "stderr"] = "stdout"
+
+
+class CommandEnded(Fact, frozen=True):
+    """Such a command is over."""
+
+    exit_code: int
+    duration_ms: int | None = None
+    """None: measured."""
+
+
+class FileTouched(Fact, frozen=True):
+    """A tool of this turn touched a file. For agents that tell it apart from the call, as others do in `ToolDone`."""
+
+    effect: FileEffect
 
 
 class McpBegin(Fact, frozen=True):

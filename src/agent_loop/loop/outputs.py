@@ -24,8 +24,8 @@ FINAL_REQUEST = (
 OUTPUT_REQUEST = f"Now give your answer by calling {OUTPUT_TOOL}, once."
 SUMMARY_REQUEST = (
     "Summarize the conversation so far for somebody who goes on with it and sees nothing else of it: the task, what "
-    "was decided and why, which files were read and changed and how, results of commands that matter, and what is still "
-    "open. At most 2,000 words. No preface."
+    "was decided and why, which files were read and changed and how, results of commands that matter, and what is "
+    "still open. At most 2,000 words. No preface."
 )
 
 

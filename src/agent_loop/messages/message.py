@@ -64,7 +64,7 @@ class AssistantMessage(_Message, frozen=True, tag="assistant"):
     @property
     def thinking(self) -> str:
         """All its reasoning."""
-        return "\n".join(block.text for block in self.content if isinstance(block, Thinking))
+        return "\n".join(block.text for block in self.content if isinstance(block, Thinking) and block.text)
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

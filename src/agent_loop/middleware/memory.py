@@ -56,12 +56,11 @@ def load_memory(paths: Sequence[Path], max_bytes: int) -> tuple[str, tuple[str, 
     left = max_bytes
     for path in paths:
         try:
-            with path.open("rb") as file:
-                data = file.read(left + 1)
+            data = _beginning(path, left + 1)
         except FileNotFoundError:
             continue
-        except OSError as error:
-            notes.append(f"{path} cannot be read ({error.strerror}): it is not in the memory")
+        except (OSError, RuntimeError) as error:
+            notes.append(f"{path} cannot be read ({error}): it is not in the memory")
             continue
         if len(data) > left:
             notes.append(f"{path} is cut: the memory has room for {max_bytes} bytes")
@@ -69,6 +68,17 @@ def load_memory(paths: Sequence[Path], max_bytes: int) -> tuple[str, tuple[str, 
         left -= min(len(data), left)
         parts += [text] if text else []
     return SEPARATOR.join(parts), tuple(notes)
+
+
+def _beginning(path: Path, size: int) -> bytes:
+    """A repository of anybody must not make a link of its notes to a file of secrets: that would go to the model."""
+    target = path.resolve(strict=True)
+    if not target.is_relative_to(path.parent.resolve()):
+        raise OSError(f"it is a link to {target}, out of its directory; name that file instead")
+    if not target.is_file():
+        raise OSError("it is no regular file")
+    with target.open("rb") as file:
+        return file.read(size)
 
 
 def memory_block(content: str) -> str:

@@ -95,6 +95,8 @@ def completed(vendor: str, access: Access, environ: Mapping[str, str]) -> Access
     for place in names.needs:
         if not getattr(whole, place) and not (place == "project" and whole.api_key):
             raise ConfigurationError(_missing(vendor, place, getattr(names, place)))
+    if whole.base_url and not whole.base_url.startswith(("https://", "http://")):
+        raise ConfigurationError(f"{whole.base_url!r} is no address of {vendor}; begin it with https:// or http://")
     return whole
 
 

@@ -5,6 +5,7 @@ come from a model, and one expression for the whole path could be made to run fo
 """
 
 import re
+from collections.abc import Sequence
 from fnmatch import translate
 
 from agent_loop.errors import ToolError
@@ -14,6 +15,8 @@ MAX_PATTERN = 1000
 """Characters."""
 MAX_ALTERNATIVES = 64
 """What the braces of one pattern may multiply to."""
+Names = tuple[re.Pattern[str] | None, ...]
+"""One expression for each name of a path; None is `**`."""
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
@@ -28,7 +31,7 @@ class Glob:
 
     def matches(self, parts: Parts) -> bool:
         """The pattern means the file of these names."""
-        return any(_matches(each, parts) for each in self._alternatives)
+        return any(fits(each, parts) for each in self._alternatives)
 
 
 def _expanded(pattern: str) -> list[str]:
@@ -48,15 +51,17 @@ def _expanded(pattern: str) -> list[str]:
     return done
 
 
-def _compiled(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
-    """One expression for each name; None is `**`."""
+def _compiled(pattern: str) -> Names:
     names = [name for name in pattern.split("/") if name not in {"", "."}]
-    if "/" not in pattern.rstrip("/"):
-        names.insert(0, "**")
+    return names_of(names if "/" in pattern.rstrip("/") else ["**", *names])
+
+
+def names_of(names: Sequence[str]) -> Names:
+    """Patterns of names, ready to be used."""
     return tuple(None if name == "**" else re.compile(translate(name)) for name in names)
 
 
-def _matches(pattern: tuple[re.Pattern[str] | None, ...], parts: Parts) -> bool:
+def fits(pattern: Names, parts: Parts) -> bool:
     """Which beginnings of the pattern the names so far fit, kept as a set of positions."""
     positions = _with_nothing(pattern, {0})
     for part in parts:
@@ -75,7 +80,7 @@ def _after(name: re.Pattern[str] | None, at: int, part: str) -> set[int]:
     return {at + 1} if name.match(part) else set()
 
 
-def _with_nothing(pattern: tuple[re.Pattern[str] | None, ...], positions: set[int]) -> set[int]:
+def _with_nothing(pattern: Names, positions: set[int]) -> set[int]:
     """`**` may also stand for no directory at all; at the end it needs a file."""
     found = set(positions)
     for at in sorted(positions):

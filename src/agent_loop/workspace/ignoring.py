@@ -1,13 +1,11 @@
-"""What .gitignore leaves out. The file nearest to an entry that says something about it decides, as with git."""
+"""The .gitignore files of a tree. The one nearest to an entry that says something about it decides, as with git."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
-
 from agent_loop.errors import WorkspaceError
 from agent_loop.workspace.entries import Parts
+from agent_loop.workspace.ignore_rules import Rules, rules_of, verdict
 
 if TYPE_CHECKING:
     from agent_loop.workspace.workspace import Workspace
@@ -22,17 +20,14 @@ class IgnoreFiles:
     def __init__(self, workspace: "Workspace", root: Path) -> None:
         self._workspace = workspace
         self._root = root
-        self._known: dict[Parts, GitIgnoreSpec | None] = {}
+        self._known: dict[Parts, Rules] = {}
 
     def excludes(self, parts: Parts, *, is_directory: bool) -> bool:
         """This entry itself is left out; the directories above it are not asked."""
         if parts[-1] == ".git":
             return True
         for depth in range(len(parts) - 1, -1, -1):
-            spec = self._of(parts[:depth])
-            if spec is None:
-                continue
-            said = spec.check_file("/".join(parts[depth:]) + ("/" if is_directory else "")).include
+            said = verdict(self._of(parts[:depth]), parts[depth:], is_directory=is_directory)
             if said is not None:
                 return said
         return False
@@ -44,31 +39,17 @@ class IgnoreFiles:
             parts, is_directory=False
         )
 
-    def _of(self, directory: Parts) -> GitIgnoreSpec | None:
+    def _of(self, directory: Parts) -> Rules:
         if directory not in self._known:
             self._known[directory] = self._read(self._root.joinpath(*directory, ".gitignore"))
         return self._known[directory]
 
-    def _read(self, path: Path) -> GitIgnoreSpec | None:
+    def _read(self, path: Path) -> Rules:
         try:
             entry = self._workspace.stat(path, follow=False)
             if entry is None or entry.kind != "file":  # git does not follow links here either
-                return None
+                return ()
             data = self._workspace.read_bytes(path, MAX_IGNORE_BYTES)
         except WorkspaceError:
-            return None
-        return spec_of(data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").splitlines())
-
-
-def spec_of(lines: Sequence[str]) -> GitIgnoreSpec | None:
-    """The rules of these lines; lines that are no patterns say nothing, as with git. None: no rules."""
-    good = [line for line in lines if line.strip() and not line.startswith("#") and _is_pattern(line)]
-    return GitIgnoreSpec.from_lines(good) if good else None
-
-
-def _is_pattern(line: str) -> bool:
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
+            return ()
+        return rules_of(data.decode("utf-8", "surrogateescape").removeprefix("\ufeff"))

@@ -57,6 +57,8 @@ class StreamAssembler:
         self._structured: Any = None
         self._working = False
         """Something was done since the agent's last closing message."""
+        self._took_back = False
+        """It said that it crashed: its closing messages do not count."""
         self._paused = False
         self._ended = False
         self._handlers = self._make_handlers()
@@ -142,12 +144,12 @@ class StreamAssembler:
         self._close_turn(None)
         self._say_unsaid()
         self._tell_retry(retry)
-        self._working, self._outcome = False, None
+        self._working, self._took_back, self._outcome = False, False, None
 
     def judge(self, ending: Ending) -> Verdict:
         """How the run would end, if that were its end."""
         agent = self._context.display_name or self._context.agent
-        return judge(ending, self._outcome, turn_open=self._working, agent=agent)
+        return judge(ending, self._outcome, turn_open=self._working or self._took_back, agent=agent)
 
     def end(self, ending: Ending) -> Verdict:
         """The run is over: close what is open, emit the terminal event and `session_end`. Only logs may follow."""
@@ -170,7 +172,8 @@ class StreamAssembler:
     def _make_handlers(self) -> dict[type, Callable[[Any], None]]:
         content = (facts.TextDelta, facts.Text, facts.ThinkingDelta, facts.Thinking,
                    facts.ToolBegin, facts.ToolReady, facts.McpBegin)  # fmt: skip
-        closing = (facts.TextEnd, facts.ThinkingEnd, facts.ToolOutput, facts.ToolDone, facts.McpDone)
+        closing = (facts.TextEnd, facts.ThinkingEnd, facts.ToolOutput, facts.ToolDone, facts.McpDone,
+                   facts.CommandBegan, facts.CommandOutput, facts.CommandEnded, facts.FileTouched)  # fmt: skip
         notices = self._notices
         handlers: dict[type, Callable[[Any], None]] = {
             **dict.fromkeys(content, self._content),
@@ -185,6 +188,7 @@ class StreamAssembler:
             facts.TurnFailed: self._turn_closed,
             facts.TurnStopped: self._turn_closed,
             facts.TurnLimitHit: self._turn_closed,
+            facts.RunClosed: self._run_closed,
             facts.StepBegin: self._step_begin,
             facts.StepDone: self._step_done,
             facts.SubagentBegin: self._subagent_begin,
@@ -272,6 +276,7 @@ class StreamAssembler:
         """Something is done: whatever the agent said of its last turn, it is at work again."""
         if not self._working:
             self._working = True
+            self._took_back = False
             self._outcome = None
             self._session.start()
             self._release_turn()
@@ -302,12 +307,24 @@ class StreamAssembler:
         self._outcome = fact
         if isinstance(fact, facts.TurnDone) and fact.structured_output is not None:
             self._structured = fact.structured_output
-        failure = judge(Ending(), fact, turn_open=False, agent=self._context.agent).failure
-        self._unsaid = failure
+        self._unsaid = self._failure_of(fact)
         if self._context.interactive:
             self._main.close()
             self._say_unsaid()
         self._close_turn(fact)
+
+    def _run_closed(self, fact: facts.RunClosed) -> None:
+        if self._ended:
+            return
+        if not self._working:
+            self._outcome = fact.outcome
+            self._took_back = fact.outcome is None
+            self._unsaid = self._failure_of(fact.outcome) if fact.outcome is not None else None
+        elif fact.outcome is not None:
+            self._turn_closed(fact.outcome)
+
+    def _failure_of(self, fact: Outcome) -> facts.Failure | None:
+        return judge(Ending(), fact, turn_open=False, agent=self._context.agent).failure
 
     def _close_turn(self, fact: Outcome | None) -> None:
         self._main.close()
@@ -326,11 +343,13 @@ class StreamAssembler:
         if failure is not None:
             self._emitter.emit(error.ErrorEvent, failure.code, failure.message, True)
 
-    def _step_begin(self, _: facts.StepBegin) -> None:
+    def _step_begin(self, fact: facts.StepBegin) -> None:
         if not self._ended:
             self._open_turn()
             self._main.prose.close()
             self._turns.step_due()
+            if fact.step_type is not None:
+                self._turns.begin_step_if_due(fact.step_type)
 
     def _step_done(self, _: facts.StepDone) -> None:
         if self._turns.is_open:

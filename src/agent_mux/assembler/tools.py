@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from agent_mux import facts
+from agent_mux.assembler.commands import NEVER_EXITED, Commands
 from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.emitter import Emitter
 from agent_mux.assembler.figures import possible
@@ -12,7 +13,6 @@ from agent_mux.events import file, mcp, shell, tool
 from agent_mux.events.accumulated import GrowingText
 
 UNFINISHED = "no result: the agent ended, or moved on, before this call did"
-NEVER_EXITED = -1
 
 
 class _Call:
@@ -45,6 +45,10 @@ class Tools:
         self._mcp: dict[str, facts.McpBegin] = {}
         self._used = used_ids
         """Of all scopes: a call id is used once in a run."""
+        self._any_ready = False
+        """A call was ready in this turn."""
+        self.commands = Commands(self._emit, lambda: emitter.now, self._room)
+        """Those that were told of apart from their calls."""
 
     def _emit(self, kind: Any, *values: Any) -> None:
         self._emitter.emit(kind, *values, subagent=self._subagent)
@@ -117,12 +121,18 @@ class Tools:
             call = self._calls.pop(fact.call_id)
         self._ensure_ready(fact.call_id, call)
         self._end_shell(call, fact)
+        self.commands.make_room(self._room())
         if fact.error is None:
             duration = self._duration(fact, call.ready_at)
             self._emit(tool.ToolResultEvent, fact.call_id, call.name, fact.output, duration)
         else:
             self._emit(tool.ToolErrorEvent, fact.call_id, call.name, fact.error)
         for effect in fact.files:
+            self._show_file(effect)
+
+    def touch(self, effect: facts.FileEffect) -> None:
+        """A file was touched: nobody says by which call."""
+        if self._any_ready:
             self._show_file(effect)
 
     # -- MCP calls
@@ -157,8 +167,12 @@ class Tools:
             self.end(facts.ToolDone(call_id, error=why))
         for call_id in list(self._mcp):
             self.end_mcp(facts.McpDone(call_id, error=why))
+        self._any_ready = False
 
     # -- inside
+
+    def _room(self) -> int:
+        return sum(call.ready and call.shell_started_at is None for call in self._calls.values())
 
     def _open(self, call_id: str, name: str) -> _Call:
         self._used.add(call_id)
@@ -166,7 +180,7 @@ class Tools:
         return call
 
     def _mark_ready(self, call_id: str, call: _Call, value: Any) -> None:
-        call.ready = True
+        call.ready = self._any_ready = True
         call.ready_at = self._emitter.now
         self._emit(tool.ToolCallReadyEvent, call_id, call.name, value)
 
@@ -182,6 +196,7 @@ class Tools:
     def _start_shell(self, call: _Call) -> None:
         if call.shell is not None and call.shell_started_at is None:
             call.shell_started_at = self._emitter.now
+            self.commands.make_room(self._room())
             cwd = call.shell.cwd if call.shell.cwd is not None else self._cwd
             self._emit(shell.ShellStartEvent, call.shell.command, cwd)
 

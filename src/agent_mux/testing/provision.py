@@ -124,7 +124,7 @@ def _provide(name: str, pin: Pin, root: Path) -> bool:
     root.mkdir(parents=True, exist_ok=True)
     folder = _folder(name, pin, root)
     with _locked(folder.with_name(f"{folder.name}.lock")):
-        is_missing = _program(pin, folder) is None
+        is_missing = _program(pin, folder) is None or pin.script is not None  # which may be that of another checkout
         if is_missing:
             _install(name, pin, folder)
         return is_missing
@@ -151,10 +151,18 @@ def _install(name: str, pin: Pin, folder: Path) -> None:
         _npm(name, pin, folder)
     if pin.pip is not None:
         _pip(name, pin.pip, folder)
+    if pin.script is not None:
+        _write(folder / pin.program, pin.script)
     (folder / WHOLE).touch()
     if _program(pin, folder) is None:
         (folder / WHOLE).unlink()
         raise AgentMuxError("AGENT_NOT_INSTALLED", f"{folder} holds no {pin.program}; is the package another one now?")
+
+
+def _write(program: Path, script: str) -> None:
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(script, "utf-8")
+    program.chmod(0o755)
 
 
 def _npm(name: str, pin: Pin, folder: Path) -> None:

@@ -78,6 +78,8 @@ def _values(shape: inspect.Type) -> st.SearchStrategy[Any]:
 @cache
 def facts_of(kind: type[facts.Fact]) -> st.SearchStrategy[Any]:
     """Facts of one class."""
+    if kind is facts.RunClosed:
+        return st.builds(facts.RunClosed, st.none() | FEW_TURNS)
     return _values(inspect.type_info(kind))
 
 
@@ -87,7 +89,8 @@ ANY_FACT: st.SearchStrategy[facts.Fact] = st.sampled_from(FACTS).flatmap(facts_o
 _CONTENT = (
     facts.TextDelta, facts.TextEnd, facts.ThinkingDelta, facts.ToolBegin, facts.ToolInput, facts.ToolReady,
     facts.ToolOutput, facts.ToolDone, facts.McpBegin, facts.McpDone, facts.SubagentBegin, facts.SubagentDone,
-    facts.InSubagent, facts.StepBegin, facts.ApprovalAsked, facts.RequestSettled,
+    facts.InSubagent, facts.StepBegin, facts.ApprovalAsked, facts.RequestSettled, facts.CommandBegan,
+    facts.CommandOutput, facts.CommandEnded, facts.FileTouched,
 )  # fmt: skip
 _CLOSING = (facts.TurnDone, facts.TurnFailed, facts.TurnStopped, facts.TurnLimitHit)
 BUSY_FACT: st.SearchStrategy[facts.Fact] = st.sampled_from(_CONTENT).flatmap(facts_of)

@@ -76,6 +76,8 @@ def _request_part(message: SystemMessage | UserMessage | ToolMessage) -> ModelRe
 
 
 def _shown(content: tuple[Shown, ...]) -> str | list[UserContent]:
+    if not content:
+        return ""
     if len(content) == 1 and isinstance(content[0], Text):
         return content[0].text
     return [block.text if isinstance(block, Text) else _picture(block) for block in content]

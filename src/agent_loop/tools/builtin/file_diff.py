@@ -46,8 +46,11 @@ def _compared(old: Sequence[str], new: Sequence[str]) -> list[str]:
 
 
 def _replaced(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    start, end = _common(old, new)
+    removed, added = old[start : len(old) - end], new[start : len(new) - end]
     header = f"@@ -1,{len(old)} +1,{len(new)} @@\n"
-    return [header, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+    middle = [*(f"-{line}" for line in removed), *(f"+{line}" for line in added)]
+    return [header, *(f" {line}" for line in old[:start]), *middle, *(f" {line}" for line in old[len(old) - end :])]
 
 
 def _shifted(line: str, first: int) -> str:

@@ -7,8 +7,8 @@ own looking and opening somebody could still put a link in the way, as with ever
 import json
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,10 +62,10 @@ async def search_files(
     """
     complaint = bytearray()
     async with running as process:
-        async with anyio.create_task_group() as group:
+        async with anyio.create_task_group() as group, aclosing(_lines(process)) as lines:
             group.start_soon(_feed, process, given)
             group.start_soon(_listen, process, complaint)
-            async for line in _lines(process):
+            async for line in lines:
                 found = reader.receive(line)
                 if found is not None and not take(found):
                     group.cancel_scope.cancel()
@@ -114,7 +114,8 @@ def _options(search: Search) -> list[str]:
 @asynccontextmanager
 async def _running(command: Sequence[str], directory: Path | None) -> AsyncIterator[Process]:
     """A process, which is gone when the block is left. Nothing of our environment is its business."""
-    process = await anyio.open_process(command, cwd=directory, env={})
+    with anyio.CancelScope(shield=True):  # a process that is being started must become known, or nobody ends it
+        process = await anyio.open_process(command, cwd=directory, env={})
     try:
         yield process
     finally:
@@ -139,7 +140,7 @@ async def _listen(process: Process, complaint: bytearray) -> None:
             complaint += chunk[: MAX_COMPLAINT - len(complaint)]
 
 
-async def _lines(process: Process) -> AsyncIterator[bytes]:
+async def _lines(process: Process) -> AsyncGenerator[bytes, None]:
     """Lines of output; one that is longer than `MAX_MESSAGE` is passed over."""
     buffer, is_too_long = bytearray(), False
     if process.stdout is None:

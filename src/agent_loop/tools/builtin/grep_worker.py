@@ -1,8 +1,8 @@
 """Searches files as ripgrep does, and says what it finds in ripgrep's JSON lines: for where there is no ripgrep.
 
 A program of its own, started by `grep_process`: an expression of a model may run forever, and a thread that runs one
-cannot be stopped. One JSON object comes on standard input, see `main`. Exit codes: 0 well, 2 with the reason on standard
-error.
+cannot be stopped. One JSON object comes on standard input, see `main`. Exit codes: 0 well, 2 with the reason on
+standard error.
 """
 
 import base64

@@ -97,7 +97,7 @@ class HTTPTool:
         if answer.headers.get("content-encoding", "identity") != "identity":
             raise ToolError(f"tool {self.name!r}: the answer is compressed, which was not asked for")
         whole = bytearray()
-        async for chunk in answer.aiter_raw():
+        async for chunk in answer.aiter_bytes():
             whole += chunk
             if len(whole) > self.max_bytes:
                 raise ToolError(f"tool {self.name!r}: the answer is larger than {self.max_bytes} bytes")

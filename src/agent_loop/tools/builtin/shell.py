@@ -24,6 +24,9 @@ from agent_loop.tools.builtin.shell_rules import DENIED, denied_by, without_secr
 from agent_loop.tools.effects import CommandRan
 from agent_loop.tools.tool import Output, Risk, ToolContext, ToolKind, ToolResult
 
+LONGEST = 100_000
+"""Characters of a command line. Linux takes 128 KiB, and looking at the words of one takes quadratic time."""
+
 
 def _token() -> str:
     return secrets.token_hex(16)
@@ -152,6 +155,8 @@ class ShellTool:
 def _checked_line(line: str) -> str:
     if not line.strip():
         raise InvalidArgumentsError("command is empty; give the command line to run")
+    if len(line) > LONGEST:
+        raise InvalidArgumentsError(f"command is longer than {LONGEST} characters; write it to a file and run that")
     if "\0" in line:
         raise InvalidArgumentsError("command contains a NUL character; no command line can")
     try:

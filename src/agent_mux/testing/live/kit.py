@@ -40,6 +40,8 @@ class Pin:
     """Packages, each with its version; `{os}` and `{arch}` are npm's names for this machine. No scripts are run."""
     pip: str | None = None
     """A requirement, for a virtual environment of its own."""
+    script: str | None = None
+    """Instead of being installed: what is written as `program`, an executable file. For what is here anyway."""
     program: str
     """Glob below the folder, of the native program itself where there is one: signals must reach it."""
     path: tuple[str, ...] = ()

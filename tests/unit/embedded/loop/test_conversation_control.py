@@ -144,7 +144,7 @@ async def test_run_raises_the_typed_error_of_the_provider() -> None:
 
 async def test_an_input_filter_rejects_before_anything_is_asked() -> None:
     model = Answering(says("never"))
-    told, result = await streamed(agent(model, input_filters=[lambda text: Reject("no secrets, please")]))
+    told, result = await streamed(agent(model, input_filters=[lambda _: Reject("no secrets, please")]))
     assert (result.status, result.rejection, model.requests) == ("rejected", "no secrets, please", [])
     assert kinds(told) == ["loop_start", "input_rejected", "loop_end"]
     assert result.messages == ()

@@ -169,7 +169,7 @@ async def test_coerced_arguments_reach_the_tool_and_the_hooks() -> None:
 async def test_a_skipped_tool_does_not_run_and_is_answered() -> None:
     tool = Made("look")
     hooks = {"tool:before": lambda context: setattr(context, "skip", True)}
-    told, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), tool, hooks=hooks))
+    _, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), tool, hooks=hooks))
     assert (answers(result), tool.seen) == (["Skipped: a hook kept this tool from running."], [])
 
 
@@ -305,12 +305,12 @@ async def test_structured_output_is_what_fits_the_schema(native: bool) -> None:
     one = agent(
         model, behavior=Behavior(output_schema=schema), hooks={"output": lambda context: seen.append(context.value)}
     )
-    told, result = await streamed(one)
+    _, result = await streamed(one)
     assert (result.output, seen) == ({"count": 3}, [{"count": 3}])
     assert len(model.requests) == (1 if native else 2)
     if not native:
         assert (model.requests[1].tool_choice, model.requests[1].purpose) == ("__output__", "output")
-    assert [m.text for m in one.messages] == ["go", model.requests and result.text]
+    assert [m.text for m in one.messages] == ["go", result.text]
 
 
 async def test_structured_output_that_never_fits_fails_the_run() -> None:

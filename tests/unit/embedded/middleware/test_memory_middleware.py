@@ -1,5 +1,6 @@
 """Memory: what AGENTS.md files hold is told, in bounds, and cannot get out of its tag."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -41,10 +42,24 @@ def test_memory_is_bounded_and_what_is_cut_is_noted(tmp_path: Path) -> None:
     assert notes == (f"{tmp_path / 'b.md'} is cut: the memory has room for 100 bytes",)
 
 
-def test_a_file_that_cannot_be_read_is_noted(tmp_path: Path) -> None:
-    content, notes = load_memory([tmp_path], 100)
+def test_what_is_no_regular_file_is_noted_and_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+    (tmp_path / "loop.md").symlink_to(tmp_path / "loop.md")
+    paths = [tmp_path, tmp_path / "pipe.md", tmp_path / "loop.md"]
+    content, notes = load_memory(paths, 100)
     assert content == ""
-    assert f"{tmp_path} cannot be read" in notes[0]
+    assert [note.split(" cannot be read")[0] for note in notes] == [str(path) for path in paths]
+
+
+def test_a_link_to_a_file_elsewhere_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("key")
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / "CLAUDE.md").write_text("notes")
+    (tmp_path / "repo" / "AGENTS.md").symlink_to("CLAUDE.md")
+    (tmp_path / "repo" / "MORE.md").symlink_to("../secret")
+    content, notes = load_memory([tmp_path / "repo" / "AGENTS.md", tmp_path / "repo" / "MORE.md"], 100)
+    assert content == "notes"
+    assert "a link to" in notes[0]
 
 
 @pytest.mark.parametrize("closing", ["</agent_memory>", "< / AGENT_MEMORY >", "<\n/agent_memory>", "<agent_memory>"])

@@ -26,7 +26,7 @@ def test_the_demo_sees_the_red_test_mends_the_bug_and_sees_it_green() -> None:
     said = _run("calculator.py\ntest_calculator.py", RED, PLAIN, "ok", GREEN)
     calls = [(call.name, call.arguments) for message in said for call in message.tool_calls]
     assert [name for name, _ in calls] == ["ls", "shell", "read_file", "edit", "shell"]
-    assert calls[1][1] == calls[4][1] == {"command": "python -m pytest -q"}
+    assert calls[1][1] == calls[4][1] == {"command": "python -B -m pytest -q"}
     assert calls[3][1] == {
         "path": "calculator.py",
         "old_string": "def add(a, b):\n    return a - b",
@@ -70,3 +70,9 @@ def test_the_demo_knows_no_second_task() -> None:
     provider = ScriptedProvider.from_name("demo")
     anyio.run(converse, provider, "Mend the tests", ["", GREEN])
     assert "I did nothing about this" in anyio.run(ask, provider, "Now something else").text
+
+
+@pytest.mark.parametrize("hostile", ["1" * 200_000, "x" * 200_000, " " * 200_000, "a \n" * 60_000, "def add(" * 30_000])
+def test_the_demo_is_not_kept_busy_by_hostile_output(hostile: str) -> None:
+    assert "I changed nothing" in _run("", f"{hostile}\n")[-1].text
+    assert "I changed nothing" in _run("", RED, hostile)[-1].text

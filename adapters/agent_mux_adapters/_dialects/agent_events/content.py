@@ -1,0 +1,122 @@
+"""What happens inside a turn, or inside a sub-agent: the inverse of the assembler's scopes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from agent_mux import facts
+from agent_mux.events import AgentEvent, file, mcp, shell, text, thinking, tool
+
+Told = tuple[facts.Fact, ...]
+
+
+class Content:
+    """Of the main agent, or of one sub-agent."""
+
+    def __init__(self) -> None:
+        self._said = False
+        """There were fragments since the message, or the thought, began."""
+        self._effort: str | None = None
+        self.held: tool.ToolCallStartEvent | None = None
+        """A call with its whole input: the next line says whether that is all there is to it."""
+        self.handlers: Mapping[type, Callable[[Any], Told]] = {
+            text.MessageStartEvent: self._begin,
+            text.TextDeltaEvent: lambda event: self.say(event.delta),
+            text.MessageStopEvent: self._message_stop,
+            thinking.ThinkingStartEvent: self._begin,
+            thinking.ThinkingDeltaEvent: lambda event: self.think(event.delta),
+            thinking.ThinkingStopEvent: self._thinking_stop,
+            tool.ToolCallStartEvent: self._call_start,
+            tool.ToolInputDeltaEvent: lambda event: (facts.ToolInput(event.tool_call_id, event.delta),),
+            tool.ToolCallReadyEvent: _ready,
+            tool.ToolResultEvent: _result,
+            tool.ToolErrorEvent: _failed,
+            **_PLAIN,
+        }
+
+    def say(self, delta: str) -> Told:
+        """A fragment of the message."""
+        self._said = self._said or bool(delta)
+        return (facts.TextDelta(delta),)
+
+    def think(self, delta: str) -> Told:
+        """A fragment of the thought."""
+        self._said = self._said or bool(delta)
+        return (facts.ThinkingDelta(delta, self._effort),)
+
+    def release(self, following: AgentEvent | None) -> Told:
+        """What was held back, now that it is known what follows."""
+        held, self.held = self.held, None
+        if held is None or (_is_ready_of(following, held) and _is_written_as(following, held.input_accumulated)):
+            return ()
+        call_id = held.tool_call_id
+        return facts.ToolBegin(call_id, held.tool_name), facts.ToolInput(call_id, held.input_accumulated)
+
+    def _begin(self, event: Any) -> Told:
+        self._said = False
+        self._effort = getattr(event, "effort", None)
+        return ()
+
+    def _message_stop(self, event: text.MessageStopEvent) -> Told:
+        said, self._said = self._said, False
+        return (facts.TextEnd(),) if said or not event.text else (facts.Text(event.text),)
+
+    def _thinking_stop(self, event: thinking.ThinkingStopEvent) -> Told:
+        said, self._said = self._said, False
+        return (facts.ThinkingEnd(),) if said or not event.thinking else (facts.Thinking(event.thinking, self._effort),)
+
+    def _call_start(self, event: tool.ToolCallStartEvent) -> Told:
+        if event.input_accumulated:
+            self.held = event
+            return ()
+        return (facts.ToolBegin(event.tool_call_id, event.tool_name),)
+
+
+def _is_ready_of(event: AgentEvent | None, started: tool.ToolCallStartEvent) -> bool:
+    return isinstance(event, tool.ToolCallReadyEvent) and event.tool_call_id == started.tool_call_id
+
+
+def _is_written_as(event: Any, said: str) -> bool:
+    if isinstance(event.input, str):
+        return bool(event.input == said)
+    try:
+        return msgspec.json.encode(event.input).decode() == said
+    except (ValueError, OverflowError, RecursionError):
+        return False
+
+
+def _ready(event: tool.ToolCallReadyEvent) -> Told:
+    return (facts.ToolReady(event.tool_call_id, event.tool_name, event.input),)
+
+
+def _result(event: tool.ToolResultEvent) -> Told:
+    duration, name = event.duration_ms, event.tool_name
+    return (facts.ToolDone(event.tool_call_id, event.output, duration_ms=duration, name=name),)
+
+
+def _failed(event: tool.ToolErrorEvent) -> Told:
+    return (facts.ToolDone(event.tool_call_id, error=event.error, name=event.tool_name),)
+
+
+def _written(event: file.FileWriteEvent | file.FileCreateEvent) -> Told:
+    created = isinstance(event, file.FileCreateEvent)
+    return (facts.FileTouched(facts.FileWritten(event.path, event.byte_count, created)),)
+
+
+_PLAIN: Mapping[type, Callable[[Any], Told]] = {
+    mcp.McpToolCallStartEvent: lambda event: (
+        facts.McpBegin(event.tool_call_id, event.server, event.tool_name, event.input),
+    ),
+    mcp.McpToolResultEvent: lambda event: (facts.McpDone(event.tool_call_id, event.output),),
+    mcp.McpToolErrorEvent: lambda event: (facts.McpDone(event.tool_call_id, error=event.error),),
+    shell.ShellStartEvent: lambda event: (facts.CommandBegan(event.command, event.cwd),),
+    shell.ShellStdoutDeltaEvent: lambda event: (facts.CommandOutput(event.delta),),
+    shell.ShellStderrDeltaEvent: lambda event: (facts.CommandOutput(event.delta, "stderr"),),
+    shell.ShellExitEvent: lambda event: (facts.CommandEnded(event.exit_code, event.duration_ms),),
+    file.FileReadEvent: lambda event: (facts.FileTouched(facts.FileRead(event.path)),),
+    file.FileWriteEvent: _written,
+    file.FileCreateEvent: _written,
+    file.FilePatchEvent: lambda event: (facts.FileTouched(facts.FilePatched(event.path, event.diff)),),
+    file.FileDeleteEvent: lambda event: (facts.FileTouched(facts.FileDeleted(event.path)),),
+}

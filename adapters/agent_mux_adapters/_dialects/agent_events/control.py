@@ -1,0 +1,69 @@
+"""The lines that go to a program. Source: docs/reference/agent-protocol.md."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux.adapter import CodecContext
+from agent_mux.effects import WriteStdin
+from agent_mux.options import McpServer, RunOptions
+
+START = "start"
+"""In `CodecContext.settings`: the fields of the first line that the codec cannot know otherwise."""
+VERSION = 1
+_IDENTITY = frozenset({"runId", "agent", "timestamp", "type"})
+
+
+def write(kind: str, **fields: Any) -> WriteStdin:
+    """One control line; what is None is left out."""
+    told = {name: value for name, value in fields.items() if value is not None}
+    line = json.dumps({"type": kind, **told}, ensure_ascii=False, separators=(",", ":"))
+    return WriteStdin(line.encode("utf-8", "replace") + b"\n")
+
+
+def start_fields(options: RunOptions) -> dict[str, Any]:
+    """What the first line says besides what every codec knows: for `CodecContext.settings`, under `START`."""
+    return {
+        "maxCostUsd": options.max_cost_usd,
+        "maxTokensTotal": options.max_tokens_total,
+        "thinkingBudgetTokens": options.thinking_budget_tokens,
+        "temperature": options.temperature,
+        "topP": options.top_p,
+        "topK": options.top_k,
+        "maxOutputTokens": options.output_limit,
+    }
+
+
+def start_line(context: CodecContext) -> WriteStdin:
+    """The first line: what this run is to be like."""
+    extra: Mapping[str, Any] = context.settings.get(START, {})
+    return write(
+        "start",
+        protocol=VERSION,
+        interactive=context.interactive or None,
+        model=context.model,
+        sessionId=context.session_id,
+        forkSessionId=context.fork_session_id,
+        noSession=context.no_session or None,
+        approvalMode=context.approval_mode,
+        asksEverything=context.asks_everything or None,
+        systemPrompt=context.system_prompt,
+        systemPromptMode=context.system_prompt_mode if context.system_prompt is not None else None,
+        maxTurns=context.max_turns,
+        thinkingEffort=context.thinking_effort,
+        outputSchema=context.output_schema,
+        mcpServers=[_server(server) for server in context.mcp_servers] or None,
+        **extra,
+    )
+
+
+def _server(server: McpServer) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": server.name, "transport": server.transport}
+    if server.transport == "stdio":
+        return {**told, "command": server.command, "args": list(server.args), "env": dict(server.env)}
+    return {**told, "url": server.url, "headers": dict(server.headers)}
+
+
+def is_agent_line(line: Mapping[str, Any]) -> bool:
+    """A line that can only be an event of ours."""
+    return line.keys() >= _IDENTITY

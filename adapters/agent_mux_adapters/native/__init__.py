@@ -1,0 +1,88 @@
+"""Any program that speaks the agent protocol, and the embedded agent, which is one of them.
+
+`amux run native "prompt"` starts `amux-agent`; `amux run native --command "my-agent --flag" "prompt"` any other.
+"""
+
+from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.home import AgentHome
+from agent_mux.sessions.store import SessionStore
+from agent_mux_adapters._dialects.agent_events import AgentEventsCodec, is_agent_line
+from agent_mux_adapters.native.argv import (
+    AGENT_EVENTS,
+    EXECUTABLE_VARIABLE,
+    build_context,
+    build_spawn_args,
+    executables,
+)
+
+__all__ = ["ADAPTER", "CAPABILITIES"]
+
+CAPABILITIES = AgentCapabilities(
+    agent="native",
+    can_resume=True,
+    can_fork=True,
+    supports_multi_turn=True,
+    session_persistence="file",
+    text_streaming=True,
+    tool_call_streaming=True,
+    thinking_streaming=True,
+    mcp=True,
+    parallel_tool_calls=True,
+    requires_tool_approval=True,
+    approval_modes=("yolo", "prompt", "deny"),
+    thinking=True,
+    thinking_effort_levels=("low", "medium", "high", "max"),
+    thinking_budget_tokens=True,
+    json_mode=True,
+    structured_output=True,
+    agents_md=True,
+    subagent_dispatch=True,
+    parallel_execution=True,
+    interactive_mode=True,
+    stdin_injection=True,
+    image_input=True,
+    file_attachments=True,
+    auth_methods=("api_key",),
+    emits=frozenset(),
+)
+
+
+def _sessions() -> SessionStore:
+    from agent_mux_adapters.native.sessions import STORE  # noqa: PLC0415  # a run does without
+
+    return STORE
+
+
+def _home() -> AgentHome:
+    from agent_mux_adapters.native.home import HOME  # noqa: PLC0415  # a run does without
+
+    return HOME
+
+
+ADAPTER = Adapter(
+    agent="native",
+    display_name="agent-mux agent",
+    executables=executables(),
+    takes_command=True,
+    executable_variable=EXECUTABLE_VARIABLE,
+    min_version="0",
+    tested_version="1",
+    capabilities=CAPABILITIES,
+    protocols={
+        AGENT_EVENTS: NativeProtocol(
+            name=AGENT_EVENTS,
+            codec=AgentEventsCodec,
+            streams=frozenset({"text", "tool_calls", "thinking"}),
+            two_way=True,
+            sniff=is_agent_line,
+            chosen_for="every run",
+            loses=("that a kind of output came whole and not streamed",),
+        )
+    },
+    spawn=build_spawn_args,
+    context=build_context,
+    install=(InstallMethod(kind="pip", command='pip install "agent-mux[native]"'),),
+    sessions=_sessions,
+    home=_home,
+    auth_guidance="set the API key of a provider, for example ANTHROPIC_API_KEY",
+)

@@ -1,0 +1,101 @@
+"""The embedded agent against the scripted model: it is a part of this installation, and only its command is written."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from agent_mux.events.cost import CostRecord
+from agent_mux.testing.live import (
+    DUMMY_KEY,
+    Answer,
+    Ask,
+    Edit,
+    Gap,
+    LiveKit,
+    Pin,
+    Place,
+    Read,
+    Shell,
+    Todo,
+    ToolPart,
+    Unspeakable,
+    Write,
+)
+from agent_mux.testing.model_server.script import Block, ToolUse
+from agent_mux.version import __version__
+
+_MODEL = "openai-chat:fake-model"
+_NO_MCP = Gap("not_impl", "the embedded agent has no MCP client yet")
+_NO_SUBAGENTS = Gap("not_impl", "the embedded agent's command has no tool to delegate with yet")
+
+
+def _script() -> str:
+    """`amux-agent` of this checkout, whatever is installed besides."""
+    package = find_spec("agent_mux")
+    source = str(Path(package.origin).parents[1]) if package is not None and package.origin is not None else ""
+    start = "from agent_loop.cli.main import main"
+    return f"#!{sys.executable}\nimport sys\nsys.path[:0] = [{source!r}]\n{start}\nsys.exit(main())\n"
+
+
+def environment(place: Place) -> dict[str, str]:
+    """All that it gets."""
+    return place.minimal(
+        AMUX_AGENT_MODEL=_MODEL,
+        AMUX_AGENT_HOME=str(place.home / "agent"),
+        OPENAI_API_KEY=DUMMY_KEY,
+        OPENAI_BASE_URL=f"{place.url}/v1",
+    )
+
+
+def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # paths are relative; one line each
+    """A part as a call of one of its tools."""
+    match part:
+        case Shell(command):
+            return ToolUse("shell", {"command": command})
+        case Write(name, content):
+            return ToolUse("write_file", {"path": name, "content": content})
+        case Edit(name, old, new):
+            return ToolUse("edit", {"path": name, "old_string": old, "new_string": new})
+        case Read(name):
+            return ToolUse("read_file", {"path": name})
+        case Ask(question, options):
+            return ToolUse("ask_user", {"question": question, "options": list(options)})
+        case Todo(items):
+            return ToolUse("write_todos", {"todos": [_todo(index, item) for index, item in enumerate(items)]})
+        case Answer(value):
+            return ToolUse("final_answer", dict(value))
+    raise Unspeakable(f"the embedded agent has no tool for {type(part).__name__}")
+
+
+def _todo(index: int, item: str) -> dict[str, str]:
+    return {"id": str(index), "title": item, "status": "pending" if index else "in_progress"}
+
+
+KIT = LiveKit(
+    agent="native",
+    pins=(Pin(version=__version__, script=_script(), program="bin/amux-agent"),),
+    environment=environment,
+    arguments=("--control",),
+    api="chat",
+    spell=spell,
+    per_call=CostRecord(
+        total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="unknown"
+    ),
+    ways=("two_way",),
+    once=("--approval-mode=yolo",),
+    gaps={
+        **dict.fromkeys(
+            (
+                "home_mcp_servers_of_ours",
+                "home_mcp_servers_of_the_agent",
+                "mcp_tool/two_way",
+                "mcp_tool_failure/two_way",
+                "approve_mcp_tool",
+                "unknown_tool",
+            ),
+            _NO_MCP,
+        ),
+        **dict.fromkeys(("subagent", "subagent_shown", "home_subagents"), _NO_SUBAGENTS),
+        "home_plugins": Gap("never", "the embedded agent is extended in Python, by hooks and tools"),
+    },
+)

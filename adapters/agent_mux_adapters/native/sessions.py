@@ -1,0 +1,176 @@
+"""The sessions that the embedded agent stores: `<its directory>/sessions/<session id>.json`, replaced as a whole.
+
+A session is a list of loops, each with what it added to the history of the one before; a loop that goes on from less
+than all of that is a branch, and what it left behind is not told. The format is that of `agent_loop.sessions`, read as
+plain data.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_mux import facts
+from agent_mux.native_json import load_object
+from agent_mux.place import Place
+from agent_mux.sessions.lines import files_below
+from agent_mux.sessions.secrets import hidden
+from agent_mux.sessions.store import (
+    Cursor,
+    Described,
+    Entry,
+    Found,
+    ModelCalled,
+    Prompted,
+    SessionStore,
+    Told,
+    UnreadableError,
+)
+from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, rows, text, whole
+from agent_mux_adapters.native.places import directory
+
+
+def root(place: Place) -> Path:
+    """Where the files are."""
+    return directory(place) / "sessions"
+
+
+def find(place: Place) -> Iterator[Found]:
+    """All sessions. What begins with a dot is a lock, or not yet whole."""
+    return (found for found in files_below(root(place), "*.json") if not found.path.name.startswith("."))
+
+
+def open_session(found: Found) -> Cursor:
+    """From its beginning."""
+    return StoredSession(found.path)
+
+
+class StoredSession:
+    """Reads one session. It grows at its end; each reading passes over what was told before."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._told = 0
+
+    def read(self) -> Iterator[Entry]:
+        """See `Cursor.read`."""
+        session = load_object(hidden(self._path.read_bytes()))
+        if session is None or not text(session.get("session_id")):
+            raise UnreadableError("it is no JSON object with a session_id")
+        for number, entry in enumerate(_entries(session)):
+            if number >= self._told:
+                self._told = number + 1
+                yield entry
+
+
+def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
+    described = Described(
+        session_id=text(session.get("session_id")), forked_from=text(session.get("forked_from")) or None
+    )
+    yield Entry(_at(session.get("created_at")), described)
+    for loop, kept in _path(rows(session.get("loops"))):
+        for message in rows(loop.get("messages"))[:kept]:
+            at = _at(message.get("timestamp")) or _at(loop.get("started_at"))
+            for told in _message(message):
+                yield Entry(at, told)
+        closing = _closing(loop) if kept is None else None
+        if closing is not None:
+            yield Entry(_at(loop.get("ended_at")), closing)
+
+
+def _path(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int | None]]:
+    """The loops that the last one goes on from, and it; how many messages of each are kept, None: all."""
+    by_id = {text(loop.get("loop_id")): loop for loop in loops}
+    chain: list[Mapping[str, Any]] = loops[-1:]
+    seen: set[str] = set()
+    while chain:
+        parent = text(chain[-1].get("parent_loop_id"))
+        if parent not in by_id or parent in seen:
+            break
+        seen.add(parent)
+        chain.append(by_id[parent])
+    kept: list[tuple[Mapping[str, Any], int | None]] = []
+    before = 0
+    for loop in reversed(chain):
+        base = whole(loop.get("base"))
+        while kept and base < before:  # a branch: what it goes on from ends earlier
+            last, count = kept.pop()
+            size = len(rows(last.get("messages"))) if count is None else count
+            before -= size
+            if base > before:
+                kept.append((last, base - before))
+                before = base
+        kept.append((loop, None))
+        before += len(rows(loop.get("messages")))
+    return kept
+
+
+def _message(message: Mapping[str, Any]) -> Iterable[Told]:
+    content = rows(message.get("content"))
+    match message.get("role"):
+        case "user" if message.get("origin", "user") == "user":
+            yield Prompted(_words(content))
+        case "assistant":
+            yield facts.StepBegin()
+            yield from (told for block in content for told in _block(block))
+            yield from _called(message)
+        case "tool":
+            call_id, said = text(message.get("tool_call_id")), _words(content)
+            name = text(message.get("name")) or None
+            if message.get("is_error") is True:
+                yield facts.ToolDone(call_id, error=said, name=name)
+            else:
+                yield facts.ToolDone(call_id, said, name=name)
+
+
+def _block(block: Mapping[str, Any]) -> Iterable[Told]:
+    match block.get("type"):
+        case "text":
+            yield facts.Text(text(block.get("text")))
+        case "thinking":
+            yield facts.Thinking(text(block.get("text")))
+        case "tool_call":
+            arguments = dict(mapping(block.get("arguments")))
+            yield facts.ToolReady(text(block.get("id")), text(block.get("name")), arguments)
+
+
+def _called(message: Mapping[str, Any]) -> Iterable[Told]:
+    used = mapping(message.get("usage"))
+    if not used:
+        return
+    usage = facts.Usage(
+        whole(used.get("input_tokens")),
+        whole(used.get("output_tokens")),
+        optional_whole(used.get("thinking_tokens")),
+        optional_whole(used.get("cache_read_tokens")),
+        optional_whole(used.get("cache_write_tokens")),
+    )
+    usd = dollars(used["cost_usd"]) if "cost_usd" in used else None
+    at = _at(message.get("timestamp"))
+    key = f"{at}/{usage.input_tokens}/{usage.output_tokens}" if at is not None else ""  # the same in a fork
+    yield ModelCalled(key, text(message.get("model")), usage, usd)
+
+
+def _closing(loop: Mapping[str, Any]) -> facts.Fact | None:
+    match loop.get("status"):
+        case "completed":
+            return facts.TurnDone()
+        case "aborted":
+            return facts.TurnStopped()
+        case "limited":
+            return facts.TurnLimitHit()
+        case "failed":
+            return facts.TurnFailed(facts.Failure("INTERNAL", text(loop.get("error")) or "the run failed"))
+        case "rejected":
+            return facts.TurnFailed(facts.Failure("INTERNAL", text(loop.get("rejection")) or "the prompt was refused"))
+    return None
+
+
+def _words(content: Iterable[Mapping[str, Any]]) -> str:
+    return "\n".join(text(block.get("text")) for block in content if block.get("type") == "text")
+
+
+def _at(value: Any) -> int | None:
+    return whole(value) or None
+
+
+STORE = SessionStore(root=root, find=find, open=open_session)

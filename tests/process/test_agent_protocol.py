@@ -1,0 +1,300 @@
+"""Programs that speak the agent protocol, driven for real: `amux run native --command ...`."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agent_mux import AgentMux, Approve, Deny, RunResult, Text, encode_event, validate
+from agent_mux.options import Attachment
+from agent_mux.registry import AdapterRegistry
+from agent_mux.run.derive import derive_events
+from agent_mux_adapters._dialects.agent_events import AgentEventsCodec
+from agent_mux_adapters.native import ADAPTER
+
+pytestmark = pytest.mark.anyio
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "speak-agent-events.md"
+PRELUDE = """
+import json, os, signal, sys
+def say(kind, **fields): print(json.dumps({"type": kind, **fields}), flush=True)
+def hear(): return json.loads(sys.stdin.readline() or '{"type": "close"}')
+def begin(**more):
+    say("session_start", sessionId="S1", resumed=False, **more)
+    return hear()
+def talk(number, text):
+    say("turn_start", turnIndex=number)
+    say("message_start"); say("text_delta", delta=text); say("message_stop", text=text)
+def answer(number, text):
+    talk(number, text)
+    say("turn_end", turnIndex=number)
+def leave(turns): say("session_end", sessionId="S1", turnCount=turns)
+start = hear()
+"""
+ECHO = (
+    PRELUDE
+    + """
+line, turns = begin(), 0
+while line["type"] == "prompt":
+    answer(turns, line["text"]); turns += 1; line = hear()
+leave(turns)
+"""
+)
+
+
+def client(directory: Path) -> AgentMux:
+    registry = AdapterRegistry()
+    registry.register(ADAPTER)
+    return AgentMux(adapters=registry, default_agent="native", config_dir=directory, approval_mode="prompt")
+
+
+def program(body: str) -> tuple[str, ...]:
+    return sys.executable, "-c", body
+
+
+async def watched(run: Any) -> tuple[list[Any], RunResult]:
+    """The stream is lawful, and the journal tells it again."""
+    events = [event async for event in run]
+    result: RunResult = await run
+    assert validate(events) == []
+    assert result.journal is not None
+    derived = [encode_event(event) for event in derive_events(Path(result.journal), AgentEventsCodec)]
+    assert derived == [encode_event(event) for event in events]
+    return events, result
+
+
+async def run_to_end(directory: Path, body: str, **options: Any) -> tuple[list[Any], RunResult]:
+    with anyio.fail_after(30):
+        async with client(directory) as mux:
+            return await watched(mux.run(**{"prompt": "hi", "command": program(body), **options}))
+
+
+def of_type(events: list[Any], kind: str) -> list[Any]:
+    return [event for event in events if event.type == kind]
+
+
+async def test_a_program_answers_and_has_completed(tmp_path: Path) -> None:
+    events, result = await run_to_end(tmp_path, ECHO)
+    assert (result.exit_reason, result.text, result.session_id, result.exit_code) == ("completed", "hi", "S1", 0)
+    assert [event.type for event in events] == [
+        "session_start", "turn_start", "message_start", "text_delta", "message_stop", "turn_end", "session_end",
+    ]  # fmt: skip
+    assert {event.run_id for event in events} == {result.run_id}
+    assert {event.agent for event in events} == {"native"}
+
+
+async def test_the_first_line_says_what_was_asked_of_the_run(tmp_path: Path) -> None:
+    body = PRELUDE + "begin(); answer(0, json.dumps(start)); leave(1)"
+    options: dict[str, Any] = {
+        "model": "m", "session_id": "S1", "approval_mode": "deny", "system_prompt": "be kind", "max_turns": 3,
+        "thinking_effort": "high", "temperature": 0, "output_schema": {"type": "object"}, "max_cost_usd": 2.5,
+    }  # fmt: skip
+    _, result = await run_to_end(tmp_path, body, **options)
+    assert result.text.startswith('{"type": "start", "protocol": 1, ')
+    for said in (
+        '"model": "m"', '"sessionId": "S1"', '"approvalMode": "deny"', '"systemPrompt": "be kind"',
+        '"systemPromptMode": "append"', '"maxTurns": 3', '"thinkingEffort": "high"', '"temperature": 0',
+        '"outputSchema": {"type": "object"}', '"maxCostUsd": 2.5',
+    ):  # fmt: skip
+        assert said in result.text
+    assert "interactive" not in result.text
+    assert "noSession" not in result.text
+
+
+async def test_images_go_with_the_first_prompt(tmp_path: Path) -> None:
+    picture = tmp_path / "dot.png"
+    picture.write_bytes(b"png")
+    body = PRELUDE + "line = begin(); answer(0, json.dumps(line['images'])); leave(1)"
+    _, result = await run_to_end(tmp_path, body, attachments=[Attachment(file_path=str(picture))])
+    assert result.text == '[{"mimeType": "image/png", "data": "cG5n"}]'
+
+
+async def test_prompts_follow_each_other_in_one_process(tmp_path: Path) -> None:
+    with anyio.fail_after(30):
+        async with client(tmp_path) as mux:
+            run = mux.run(prompt="one", command=program(ECHO), interactive=True)
+            assert await run.send("two") == "queued"
+            await run.send("three")
+            await run.close()
+            _, result = await watched(run)
+    assert result.messages == ["one", "two", "three"]
+    assert (result.turn_count, result.exit_reason) == (3, "completed")
+
+
+APPROVAL = (
+    PRELUDE
+    + """
+begin(); say("turn_start", turnIndex=0)
+say("tool_call_start", toolCallId="c1", toolName="Shell")
+say("tool_call_ready", toolCallId="c1", toolName="Shell", input={})
+say("approval_request", interactionId="r1", action="run", detail="ls", riskLevel="low", toolCallId="c1", command="ls")
+answered = hear()
+if answered["type"] == "approve":
+    say("approval_granted", interactionId="r1")
+    say("shell_start", command="ls", cwd="/"); say("shell_stdout_delta", delta="a file")
+    say("shell_exit", exitCode=0, durationMs=1)
+    say("tool_result", toolCallId="c1", toolName="Shell", output="a file", durationMs=2)
+    say("file_read", path="/a")
+else:
+    say("approval_denied", interactionId="r1", reason=answered.get("reason"))
+    say("tool_error", toolCallId="c1", toolName="Shell", error="denied")
+say("message_start"); say("message_stop", text=json.dumps(answered)); say("turn_end", turnIndex=0); leave(1)
+"""
+)
+
+
+async def test_an_approval_is_asked_and_granted(tmp_path: Path) -> None:
+    asked: list[Any] = []
+
+    def decide(pending: Any) -> Any:
+        asked.append(pending.detail)
+        return Approve()
+
+    events, result = await run_to_end(tmp_path, APPROVAL, on_approval_request=decide)
+    assert len(asked) == 1
+    assert [event.type for event in events if event.type.startswith(("approval", "shell", "tool", "file"))] == [
+        "tool_call_start", "tool_call_ready", "approval_request", "approval_granted", "shell_start",
+        "shell_stdout_delta", "shell_exit", "tool_result", "file_read",
+    ]  # fmt: skip
+    assert result.text == '{"type": "approve", "requestId": "r1"}'
+
+
+async def test_a_denial_takes_its_reason_along(tmp_path: Path) -> None:
+    def decide(_: Any) -> Any:
+        return Deny("not here")
+
+    events, result = await run_to_end(tmp_path, APPROVAL, on_approval_request=decide)
+    (denied,) = of_type(events, "approval_denied")
+    assert denied.reason == "not here"
+    assert result.text == '{"type": "deny", "requestId": "r1", "reason": "not here"}'
+
+
+async def test_a_question_is_answered(tmp_path: Path) -> None:
+    body = (
+        PRELUDE
+        + """
+begin(); say("turn_start", turnIndex=0)
+say("input_required", interactionId="q1", question="red?", source="agent", options=["red", "blue"])
+said = hear()["text"]
+say("message_start"); say("message_stop", text=said); say("turn_end", turnIndex=0); leave(1)
+"""
+    )
+
+    def reply(pending: Any) -> Any:
+        return Text("blue")
+
+    _, result = await run_to_end(tmp_path, body, on_input_required=reply)
+    assert result.text == "blue"
+
+
+BUSY = (
+    PRELUDE
+    + """
+begin(interactive=True); talk(0, "working")
+line = hear()
+if line["type"] == "steer":
+    say("response", id=line["id"], accepted=True, delivery="merged")
+    say("message_start"); say("message_stop", text="steered: " + line["text"])
+    say("turn_end", turnIndex=0); hear(); leave(1)
+if line["type"] == "interrupt":
+    say("turn_end", turnIndex=0); hear(); say("interrupted"); leave(1)
+if line["type"] == "cancel":
+    say("turn_end", turnIndex=0); say("aborted"); leave(1)
+"""
+)
+
+
+async def _works(run: Any) -> None:
+    async for event in run:
+        if event.type == "message_stop":
+            return
+    raise AssertionError("it never began")
+
+
+async def test_a_message_goes_into_the_turn_that_runs(tmp_path: Path) -> None:
+    with anyio.fail_after(30):
+        async with client(tmp_path) as mux:
+            run = mux.run(prompt="hi", command=program(BUSY))
+            await _works(run)
+            assert await run.steer("left") == "merged"
+            _, result = await watched(run)
+    assert result.messages == ["working", "steered: left"]
+    assert (result.turn_count, result.exit_reason) == (1, "completed")
+
+
+async def test_an_interruption_ends_the_turn_and_the_run(tmp_path: Path) -> None:
+    with anyio.fail_after(30):
+        async with client(tmp_path) as mux:
+            run = mux.run(prompt="hi", command=program(BUSY))
+            await _works(run)
+            await run.interrupt()
+            events, result = await watched(run)
+    assert result.exit_reason == "interrupted"
+    assert [event.type for event in events[-3:]] == ["turn_end", "interrupted", "session_end"]
+
+
+async def test_an_abort_is_told_to_the_program(tmp_path: Path) -> None:
+    with anyio.fail_after(30):
+        async with client(tmp_path) as mux:
+            run = mux.run(prompt="hi", command=program(BUSY))
+            await _works(run)
+            await run.abort()
+            events, result = await watched(run)
+    assert result.exit_reason == "aborted"
+    assert [event.type for event in events[-3:]] == ["turn_end", "aborted", "session_end"]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "code"),
+    [
+        ("begin(); talk(0, 'half'); sys.exit(3)", "crashed", "AGENT_CRASH"),
+        ("begin(); talk(0, 'half'); sys.exit(0)", "truncated", "AGENT_CRASH"),
+        ("begin(); talk(0, 'half'); os.kill(os.getpid(), signal.SIGKILL)", "killed", "AGENT_CRASH"),
+        ("begin(); answer(0, 'x'); say('auth_error', message='no key', guidance='set it'); leave(1)",
+         "failed", "AUTH_ERROR"),
+        ("begin(); answer(0, 'x'); say('turn_limit', maxTurns=1); leave(1)", "turn_limit", "ABORTED"),
+        ("begin(); say('error', code='SESSION_NOT_FOUND', message='no', recoverable=False); leave(0)",
+         "failed", "SESSION_NOT_FOUND"),
+        ("begin(); say('turn_start', turnIndex=0); say('error', code='odd'); say('turn_end', turnIndex=0)",
+         "failed", "INTERNAL"),
+        ("l = begin(); say('response', id=l['id'], accepted=False, code='RATE_LIMITED', message='later'); hear()",
+         "failed", "RATE_LIMITED"),
+    ],
+)  # fmt: skip
+async def test_how_a_program_ends(tmp_path: Path, body: str, reason: str, code: str) -> None:
+    _, result = await run_to_end(tmp_path, PRELUDE + body)
+    assert (result.exit_reason, result.error.code if result.error else None) == (reason, code)
+
+
+async def test_what_is_out_of_order_is_put_right_and_told(tmp_path: Path) -> None:
+    body = (
+        PRELUDE
+        + """
+hear(); say("text_delta", delta="hi"); say("tool_result", toolCallId="c", toolName="T", output=1, durationMs=0)
+say("shell_exit", exitCode=0, durationMs=0); say("file_read", path="x"); say("turn_end", turnIndex=7)
+print("noise"); print('{"type": "made_up"}'); print('{"type": "text_delta"}'); sys.stdout.flush(); leave(1)
+"""
+    )
+    events, result = await run_to_end(tmp_path, body)
+    told = [event.message for event in of_type(events, "debug")]
+    assert any("before session_start" in message for message in told)
+    assert any("unknown native line (made_up)" in message for message in told)
+    assert [event.line for event in of_type(events, "log")] == ["noise"]
+    assert (result.exit_reason, result.text) == ("completed", "hi")
+
+
+async def test_the_program_of_the_how_to_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_agent.py").write_text(re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1])  # type: ignore[index]
+    command = (sys.executable, str(tmp_path / "my_agent.py"))
+    options = {"prompt": "write to hello.txt", "command": command, "cwd": str(tmp_path)}
+    events, result = await run_to_end(tmp_path / "config", "", approval_mode="deny", **options)
+    assert (result.text, len(of_type(events, "approval_denied"))) == ("I may not.", 1)
+    assert of_type(events, "approval_request") == []
+    assert not (tmp_path / "hello.txt").exists()
+    events, result = await run_to_end(tmp_path / "config", "", approval_mode="yolo", **options)
+    assert (result.text, result.exit_reason) == ("Done.", "completed")
+    assert [event.path for event in of_type(events, "file_create")] == ["hello.txt"]
+    assert of_type(events, "debug") == []

@@ -1,0 +1,70 @@
+"""How a program is started: nothing but its command; what the run is like goes by its standard input."""
+
+import json
+import sys
+from typing import Any
+
+from agent_mux.adapter import SpawnEnvironment
+from agent_mux.effects import WriteStdin
+from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux_adapters._dialects.agent_events import AgentEventsCodec
+from agent_mux_adapters.native import ADAPTER
+from agent_mux_adapters.native.argv import build_context, build_spawn_args
+
+
+def environment(executable: str, *arguments: str) -> SpawnEnvironment:
+    return SpawnEnvironment(executable=executable, arguments=arguments, temp_dir="/tmp/x", environ={})
+
+
+def started(**options: Any) -> list[dict[str, Any]]:
+    """The lines that the codec begins with."""
+    asked = RunOptions(agent="native", **{"prompt": "hi", **options})
+    context = build_context(asked, build_spawn_args(asked, environment("/bin/amux-agent")))
+    return [json.loads(step.data) for step in AgentEventsCodec(context).start() if isinstance(step, WriteStdin)]
+
+
+def test_the_embedded_agent_is_told_to_listen_and_nothing_else() -> None:
+    options = RunOptions(agent="native", prompt="--secret", model="m", session_id="--x", system_prompt="y")
+    assert build_spawn_args(options, environment("/bin/amux-agent")).argv == ("/bin/amux-agent", "--control")
+
+
+def test_where_there_is_no_command_the_interpreter_runs_the_module() -> None:
+    spawn = build_spawn_args(RunOptions(agent="native", prompt="hi"), environment(sys.executable))
+    assert spawn.argv == (sys.executable, "-m", "agent_loop", "--control")
+    assert ADAPTER.executables[0] == "amux-agent"
+    assert ADAPTER.executables[-1] == sys.executable
+
+
+def test_a_command_is_started_as_it_is_and_its_turns_are_counted_for_it() -> None:
+    options = RunOptions(agent="native", prompt="hi", command=("my-agent", "--flag"))
+    spawn = build_spawn_args(options, environment("/bin/my-agent", "--flag"))
+    assert spawn.argv == ("/bin/my-agent", "--flag")
+    assert not spawn.counts_turns
+
+
+def test_the_first_line_has_what_was_said_and_nothing_that_was_not() -> None:
+    assert started() == [
+        {"type": "start", "protocol": 1, "approvalMode": "prompt"},
+        {"type": "prompt", "id": "1", "text": "hi"},
+    ]
+
+
+def test_servers_go_by_the_first_line() -> None:
+    servers = [McpServer("a", command="x", args=("y",), env={"K": "v"}), McpServer("b", "sse", url="http://b")]
+    start, _ = started(mcp_servers=servers, interactive=True, no_session=True, max_tokens_total=5, top_k=2)
+    assert start["mcpServers"] == [
+        {"name": "a", "transport": "stdio", "command": "x", "args": ["y"], "env": {"K": "v"}},
+        {"name": "b", "transport": "sse", "url": "http://b", "headers": {}},
+    ]
+    assert (start["interactive"], start["noSession"], start["maxTokensTotal"], start["topK"]) == (True, True, 5, 2)
+
+
+def test_images_go_along_and_other_files_are_mentioned() -> None:
+    attachments = (
+        Attachment(base64="aGk=", mime_type="image/png"),
+        Attachment(file_path="/a/b.txt"),
+        Attachment(url="https://x/y"),
+    )
+    _, prompt = started(attachments=attachments)
+    assert prompt["images"] == [{"mimeType": "image/png", "data": "aGk="}]
+    assert prompt["text"] == "hi\n\nAttached file: /a/b.txt\nAttached file: https://x/y"

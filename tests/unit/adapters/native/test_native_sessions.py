@@ -1,0 +1,101 @@
+"""The sessions of the embedded agent, written by its own types and read as plain data."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall, ToolMessage, user
+from agent_loop.sessions.session import LoopRecord, Session
+from agent_loop.usage import Usage
+from agent_mux import facts
+from agent_mux.place import Place
+from agent_mux.sessions.store import Described, Entry, ModelCalled, Prompted, UnreadableError
+from agent_mux_adapters.native.sessions import STORE
+
+
+def stored(directory: Path, session: Session) -> Path:
+    path = directory / "sessions" / f"{session.session_id}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(msgspec.json.encode(session))
+    return path
+
+
+def entries(directory: Path) -> list[Entry]:
+    (found,) = STORE.find(Place(environ={"AMUX_AGENT_HOME": str(directory)}))
+    return list(STORE.open(found).read())
+
+
+def loop(number: int, *messages: object, **known: object) -> LoopRecord:
+    return LoopRecord(
+        loop_id=f"l{number}",
+        parent_loop_id=f"l{number - 1}" if number else None,
+        messages=list(messages),  # type: ignore[arg-type]
+        **{"status": "completed", "started_at": 1_000 + number, **known},  # type: ignore[arg-type]
+    )
+
+
+def answered(said: str) -> AssistantMessage:
+    return AssistantMessage(content=(Text(said),), model="m", timestamp=7, usage=Usage(3, 4, cost_usd=0.5))
+
+
+def test_a_session_is_told_in_facts(tmp_path: Path) -> None:
+    call = AssistantMessage(content=(Thinking("hm"), ToolCall("c1", "shell", {"command": "ls"})))
+    result = ToolMessage(tool_call_id="c1", name="shell", content=(Text("a file"),))
+    first = loop(0, user("go"), call, result, answered("done"))
+    stored(tmp_path, Session(session_id="s1", agent_id="a", created_at=5, forked_from="s0", loops=[first]))
+    assert [entry.fact for entry in entries(tmp_path)] == [
+        Described(session_id="s1", forked_from="s0"),
+        Prompted("go"),
+        facts.StepBegin(),
+        facts.Thinking("hm"),
+        facts.ToolReady("c1", "shell", {"command": "ls"}),
+        facts.ToolDone("c1", "a file", name="shell"),
+        facts.StepBegin(),
+        facts.Text("done"),
+        ModelCalled("7/3/4", "m", facts.Usage(3, 4), 0.5),
+        facts.TurnDone(),
+    ]
+
+
+def test_what_a_branch_left_behind_is_not_told(tmp_path: Path) -> None:
+    two = loop(1, user("two"), answered("2"), base=2)
+    loops = [loop(0, user("one"), answered("1")), two, loop(2, user("other"), base=2)]
+    stored(tmp_path, Session(session_id="s1", agent_id="a", loops=loops))
+    assert [entry.fact.text for entry in entries(tmp_path) if isinstance(entry.fact, Prompted)] == ["one", "other"]
+
+
+@pytest.mark.parametrize(
+    ("known", "closing"),
+    [
+        ({"status": "failed", "error": "no"}, facts.TurnFailed(facts.Failure("INTERNAL", "no"))),
+        ({"status": "aborted"}, facts.TurnStopped()),
+        ({"status": "limited"}, facts.TurnLimitHit()),
+        ({"status": "rejected", "rejection": "no"}, facts.TurnFailed(facts.Failure("INTERNAL", "no"))),
+        ({"status": "running"}, Prompted("go")),
+    ],
+)
+def test_how_a_loop_ended(tmp_path: Path, known: dict[str, object], closing: object) -> None:
+    stored(tmp_path, Session(session_id="s1", agent_id="a", loops=[loop(0, user("go"), **known)]))
+    assert entries(tmp_path)[-1].fact == closing
+
+
+def test_a_session_that_grew_is_read_on(tmp_path: Path) -> None:
+    session = Session(session_id="s1", agent_id="a", loops=[loop(0, user("one"))])
+    stored(tmp_path, session)
+    (found,) = STORE.find(Place(environ={"AMUX_AGENT_HOME": str(tmp_path)}))
+    cursor = STORE.open(found)
+    assert len(list(cursor.read())) == 3
+    assert list(cursor.read()) == []
+    session.loops.append(loop(1, user("two"), base=1))
+    stored(tmp_path, session)
+    assert [entry.fact for entry in cursor.read()] == [Prompted("two"), facts.TurnDone()]
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"session_id": 3}', b"\xff"])
+def test_what_is_no_session_says_so(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "sessions" / "x.json").write_bytes(data)
+    (tmp_path / "sessions" / ".x.json").write_bytes(data)
+    with pytest.raises(UnreadableError):
+        entries(tmp_path)

@@ -1,0 +1,31 @@
+"""Questions to the person. Source: phi-core, "ToolContext"."""
+
+import anyio
+import pytest
+
+from agent_loop.errors import InvalidArgumentsError, ToolError
+from agent_loop.tools.builtin import ask_tool
+from agent_loop.tools.tool import ToolContext, kind_of
+
+
+async def echo(question: str, options: tuple[str, ...]) -> str:
+    return f"{question} {options}"
+
+
+CONTEXT = ToolContext(call_id="1", tool_name="ask_user", ask=echo)
+
+
+def test_ask_user_asks_and_returns_the_answer() -> None:
+    assert kind_of(ask_tool()) == "ask"
+    assert anyio.run(ask_tool().execute, {"question": "Which?", "options": ["a", "b"]}, CONTEXT) == "Which? ('a', 'b')"
+    assert anyio.run(ask_tool().execute, {"question": "Why?"}, CONTEXT) == "Why? ()"
+
+
+def test_where_nobody_can_answer_it_is_an_error_of_the_tool() -> None:
+    with pytest.raises(ToolError, match="nobody is there to answer 'Why"):
+        anyio.run(ask_tool().execute, {"question": "Why?"}, ToolContext(call_id="1", tool_name="ask_user"))
+
+
+def test_the_same_option_twice_is_refused() -> None:
+    with pytest.raises(InvalidArgumentsError, match="make them different"):
+        anyio.run(ask_tool().execute, {"question": "Which?", "options": ["a", "a"]}, CONTEXT)

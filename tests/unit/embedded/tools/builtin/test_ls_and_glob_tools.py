@@ -1,0 +1,108 @@
+"""`ls` and `glob`, and the tools together."""
+
+import json
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.unit.embedded.tools.builtin.file_calls import Files
+
+from agent_loop.errors import InvalidArgumentsError, ToolError, WorkspaceError
+from agent_loop.tools.builtin import ls
+from agent_loop.tools.builtin.files import file_tools
+from agent_loop.tools.tool import Tool, ToolContext, kind_of, risk_of
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+async def test_ls_tells_name_type_and_size_as_json(files: Files) -> None:
+    files.put("b.txt", "123")
+    files.put("dir/x", "")
+    (files.root / "link").symlink_to("/etc")
+    listed = json.loads(await files.text("ls"))
+    assert [(entry["name"], entry["type"]) for entry in listed] == [
+        ("b.txt", "file"), ("dir", "directory"), ("link", "symlink"),
+    ]  # fmt: skip
+    assert listed[0]["size"] == 3
+    assert json.loads(await files.text("ls", path="dir"))[0]["name"] == "x"
+
+
+async def test_ls_is_bounded(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ls, "MAX_ENTRIES", 2)
+    for name in "abc":
+        files.put(name, "")
+    result = await files.call("ls")
+    assert [len(json.loads(result.content[0].text)), result.content[1].text] == [  # type: ignore[union-attr]
+        2, "[2 of 3 entries; find the others with glob]",
+    ]  # fmt: skip
+
+
+async def test_ls_refuses_what_is_no_directory_or_outside(files: Files) -> None:
+    files.put("a", "")
+    for path in ("a", "..", "nope"):
+        with pytest.raises(WorkspaceError):
+            await files.call("ls", path=path)
+
+
+async def test_glob_tells_the_newest_first_and_respects_gitignore(files: Files) -> None:
+    for age, name in enumerate(["c.py", "src/a.py", "src/b.py", "ignored/d.py", "e.txt"]):
+        files.put(name, "")
+        os.utime(files.root / name, ns=(age, age))
+    files.put(".gitignore", "ignored/\n")
+    assert await files.text("glob", pattern="**/*.py") == "src/b.py\nsrc/a.py\nc.py"
+    assert await files.text("glob", pattern="*.py", path="src") == "src/b.py\nsrc/a.py"
+    assert await files.text("glob", pattern="*.rs") == "No file matches '*.rs' in '.'."
+
+
+async def test_glob_of_the_same_age_goes_by_name_and_says_when_there_are_more(files: Files) -> None:
+    for name in ("b", "a", "c"):
+        files.put(name, "")
+        os.utime(files.root / name, ns=(5, 5))
+    assert await files.text("glob", pattern="*", limit=2) == (
+        "a\nb\n\n[2 of 3 files; name a narrower pattern, or a larger limit]"
+    )
+
+
+async def test_glob_refuses_hostile_patterns(files: Files) -> None:
+    with pytest.raises(ToolError, match="more than 64 patterns"):
+        await files.call("glob", pattern="{a,b}" * 10)
+
+
+async def test_glob_ends_when_it_is_cancelled(files: Files) -> None:
+    files.put("a/b", "")
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await files.call("glob", pattern="*")
+    assert scope.cancelled_caught
+
+
+def test_file_tools_are_tools_with_kind_risk_and_a_schema_without_references() -> None:
+    tools = file_tools()
+    assert [tool.name for tool in tools] == ["read_file", "write_file", "edit", "multi_edit", "ls", "glob", "grep"]
+    assert all(isinstance(tool, Tool) for tool in tools)
+    assert {tool.name for tool in tools if kind_of(tool) == "edit"} == {"write_file", "edit", "multi_edit"}
+    assert {tool.name for tool in tools if risk_of(tool) == "low"} == {"read_file", "ls", "glob", "grep"}
+    for tool in tools:
+        schema = json.dumps(tool.parameters)
+        assert tool.parameters["type"] == "object"
+        assert "$ref" not in schema
+        assert "title" not in schema
+
+
+async def test_file_tools_without_a_workspace_or_with_wrong_arguments_say_so(files: Files) -> None:
+    arguments = {
+        "read_file": {"path": "a"}, "write_file": {"path": "a", "content": ""}, "ls": {}, "glob": {"pattern": "*"},
+        "edit": {"path": "a", "old_string": "a", "new_string": "b"}, "grep": {"pattern": "a"},
+        "multi_edit": {"path": "a", "edits": [{"old_string": "a", "new_string": "b"}]},
+    }  # fmt: skip
+    for tool in file_tools():
+        with pytest.raises(ToolError, match="no workspace"):
+            await tool.execute(dict(arguments[tool.name]), ToolContext(call_id="1", tool_name=tool.name))
+        with pytest.raises(InvalidArgumentsError):
+            await tool.execute({"path": 5}, files.context(tool.name))

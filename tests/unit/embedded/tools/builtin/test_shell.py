@@ -1,0 +1,256 @@
+"""The tool `shell`, with real processes. Source: zidane, "Tool ergonomics defaults"; phi-core, section 5, "Shell"."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agent_loop.errors import ConfigurationError, InvalidArgumentsError, ToolError, WorkspaceError
+from agent_loop.tools.builtin import ShellTool
+from agent_loop.tools.builtin.census import MARK, Started, living
+from agent_loop.tools.effects import CommandRan
+from agent_loop.tools.tool import Tool, ToolContext, ToolResult, kind_of, risk_of, shell_command_of
+from agent_loop.workspace import Workspace
+
+pytestmark = pytest.mark.parametrize("backend", ["asyncio", "trio"])
+linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="elsewhere only process groups are known")
+
+
+class Bench:
+    """A shell in a workspace of its own, with a clock that stands."""
+
+    def __init__(self, root: Path, backend: str) -> None:
+        self.mark = f"{root.name}_{backend}".replace("-", "_")
+        self.context = ToolContext(call_id="1", tool_name="shell", workspace=Workspace(root), update=self.update)
+        self.backend = backend
+        self.updates: list[str] = []
+
+    async def update(self, text: str) -> None:
+        self.updates.append(text)
+
+    def shell(self, **known: Any) -> ShellTool:
+        return ShellTool(**{"clock": lambda: 0.0, "new_mark": lambda: self.mark, "grace": 0.2, **known})
+
+    def run(self, command: str, arguments: dict[str, Any] | None = None, **known: Any) -> ToolResult:
+        async def bounded() -> ToolResult:
+            with anyio.fail_after(30):
+                found = await self.shell(**known).execute({"command": command, **(arguments or {})}, self.context)
+            assert isinstance(found, ToolResult)
+            return found
+
+        return anyio.run(bounded, backend=self.backend)
+
+    def survivors(self) -> list[int]:
+        return living(Started(-1, MARK + self.mark))
+
+
+@pytest.fixture
+def bench(tmp_path: Path, backend: str) -> Bench:
+    return Bench(tmp_path, backend)
+
+
+def test_it_is_a_tool_of_high_risk_that_says_what_it_runs(bench: Bench) -> None:
+    shell = bench.shell()
+    assert isinstance(shell, Tool)
+    assert (kind_of(shell), risk_of(shell)) == ("execute", "high")
+    assert shell_command_of(shell, {"command": "ls"}) == "ls"
+    assert shell.parameters["required"] == ["command"]
+
+
+def test_output_ends_with_exit_code_and_duration(bench: Bench) -> None:
+    times = iter([1.0, 1.25])
+    result = bench.run("echo hi", clock=lambda: next(times))
+    assert result.text == "hi\n(exit 0, 250ms)"
+    assert result.details == {"exit_code": 0, "duration_ms": 250, "timed_out": False}
+    assert result.effects == (CommandRan(0, "hi\n", ""),)
+
+
+def test_stderr_is_surfaced_when_there_is_any(bench: Bench) -> None:
+    result = bench.run("printf out; echo no >&2")
+    assert result.text == "out\n[stderr]\nno\n(exit 0, 0ms)"
+    assert result.effects == (CommandRan(0, "out", "no\n"),)
+
+
+def test_a_nonzero_exit_is_told_and_no_error_of_the_tool(bench: Bench) -> None:
+    result = bench.run("exit 3")
+    assert (result.text, result.is_error) == ("(exit 3, 0ms)", False)
+
+
+def test_a_signal_is_told_as_shells_tell_it(bench: Bench) -> None:
+    assert bench.run("kill -KILL $$").text == f"(exit {128 + signal.SIGKILL}, 0ms)"
+
+
+def test_metadata_false_opts_out(bench: Bench) -> None:
+    assert bench.run("echo hi; echo no >&2; exit 3", metadata=False).text == "hi\n"
+    assert bench.run("true", metadata=False).text == "(no output)"
+
+
+def test_long_output_keeps_its_tail_and_says_what_is_missing(bench: Bench) -> None:
+    result = bench.run("seq 100000")
+    head, _, body = result.text.partition("\n")
+    assert head == "...(556127 bytes truncated from head)..."
+    assert body.endswith("99999\n100000\n(exit 0, 0ms)")
+    assert len(body.removesuffix("(exit 0, 0ms)").encode()) == 32_768
+
+
+def test_both_streams_together_keep_to_the_limit(bench: Bench) -> None:
+    result = bench.run("printf 'aaaaaaaaaa'; printf 'bbbb' >&2", max_output_bytes=20)
+    assert result.text == "...(4 bytes truncated from head)...\naaaaaa\n[stderr]\nbbbb\n(exit 0, 0ms)"
+
+
+def test_max_output_bytes_zero_disables_the_truncation(bench: Bench) -> None:
+    result = bench.run("seq 100000", max_output_bytes=0)
+    assert result.text.startswith("1\n2\n")
+    effect = result.effects[0]
+    assert isinstance(effect, CommandRan)
+    assert len(effect.stdout.encode()) == 32_768
+
+
+def test_utf8_is_never_split_and_invalid_bytes_are_replaced(bench: Bench) -> None:
+    assert bench.run(r"printf 'a\xff\xe2\x82\xac\xe2\x82'").text == "a\ufffd\u20ac\ufffd\n(exit 0, 0ms)"
+    cut = bench.run(r"printf '\xe2\x82\xac\xe2\x82\xac'", max_output_bytes=4).text
+    assert cut == "...(3 bytes truncated from head)...\n\u20ac\n(exit 0, 0ms)"
+
+
+def test_output_is_told_while_the_command_runs(bench: Bench) -> None:
+    bench.run("echo one; echo two >&2")
+    assert sorted("".join(bench.updates).split()) == ["one", "two"]
+
+
+@linux
+def test_runaway_output_is_drained_bounded_and_ended_at_the_timeout(bench: Bench) -> None:
+    result = bench.run("yes", {"timeout": 0.3})
+    assert result.is_error
+    assert result.text.endswith(
+        "y\n(timed out after 0.3 seconds: it was ended, with all that it had started)\n(exit 143, 0ms)"
+    )
+    assert len(result.text) < 33_000
+    assert all(len(update) < 17_000 for update in bench.updates)
+    assert bench.survivors() == []
+
+
+@linux
+def test_who_ignores_sigterm_is_killed_after_the_grace(bench: Bench) -> None:
+    result = bench.run("trap '' TERM; echo here; sleep 1000 & wait; while :; do sleep 1; done", {"timeout": 0.3})
+    assert result.text.startswith("here\n(timed out")
+    assert result.details["exit_code"] == 128 + signal.SIGKILL
+    assert bench.survivors() == []
+
+
+@linux
+def test_children_with_a_session_of_their_own_are_ended_too(bench: Bench) -> None:
+    result = bench.run("setsid sleep 1000 & wait", {"timeout": 0.3})
+    assert result.details["timed_out"]
+    assert bench.survivors() == []
+
+
+@linux
+@pytest.mark.parametrize("command", ["sleep 1000 &", "setsid sleep 1000 >/dev/null 2>&1 & sleep 0.1", "yes &"])
+def test_background_children_do_not_hang_the_tool_and_are_ended(bench: Bench, command: str) -> None:
+    result = bench.run(f"echo started; {command}")
+    assert not result.is_error
+    assert "(processes it left in the background were ended: 1)\n(exit 0, 0ms)" in result.text
+    assert bench.survivors() == []
+
+
+@linux
+def test_background_children_live_on_where_that_is_wanted(bench: Bench) -> None:
+    result = bench.run("sleep 1000 >/dev/null 2>&1 & echo $!", keep_background=True)
+    pid = int(result.text.split()[0])
+    assert pid in bench.survivors()
+    anyio.run(anyio.run_process, ["kill", "-KILL", str(pid)])
+
+
+@linux
+def test_cancelling_ends_everything_first(bench: Bench) -> None:
+    async def run() -> None:
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+
+                async def update(_text: str) -> None:
+                    tasks.cancel_scope.cancel()
+
+                context = ToolContext(call_id="1", tool_name="shell", workspace=bench.context.workspace, update=update)
+                await bench.shell().execute(
+                    {"command": "trap '' TERM; setsid sleep 1000 & sleep 1000 & echo ready; wait; wait"}, context
+                )
+                pytest.fail("it ended by itself")
+
+    anyio.run(run, backend=bench.backend)
+    assert bench.survivors() == []
+
+
+def test_stdin_is_empty(bench: Bench) -> None:
+    assert bench.run("cat; echo done").text == "done\n(exit 0, 0ms)"
+
+
+def test_it_is_bash_where_there_is_bash_and_sh_elsewhere(bench: Bench, tmp_path: Path) -> None:
+    assert bench.run("[[ a == a ]] && echo ${BASH_VERSION:+bash}").text.startswith("bash\n")
+    assert bench.run("type type", environment={"PATH": str(tmp_path)}).details["exit_code"] == 0
+
+
+def test_the_directory_is_one_of_the_workspace(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "out").symlink_to("/")
+    assert bench.run("pwd").text.startswith(f"{tmp_path}\n")
+    assert bench.run("pwd", {"cwd": "sub"}).text.startswith(f"{tmp_path}/sub\n")
+    for cwd in ("..", "/", "out", "missing", "a\0b", "x" * 5000):
+        with pytest.raises(WorkspaceError, match="is no directory in the workspace"):
+            bench.run("pwd", {"cwd": cwd})
+
+
+def test_without_a_workspace_nothing_runs(bench: Bench) -> None:
+    async def run() -> None:
+        await bench.shell().execute({"command": "true"}, ToolContext(call_id="1", tool_name="shell"))
+
+    with pytest.raises(WorkspaceError, match="no workspace"):
+        anyio.run(run, backend=bench.backend)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"command": " "}, "is empty"),
+        ({"command": "a\0b"}, "NUL"),
+        ({"command": "x" * 4_000_000}, "longer than 100000"),
+        ({"command": "\ud800"}, "half of a Unicode character"),
+        ({"command": "true", "timeout": 0}, "timeout must be above 0 and at most 600"),
+        ({"command": "true", "timeout": 601}, "timeout must be"),
+        ({"command": "true", "timeout": float("nan")}, "timeout must be"),
+    ],
+)
+def test_what_cannot_be_run_is_said(bench: Bench, arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidArgumentsError, match=said):
+        bench.run("", arguments)
+
+
+def test_a_command_that_cannot_be_started_is_an_error_of_the_tool(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "bash").write_bytes(b"no program")
+    (tmp_path / "bash").chmod(0o755)
+    with pytest.raises(ToolError, match="could not be started: Exec format error"):
+        bench.run("true", environment={"PATH": str(tmp_path)})
+
+
+def test_denied_commands_do_not_run(bench: Bench, tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="refused: it contains 'touch x'"):
+        bench.run("touch x", denied=("touch x",))
+    assert not (tmp_path / "x").exists()
+
+
+def test_secrets_of_providers_are_not_in_the_environment(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "hidden")
+    monkeypatch.setenv("SOME_TOKEN", "kept")
+    monkeypatch.setenv("SOME_NAME", "shown")
+    line = "echo [$SOME_API_KEY] [$SOME_TOKEN] [$SOME_NAME]"
+    assert bench.run(line, keep_variables=frozenset({"SOME_TOKEN"})).text.startswith("[] [kept] [shown]\n")
+    given = {"PATH": "/usr/bin:/bin", "SOME_API_KEY": "mine"}
+    assert bench.run(line, environment=given).text.startswith("[mine] [] []\n")
+    assert "mine" not in repr(bench.shell(environment=given))
+
+
+def test_settings_that_cannot_be_are_refused(bench: Bench) -> None:
+    for known in ({"timeout": 0}, {"timeout": 700}, {"max_output_bytes": -1}, {"grace": -1}):
+        with pytest.raises(ConfigurationError):
+            bench.shell(**known)

@@ -1,0 +1,52 @@
+"""The list of tasks. Source: hooks seed, sections 1.4 and 6.5."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from agent_loop.errors import InvalidArgumentsError
+from agent_loop.state import AgentState, Todo
+from agent_loop.tools.builtin import incomplete, todo_tool
+from agent_loop.tools.tool import ToolContext, is_sequential
+
+
+def write(state: AgentState, *todos: Any) -> Any:
+    context = ToolContext(call_id="1", tool_name="write_todos", state=state)
+    return anyio.run(todo_tool().execute, {"todos": list(todos)}, context)
+
+
+def test_write_todos_replaces_the_list_wholesale() -> None:
+    state = AgentState(todos=[Todo("old", "Old")])
+    said = write(state, {"id": "1", "title": "Parse", "status": "done"}, {"id": 2, "title": "Test"})
+    assert state.todos == [Todo("1", "Parse", "done"), Todo("2", "Test", "pending")]
+    assert said == "Todos: 2 (1 done, 0 in_progress, 1 pending)"
+    assert write(state) == "The list of todos is empty now."
+    assert state.todos == []
+
+
+@pytest.mark.parametrize(
+    ("todos", "said"),
+    [
+        ([{"id": "1", "title": "a"}, {"id": 1, "title": "b"}], "more than once: 1"),
+        ([{"id": "1", "title": "a", "status": "blocked"}], r"todos\.0\.status"),
+        ([{"id": "", "title": "a"}], r"todos\.0\.id"),
+        ([{"id": "1"}], r"todos\.0\.title: field required"),
+        ([{"id": str(number), "title": "a"} for number in range(201)], "at most 200"),
+    ],
+)
+def test_a_list_that_cannot_be_changes_nothing(todos: list[Any], said: str) -> None:
+    state = AgentState(todos=[Todo("old", "Old")])
+    with pytest.raises(InvalidArgumentsError, match=said):
+        write(state, *todos)
+    assert state.todos == [Todo("old", "Old")]
+
+
+def test_incomplete_is_all_that_is_not_done() -> None:
+    todos = [Todo("1", "a", "done"), Todo("2", "b", "in_progress"), Todo("3", "c")]
+    assert incomplete(AgentState(todos=todos)) == todos[1:]
+    assert incomplete(AgentState()) == []
+
+
+def test_calls_never_run_beside_others() -> None:
+    assert is_sequential(todo_tool())

@@ -1,0 +1,284 @@
+"""Typed functions as tools. Source: hooks seed, section 2.2 (FuncTool)."""
+
+import functools
+import threading
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import anyio
+import pytest
+from anyio import from_thread
+from pydantic import BaseModel, Field
+
+from agent_loop.errors import ConfigurationError, InvalidArgumentsError, ToolError
+from agent_loop.messages import Image, Text
+from agent_loop.tools.function import FunctionTool, function_tool, tool
+from agent_loop.tools.tool import (
+    DoneSignal,
+    TaskComplete,
+    Tool,
+    ToolContext,
+    ToolResult,
+    is_sequential,
+    kind_of,
+    risk_of,
+)
+
+BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
+CONTEXT = ToolContext(call_id="c1", tool_name="t")
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Place(BaseModel):
+    city: str
+
+
+@dataclass
+class Size:
+    width: int
+
+
+def call(made: Tool, backend: str = "asyncio", context: ToolContext = CONTEXT, **arguments: Any) -> Any:
+    async def bounded() -> Any:
+        with anyio.fail_after(20):
+            return await made.execute(arguments, context)
+
+    return anyio.run(bounded, backend=backend)
+
+
+def test_signature_and_docstring_become_the_definition() -> None:
+    @tool
+    def search(query: str, limit: int = 10, mode: Literal["exact", "fuzzy"] = "exact") -> str:
+        """Search for things.
+
+        All of them.
+
+        Args:
+            query: What to
+                search for.
+            limit (int): At most so many.
+
+        Returns:
+            What was found.
+        """
+        return f"{query} {limit} {mode}"
+
+    assert isinstance(search, Tool)
+    assert (search.name, search.description) == ("search", "Search for things.\n\nAll of them.")
+    assert search.parameters == {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "What to search for."},
+            "limit": {"type": "integer", "description": "At most so many.", "default": 10},
+            "mode": {"type": "string", "enum": ["exact", "fuzzy"], "default": "exact"},
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+    assert call(search, query="a") == "a 10 exact"
+
+
+def test_options_of_the_decorator_are_taken() -> None:
+    @tool(name="other", description="Words.", kind="read", risk="low", sequential=True, label="Other")
+    def one(a: Annotated[int, Field(description="A number.", ge=0)]) -> str:
+        return str(a)
+
+    assert (one.name, one.description, one.label) == ("other", "Words.", "Other")
+    assert (kind_of(one), risk_of(one), is_sequential(one)) == ("read", "low", True)
+    assert one.parameters["properties"]["a"] == {"type": "integer", "description": "A number.", "minimum": 0}
+
+
+def test_models_dataclasses_and_enums_are_parameters() -> None:
+    def rich(place: Place, size: Size, colour: Colour, title: str | None = None) -> str:
+        """Take rich values."""
+        assert isinstance(place, Place)
+        assert isinstance(size, Size)
+        return f"{place.city} {size.width} {colour.name} {title}"
+
+    made = function_tool(rich)
+    assert call(made, place={"city": "Bern"}, size={"width": 2}, colour="red") == "Bern 2 RED None"
+    assert "title" in made.parameters["properties"]
+    assert "title" not in made.parameters["properties"]["title"]
+
+
+def test_parameters_may_be_called_like_anything() -> None:
+    def odd(json: str, copy: int, model_config: bool, _private: str = "p") -> str:
+        """Have odd names."""
+        return f"{json} {copy} {model_config} {_private}"
+
+    made = function_tool(odd)
+    assert list(made.parameters["properties"]) == ["json", "copy", "model_config", "_private"]
+    assert call(made, json="j", copy=1, model_config=True) == "j 1 True p"
+
+
+def test_the_context_is_injected_and_no_argument() -> None:
+    @tool
+    async def who(context: ToolContext, polite: bool = False) -> str:
+        """Tell."""
+        return f"{context.call_id} {polite}"
+
+    assert list(who.parameters["properties"]) == ["polite"]
+    assert call(who) == "c1 False"
+    with pytest.raises(InvalidArgumentsError, match="context"):
+        anyio.run(who.execute, {"context": "mine"}, CONTEXT)
+
+
+def test_defaults_that_are_no_json_stay_with_the_function() -> None:
+    nobody = object()
+
+    @tool
+    def odd(a: Any = nobody) -> bool:
+        """Have an odd default."""
+        return a is nobody
+
+    assert call(odd) == "true"
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("def f(*args: int):\n 'd'", r"takes \*args"),
+        ("def f(**more: int):\n 'd'", r"takes \*\*more"),
+        ("def f(a: int, /):\n 'd'", "takes a by position only"),
+        ("def f(a):\n 'd'", "parameter 'a' .* has no type"),
+        ("def f(a: 'Nowhere'):\n 'd'", "cannot be read"),
+        ("def f(a: int): ...", "has no description"),
+        ("f = lambda: 1", "no name"),
+        ("def f():\n 'd'\n yield", "generator"),
+        ("import threading\ndef f(a: threading.Lock):\n 'd'", "'f'"),
+        ("import typing\ndef f(a: typing.Callable[[], int]):\n 'd'", "no JSON"),
+    ],
+)
+def test_functions_that_no_model_can_call_are_refused_at_construction(source: str, said: str) -> None:
+    names: dict[str, Any] = {}
+    exec(source, names)  # noqa: S102  # our own
+    with pytest.raises(ConfigurationError, match=said):
+        function_tool(names["f"])
+
+
+def test_an_async_generator_is_refused() -> None:
+    async def some() -> AsyncIterator[str]:
+        """Give some."""
+        yield "a"
+
+    with pytest.raises(ConfigurationError, match="generator"):
+        function_tool(some)
+
+
+def test_wrong_arguments_are_one_readable_sentence() -> None:
+    @tool
+    def add(a: int, place: Place) -> int:
+        """Add."""
+        return a
+
+    with pytest.raises(InvalidArgumentsError) as error:
+        call(add, a="x", place={}, b=1)
+    assert str(error.value) == (
+        "a: input should be a valid integer, unable to parse string as an integer; place.city: field required; "
+        "b: extra inputs are not permitted"
+    )
+
+
+def test_a_validation_error_of_the_function_itself_is_not_about_the_arguments() -> None:
+    @tool
+    def broken() -> Place:
+        """Break."""
+        return Place.model_validate({})
+
+    with pytest.raises(ValueError, match="city") as error:
+        call(broken)
+    assert not isinstance(error.value, ToolError)
+
+
+@pytest.mark.parametrize(
+    ("returned", "output"),
+    [
+        ("text", "text"), (None, "null"), (5, "5"), ({"a": [1]}, '{"a":[1]}'), (Place(city="Bern"), '{"city":"Bern"}'),
+        (Size(2), '{"width":2}'), (Colour.RED, '"red"'), (ToolResult((Text("a"),)), ToolResult((Text("a"),))),
+        (DoneSignal("end"), DoneSignal("end")), (Image("QQ==", "image/png"), ToolResult((Image("QQ==", "image/png"),))),
+        ([Text("a")], ToolResult((Text("a"),))), ([], "[]"),
+    ],
+)  # fmt: skip
+def test_what_functions_return_becomes_an_output(returned: Any, output: Any) -> None:
+    assert call(function_tool(lambda: returned, name="give", description="Give.")) == output
+
+
+def test_what_is_no_json_is_an_error_of_the_tool() -> None:
+    made = function_tool(object, name="give", description="Give.")
+    with pytest.raises(ToolError, match=r"'give' returned something that is no JSON \(object\)"):
+        call(made)
+
+
+def test_errors_and_the_end_of_the_run_pass_through() -> None:
+    def end() -> None:
+        raise TaskComplete("over")
+
+    def fail() -> None:
+        raise ToolError("no")
+
+    with pytest.raises(TaskComplete):
+        call(function_tool(end, description="End."))
+    with pytest.raises(ToolError, match="no"):
+        call(function_tool(fail, description="Fail."))
+
+
+def test_callable_objects_methods_and_partials_are_functions_too() -> None:
+    class Greeter:
+        """Greets."""
+
+        async def __call__(self, name: str) -> str:
+            return f"hello {name}"
+
+        def shout(self, name: str) -> str:
+            """Shout."""
+            return name.upper()
+
+    assert call(function_tool(Greeter(), name="greet"), name="a") == "hello a"
+    assert call(function_tool(Greeter().shout), name="a") == "A"
+    assert call(function_tool(functools.partial(Greeter().shout), name="s", description="S."), name="b") == "B"
+
+
+@BACKENDS
+def test_sync_functions_run_in_a_thread_and_reach_the_loop(backend: str) -> None:
+    told: list[str] = []
+
+    async def update(text: str) -> None:
+        told.append(text)
+
+    @tool
+    def work(context: ToolContext) -> bool:
+        """Work."""
+        from_thread.run(context.update, "half")
+        return threading.current_thread() is threading.main_thread()
+
+    assert call(work, backend, ToolContext(call_id="1", tool_name="work", update=update)) == "false"
+    assert told == ["half"]
+
+
+@BACKENDS
+def test_a_cancelled_sync_function_learns_it_from_is_cancelled(backend: str) -> None:
+    started, stopped = threading.Event(), threading.Event()
+
+    @tool
+    def endless(context: ToolContext) -> None:
+        """Work until told otherwise."""
+        started.set()
+        while not context.is_cancelled():
+            pass
+        stopped.set()
+
+    async def run(made: FunctionTool) -> None:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(made.execute, {}, CONTEXT)
+                await anyio.to_thread.run_sync(started.wait)
+                tasks.cancel_scope.cancel()
+            await anyio.to_thread.run_sync(stopped.wait)
+
+    anyio.run(run, endless, backend=backend)
+    assert stopped.is_set()

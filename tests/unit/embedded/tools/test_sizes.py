@@ -1,0 +1,24 @@
+"""Sizes of outputs. Source: zidane, "outputBytes"."""
+
+from agent_loop.messages import Image, Text
+from agent_loop.tools.sizes import output_bytes, without_images
+from agent_loop.tools.tool import ToolResult
+
+
+def test_output_bytes_are_utf8_bytes_of_text_and_base64_characters_of_images() -> None:
+    assert output_bytes("aä€") == 6
+    assert output_bytes((Text("aä"), Image("QUJD", "image/png"), Text("\ud800"))) == 3 + 4 + 3
+    assert output_bytes(()) == 0
+
+
+def test_images_become_a_marker_for_models_without_vision() -> None:
+    result = ToolResult((Text("a"), Image("QUJD", "image/png")), is_error=True, details=5)
+    blind = without_images(result)
+    assert blind.content[0] == Text("a")
+    assert blind.content[1] == Text("[image left out: image/png, 4 base64 characters; this model sees no images]")
+    assert (blind.is_error, blind.details) == (True, 5)
+
+
+def test_a_result_without_images_stays_itself() -> None:
+    result = ToolResult((Text("a"),))
+    assert without_images(result) is result
