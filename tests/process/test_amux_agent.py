@@ -346,6 +346,17 @@ def test_a_fork_has_the_history_and_an_id_of_its_own(place: Place) -> None:
     assert sorted(line.split()[0] for line in listed) == sorted([forked, session_id])
 
 
+def test_a_fork_says_how_many_turns_there_were_before(place: Place) -> None:
+    session_id = session_id_of(place)
+    with place.controlled(model=place.script({"text": "Other."}), forkSessionId=session_id) as agent:
+        agent.say("prompt", text="and?")
+        agent.end_input()
+        assert agent.to_the_end() == 0
+        first, last = agent.lines[0], agent.lines[-1]
+        assert (first["forkedFrom"], first["priorTurns"], first["resumed"]) == (session_id, 1, False)
+        assert last["turnCount"] == 2
+
+
 def test_no_session_stores_nothing(place: Place) -> None:
     done = place.run("--json", "--no-session", f"--model={place.script({'text': 'Hello.'})}", "hi")
     assert json.loads(done.stdout.splitlines()[0])["sessionId"].startswith("transient-")

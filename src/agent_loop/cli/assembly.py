@@ -16,6 +16,7 @@ from agent_loop.cli.places import MODEL, sessions_directory
 from agent_loop.cli.settings import behavior_of, limits_of, not_honoured, system_prompt_of
 from agent_loop.cli.stream import ApprovalMode, Clock, EventStream, Sink, context_of
 from agent_loop.hooks import Hooks, Middleware
+from agent_loop.messages import UserMessage
 from agent_loop.middleware.memory import MemoryMiddleware
 from agent_loop.middleware.skill_files import load_skills
 from agent_loop.middleware.skills import SkillsMiddleware
@@ -153,7 +154,7 @@ def _open(start: Start, stream: EventStream, agent: Agent, docs: Sequence[Path])
         session = agent.session
         forked_from = session.forked_from if start.fork_session_id is not None else None
         resumed = start.session_id is not None and forked_from is None
-        prior = len(session.loops) if resumed else 0
+        prior = sum(isinstance(one, UserMessage) and one.origin == "user" for one in agent.messages)
         stream.tell(facts.SessionKnown(session.session_id, resumed, forked_from, prior, agent.provider.model))
     stream.tell(*[facts.AgentdocRead(str(path)) for path in docs])
     for sentence in not_honoured(start):

@@ -64,6 +64,7 @@ class EventStream:
         self._sink = sink
         self._now = now
         self._model = context.model
+        self._prior_turns: int | None = None
         self._structured: Any = None
         self._cache_writes: int | None = None
         self.verdict: Verdict | None = None
@@ -103,7 +104,9 @@ class EventStream:
         return self.verdict
 
     def _remember(self, fact: facts.Fact) -> None:
-        if isinstance(fact, facts.TurnDone):
+        if isinstance(fact, facts.SessionKnown) and fact.forked_from is not None:
+            self._prior_turns = fact.prior_turns
+        elif isinstance(fact, facts.TurnDone):
             self._structured = fact.structured_output
         elif isinstance(fact, facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit):
             self._structured = None
@@ -119,7 +122,7 @@ class EventStream:
         """What the protocol tells beyond the event. Source: the agent protocol, "Fields beyond the events"."""
         match event.type:
             case "session_start":
-                return _there(model=self._model)
+                return _there(model=self._model, priorTurns=self._prior_turns)
             case "turn_end":
                 return _there(structuredOutput=self._structured)
             case "token_usage":

@@ -25,11 +25,6 @@ from agent_mux.contract import validate
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def asked_and(approvals: Approvals, seen: Collected, verdict: Verdict, tool: Plain, **arguments: str) -> bool:
     """Ask, answer as soon as it is asked, and say whether the call may go on."""
     gate = gate_of(tool, f"c{len(seen.events)}", **arguments)
