@@ -28,6 +28,9 @@ from agent_mux.sessions.store import (
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, rows, text, whole
 from agent_mux_adapters.native.places import directory
 
+NEWEST = 1
+"""Version of the format that is understood."""
+
 
 def root(place: Place) -> Path:
     """Where the files are."""
@@ -53,13 +56,21 @@ class StoredSession:
 
     def read(self) -> Iterator[Entry]:
         """See `Cursor.read`."""
-        session = load_object(hidden(self._path.read_bytes()))
-        if session is None or not text(session.get("session_id")):
-            raise UnreadableError("it is no JSON object with a session_id")
+        session = _session(load_object(hidden(self._path.read_bytes())))
         for number, entry in enumerate(_entries(session)):
             if number >= self._told:
                 self._told = number + 1
                 yield entry
+
+
+def _session(envelope: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    fields = mapping(envelope)
+    version, session = whole(fields.get("format")), mapping(fields.get("session"))
+    if version > NEWEST:
+        raise UnreadableError(f"its format has version {version}; {NEWEST} is the newest that is known")
+    if not text(session.get("session_id")):
+        raise UnreadableError("it is no JSON object that holds a session with an id")
+    return session
 
 
 def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
