@@ -78,10 +78,15 @@ def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
         session_id=text(session.get("session_id")), forked_from=text(session.get("forked_from")) or None
     )
     yield Entry(_at(session.get("created_at")), described)
+    prompted, calls = 0, 0
     for loop, kept in _path(rows(session.get("loops"))):
         for message in rows(loop.get("messages"))[:kept]:
             at = _at(message.get("timestamp")) or _at(loop.get("started_at"))
-            for told in _message(message):
+            if message.get("role") == "user":
+                prompted, calls = whole(message.get("timestamp")), 0
+            calls += 1
+            # Answers have no time of their own. The prompt's, and how far they are from it, is the same in a fork.
+            for told in _message(message, f"{prompted}/{calls}" if prompted else ""):
                 yield Entry(at, told)
         closing = _closing(loop) if kept is None else None
         if closing is not None:
@@ -115,7 +120,7 @@ def _path(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int |
     return kept
 
 
-def _message(message: Mapping[str, Any]) -> Iterable[Told]:
+def _message(message: Mapping[str, Any], key: str) -> Iterable[Told]:
     content = rows(message.get("content"))
     match message.get("role"):
         case "user" if message.get("origin", "user") == "user":
@@ -123,7 +128,7 @@ def _message(message: Mapping[str, Any]) -> Iterable[Told]:
         case "assistant":
             yield facts.StepBegin()
             yield from (told for block in content for told in _block(block))
-            yield from _called(message)
+            yield from _called(message, key)
         case "tool":
             call_id, said = text(message.get("tool_call_id")), _words(content)
             name = text(message.get("name")) or None
@@ -144,7 +149,7 @@ def _block(block: Mapping[str, Any]) -> Iterable[Told]:
             yield facts.ToolReady(text(block.get("id")), text(block.get("name")), arguments)
 
 
-def _called(message: Mapping[str, Any]) -> Iterable[Told]:
+def _called(message: Mapping[str, Any], key: str) -> Iterable[Told]:
     used = mapping(message.get("usage"))
     if not used:
         return
@@ -156,8 +161,6 @@ def _called(message: Mapping[str, Any]) -> Iterable[Told]:
         optional_whole(used.get("cache_write_tokens")),
     )
     usd = dollars(used["cost_usd"]) if "cost_usd" in used else None
-    at = _at(message.get("timestamp"))
-    key = f"{at}/{usage.input_tokens}/{usage.output_tokens}" if at is not None else ""  # the same in a fork
     yield ModelCalled(key, text(message.get("model")), usage, usd)
 
 

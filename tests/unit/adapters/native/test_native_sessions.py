@@ -42,7 +42,7 @@ def answered(said: str) -> AssistantMessage:
 def test_a_session_is_told_in_facts(tmp_path: Path) -> None:
     call = AssistantMessage(content=(Thinking("hm"), ToolCall("c1", "shell", {"command": "ls"})))
     result = ToolMessage(tool_call_id="c1", name="shell", content=(Text("a file"),))
-    first = loop(0, user("go"), call, result, answered("done"))
+    first = loop(0, user("go", timestamp=7), call, result, answered("done"))
     stored(tmp_path, Session(session_id="s1", agent_id="a", created_at=5, forked_from="s0", loops=[first]))
     assert [entry.fact for entry in entries(tmp_path)] == [
         Described(session_id="s1", forked_from="s0"),
@@ -53,7 +53,7 @@ def test_a_session_is_told_in_facts(tmp_path: Path) -> None:
         facts.ToolDone("c1", "a file", name="shell"),
         facts.StepBegin(),
         facts.Text("done"),
-        ModelCalled("7/3/4", "m", facts.Usage(3, 4), 0.5),
+        ModelCalled("7/4", "m", facts.Usage(3, 4), 0.5),
         facts.TurnDone(),
     ]
 
