@@ -96,6 +96,11 @@ KIT = LiveKit(
             _NO_MCP,
         ),
         **dict.fromkeys(("subagent", "subagent_shown", "home_subagents"), _NO_SUBAGENTS),
+        "home_skills": Gap("never", "skills are given to a run: the embedded agent has no folder of its own for them"),
+        "home_model": Gap(
+            "never", "the embedded agent has no configuration: its model is said by the run, or a variable"
+        ),
+        "home_signs": Gap("not_impl", "the embedded agent leaves no sign in the environment of what it runs"),
         "home_plugins": Gap("never", "the embedded agent is extended in Python, by hooks and tools"),
     },
 )
