@@ -129,7 +129,9 @@ def _checked(place: "Repository", palette: "Palette") -> int:
     _say(*map(paint, _lines(tested.output)))
     if tested.exit_code == 0:
         return exit_codes.OK
-    ended = f"exit code {tested.exit_code}" if tested.exit_code is not None else f"no end within {PATIENCE_OF_TESTS:g} s"
+    ended = (
+        f"exit code {tested.exit_code}" if tested.exit_code is not None else f"no end within {PATIENCE_OF_TESTS:g} s"
+    )
     message = f"the agent did not mend the repository: its tests do not pass ({ended}); --keep leaves it to look at"
     _say(f"{palette.bad('error:')} {message}")
     return exit_codes.GENERAL
