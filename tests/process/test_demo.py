@@ -1,6 +1,8 @@
 """`amux demo`, for real: the embedded agent as a process, its tools, git and pytest."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,32 @@ def test_an_agent_that_mends_nothing_fails_the_demo(
     assert "error: the agent did not mend the repository: its tests do not pass (exit code 1)" in said.err
     [kept] = tmp_path.glob("amux-demo-*")
     assert said.err.endswith(f"The repository stays: {kept}\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "before_the_run"),
+    [(signal.SIGTERM, True), (signal.SIGHUP, True), (signal.SIGINT, True), (signal.SIGTERM, False)],
+)
+def test_a_demo_that_is_ended_while_no_agent_runs_leaves_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    number: signal.Signals,
+    before_the_run: bool,
+) -> None:
+    def end(*_: object) -> None:
+        os.kill(os.getpid(), number)
+        signal.sigtimedwait([], 30)  # until it comes
+        raise AssertionError("it never came")
+
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"steps": [{"text": "It is all fine."}]}))
+    monkeypatch.setattr(demo_command, "MODEL", f"scripted:{script}")
+    monkeypatch.setattr(demo_command, "_options" if before_the_run else "_checked", end)
+    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = signal.getsignal(number)
+    assert main(["demo"]) == 13
+    assert "[ABORTED]" in capfd.readouterr().err
+    assert list(tmp_path.glob("amux-demo-*")) == []
+    assert signal.getsignal(number) is before

@@ -1,7 +1,9 @@
 """`amux demo`: the main job for whoever has neither an agent nor a key at hand."""
 
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,9 +68,10 @@ def _mend(invocation: Invocation, config_dir: Path | None, *, keep: bool) -> int
 
     _check_pytest()
     palette = palette_for(sys.stderr, no_color=invocation.no_color)
-    with repository(keep=keep) as place:
+    with _ended_like_ctrl_c() as again, repository(keep=keep) as place:
         _say(f"A repository with a failing test: {place.path}", f"The task: {TASK}", "")
         result = _run(_options(place), invocation, config_dir)
+        again()
         code = exit_code_of(result)
         if code == exit_codes.OK:
             code = _checked(place, palette)
@@ -77,6 +80,28 @@ def _mend(invocation: Invocation, config_dir: Path | None, *, keep: bool) -> int
     if code == exit_codes.OK:
         _say(*_what_next(result, "This was the embedded agent, with a script in place of its model."))
     return code
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[Callable[[], None]]:
+    """SIGTERM and SIGHUP raise, so that the repository is removed.
+
+    A run has handlers of its own, and leaves the default ones: what this gives is to be called behind a run.
+    """
+    from agent_mux.cli.conduct import heeded
+
+    before = {number: signal.getsignal(number) for number in heeded()}
+
+    def heed() -> None:
+        for number in before:
+            signal.signal(number, signal.default_int_handler)
+
+    heed()
+    try:
+        yield heed
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _check_pytest() -> None:
