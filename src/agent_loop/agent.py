@@ -4,7 +4,7 @@ Source: phi-core, "BasicAgent"; zidane, "Agent Lifecycle"; loop spec, sections 1
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -407,11 +407,12 @@ class Agent:
         failures: list[Exception] = []
 
         async def watch(event: LoopEvent) -> None:
-            try:
-                with anyio.CancelScope(shield=True):  # an abort takes no event away; a reader who leaves breaks it
-                    await send.send(event)
-            except anyio.BrokenResourceError:
-                return
+            with suppress(anyio.BrokenResourceError):  # the reader has left
+                try:
+                    send.send_nowait(event)
+                except anyio.WouldBlock:
+                    with anyio.CancelScope(shield=True):  # an abort takes no event away; a reader who leaves breaks it
+                        await send.send(event)
 
         async def work() -> None:
             async with send:
