@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream
 
 from agent_loop.behavior import DEFAULTS, Behavior, checked
 from agent_loop.context.compaction import CompactionStrategy
@@ -67,12 +68,21 @@ def trigger_of(kind: ContinuationKind | None) -> TurnTrigger:
 class RunStream:
     """The events of a run that goes on. After the last one, `result` says what came of it."""
 
-    def __init__(self, events: AsyncIterator[LoopEvent]) -> None:
+    def __init__(self, events: MemoryObjectReceiveStream[LoopEvent]) -> None:
         self._events = events
         self.result: RunResult | None = None
 
     def __aiter__(self) -> AsyncIterator[LoopEvent]:
-        return self._events
+        return self
+
+    async def __anext__(self) -> LoopEvent:
+        try:
+            # Those that wait are given out without a turn of the event loop for each: there are `BUFFERED` at most.
+            return self._events.receive_nowait()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+        except anyio.WouldBlock:
+            return await anext(self._events)
 
 
 class Agent:
