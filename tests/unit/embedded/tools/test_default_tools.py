@@ -1,4 +1,4 @@
-"""The built-in toolset as a whole, and the limits that the seeds give it (phi-core "ToolSystem"; zidane, "defaults")."""
+"""The built-in toolset as a whole, and the limits that the seeds give it (phi-core; zidane)."""
 
 from agent_loop.tools.builtin import ShellTool, default_tools
 from agent_loop.tools.tool import Tool, kind_of, label_of, risk_of
