@@ -147,7 +147,13 @@ class Agent:
         self._toolset(self.tools)  # names are checked now, not in the middle of a run
         self.steering = MessageQueue()
         self.follow_ups = MessageQueue()
-        self.conversation = Conversation(agent_id or self.surroundings.new_id(), store, session, self.surroundings)
+        self.conversation = Conversation(
+            agent_id or self.surroundings.new_id(),
+            store,
+            session,
+            self.surroundings,
+            None if workspace is None else str(workspace.root),
+        )
         self._dedup_memory = DedupMemory()
         self._engine: Engine | None = None
 
