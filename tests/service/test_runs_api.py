@@ -84,6 +84,7 @@ def test_a_key_makes_one_run_of_the_same_request(served: Serving) -> None:
         ({"agent": "replay", "prompt": "demo", "timeout": -1}, 422, "VALIDATION_ERROR"),
         ({"agent": "replay", "prompt": "demo", "journal": "/tmp/x"}, 422, "VALIDATION_ERROR"),
         ({"agent": "replay", "prompt": "demo", "nonsense": 1}, 422, "VALIDATION_ERROR"),
+        ({"agent": "replay", "prompt": "demo", "outputSchema": {}}, 422, "CAPABILITY_ERROR"),
         ([], 422, "VALIDATION_ERROR"),
     ],
 )
@@ -93,6 +94,24 @@ def test_what_cannot_be_is_a_problem_and_no_run(served: Serving, told: Any, stat
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert answer.headers["content-type"] == "application/problem+json"
     assert served.http.get("/v1/runs", params={"limit": 200}).json()["runs"] == before
+
+
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        ({"policy": {"timeout": -1}}, "policy.timeout"),
+        ({"tags": ["short", "x" * 257]}, "tags[1]"),
+    ],
+)
+def test_a_bad_field_is_named(served: Serving, field: dict[str, Any], path: str) -> None:
+    answer = served.http.post("/v1/runs", json={"agent": "replay", "prompt": "demo", **field})
+    assert (answer.status_code, [one["path"] for one in answer.json()["fields"]]) == (422, [path])
+
+
+def test_the_longest_tag_finds_its_run(served: Serving) -> None:
+    run = demo(served, tags=["\N{GRINNING FACE}" * 256])
+    found = served.http.get("/v1/runs", params={"tag": run["tags"][0]}).json()["runs"]
+    assert [one["runId"] for one in found] == [run["runId"]]
 
 
 def test_pages_have_every_run_once(served: Serving) -> None:
