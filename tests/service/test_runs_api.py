@@ -1,14 +1,18 @@
 """Runs over HTTP, on the recording that is built in: no agent, no key."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from msgspec import convert
 from tests.service.serving import Serving, serving
 
-from agent_mux import validate
+from agent_mux import BlockingRemoteMux, RemoteMux, validate
+from agent_mux.client.remote.runs import RunSummary
+from agent_mux.errors import ValidationError
 from agent_mux.redaction import HIDDEN
 from agent_mux.run.runner import Runner
 
@@ -126,6 +130,55 @@ def test_pages_have_every_run_once(served: Serving) -> None:
         cursor = {"cursor": page["next"]}
     assert len(found) == 5
     assert set(found) == wanted
+
+
+@pytest.fixture(scope="module")
+def three(served: Serving) -> list[str]:
+    """Of one project, the latest first; they are over."""
+    runs = [demo(served, projectId="listed", tags=["red", f"n{number}"])["runId"] for number in range(3)]
+    for run in runs:
+        served.http.get(f"/v1/runs/{run}/events")
+    return runs[::-1]
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 4, None])
+def test_a_client_lists_runs_page_by_page(
+    served: Serving, three: list[str], monkeypatch: pytest.MonkeyPatch, limit: int | None
+) -> None:
+    monkeypatch.setattr("agent_mux.client.remote.runs.LARGEST_PAGE", 2)
+    listed = RemoteMux(served.url).runs.list(project_id="listed", limit=limit)
+    assert [run.run_id for run in listed] == three[:limit]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "count"),
+    [
+        ({"state": "over"}, 3),
+        ({"state": ["completed", "alive"], "exit_reason": "completed"}, 3),
+        ({"state": "alive"}, 0),
+        ({"agent": "replay", "tags": ["red", "n1"]}, 1),
+        ({"tags": ["blue"]}, 0),
+        ({"until": 1}, 0),
+        ({"since": datetime(2020, 1, 1, tzinfo=UTC)}, 3),
+        ({"owner": "somebody"}, 0),
+        ({"model": "none"}, 0),
+        ({"session_id": "none"}, 0),
+    ],
+)
+def test_a_client_says_which_runs_it_wants(
+    served: Serving, three: list[str], wanted: dict[str, Any], count: int
+) -> None:
+    found = RemoteMux(served.url).runs.list(project_id="listed", **wanted)
+    assert len(found) == count
+    for run in found:
+        told = served.http.get(f"/v1/runs/{run.run_id}").json()
+        assert run == convert(told, RunSummary)
+        assert (run.state, run.cwd, run.ended_at) == ("completed", told["cwd"], told["endedAt"])
+
+
+def test_a_client_is_told_what_is_wrong_with_a_filter(served: Serving) -> None:
+    with BlockingRemoteMux(served.url) as mux, pytest.raises(ValidationError, match="state"):
+        mux.runs.list(state="lost")  # type: ignore[arg-type]
 
 
 def test_a_run_that_is_over_can_be_forgotten(served: Serving, tmp_path: Path) -> None:
