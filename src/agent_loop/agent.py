@@ -4,12 +4,13 @@ Source: phi-core, "BasicAgent"; zidane, "Agent Lifecycle"; loop spec, sections 1
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream
 
 from agent_loop.behavior import DEFAULTS, Behavior, checked
 from agent_loop.context.compaction import CompactionStrategy
@@ -68,12 +69,21 @@ def trigger_of(kind: ContinuationKind | None) -> TurnTrigger:
 class RunStream:
     """The events of a run that goes on. After the last one, `result` says what came of it."""
 
-    def __init__(self, events: AsyncIterator[LoopEvent]) -> None:
+    def __init__(self, events: MemoryObjectReceiveStream[LoopEvent]) -> None:
         self._events = events
         self.result: RunResult | None = None
 
     def __aiter__(self) -> AsyncIterator[LoopEvent]:
-        return self._events
+        return self
+
+    async def __anext__(self) -> LoopEvent:
+        try:
+            # Those that wait are given out without a turn of the event loop for each: there are `BUFFERED` at most.
+            return self._events.receive_nowait()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+        except anyio.WouldBlock:
+            return await anext(self._events)
 
 
 class Agent:
@@ -137,7 +147,13 @@ class Agent:
         self._toolset(self.tools)  # names are checked now, not in the middle of a run
         self.steering = MessageQueue()
         self.follow_ups = MessageQueue()
-        self.conversation = Conversation(agent_id or self.surroundings.new_id(), store, session, self.surroundings)
+        self.conversation = Conversation(
+            agent_id or self.surroundings.new_id(),
+            store,
+            session,
+            self.surroundings,
+            None if workspace is None else str(workspace.root),
+        )
         self._dedup_memory = DedupMemory()
         self._engine: Engine | None = None
 
@@ -438,11 +454,12 @@ class Agent:
         failures: list[Exception] = []
 
         async def watch(event: LoopEvent) -> None:
-            try:
-                with anyio.CancelScope(shield=True):  # an abort takes no event away; a reader who leaves breaks it
-                    await send.send(event)
-            except anyio.BrokenResourceError:
-                return
+            with suppress(anyio.BrokenResourceError):  # the reader has left
+                try:
+                    send.send_nowait(event)
+                except anyio.WouldBlock:
+                    with anyio.CancelScope(shield=True):  # an abort takes no event away; a reader who leaves breaks it
+                        await send.send(event)
 
         async def work() -> None:
             async with send:

@@ -39,11 +39,18 @@ class Conversation:
     """Keeps session and history together while runs go on."""
 
     def __init__(
-        self, agent_id: str, store: SessionStore | None, session: Session | None, surroundings: Surroundings
+        self,
+        agent_id: str,
+        store: SessionStore | None,
+        session: Session | None,
+        surroundings: Surroundings,
+        cwd: str | None = None,
     ) -> None:
+        """`cwd`: the directory that new sessions are about."""
         self.agent_id = agent_id if session is None else session.agent_id
         self._store = store
         self._surroundings = surroundings
+        self._cwd = cwd
         self._recorder = SessionRecorder()
         self.session = repaired(session) if session is not None else self._made("first_loop")
         self._recorder.adopt(self.session)
@@ -59,6 +66,7 @@ class Conversation:
             created_at=now,
             last_active_at=now,
             formation=formation,
+            cwd=self._cwd,
         )
 
     def renew(self, formation: Formation) -> str:

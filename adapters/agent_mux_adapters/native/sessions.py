@@ -75,7 +75,9 @@ def _session(envelope: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
     described = Described(
-        session_id=text(session.get("session_id")), forked_from=text(session.get("forked_from")) or None
+        session_id=text(session.get("session_id")),
+        cwd=text(session.get("cwd")) or None,
+        forked_from=text(session.get("forked_from")) or None,
     )
     yield Entry(_at(session.get("created_at")), described)
     prompted, calls = 0, 0
@@ -85,7 +87,7 @@ def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
             if message.get("role") == "user":
                 prompted, calls = whole(message.get("timestamp")), 0
             calls += 1
-            # Answers have no time of their own. The prompt's, and how far they are from it, is the same in a fork.
+            # The time of the prompt, and how far an answer is from it, is the same in a fork.
             for told in _message(message, f"{prompted}/{calls}" if prompted else ""):
                 yield Entry(at, told)
         closing = _closing(loop) if kept is None else None

@@ -50,6 +50,7 @@ from agent_loop.loop.filters import InputFilter, filtered
 from agent_loop.loop.limits import Reached
 from agent_loop.loop.model_calls import answered, prepared
 from agent_loop.loop.outputs import final_summary, structured
+from agent_loop.loop.responses import stamped
 from agent_loop.loop.run import Run
 from agent_loop.messages import AssistantMessage, UserMessage, user
 from agent_loop.providers import ModelResponse
@@ -308,7 +309,7 @@ class Engine:
             TurnStart(loop_id=run.loop_id, turn=run.turn, trigger=run.trigger if run.turn == 0 else "continuation")
         )
         try:
-            turn.response = await answered(run, request)
+            turn.response = stamped(await answered(run, request), run.surroundings.now_ms())
         except ProviderError as error:
             await run.hooks.fire("turn:after", self._after(turn, error))
             raise

@@ -6,6 +6,7 @@ from functools import partial
 import anyio
 
 from agent_loop.context.estimation import estimate_tokens
+from agent_loop.context.sightless import without_any_image
 from agent_loop.context.stale import elide_stale_reads
 from agent_loop.errors import AgentLoopError, ContextExceededError, ProviderError, words_of
 from agent_loop.events import (
@@ -89,6 +90,8 @@ async def prepared(run: Run, *, force: bool = False) -> ModelRequest:
             ContextFilling(loop_id=run.loop_id, used_tokens=fitted.used_tokens, max_tokens=fitted.max_tokens)
         )
     sent = elide_stale_reads(fitted.messages) if run.behavior.elide_stale_reads else fitted.messages
+    if not run.provider.capabilities.vision:
+        sent = without_any_image(sent)
     messages = TransformContext(messages=list(sent), **run.where)
     await run.hooks.fire("context:transform", messages)
     system = TransformSystem(system=run.system, **run.where)

@@ -49,6 +49,12 @@ def sound(response: ModelResponse, known_ids: set[str], new_id: Callable[[], str
     return ModelResponse(tuple(_named(message, known_ids, new_id) for message in together), response.usage)
 
 
+def stamped(response: ModelResponse, now_ms: int) -> ModelResponse:
+    """The answer with the time at which it was whole, where nobody said another one."""
+    messages = tuple(one if one.timestamp else replace(one, timestamp=now_ms) for one in response.messages)
+    return ModelResponse(messages, response.usage)
+
+
 def _check(message: AssistantMessage) -> None:
     if message.stop_reason == "aborted":
         raise ModelAbortedError(message.error or "the provider broke off the answer", provider=message.provider)
