@@ -42,9 +42,26 @@ __all__ = [
     "ToolCancelledError",
     "ToolError",
     "WorkspaceError",
+    "lone",
+    "words_of",
 ]
 
 ProviderErrorKind = Literal["provider", "context_exceeded", "rate_limited", "auth", "network", "aborted"]
+
+
+def words_of(error: BaseException) -> str:
+    """What an error says; nothing where it cannot even say that: errors are written by anybody."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # its own `__str__`
+        return ""
+
+
+def lone(error: Exception) -> Exception:
+    """The error itself; of those that tools side by side raised together, the first."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 class AgentLoopError(Exception):

@@ -23,7 +23,7 @@ from tests.e2e.harness import Live  # noqa: E402  # assertions in the harness ar
 from tests.e2e.report import SCENARIO, Table, agent_of, scenario_of, way_of  # noqa: E402
 
 HERE = Path(__file__).parent
-THOROUGH = ("claude", "codex")
+THOROUGH = ("claude", "codex", "native")
 """Agents that every scenario is run with; the others with those that are marked `EVERYONE`, on one event loop."""
 table = Table()
 

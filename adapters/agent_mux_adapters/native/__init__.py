@@ -27,6 +27,7 @@ CAPABILITIES = AgentCapabilities(
     tool_call_streaming=True,
     thinking_streaming=True,
     mcp=True,
+    skills=True,
     parallel_tool_calls=True,
     requires_tool_approval=True,
     approval_modes=("yolo", "prompt", "deny"),
