@@ -48,9 +48,7 @@ def saved(overlay: Overlay, messages: Sequence[Message]) -> dict[str, Any]:
     covered = messages[: overlay.covered]
     index_of = {id(each): index for index, each in enumerate(covered)}
     parts = tuple(index_of.get(id(each), each) for each in overlay.replacement)
-    plain: dict[str, Any] = msgspec.to_builtins(
-        _Saved(_fingerprint(covered), overlay.covered, parts), enc_hook=str
-    )
+    plain: dict[str, Any] = msgspec.to_builtins(_Saved(_fingerprint(covered), overlay.covered, parts), enc_hook=str)
     return plain
 
 

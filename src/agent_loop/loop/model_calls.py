@@ -21,8 +21,8 @@ from agent_loop.events import (
 )
 from agent_loop.hooks.contexts import StreamChunk, TransformContext, TransformSystem, UsageTold
 from agent_loop.loop.responses import sound, storable
-from agent_loop.loop.schemas import is_object
 from agent_loop.loop.run import Run
+from agent_loop.loop.schemas import is_object
 from agent_loop.providers import (
     Chunk,
     ModelRequest,
