@@ -87,9 +87,9 @@ async def conclude(run: Run, call: ToolCall, result: ToolResult, duration_ms: in
 
 
 class Execution:
-    """The way of one call."""
+    """The way of one call. `counts`: calls of this run by tool, from before this one or those beside it."""
 
-    def __init__(self, run: Run, call: ToolCall) -> None:
+    def __init__(self, run: Run, call: ToolCall, counts: Mapping[str, int]) -> None:
         self.run = run
         self.call = call
         self.tool: Tool | None = run.toolset.get(call.name)
@@ -100,7 +100,7 @@ class Execution:
             "call_id": call.id,
             "name": call.name,
             "label": run.toolset.wire(call.name) if self.tool is None else label_of(self.tool),
-            "run_tool_counts": MappingProxyType(dict(run.tool_counts)),
+            "run_tool_counts": MappingProxyType(counts),
         }
 
     async def carry_out(self) -> Outcome:
