@@ -84,13 +84,13 @@ class Batch:
         if len(group) == 1:
             await self._one(group[0])
             return
-        limiter = anyio.CapacityLimiter(AT_ONCE)
+        waiting = iter(group)
         async with anyio.create_task_group() as tasks:
-            for call in group:
-                tasks.start_soon(self._limited, call, limiter)
+            for _ in group[:AT_ONCE]:
+                tasks.start_soon(self._one_after_another, waiting)
 
-    async def _limited(self, call: ToolCall, limiter: anyio.CapacityLimiter) -> None:
-        async with limiter:
+    async def _one_after_another(self, waiting: Iterator[ToolCall]) -> None:
+        for call in waiting:
             await self._one(call)
 
     async def _one(self, call: ToolCall) -> None:
