@@ -103,7 +103,7 @@ KIT = LiveKit(
             ),
             _NO_MCP,
         ),
-        **dict.fromkeys(("subagent", "subagent_shown", "home_subagents"), _NO_SUBAGENTS),
+        **dict.fromkeys(("subagent", "subagent_shown", "stored_subagent", "home_subagents"), _NO_SUBAGENTS),
         "home_plugins": Gap("never", "the embedded agent is extended in Python, by hooks and tools"),
     },
 )
