@@ -1,4 +1,4 @@
-"""The embedded agent and every API that a model is asked by: one tool call and its result, through `amux run native`."""
+"""The embedded agent and every API that a model is asked by: a tool call and its result, through `amux run native`."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

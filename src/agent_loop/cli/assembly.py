@@ -143,7 +143,7 @@ async def _tell_skills(stream: EventStream, directories: Sequence[Path]) -> None
     if not directories:
         return
     found = await to_thread.run_sync(load_skills, directories)
-    stream.tell(*[facts.SkillLoaded(skill.name, skill.source) for skill in found.skills])
+    stream.tell(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in found.skills])
     for note in found.notes:
         stream.note(note, "warn")
 

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from agent_loop.context.estimation import estimate_tools
-from agent_loop.errors import AbortedError, AgentLoopError, ProviderError, RateLimitedError
+from agent_loop.errors import AbortedError, AgentLoopError, ContextExceededError, ProviderError, RateLimitedError
 from agent_loop.events import (
     BudgetExceeded,
     Final,
@@ -226,6 +226,8 @@ class Engine:
             error=None if error is None else str(error) or type(error).__name__,
             error_kind="aborted" if isinstance(error, AbortedError) else kind,
             retry_after=error.retry_after if isinstance(error, RateLimitedError) else None,
+            used_tokens=error.used_tokens if isinstance(error, ContextExceededError) else None,
+            max_tokens=error.max_tokens if isinstance(error, ContextExceededError) else None,
             timestamp=run.surroundings.now_ms(),
         )
 
