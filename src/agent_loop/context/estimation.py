@@ -90,7 +90,9 @@ class Estimator:
 
     def total(self, messages: Sequence[Message]) -> int:
         """Tokens of all of them."""
-        return sum(map(self.message, messages))
+        known = self._known
+        # Asked in each turn for the whole history: no call for those that are known.
+        return sum(known[id(each)][1] if id(each) in known else self.message(each) for each in messages)
 
     def forget_others(self, messages: Sequence[Message]) -> None:
         """Only these will be asked for again. Does nothing while little would be forgotten."""

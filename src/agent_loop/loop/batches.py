@@ -9,8 +9,9 @@ import anyio
 
 from agent_loop.behavior import ToolExecution
 from agent_loop.loop.run import Run
-from agent_loop.loop.tool_calls import Execution, Outcome, begin, conclude, failure
+from agent_loop.loop.tool_calls import Execution, Outcome, begin, conclude
 from agent_loop.messages import ToolCall, ToolMessage
+from agent_loop.tools.results import failure
 from agent_loop.tools.tool import DoneSignal, is_sequential
 
 AT_ONCE = 64

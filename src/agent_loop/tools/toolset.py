@@ -83,6 +83,8 @@ class Toolset:
 
     def to_wire(self, messages: Iterable[Message]) -> tuple[Message, ...]:
         """A history as the model is to see it."""
+        if not self._wire:
+            return tuple(messages)
         return tuple(_renamed(message, self._wire) for message in messages)
 
     def to_canonical(self, message: AnyMessage) -> AnyMessage:
