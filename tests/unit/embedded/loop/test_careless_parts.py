@@ -161,7 +161,9 @@ async def test_an_answer_that_is_none_fails_the_run_and_spoils_no_session(answer
     assert (await resume(store, one.session.session_id)).history() == list(one.messages)
 
 
-@pytest.mark.parametrize("prompt", [UserMessage(content="hello"), UserMessage(content=(Text(7),)), UserMessage(content=())])  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "prompt", [UserMessage(content="hello"), UserMessage(content=(Text(7),)), UserMessage(content=())]
+)  # type: ignore[arg-type]
 async def test_a_prompt_that_is_none_is_refused_at_once(prompt: UserMessage) -> None:
     one = agent(Answering(says("never")))
     with pytest.raises((MessageError, ConfigurationError)):
