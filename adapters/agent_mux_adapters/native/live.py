@@ -105,5 +105,8 @@ KIT = LiveKit(
         ),
         **dict.fromkeys(("subagent", "subagent_shown", "stored_subagent", "home_subagents"), _NO_SUBAGENTS),
         "home_plugins": Gap("never", "the embedded agent is extended in Python, by hooks and tools"),
+        "hook_of_the_bare_cli_denies_a_command": Gap(
+            "never", "its hooks are Python; runs with amux have those of amux"
+        ),
     },
 )
