@@ -11,8 +11,20 @@ from typing import Any
 import anyio
 
 from agent_loop.context.estimation import estimate_tools
+<<<<<<< HEAD
 from agent_loop.context.output_budget import output_budget_message
 from agent_loop.errors import AbortedError, AgentLoopError, ProviderError, RateLimitedError, lone, words_of
+=======
+from agent_loop.errors import (
+    AbortedError,
+    AgentLoopError,
+    ContextExceededError,
+    ProviderError,
+    RateLimitedError,
+    lone,
+    words_of,
+)
+>>>>>>> loop_live
 from agent_loop.events import (
     BudgetExceeded,
     Final,
@@ -252,6 +264,8 @@ class Engine:
             error=None if error is None else words_of(error) or type(error).__name__,
             error_kind="aborted" if isinstance(error, AbortedError) else kind,
             retry_after=error.retry_after if isinstance(error, RateLimitedError) else None,
+            used_tokens=error.used_tokens if isinstance(error, ContextExceededError) else None,
+            max_tokens=error.max_tokens if isinstance(error, ContextExceededError) else None,
             timestamp=run.surroundings.now_ms(),
         )
 
