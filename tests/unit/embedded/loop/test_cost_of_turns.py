@@ -1,6 +1,7 @@
 """A long history does not make a turn more expensive than what is sent grows: counted, not timed."""
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ async def test_a_turn_behind_a_long_history_is_linear_in_what_is_sent(watched: b
 async def test_a_turn_late_in_a_run_costs_only_what_was_said_since_more() -> None:
     turns = await turns_behind(100)
     assert len(turns) == TURNS - 1
-    growth = {later - sooner for sooner, later in zip(turns, turns[1:], strict=False)}
+    growth = {later - sooner for sooner, later in pairwise(turns)}
     assert max(growth) <= 2 * 4, "two messages more, each looked at four times at most"
 
 
