@@ -2,6 +2,7 @@
 
 AgentLoopError
 ├── ConfigurationError          the agent was built wrongly: an unknown hook name, an option out of range
+│   └── MissingKeyError         a provider wants a key, and there is none
 ├── MessageError                a chain of messages that no provider would take
 ├── RunInProgressError          a second run was begun while one is going on
 ├── AbortedError                somebody aborted the run
@@ -30,6 +31,7 @@ __all__ = [
     "ContextExceededError",
     "InvalidArgumentsError",
     "MessageError",
+    "MissingKeyError",
     "ModelAbortedError",
     "NetworkError",
     "ProviderError",
@@ -42,8 +44,6 @@ __all__ = [
     "ToolCancelledError",
     "ToolError",
     "WorkspaceError",
-    "lone",
-    "words_of",
 ]
 
 ProviderErrorKind = Literal["provider", "context_exceeded", "rate_limited", "auth", "network", "aborted"]
@@ -70,6 +70,10 @@ class AgentLoopError(Exception):
 
 class ConfigurationError(AgentLoopError):
     """The agent was built with something that cannot be; raised at construction, never in the middle of a run."""
+
+
+class MissingKeyError(ConfigurationError):
+    """A provider is to be asked that wants a key, and nobody gave one."""
 
 
 class MessageError(AgentLoopError, ValueError):

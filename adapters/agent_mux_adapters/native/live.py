@@ -103,7 +103,10 @@ KIT = LiveKit(
             ),
             _NO_MCP,
         ),
-        **dict.fromkeys(("subagent", "subagent_shown", "home_subagents"), _NO_SUBAGENTS),
+        **dict.fromkeys(("subagent", "subagent_shown", "stored_subagent", "home_subagents"), _NO_SUBAGENTS),
         "home_plugins": Gap("never", "the embedded agent is extended in Python, by hooks and tools"),
+        "hook_of_the_bare_cli_denies_a_command": Gap(
+            "never", "its hooks are Python; runs with amux have those of amux"
+        ),
     },
 )

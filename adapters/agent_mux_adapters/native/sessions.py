@@ -134,7 +134,7 @@ def _message(message: Mapping[str, Any], key: str) -> Iterable[Told]:
         case "tool":
             call_id, said = text(message.get("tool_call_id")), _words(content)
             name = text(message.get("name")) or None
-            if message.get("is_error") is True:
+            if message.get("is_error") is True or whole(mapping(message.get("details")).get("exit_code")):
                 yield facts.ToolDone(call_id, error=said, name=name)
             else:
                 yield facts.ToolDone(call_id, said, name=name)

@@ -12,7 +12,8 @@ from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.budget import Budget
 from agent_loop.cli.commands import Start
 from agent_loop.cli.fault import Fault
-from agent_loop.cli.places import MODEL, SIGN, sessions_directory, settings_model, skills_directories
+from agent_loop.cli.models import model_of
+from agent_loop.cli.places import SIGN, sessions_directory, skills_directories
 from agent_loop.cli.settings import behavior_of, limits_of, not_honoured, system_prompt_of
 from agent_loop.cli.stream import ApprovalMode, Clock, EventStream, Sink, context_of
 from agent_loop.hooks import Hooks, Middleware
@@ -22,7 +23,7 @@ from agent_loop.middleware.skill_files import load_skills
 from agent_loop.middleware.skills import SkillsMiddleware
 from agent_loop.middleware.todos import TodoListMiddleware
 from agent_loop.providers import Provider
-from agent_loop.providers.named import NAMES, OFFLINE, provider_named
+from agent_loop.providers.named import provider_named
 from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.ids import new_id
 from agent_loop.sessions.resume import fork, resume
@@ -32,7 +33,6 @@ from agent_loop.workspace import Workspace
 from agent_mux import facts
 
 AGENT_ID = "amux-agent"
-DEFAULT_MODEL = "scripted"
 AGENTS_DOC = "AGENTS.md"
 
 
@@ -61,7 +61,7 @@ class Assembled:
 
 async def assemble(start: Start, here: Surroundings) -> Assembled:
     """All of it. Raises `Fault` and `AgentLoopError` for what cannot be."""
-    provider = provider_named(_model_of(start, here), base_url=here.base_url, environ=here.environ)
+    provider = provider_named(model_of(start, here.environ), base_url=here.base_url, environ=here.environ)
     store = None if start.no_session else FileSessionStore(sessions_directory(here.environ))
     session = await _session(start, store, here)
     stream = stream_of(start, here, provider)
@@ -87,16 +87,6 @@ async def assemble(start: Start, here: Surroundings) -> Assembled:
     _open(start, stream, agent, docs)
     await _tell_skills(stream, skills)
     return Assembled(agent, stream, approvals, Budget(limits_of(start)))
-
-
-def _model_of(start: Start, here: Surroundings) -> str:
-    """The model that is asked for, or the usual one. A name without a provider is one of the usual provider."""
-    usual = here.environ.get(MODEL) or settings_model(here.environ) or DEFAULT_MODEL
-    if start.model is None:
-        return usual
-    vendor, colon, _ = usual.partition(":")
-    is_bare = ":" not in start.model and start.model not in NAMES
-    return f"{vendor}:{start.model}" if colon and is_bare and vendor not in OFFLINE else start.model
 
 
 def stream_of(start: Start, here: Surroundings, provider: Provider | None) -> EventStream:
@@ -143,7 +133,7 @@ async def _tell_skills(stream: EventStream, directories: Sequence[Path]) -> None
     if not directories:
         return
     found = await to_thread.run_sync(load_skills, directories)
-    stream.tell(*[facts.SkillLoaded(skill.name, skill.source) for skill in found.skills])
+    stream.tell(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in found.skills])
     for note in found.notes:
         stream.note(note, "warn")
 

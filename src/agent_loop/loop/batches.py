@@ -86,13 +86,13 @@ class Batch:
         if len(group) == 1:
             await self._one(group[0], counts)
             return
-        limiter = anyio.CapacityLimiter(AT_ONCE)
+        waiting = iter(group)
         async with anyio.create_task_group() as tasks:
-            for call in group:
-                tasks.start_soon(self._limited, call, limiter, counts)
+            for _ in group[:AT_ONCE]:
+                tasks.start_soon(self._one_after_another, waiting, counts)
 
-    async def _limited(self, call: ToolCall, limiter: anyio.CapacityLimiter, counts: Mapping[str, int]) -> None:
-        async with limiter:
+    async def _one_after_another(self, waiting: Iterator[ToolCall], counts: Mapping[str, int]) -> None:
+        for call in waiting:
             await self._one(call, counts)
 
     async def _one(self, call: ToolCall, counts: Mapping[str, int]) -> None:

@@ -11,7 +11,16 @@ from typing import Any
 import anyio
 
 from agent_loop.context.estimation import estimate_tools
-from agent_loop.errors import AbortedError, AgentLoopError, ProviderError, RateLimitedError, lone, words_of
+from agent_loop.context.output_budget import output_budget_message
+from agent_loop.errors import (
+    AbortedError,
+    AgentLoopError,
+    ContextExceededError,
+    ProviderError,
+    RateLimitedError,
+    lone,
+    words_of,
+)
 from agent_loop.events import (
     BudgetExceeded,
     Final,
@@ -112,7 +121,7 @@ class Engine:
             self.scope.cancel()
 
     async def execute(self) -> Ending:
-        """All of it. Raises cancellation from outside, and what a watcher raises at the end: things are in order then."""
+        """All of it. Raises cancellation from outside, and what a watcher raises at the end, with things in order."""
         try:
             await self._carried_out()
             await self._end()
@@ -198,7 +207,7 @@ class Engine:
         return None
 
     async def _end(self) -> None:
-        """Close what is open, and tell the end. Where that was broken off, it goes on behind it: nothing is told twice."""
+        """Close what is open, and tell the end. Where it was broken off, it goes on behind that: nothing is twice."""
         try:
             await self._close_turn(f"Aborted: {self._run.abort_reason or 'the run ended before this tool did'}")
         except AgentLoopError as error:  # it cannot be stored; what happened before is worse news
@@ -251,6 +260,8 @@ class Engine:
             error=None if error is None else words_of(error) or type(error).__name__,
             error_kind="aborted" if isinstance(error, AbortedError) else kind,
             retry_after=error.retry_after if isinstance(error, RateLimitedError) else None,
+            used_tokens=error.used_tokens if isinstance(error, ContextExceededError) else None,
+            max_tokens=error.max_tokens if isinstance(error, ContextExceededError) else None,
             timestamp=run.surroundings.now_ms(),
         )
 
@@ -442,13 +453,5 @@ class Engine:
         await run.hooks.fire("budget:exceeded", BudgetOver(bytes=size, budget=budget, **run.where))
         await run.tell(BudgetExceeded(loop_id=run.loop_id, budget="tool_output", limit=budget, used=size))
         since = len(run.history)
-        await run.inject(user(over_budget(size, budget), origin="budget"))
+        await run.inject(output_budget_message(size, budget))
         await run.keep(since)
-
-
-def over_budget(size: int, budget: int) -> str:
-    """What the model is told then. Source: zidane, `toolOutputBudget`."""
-    return (
-        f"[Tool output budget exceeded: {size} bytes returned in this turn (cap: {budget}). "
-        "Summarize the salient findings before calling more tools.]"
-    )

@@ -43,9 +43,9 @@ def test_a_session_is_told_in_facts(tmp_path: Path) -> None:
     call = AssistantMessage(content=(Thinking("hm"), ToolCall("c1", "shell", {"command": "ls"})))
     result = ToolMessage(tool_call_id="c1", name="shell", content=(Text("a file"),))
     first = loop(0, user("go", timestamp=7), call, result, answered("done"))
-    stored(tmp_path, Session(session_id="s1", agent_id="a", created_at=5, forked_from="s0", loops=[first]))
+    stored(tmp_path, Session(session_id="s1", agent_id="a", created_at=5, forked_from="s0", cwd="/w", loops=[first]))
     assert [entry.fact for entry in entries(tmp_path)] == [
-        Described(session_id="s1", forked_from="s0"),
+        Described(session_id="s1", cwd="/w", forked_from="s0"),
         Prompted("go"),
         facts.StepBegin(),
         facts.Thinking("hm"),
@@ -55,6 +55,18 @@ def test_a_session_is_told_in_facts(tmp_path: Path) -> None:
         facts.Text("done"),
         ModelCalled("7/4", "m", facts.Usage(3, 4), 0.5),
         facts.TurnDone(),
+    ]
+
+
+def test_a_command_that_failed_is_an_error_as_it_was_told(tmp_path: Path) -> None:
+    results = [
+        ToolMessage(tool_call_id=str(code), name="shell", content=(Text("out"),), details={"exit_code": code})
+        for code in (0, 3)
+    ]
+    stored(tmp_path, Session(session_id="s1", agent_id="a", loops=[loop(0, user("go"), *results)]))
+    assert [entry.fact for entry in entries(tmp_path) if isinstance(entry.fact, facts.ToolDone)] == [
+        facts.ToolDone("0", "out", name="shell"),
+        facts.ToolDone("3", error="out", name="shell"),
     ]
 
 

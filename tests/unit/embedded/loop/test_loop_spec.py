@@ -189,6 +189,14 @@ async def test_messages_of_the_provider_go_into_the_history_as_they_came() -> No
     assert answer.messages[0] in [replace(message, timestamp=0) for message in result.messages]
 
 
+async def test_every_message_of_the_history_has_its_time() -> None:
+    _, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), Made("look")))
+    times = [message.timestamp for message in result.messages]
+    assert len(times) == 4
+    assert times == sorted(times)
+    assert all(times)
+
+
 async def test_incomplete_work_is_reminded_of_before_the_end() -> None:
     def remind(context: object) -> None:
         if context.reminders == 0:
