@@ -6,7 +6,7 @@ SOURCES := src adapters tests benchmarks docs
 .PHONY: help demo serve test delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens clean
 
 help:
-	@echo "make demo    set up, and run the main job on a recorded real session (no agent, no key)"
+	@echo "make demo    set up, and watch the embedded agent mend a repository with a failing test (no key, no network)"
 	@echo "make serve   set up, and start the service on loopback: then POST a run (docs/how-to/run-the-service.md)"
 	@echo "make test    set up, and pass the unit, conformance and process tests"
 	@echo "make example install the third-party adapter of docs/how-to, and pass its tests"
@@ -34,7 +34,11 @@ help:
 	$(BIN)/python -m pip install --quiet --group dev --editable .
 	@touch $@
 
-demo: .venv/base
+.venv/demo: .venv/base
+	$(BIN)/python -m pip install --quiet --editable '.[demo]'
+	@touch $@
+
+demo: .venv/demo
 	$(BIN)/amux demo
 
 serve: .venv/base

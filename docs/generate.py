@@ -12,6 +12,7 @@ from pathlib import Path
 REFERENCE = Path(__file__).parent / "reference"
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from docs.pages.agent_hooks import agent_hooks_page  # noqa: E402
 from docs.pages.cli import cli_page  # noqa: E402
 from docs.pages.events import events_page  # noqa: E402  # found where this script is
 from docs.pages.http_api import http_api_page, openapi_page  # noqa: E402
@@ -23,6 +24,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "support-matrix": support_matrix_page,
     "http-api": http_api_page,
     "openapi": openapi_page,
+    "agent-hooks": agent_hooks_page,
 }
 SUFFIXES = {"openapi": ".json"}
 """Of those that are no Markdown."""

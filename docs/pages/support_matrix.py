@@ -17,7 +17,7 @@ from agent_mux.events import CATEGORIES
 from agent_mux.registry import AdapterRegistry
 from agent_mux.testing.conformance.goldens import GOLDEN
 from agent_mux.testing.fixtures import find_fixtures, load_fixture
-from agent_mux.testing.live import kits
+from agent_mux.testing.live import Pin, kits
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -77,10 +77,15 @@ def _agents(adapters: Sequence[Adapter]) -> str:
         recorded += " - documented, not recorded" if documented_only(adapter.agent) else ""
         kit = kits().get(adapter.agent)
         # An adapter that drives any program was driven with one of them: its package says which.
-        pinned = [pin.pip or pin.npm[0] if adapter.takes_command else pin.version for pin in kit.pins] if kit else ["-"]
+        pinned = [_pinned(adapter, pin) for pin in kit.pins] if kit else ["-"]
         tested = ", ".join(pinned)
         rows.append((adapter.display_name, f"`{adapter.agent}`", adapter.min_version, recorded, tested))
     return _table(("agent", "name", "minimum version", "recordings of version (count)", "driven live"), rows)
+
+
+def _pinned(adapter: Adapter, pin: Pin) -> str:
+    packages = (*((pin.pip,) if pin.pip else ()), *pin.npm)
+    return packages[0] if adapter.takes_command and packages else pin.version
 
 
 def _protocols(adapters: Iterable[Adapter]) -> str:

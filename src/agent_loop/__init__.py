@@ -1,4 +1,381 @@
 """The embedded agent: a runtime for agents of your own, and what `amux-agent` is made of.
 
-See docs/design/agent-loop.md.
+Example:
+    agent = Agent(provider_named("anthropic:MODEL"), tools=default_tools(), workspace=Workspace(Path.cwd()))
+    result = await agent.run("fix the failing test")
+    print(result.text)
+
+See docs/how-to/build-an-agent.md and docs/design/agent-loop.md. Names are imported when they are first used, so that
+`import agent_loop` costs next to nothing.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agent_loop.agent import Agent, RunStream
+    from agent_loop.behavior import (
+        DEFAULTS,
+        NO_LIMITS,
+        Behavior,
+        ContextSettings,
+        ExecutionLimits,
+        RetrySettings,
+        ThinkingDecay,
+        ToolBudget,
+    )
+    from agent_loop.context import Compaction, CompactionStrategy
+    from agent_loop.errors import (
+        AbortedError,
+        AgentLoopError,
+        AuthenticationError,
+        ConfigurationError,
+        ContextExceededError,
+        InvalidArgumentsError,
+        MessageError,
+        MissingKeyError,
+        ModelAbortedError,
+        NetworkError,
+        ProviderError,
+        ProviderErrorKind,
+        RateLimitedError,
+        RunInProgressError,
+        SessionError,
+        SessionLockedError,
+        SessionNotFoundError,
+        ToolCancelledError,
+        ToolError,
+        WorkspaceError,
+    )
+    from agent_loop.events import (
+        BudgetExceeded,
+        ContextCompacted,
+        ContextFilling,
+        Final,
+        HookFailed,
+        InputRejected,
+        InputWarning,
+        LimitReached,
+        LoopEnd,
+        LoopEvent,
+        LoopStart,
+        MessageAbandoned,
+        MessageInjected,
+        OutputProduced,
+        Reasoning,
+        Retrying,
+        TextDelta,
+        TextSaid,
+        ThinkingDelta,
+        ToolCalled,
+        ToolCallEnd,
+        ToolCallStart,
+        ToolInputDelta,
+        ToolProgress,
+        ToolResulted,
+        ToolUpdate,
+        TurnEnd,
+        TurnStart,
+        UsageReported,
+    )
+    from agent_loop.hooks import HOOKS, HookContext, Hooks, Middleware
+    from agent_loop.loop.filters import InputFilter, Pass, Reject, Warn
+    from agent_loop.loop.surroundings import Surroundings
+    from agent_loop.messages import (
+        AssistantMessage,
+        ExtensionMessage,
+        Image,
+        Message,
+        Messages,
+        SystemMessage,
+        Text,
+        Thinking,
+        ToolCall,
+        ToolMessage,
+        UserMessage,
+        assistant,
+        restore_messages,
+        save_messages,
+        system,
+        tool_message,
+        user,
+        validate,
+    )
+    from agent_loop.middleware import (
+        FilesystemMiddleware,
+        MemoryMiddleware,
+        SkillsMiddleware,
+        SummarizationMiddleware,
+        TodoListMiddleware,
+        TracingMiddleware,
+        default_middleware,
+    )
+    from agent_loop.providers import (
+        NO_CACHE,
+        CacheSettings,
+        Chunk,
+        ModelRequest,
+        ModelResponse,
+        ModelSettings,
+        Provider,
+        ProviderCapabilities,
+        TextChunk,
+        ThinkingChunk,
+        ToolCallChunk,
+        ToolDefinition,
+    )
+    from agent_loop.providers.named import provider_named
+    from agent_loop.providers.replay import ReplayProvider
+    from agent_loop.providers.scripted import ScriptedProvider
+    from agent_loop.results import RunResult
+    from agent_loop.sessions import (
+        FileSessionStore,
+        LoopRecord,
+        MemorySessionStore,
+        Session,
+        SessionRecorder,
+        SessionStore,
+        fork,
+        resume,
+    )
+    from agent_loop.state import AgentState, Todo
+    from agent_loop.tools.builtin import HTTPTool, ShellTool, default_tools
+    from agent_loop.tools.function import function_tool, tool
+    from agent_loop.tools.tool import DoneSignal, RawTool, TaskComplete, Tool, ToolContext, ToolResult
+    from agent_loop.usage import Usage
+    from agent_loop.workspace import Workspace
+
+_HOMES = {
+    "agent_loop.agent": (
+        "Agent", "RunStream",
+    ),
+    "agent_loop.behavior": (
+        "DEFAULTS", "NO_LIMITS", "Behavior", "ContextSettings", "ExecutionLimits", "RetrySettings", "ThinkingDecay",
+        "ToolBudget",
+    ),
+    "agent_loop.context": (
+        "Compaction", "CompactionStrategy",
+    ),
+    "agent_loop.errors": (
+        "AbortedError", "AgentLoopError", "AuthenticationError", "ConfigurationError", "ContextExceededError",
+        "InvalidArgumentsError", "MessageError", "MissingKeyError", "ModelAbortedError", "NetworkError",
+        "ProviderError",
+        "ProviderErrorKind", "RateLimitedError", "RunInProgressError", "SessionError", "SessionLockedError",
+        "SessionNotFoundError", "ToolCancelledError", "ToolError", "WorkspaceError",
+    ),
+    "agent_loop.events": (
+        "BudgetExceeded", "ContextCompacted", "ContextFilling", "Final", "HookFailed", "InputRejected",
+        "InputWarning", "LimitReached", "LoopEnd", "LoopEvent", "LoopStart", "MessageAbandoned", "MessageInjected",
+        "OutputProduced", "Reasoning", "Retrying", "TextDelta", "TextSaid", "ThinkingDelta", "ToolCallEnd",
+        "ToolCallStart", "ToolCalled", "ToolInputDelta", "ToolProgress", "ToolResulted", "ToolUpdate", "TurnEnd",
+        "TurnStart", "UsageReported",
+    ),
+    "agent_loop.hooks": (
+        "HOOKS", "HookContext", "Hooks", "Middleware",
+    ),
+    "agent_loop.loop.filters": (
+        "InputFilter", "Pass", "Reject", "Warn",
+    ),
+    "agent_loop.loop.surroundings": (
+        "Surroundings",
+    ),
+    "agent_loop.messages": (
+        "AssistantMessage", "ExtensionMessage", "Image", "Message", "Messages", "SystemMessage", "Text", "Thinking",
+        "ToolCall", "ToolMessage", "UserMessage", "assistant", "restore_messages", "save_messages", "system",
+        "tool_message", "user", "validate",
+    ),
+    "agent_loop.middleware": (
+        "FilesystemMiddleware", "MemoryMiddleware", "SkillsMiddleware", "SummarizationMiddleware",
+        "TodoListMiddleware", "TracingMiddleware", "default_middleware",
+    ),
+    "agent_loop.providers": (
+        "NO_CACHE", "CacheSettings", "Chunk", "ModelRequest", "ModelResponse", "ModelSettings", "Provider",
+        "ProviderCapabilities", "TextChunk", "ThinkingChunk", "ToolCallChunk", "ToolDefinition",
+    ),
+    "agent_loop.providers.named": (
+        "provider_named",
+    ),
+    "agent_loop.providers.replay": (
+        "ReplayProvider",
+    ),
+    "agent_loop.providers.scripted": (
+        "ScriptedProvider",
+    ),
+    "agent_loop.results": (
+        "RunResult",
+    ),
+    "agent_loop.sessions": (
+        "FileSessionStore", "LoopRecord", "MemorySessionStore", "Session", "SessionRecorder", "SessionStore",
+        "fork", "resume",
+    ),
+    "agent_loop.state": (
+        "AgentState", "Todo",
+    ),
+    "agent_loop.tools.builtin": (
+        "HTTPTool", "ShellTool", "default_tools",
+    ),
+    "agent_loop.tools.function": (
+        "function_tool", "tool",
+    ),
+    "agent_loop.tools.tool": (
+        "DoneSignal", "RawTool", "TaskComplete", "Tool", "ToolContext", "ToolResult",
+    ),
+    "agent_loop.usage": (
+        "Usage",
+    ),
+    "agent_loop.workspace": (
+        "Workspace",
+    ),
+}  # fmt: skip
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "DEFAULTS",
+    "HOOKS",
+    "NO_CACHE",
+    "NO_LIMITS",
+    "AbortedError",
+    "Agent",
+    "AgentLoopError",
+    "AgentState",
+    "AssistantMessage",
+    "AuthenticationError",
+    "Behavior",
+    "BudgetExceeded",
+    "CacheSettings",
+    "Chunk",
+    "Compaction",
+    "CompactionStrategy",
+    "ConfigurationError",
+    "ContextCompacted",
+    "ContextExceededError",
+    "ContextFilling",
+    "ContextSettings",
+    "DoneSignal",
+    "ExecutionLimits",
+    "ExtensionMessage",
+    "FileSessionStore",
+    "FilesystemMiddleware",
+    "Final",
+    "HTTPTool",
+    "HookContext",
+    "HookFailed",
+    "Hooks",
+    "Image",
+    "InputFilter",
+    "InputRejected",
+    "InputWarning",
+    "InvalidArgumentsError",
+    "LimitReached",
+    "LoopEnd",
+    "LoopEvent",
+    "LoopRecord",
+    "LoopStart",
+    "MemoryMiddleware",
+    "MemorySessionStore",
+    "Message",
+    "MessageAbandoned",
+    "MessageError",
+    "MessageInjected",
+    "Messages",
+    "Middleware",
+    "MissingKeyError",
+    "ModelAbortedError",
+    "ModelRequest",
+    "ModelResponse",
+    "ModelSettings",
+    "NetworkError",
+    "OutputProduced",
+    "Pass",
+    "Provider",
+    "ProviderCapabilities",
+    "ProviderError",
+    "ProviderErrorKind",
+    "RateLimitedError",
+    "RawTool",
+    "Reasoning",
+    "Reject",
+    "ReplayProvider",
+    "RetrySettings",
+    "Retrying",
+    "RunInProgressError",
+    "RunResult",
+    "RunStream",
+    "ScriptedProvider",
+    "Session",
+    "SessionError",
+    "SessionLockedError",
+    "SessionNotFoundError",
+    "SessionRecorder",
+    "SessionStore",
+    "ShellTool",
+    "SkillsMiddleware",
+    "SummarizationMiddleware",
+    "Surroundings",
+    "SystemMessage",
+    "TaskComplete",
+    "Text",
+    "TextChunk",
+    "TextDelta",
+    "TextSaid",
+    "Thinking",
+    "ThinkingChunk",
+    "ThinkingDecay",
+    "ThinkingDelta",
+    "Todo",
+    "TodoListMiddleware",
+    "Tool",
+    "ToolBudget",
+    "ToolCall",
+    "ToolCallChunk",
+    "ToolCallEnd",
+    "ToolCallStart",
+    "ToolCalled",
+    "ToolCancelledError",
+    "ToolContext",
+    "ToolDefinition",
+    "ToolError",
+    "ToolInputDelta",
+    "ToolMessage",
+    "ToolProgress",
+    "ToolResult",
+    "ToolResulted",
+    "ToolUpdate",
+    "TracingMiddleware",
+    "TurnEnd",
+    "TurnStart",
+    "Usage",
+    "UsageReported",
+    "UserMessage",
+    "Warn",
+    "Workspace",
+    "WorkspaceError",
+    "assistant",
+    "default_middleware",
+    "default_tools",
+    "fork",
+    "function_tool",
+    "provider_named",
+    "restore_messages",
+    "resume",
+    "save_messages",
+    "system",
+    "tool",
+    "tool_message",
+    "user",
+    "validate",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its home."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'agent_loop' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

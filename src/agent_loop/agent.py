@@ -28,10 +28,11 @@ from agent_loop.loop.queues import MessageQueue
 from agent_loop.loop.run import Ask, Run
 from agent_loop.loop.surroundings import Surroundings
 from agent_loop.messages import Message, UserMessage, user
+from agent_loop.messages.validation import checked_user
 from agent_loop.providers import Provider
 from agent_loop.results import RunResult
 from agent_loop.sessions.ids import config_segment
-from agent_loop.sessions.session import LoopConfig, Session
+from agent_loop.sessions.session import Formation, LoopConfig, Session
 from agent_loop.sessions.store import SessionStore
 from agent_loop.tools.tool import Tool
 from agent_loop.tools.toolset import Toolset
@@ -134,7 +135,8 @@ class Agent:
         self.tools = tuple(tools)
         self.system_prompt = system_prompt
         self.behavior = checked((behavior or Behavior()).over(DEFAULTS))
-        self.hooks = Hooks(hooks, middleware) if not isinstance(hooks, Hooks) else _with(hooks, middleware)
+        self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
+        self._of_middleware = Hooks(middleware=middleware)  # apart: `hooks` may be those of other agents, too
         self.workspace = workspace
         self.input_filters = tuple(input_filters)
         self.surroundings = surroundings or Surroundings()
@@ -145,7 +147,13 @@ class Agent:
         self._toolset(self.tools)  # names are checked now, not in the middle of a run
         self.steering = MessageQueue()
         self.follow_ups = MessageQueue()
-        self.conversation = Conversation(agent_id or self.surroundings.new_id(), store, session, self.surroundings)
+        self.conversation = Conversation(
+            agent_id or self.surroundings.new_id(),
+            store,
+            session,
+            self.surroundings,
+            None if workspace is None else str(workspace.root),
+        )
         self._dedup_memory = DedupMemory()
         self._engine: Engine | None = None
 
@@ -164,11 +172,13 @@ class Agent:
         """Do it, and say what came of it.
 
         Raises `ProviderError` (of the kind it was) when the model failed, `AbortedError` when it was aborted,
-        `RunInProgressError` when a run goes on already, `SessionError` when the session cannot be kept. A run that
-        ended at a limit, or was rejected by an input filter, is a result.
+        `RunInProgressError` when a run goes on already, `SessionError` when the session cannot be kept, or somebody
+        else went on with it, and what `on_event` raises: the run ends for it. A run that ended at a limit, or was
+        rejected by an input filter, is a result.
         """
+        said = prompts(prompt)
         run = self._new_run(_Order(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata))
-        return _raised(await self._execute(run, prompts(prompt), on_event or _deaf))
+        return _raised(await self._execute(run, said, on_event or _deaf))
 
     def run_stream(
         self,
@@ -232,15 +242,21 @@ class Agent:
         return self._engine is not None
 
     def steer(self, message: str | UserMessage) -> None:
-        """Say something that is taken in between two tools or turns of the run that goes on."""
+        """Say something that is taken in between two tools or turns of the run that goes on. From any thread.
+
+        Raises `MessageError` for what says nothing.
+        """
         self.steering.put(_from(message, "steering"))
 
     def follow_up(self, message: str | UserMessage) -> None:
-        """Say something that is taken in when the agent would stop otherwise."""
+        """Say something that is taken in when the agent would stop otherwise. From any thread.
+
+        Raises `MessageError` for what says nothing.
+        """
         self.follow_ups.put(_from(message, "follow_up"))
 
     def abort(self, reason: str = "aborted by the user") -> None:
-        """End the run that goes on, in order; without one nothing happens."""
+        """End the run that goes on, in order; without one nothing happens. From the event loop's own thread only."""
         if self._engine is not None:
             self._engine.abort(reason)
 
@@ -261,17 +277,17 @@ class Agent:
         self._not_running()
         self.steering.clear()
         self.follow_ups.clear()
-        self.conversation.renew("explicit")
+        self._renewed("explicit")
 
     def new_session(self) -> str:
         """Begin a new session now, with an empty history; its id. Raises `RunInProgressError`."""
         self._not_running()
-        return self.conversation.renew("explicit")
+        return self._renewed("explicit")
 
     def check_and_rotate(self, threshold: float) -> str | None:
         """A new session when nobody said anything for so many seconds: its id, else None."""
         self._not_running()
-        return self.conversation.renew("inactivity") if self.conversation.is_idle(threshold) else None
+        return self._renewed("inactivity") if self.conversation.is_idle(threshold) else None
 
     def save_messages(self) -> bytes:
         """The history as JSON."""
@@ -280,9 +296,15 @@ class Agent:
     def restore_messages(self, data: bytes | str) -> None:
         """Put a saved history in place of this one. Raises `MessageError` for one that cannot be."""
         self._not_running()
+        before = self.session.session_id
         self.conversation.restore(data)
+        self._dedup_memory.forget(before)
 
     # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _renewed(self, formation: Formation) -> str:
+        self._dedup_memory.forget(self.session.session_id)
+        return self.conversation.renew(formation)
 
     def _not_running(self) -> None:
         if self._engine is not None:
@@ -306,7 +328,7 @@ class Agent:
             system=self.system_prompt if order.system_prompt is None else order.system_prompt,
             own_system=order.system_prompt is not None,
             behavior=settled,
-            scopes=(self.hooks, own),
+            scopes=(self.hooks, self._of_middleware, own),
             history=self.conversation.history,
             base=start.base,
             state=self.session.state,
@@ -372,10 +394,7 @@ class Agent:
             try:
                 ending = await engine.execute()
             finally:
-                with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):
-                    self._keep_context(run)
-                    await self.conversation.save()
-                    await self.conversation.release()
+                await self._put_away(run)
         finally:
             self._engine = None
         return RunResult(
@@ -391,6 +410,16 @@ class Agent:
             rejection=ending.rejection,
         )
 
+    async def _put_away(self, run: Run) -> None:
+        """Store the session, and let others have it, stored or not."""
+        try:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):
+                self._keep_context(run)
+                await self.conversation.save()
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):
+                await self.conversation.release()
+
     def _keep_context(self, run: Run) -> None:
         """So that the next run sends what this one did, and nothing is summarized twice."""
         kept = run.context.save(run.sendable())
@@ -402,9 +431,17 @@ class Agent:
     def _new_engine(
         self, run: Run, said: Sequence[UserMessage], watch: Callable[[LoopEvent], Awaitable[None]]
     ) -> Engine:
+        failed = False
+
         async def sink(event: LoopEvent) -> None:
+            nonlocal failed
             self.conversation.on_event(event)
-            await watch(event)
+            try:
+                if not failed:
+                    await watch(event)
+            except Exception:
+                failed = True  # the run ends for it, in order, and it is not called again
+                raise
 
         run.sink = sink
         return Engine(run, said, filters=self.input_filters, make_toolset=self._toolset)
@@ -448,23 +485,17 @@ async def _deaf(_event: LoopEvent) -> None:
     """Nobody listens."""
 
 
-def _with(hooks: Hooks, middleware: Sequence[Middleware]) -> Hooks:
-    for each in middleware:
-        each.install(hooks)
-    return hooks
-
-
 def _from(message: str | UserMessage, origin: Any) -> UserMessage:
-    return user(message, origin=origin) if isinstance(message, str) else message
+    return checked_user(user(message, origin=origin) if isinstance(message, str) else message)
 
 
 def prompts(prompt: Prompt) -> tuple[UserMessage, ...]:
-    """A prompt as messages. Raises `ConfigurationError` for an empty one."""
+    """A prompt as messages. Raises `ConfigurationError` for an empty one, `MessageError` for no user message."""
     if isinstance(prompt, str):
         if not prompt.strip():
             raise ConfigurationError("the prompt is empty; say what the agent is to do, or use continue_run()")
         return (user(prompt),)
-    return (prompt,) if isinstance(prompt, UserMessage) else tuple(prompt)
+    return tuple(map(checked_user, (prompt,) if isinstance(prompt, UserMessage) else prompt))
 
 
 def _raised(result: RunResult) -> RunResult:

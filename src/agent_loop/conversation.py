@@ -5,7 +5,9 @@ Source: phi-core, "BasicAgent state relevant to session management", "SessionRec
 
 from dataclasses import dataclass
 
-from agent_loop.errors import ConfigurationError
+import anyio
+
+from agent_loop.errors import ConfigurationError, SessionError, SessionNotFoundError
 from agent_loop.events import ContinuationKind, LoopEvent
 from agent_loop.loop.surroundings import Surroundings
 from agent_loop.messages import AssistantMessage, Message, UserMessage
@@ -37,15 +39,24 @@ class Conversation:
     """Keeps session and history together while runs go on."""
 
     def __init__(
-        self, agent_id: str, store: SessionStore | None, session: Session | None, surroundings: Surroundings
+        self,
+        agent_id: str,
+        store: SessionStore | None,
+        session: Session | None,
+        surroundings: Surroundings,
+        cwd: str | None = None,
     ) -> None:
+        """`cwd`: the directory that new sessions are about."""
         self.agent_id = agent_id if session is None else session.agent_id
         self._store = store
         self._surroundings = surroundings
+        self._cwd = cwd
         self._recorder = SessionRecorder()
         self.session = repaired(session) if session is not None else self._made("first_loop")
         self._recorder.adopt(self.session)
         self.history: list[Message] = self.session.history()
+        self._before = self.history
+        """What the history was before the last loop was begun."""
 
     def _made(self, formation: Formation) -> Session:
         now = self._surroundings.now_ms()
@@ -55,6 +66,7 @@ class Conversation:
             created_at=now,
             last_active_at=now,
             formation=formation,
+            cwd=self._cwd,
         )
 
     def renew(self, formation: Formation) -> str:
@@ -90,7 +102,9 @@ class Conversation:
 
     def start(self, kind: ContinuationKind | None, at: int | None, *, prompted: bool, config: LoopConfig) -> Start:
         """Cut the history to where this loop begins, and name the loop. Raises `ConfigurationError`."""
+        before = self.history
         self._cut(kind, at, prompted)
+        self._before = before
         loops = self.session.loops
         segment, session_id = config.config_id, self.session.session_id
         name = loop_id(session_id, segment, next_number((loop.loop_id for loop in loops), session_id, segment))
@@ -108,7 +122,7 @@ class Conversation:
             raise ConfigurationError("`at` says where a branch begins: use it with kind='branch'")
         kept = self.history
         if kind == "rerun":
-            users = [index for index, message in enumerate(kept) if isinstance(message, UserMessage)]
+            users = [index for index, message in enumerate(kept) if _is_of_person(message)]
             kept = kept[: users[-1] + 1 if users else 0]
         if kind == "branch":
             if at is None or not 0 <= at <= len(kept):
@@ -128,11 +142,47 @@ class Conversation:
             await self._store.save(self.session)
 
     async def hold(self) -> None:
-        """Keep others from going on with this session while a run goes on. Raises `SessionLockedError`."""
-        if self._store is not None:
-            await self._store.hold(self.session.session_id)
+        """Keep others from going on with this session while a run goes on.
+
+        Raises `SessionLockedError` where somebody does, `SessionError` where somebody did since we know it: what they
+        stored would be written over. The history is then what it was before `start`.
+        """
+        try:
+            if self._store is not None:
+                await self._store.hold(self.session.session_id)
+                await self._check_stored(self._store)
+        except BaseException:
+            self.history = self._before
+            raise
+
+    async def _check_stored(self, store: SessionStore) -> None:
+        try:
+            _check_known(await store.load(self.session.session_id), self.session)
+        except SessionNotFoundError:
+            return
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await store.release(self.session.session_id)
+            raise
 
     async def release(self) -> None:
         """Let others go on with it again."""
         if self._store is not None:
             await self._store.release(self.session.session_id)
+
+
+def _is_of_person(message: Message) -> bool:
+    """What a person said, not the loop in their place."""
+    return isinstance(message, UserMessage) and message.origin in {"user", "steering", "follow_up"}
+
+
+def _check_known(stored: Session, session: Session) -> None:
+    if not _beginnings(stored) <= _beginnings(session):
+        raise SessionError(
+            f"session {session.session_id!r} was gone on with by somebody else; resume it again from the store"
+        )
+
+
+def _beginnings(session: Session) -> set[tuple[str, int]]:
+    """Its loops: two that were begun apart may have one name."""
+    return {(loop.loop_id, loop.started_at) for loop in session.loops}

@@ -2,6 +2,7 @@
 
 AgentLoopError
 ├── ConfigurationError          the agent was built wrongly: an unknown hook name, an option out of range
+│   └── MissingKeyError         a provider wants a key, and there is none
 ├── MessageError                a chain of messages that no provider would take
 ├── RunInProgressError          a second run was begun while one is going on
 ├── AbortedError                somebody aborted the run
@@ -30,6 +31,7 @@ __all__ = [
     "ContextExceededError",
     "InvalidArgumentsError",
     "MessageError",
+    "MissingKeyError",
     "ModelAbortedError",
     "NetworkError",
     "ProviderError",
@@ -47,12 +49,31 @@ __all__ = [
 ProviderErrorKind = Literal["provider", "context_exceeded", "rate_limited", "auth", "network", "aborted"]
 
 
+def words_of(error: BaseException) -> str:
+    """What an error says; nothing where it cannot even say that: errors are written by anybody."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # its own `__str__`
+        return ""
+
+
+def lone(error: Exception) -> Exception:
+    """The error itself; of those that tools side by side raised together, the first."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 class AgentLoopError(Exception):
     """Base of all errors of this package."""
 
 
 class ConfigurationError(AgentLoopError):
     """The agent was built with something that cannot be; raised at construction, never in the middle of a run."""
+
+
+class MissingKeyError(ConfigurationError):
+    """A provider is to be asked that wants a key, and nobody gave one."""
 
 
 class MessageError(AgentLoopError, ValueError):

@@ -263,6 +263,9 @@ class LoopEnd(_Event, frozen=True, tag="loop_end"):
     error_kind: ProviderErrorKind | Literal["internal"] | None = None
     retry_after: float | None = None
     """Seconds, where the provider said it."""
+    used_tokens: int | None = None
+    """Of a context that was too long, where the provider said it; the same with `max_tokens`."""
+    max_tokens: int | None = None
     timestamp: int = 0
 
 

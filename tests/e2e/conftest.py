@@ -23,7 +23,7 @@ from tests.e2e.harness import Live  # noqa: E402  # assertions in the harness ar
 from tests.e2e.report import SCENARIO, Table, agent_of, scenario_of, way_of  # noqa: E402
 
 HERE = Path(__file__).parent
-THOROUGH = ("claude", "codex")
+THOROUGH = ("claude", "codex", "native")
 """Agents that every scenario is run with; the others with those that are marked `EVERYONE`, on one event loop."""
 table = Table()
 
@@ -93,13 +93,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _says_nothing_new(item: pytest.Item) -> bool:
     """Another event loop, a way that leads to the same protocol as the other, or no agent that it is wanted for."""
     agent = agent_of(item).partition("@")[0]
-    if not agent or agent in THOROUGH:
+    if not agent:
         return False
     if agent not in kits():
         return True
     loop = getattr(item, "callspec").params.get("anyio_backend")  # noqa: B009  # not every item has one
     way = way_of(item)
-    return loop == "trio" or (way is not None and way not in kit_of(agent).ways)
+    return (loop == "trio" and agent not in THOROUGH) or (way is not None and way not in kit_of(agent).ways)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -1,6 +1,7 @@
 """What we know of an agent's home is what the agent itself knows of it."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -223,7 +224,7 @@ async def test_home_model(home: Home) -> None:
         assert (code, printed.strip()) == (0, model)
         return
     await home.live.run()
-    bare = model.rpartition("/")[2]
+    bare = re.split("[/:]", model)[-1]
     told = [json.dumps(request.body.get("model", "")) + request.path for request in home.live.model.requests]
     assert any(bare in one for one in told), told
 

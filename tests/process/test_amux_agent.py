@@ -503,3 +503,38 @@ def test_every_line_is_an_event_with_fields_of_the_protocol_besides(place: Place
         plain = json.loads(line)
         assert event_from_dict(plain).type == plain["type"]
         assert None not in plain.values()
+
+
+# -- dying between a tool call and its result
+
+
+def test_a_session_goes_on_after_a_kill_between_a_tool_call_and_its_result(place: Place) -> None:
+    with place.controlled(model=place.script({"text": "First."}, SLEEP), approvalMode="yolo") as agent:
+        session_id = agent.until("session_start")["sessionId"]
+        agent.say("prompt", text="hi")
+        agent.until("turn_end")
+        agent.say("prompt", text="work")
+        agent.until("shell_stdout_delta")
+        os.killpg(agent.process.pid, signal.SIGKILL)
+        agent.process.wait(PATIENCE)
+    with place.controlled(model=place.script({"text": "Here again."}), sessionId=session_id) as agent:
+        agent.say("prompt", text="go on")
+        agent.end_input()
+        assert agent.to_the_end() == 0
+        assert agent.said() == ["Here again."]
+    shown = place.run("sessions", session_id)
+    assert shown.stdout == "> hi\n< First.\n> work\n> go on\n< Here again.\n"
+
+
+def test_two_processes_never_go_on_with_one_session_at_the_same_time(place: Place) -> None:
+    session_id = session_id_of(place)
+    with place.controlled(model=place.script(SLEEP), approvalMode="yolo", sessionId=session_id) as one:
+        one.say("prompt", text="work")
+        one.until("shell_stdout_delta")
+        with place.controlled(model=place.script({"text": "Me too."}), sessionId=session_id) as other:
+            other.say("prompt", text="hi")
+            other.end_input()
+            assert other.to_the_end() == 0
+            failure = other.of("error")[-1]
+            assert "is being written by another process" in failure["message"]
+            assert other.said() == []

@@ -77,9 +77,9 @@ def test_record(amux: Amux, tmp_path: Path) -> None:
     assert "--force" in complaint
 
 
-def test_demo(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_demo(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMUX_REPLAY_SPEED", "0")
-    code, out, err = amux("demo")
+    code, out, err = amux("demo", "--recorded")
     assert code == 0
     assert out
     assert "replay" in err

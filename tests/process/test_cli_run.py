@@ -477,8 +477,8 @@ def test_record_keeps_what_it_has_even_of_a_run_that_failed(installed: Installed
     assert json.loads((folder / "exit.json").read_text())["code"] == 0
 
 
-def test_the_demo_shows_the_recorded_session_and_what_to_do_next(installed: Installed) -> None:
-    done = installed.run("demo", AMUX_REPLAY_SPEED="0")
+def test_the_recorded_demo_shows_the_session_and_what_to_do_next(installed: Installed) -> None:
+    done = installed.run("demo", "--recorded", AMUX_REPLAY_SPEED="0")
     assert done.returncode == 0
     assert done.stdout
     assert "completed" in done.stderr

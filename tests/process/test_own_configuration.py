@@ -173,8 +173,8 @@ def test_the_approval_mode_of_a_file_counts_where_nobody_is_there(installed: Ins
     assert (done.returncode, done.stdout) == (0, f"it was {answer}\n")
 
 
-def test_the_demo_is_the_same_everywhere(installed: Installed) -> None:
+def test_the_recorded_demo_is_the_same_everywhere(installed: Installed) -> None:
     write(installed.home / "config" / "config.json", {"thinkingEffort": "high", "defaultModel": "x", "runIndex": True})
-    done = installed.run("demo", AMUX_REPLAY_SPEED="0")
+    done = installed.run("demo", "--recorded", AMUX_REPLAY_SPEED="0")
     assert done.returncode == 0
     assert indexed(installed.home / "config") == []

@@ -27,6 +27,7 @@ CAPABILITIES = AgentCapabilities(
     tool_call_streaming=True,
     thinking_streaming=True,
     mcp=True,
+    skills=True,
     parallel_tool_calls=True,
     requires_tool_approval=True,
     approval_modes=("yolo", "prompt", "deny"),
@@ -43,8 +44,17 @@ CAPABILITIES = AgentCapabilities(
     image_input=True,
     file_attachments=True,
     auth_methods=("api_key",),
-    emits=frozenset(),
-)
+    # Of the embedded agent: what its recordings show. Other programs may tell everything there is.
+    emits=frozenset({
+        "agentdoc_read", "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
+        "context_exceeded", "cost", "error", "file_create", "file_patch", "file_read", "file_write",
+        "image_input_ack", "input_required", "message_start", "message_stop", "rate_limit_error", "rate_limited",
+        "retry", "session_fork", "session_resume", "shell_exit", "shell_start", "shell_stdout_delta", "skill_loaded",
+        "step_end", "step_start", "text_delta", "thinking_delta", "thinking_start", "thinking_stop", "token_usage",
+        "tool_call_ready", "tool_call_start", "tool_error", "tool_input_delta", "tool_result", "turn_end",
+        "turn_limit", "turn_start",
+    }),
+)  # fmt: skip
 
 
 def _sessions() -> SessionStore:

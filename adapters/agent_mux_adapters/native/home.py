@@ -1,7 +1,29 @@
-"""What the embedded agent keeps besides its sessions: nothing but what the environment says."""
+"""What the embedded agent keeps besides its sessions: the model that was set, and skills."""
 
 from agent_mux.auth.methods import AgentAuth, AuthMethod, SetupStep
+from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
+from agent_mux.definitions.folders import DefinitionFolders, Folder
 from agent_mux.home import AgentHome
+from agent_mux_adapters._dialects.tolerant import text
+from agent_mux_adapters.native.places import directory
+
+CONFIG = AgentConfig(
+    files=(ConfigFile(scope="global", format="json", path=lambda place: directory(place) / "settings.json"),),
+    fields={"model": Field(kind="string", meaning="the model where none is said, as provider:model")},
+    model=ModelField(
+        read=lambda data: text(data.get("model")) or None,
+        write=lambda model, _: {("model",): model},
+    ),
+)
+SKILLS = DefinitionFolders(
+    folders=(
+        Folder(scope="global", path=lambda place: directory(place) / "skills"),
+        Folder(scope="project", path=lambda place: place.project_file(".agents", "skills"), is_shared=True),
+    ),
+    layout="folder",
+    file="SKILL.md",
+    depth=5,
+)
 
 AUTH = AgentAuth(
     methods=(
@@ -25,4 +47,4 @@ AUTH = AgentAuth(
 )
 
 
-HOME = AgentHome(auth=AUTH)
+HOME = AgentHome(config=CONFIG, auth=AUTH, skills=SKILLS, host_variables=("AMUX_AGENT",))

@@ -1,5 +1,6 @@
 """The embedded agent against the scripted model: it is a part of this installation, and only its command is written."""
 
+import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -7,11 +8,14 @@ from pathlib import Path
 from agent_mux.events.cost import CostRecord
 from agent_mux.testing.live import (
     DUMMY_KEY,
+    MCP_SERVER,
     Answer,
     Ask,
     Edit,
     Gap,
+    HomeProbes,
     LiveKit,
+    Mcp,
     Pin,
     Place,
     Read,
@@ -21,10 +25,11 @@ from agent_mux.testing.live import (
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server.script import Block, ToolUse
+from agent_mux.testing.model_server.script import Block, Text, ToolUse
 from agent_mux.version import __version__
 
-_MODEL = "openai-chat:fake-model"
+_MODEL = "openai-chat:gpt-5-mini"
+_OTHER_MODEL = "openai-chat:gpt-5-nano"
 _NO_MCP = Gap("not_impl", "the embedded agent has no MCP client yet")
 _NO_SUBAGENTS = Gap("not_impl", "the embedded agent's command has no tool to delegate with yet")
 
@@ -39,8 +44,8 @@ def _script() -> str:
 
 def environment(place: Place) -> dict[str, str]:
     """All that it gets."""
+    place.leave("agent/settings.json", json.dumps({"model": _MODEL}))
     return place.minimal(
-        AMUX_AGENT_MODEL=_MODEL,
         AMUX_AGENT_HOME=str(place.home / "agent"),
         OPENAI_API_KEY=DUMMY_KEY,
         OPENAI_BASE_URL=f"{place.url}/v1",
@@ -62,8 +67,10 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  #
             return ToolUse("ask_user", {"question": question, "options": list(options)})
         case Todo(items):
             return ToolUse("write_todos", {"todos": [_todo(index, item) for index, item in enumerate(items)]})
+        case Mcp(tool, arguments):
+            return ToolUse(f"mcp__{MCP_SERVER}__{tool}", dict(arguments))
         case Answer(value):
-            return ToolUse("final_answer", dict(value))
+            return Text(json.dumps(value))
     raise Unspeakable(f"the embedded agent has no tool for {type(part).__name__}")
 
 
@@ -79,10 +86,12 @@ KIT = LiveKit(
     api="chat",
     spell=spell,
     per_call=CostRecord(
-        total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="unknown"
+        total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="native"
     ),
     ways=("two_way",),
     once=("--approval-mode=yolo",),
+    baseline=Path(__file__).with_name("baseline.json"),
+    home=HomeProbes(model=_OTHER_MODEL),
     gaps={
         **dict.fromkeys(
             (
@@ -91,11 +100,13 @@ KIT = LiveKit(
                 "mcp_tool/two_way",
                 "mcp_tool_failure/two_way",
                 "approve_mcp_tool",
-                "unknown_tool",
             ),
             _NO_MCP,
         ),
-        **dict.fromkeys(("subagent", "subagent_shown", "home_subagents"), _NO_SUBAGENTS),
+        **dict.fromkeys(("subagent", "subagent_shown", "stored_subagent", "home_subagents"), _NO_SUBAGENTS),
         "home_plugins": Gap("never", "the embedded agent is extended in Python, by hooks and tools"),
+        "hook_of_the_bare_cli_denies_a_command": Gap(
+            "never", "its hooks are Python; runs with amux have those of amux"
+        ),
     },
 )

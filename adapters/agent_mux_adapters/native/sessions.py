@@ -28,6 +28,9 @@ from agent_mux.sessions.store import (
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, rows, text, whole
 from agent_mux_adapters.native.places import directory
 
+NEWEST = 1
+"""Version of the format that is understood."""
+
 
 def root(place: Place) -> Path:
     """Where the files are."""
@@ -53,24 +56,39 @@ class StoredSession:
 
     def read(self) -> Iterator[Entry]:
         """See `Cursor.read`."""
-        session = load_object(hidden(self._path.read_bytes()))
-        if session is None or not text(session.get("session_id")):
-            raise UnreadableError("it is no JSON object with a session_id")
+        session = _session(load_object(hidden(self._path.read_bytes())))
         for number, entry in enumerate(_entries(session)):
             if number >= self._told:
                 self._told = number + 1
                 yield entry
 
 
+def _session(envelope: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    fields = mapping(envelope)
+    version, session = whole(fields.get("format")), mapping(fields.get("session"))
+    if version > NEWEST:
+        raise UnreadableError(f"its format has version {version}; {NEWEST} is the newest that is known")
+    if not text(session.get("session_id")):
+        raise UnreadableError("it is no JSON object that holds a session with an id")
+    return session
+
+
 def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
     described = Described(
-        session_id=text(session.get("session_id")), forked_from=text(session.get("forked_from")) or None
+        session_id=text(session.get("session_id")),
+        cwd=text(session.get("cwd")) or None,
+        forked_from=text(session.get("forked_from")) or None,
     )
     yield Entry(_at(session.get("created_at")), described)
+    prompted, calls = 0, 0
     for loop, kept in _path(rows(session.get("loops"))):
         for message in rows(loop.get("messages"))[:kept]:
             at = _at(message.get("timestamp")) or _at(loop.get("started_at"))
-            for told in _message(message):
+            if message.get("role") == "user":
+                prompted, calls = whole(message.get("timestamp")), 0
+            calls += 1
+            # The time of the prompt, and how far an answer is from it, is the same in a fork.
+            for told in _message(message, f"{prompted}/{calls}" if prompted else ""):
                 yield Entry(at, told)
         closing = _closing(loop) if kept is None else None
         if closing is not None:
@@ -104,7 +122,7 @@ def _path(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int |
     return kept
 
 
-def _message(message: Mapping[str, Any]) -> Iterable[Told]:
+def _message(message: Mapping[str, Any], key: str) -> Iterable[Told]:
     content = rows(message.get("content"))
     match message.get("role"):
         case "user" if message.get("origin", "user") == "user":
@@ -112,11 +130,11 @@ def _message(message: Mapping[str, Any]) -> Iterable[Told]:
         case "assistant":
             yield facts.StepBegin()
             yield from (told for block in content for told in _block(block))
-            yield from _called(message)
+            yield from _called(message, key)
         case "tool":
             call_id, said = text(message.get("tool_call_id")), _words(content)
             name = text(message.get("name")) or None
-            if message.get("is_error") is True:
+            if message.get("is_error") is True or whole(mapping(message.get("details")).get("exit_code")):
                 yield facts.ToolDone(call_id, error=said, name=name)
             else:
                 yield facts.ToolDone(call_id, said, name=name)
@@ -133,7 +151,7 @@ def _block(block: Mapping[str, Any]) -> Iterable[Told]:
             yield facts.ToolReady(text(block.get("id")), text(block.get("name")), arguments)
 
 
-def _called(message: Mapping[str, Any]) -> Iterable[Told]:
+def _called(message: Mapping[str, Any], key: str) -> Iterable[Told]:
     used = mapping(message.get("usage"))
     if not used:
         return
@@ -145,8 +163,6 @@ def _called(message: Mapping[str, Any]) -> Iterable[Told]:
         optional_whole(used.get("cache_write_tokens")),
     )
     usd = dollars(used["cost_usd"]) if "cost_usd" in used else None
-    at = _at(message.get("timestamp"))
-    key = f"{at}/{usage.input_tokens}/{usage.output_tokens}" if at is not None else ""  # the same in a fork
     yield ModelCalled(key, text(message.get("model")), usage, usd)
 
 

@@ -12,7 +12,8 @@ from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.budget import Budget
 from agent_loop.cli.commands import Start
 from agent_loop.cli.fault import Fault
-from agent_loop.cli.places import MODEL, sessions_directory
+from agent_loop.cli.models import model_of
+from agent_loop.cli.places import SIGN, sessions_directory, skills_directories
 from agent_loop.cli.settings import behavior_of, limits_of, not_honoured, system_prompt_of
 from agent_loop.cli.stream import ApprovalMode, Clock, EventStream, Sink, context_of
 from agent_loop.hooks import Hooks, Middleware
@@ -27,12 +28,11 @@ from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.ids import new_id
 from agent_loop.sessions.resume import fork, resume
 from agent_loop.sessions.session import Session
-from agent_loop.tools.builtin import default_tools
+from agent_loop.tools.builtin import ShellTool, default_tools
 from agent_loop.workspace import Workspace
 from agent_mux import facts
 
 AGENT_ID = "amux-agent"
-DEFAULT_MODEL = "scripted"
 AGENTS_DOC = "AGENTS.md"
 
 
@@ -61,23 +61,23 @@ class Assembled:
 
 async def assemble(start: Start, here: Surroundings) -> Assembled:
     """All of it. Raises `Fault` and `AgentLoopError` for what cannot be."""
-    model = start.model or here.environ.get(MODEL) or DEFAULT_MODEL
-    provider = provider_named(model, base_url=here.base_url, environ=here.environ)
+    provider = provider_named(model_of(start, here.environ), base_url=here.base_url, environ=here.environ)
     store = None if start.no_session else FileSessionStore(sessions_directory(here.environ))
     session = await _session(start, store, here)
     stream = stream_of(start, here, provider)
     approvals = Approvals(stream, mode_of(start), asks_everything=start.asks_everything, asker=here.asker)
     docs = _agents_docs(start, here.directory)
-    skills = [here.directory / one for one in start.skills]
+    skills = [*skills_directories(here.environ, here.directory), *(here.directory / one for one in start.skills)]
+    readable = [here.directory / one for one in start.readable]
     hooks = Hooks()
     agent = Agent(
         provider,
-        tools=default_tools(),
+        tools=default_tools(ShellTool(variables={SIGN: "1"})),
         system_prompt=system_prompt_of(start),
         behavior=behavior_of(start),
         hooks=hooks,
         middleware=_middleware(docs, skills),
-        workspace=Workspace(here.directory, [one for one in skills if one.is_dir()]),
+        workspace=Workspace(here.directory, [one for one in (*skills, *readable) if one.is_dir()]),
         store=store,
         session=session,
         ask=approvals.ask,
@@ -133,7 +133,7 @@ async def _tell_skills(stream: EventStream, directories: Sequence[Path]) -> None
     if not directories:
         return
     found = await to_thread.run_sync(load_skills, directories)
-    stream.tell(*[facts.SkillLoaded(skill.name, skill.source) for skill in found.skills])
+    stream.tell(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in found.skills])
     for note in found.notes:
         stream.note(note, "warn")
 

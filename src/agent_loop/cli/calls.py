@@ -75,10 +75,12 @@ class Calls:
         ran = next((one for one in event.effects if isinstance(one, effects.CommandRan)), None)
         stdout, stderr = self._rest_of_output(message.tool_call_id, ran)
         shown = shown_of(message)
+        # To the model it is a result like any other; to whoever reads the events, a command that failed is an error.
+        has_failed = message.is_error or (ran is not None and ran.exit_code != 0)
         yield facts.ToolDone(
             self.id_of(message.tool_call_id),
-            output=None if message.is_error else shown,
-            error=(shown or "the tool failed") if message.is_error else None,
+            output=None if has_failed else shown,
+            error=(shown or "the tool failed") if has_failed else None,
             duration_ms=event.duration_ms,
             stdout=stdout,
             stderr=stderr,

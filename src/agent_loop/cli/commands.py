@@ -52,6 +52,8 @@ class Start(_Command, frozen=True, tag="start"):
     max_output_tokens: int | None = None
     output_schema: dict[str, Any] | None = None
     mcp_servers: list[Any] = []
+    readable: list[str] = []
+    """Directories besides the working directory that tools may read, for example of skills."""
     skills: list[str] = []
     """Directories of skills. Ours: not of the protocol."""
     agents_docs: list[str] | None = None

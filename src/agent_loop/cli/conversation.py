@@ -5,7 +5,6 @@ Whoever controls it calls its plain methods, from the same event loop; `hold` do
 
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
 import anyio
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 from agent_loop.cli.budget import Budget
 from agent_loop.cli.faults import failure_of
 from agent_loop.cli.stream import EventStream
-from agent_loop.events import LoopEnd, LoopEvent, LoopStart
+from agent_loop.events import LoopEnd, LoopEvent, LoopStart, LoopStatus
 from agent_loop.messages import UserMessage
 from agent_mux import facts
 from agent_mux.assembler import Cause, Ending
@@ -32,8 +31,8 @@ class Runs(Protocol):
     """A `MessageQueue`."""
     follow_ups: Any
 
-    def run_stream(self, prompt: Any, *, behavior: Any) -> AbstractAsyncContextManager[Any]:
-        """Begin a run."""
+    async def run(self, prompt: Any, *, behavior: Any, on_event: Callable[[LoopEvent], Awaitable[None]]) -> Any:
+        """One run, and what happens in it as it happens. Raises what it ended with."""
         ...
 
     def steer(self, message: Any) -> None:
@@ -70,6 +69,8 @@ class Conversation:
         self._is_running = False
         self._was_stopped = False
         """What was said to the turn that was stopped last is for the next one; else it gets one of its own."""
+        self._ended_as: LoopStatus | None = None
+        """How the loop of this turn ended, as far as it was told."""
         self._is_closed = False
         self._cause: Cause | None = None
 
@@ -145,27 +146,31 @@ class Conversation:
                 self._news = anyio.Event()
 
     async def _turn(self, message: UserMessage) -> None:
-        self._is_running, self._was_stopped = True, False
+        self._is_running, self._was_stopped, self._ended_as = True, False, None
         self._stream.tell(facts.TurnBegin(), *_taken(message))
         try:
             with anyio.CancelScope() as self._scope:
-                async with self._agent.run_stream([message], behavior=self._budget.rest()) as events:
-                    async for event in events:
-                        self._stream.show(event)
-                        self._note(event)
-                        await self._room()
+                # Told where it happens: what is asked meanwhile comes after what led to it.
+                await self._agent.run([message], behavior=self._budget.rest(), on_event=self._hear)
         except Exception as error:  # noqa: BLE001  # the edge: whatever it is ends this turn, with a sentence
-            self._stream.tell(facts.TurnFailed(failure_of(error)))
+            if self._ended_as not in {"failed", "aborted"}:  # else it was told already
+                self._stream.tell(facts.TurnFailed(failure_of(error)))
         finally:
             self._is_running = False
         if not self._was_stopped:
             self._prompts.extendleft(reversed([*self._agent.steering.take("all"), *self._agent.follow_ups.take("all")]))
+
+    async def _hear(self, event: LoopEvent) -> None:
+        self._stream.show(event)
+        self._note(event)
+        await self._room()
 
     def _note(self, event: LoopEvent) -> None:
         if isinstance(event, LoopStart) and self._was_stopped:
             self._agent.abort(INTERRUPTED)  # somebody was quicker than the run
         if isinstance(event, LoopEnd):
             self._budget.spend(event)
+            self._ended_as = event.status
             self._is_running = False  # what remains is to store it
 
 

@@ -1,11 +1,13 @@
 """Errors as one sentence, and as codes of the event contract."""
 
 from agent_loop.cli.fault import Fault
+from agent_loop.cli.outcomes import AUTH_GUIDANCE
 from agent_loop.errors import (
     AgentLoopError,
     AuthenticationError,
     ConfigurationError,
     ContextExceededError,
+    MissingKeyError,
     RateLimitedError,
     SessionNotFoundError,
 )
@@ -16,6 +18,7 @@ from agent_mux.redaction import redact_text
 LONGEST = 2000  # characters of a sentence
 _CODES: tuple[tuple[type[Exception], ErrorCode], ...] = (
     (SessionNotFoundError, "SESSION_NOT_FOUND"),
+    (MissingKeyError, "AUTH_ERROR"),
     (ConfigurationError, "VALIDATION_ERROR"),
     (Fault, "VALIDATION_ERROR"),
     (AuthenticationError, "AUTH_ERROR"),
@@ -49,12 +52,14 @@ def code_of(error: BaseException) -> ErrorCode:
 
 def is_usage(error: BaseException) -> bool:
     """Whoever started the program can do something about it."""
-    return code_of(error) in {"VALIDATION_ERROR", "SESSION_NOT_FOUND", "CONFIG_ERROR"}
+    is_missing = isinstance(unwrapped(error), MissingKeyError)
+    return is_missing or code_of(error) in {"VALIDATION_ERROR", "SESSION_NOT_FOUND", "CONFIG_ERROR"}
 
 
 def failure_of(error: BaseException) -> facts.Failure:
     """The failure that an error is."""
-    return facts.Failure(code_of(error), sentence_of(error))
+    code = code_of(error)
+    return facts.Failure(code, sentence_of(error), guidance=AUTH_GUIDANCE if code == "AUTH_ERROR" else "")
 
 
 def unwrapped(error: BaseException) -> BaseException:

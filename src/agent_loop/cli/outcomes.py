@@ -72,6 +72,6 @@ def _failure(end: LoopEnd, context: tuple[int, int]) -> facts.Failure:
         end.error or "the run failed, and nobody said why",
         guidance=AUTH_GUIDANCE if code == "AUTH_ERROR" else "",
         retry_after_ms=round(end.retry_after * 1000) if end.retry_after is not None else None,
-        used_tokens=used,
-        max_tokens=most,
+        used_tokens=used if end.used_tokens is None else end.used_tokens,
+        max_tokens=most if end.max_tokens is None else end.max_tokens,
     )

@@ -152,7 +152,8 @@ class Projection:
         yield from self._abandoned(loop.MessageAbandoned(loop_id=event.loop_id))
         if event.kind == "rate_limited":
             yield facts.RateLimited(delay)
-        yield facts.Retrying(event.attempt, event.max_attempts, f"{event.kind}: {event.message}", delay)
+        # The contract counts what is repeated, from 1; the loop counts calls, the first of which is no repetition.
+        yield facts.Retrying(event.attempt - 1, event.max_attempts - 1, f"{event.kind}: {event.message}", delay)
 
     def _context_filling(self, event: loop.ContextFilling) -> Iterator[facts.Fact]:
         self._context = (event.used_tokens, event.max_tokens)

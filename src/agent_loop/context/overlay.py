@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from agent_loop.messages import Message
+from agent_loop.messages.encoding import encode_json
 
 
 class Overlay(msgspec.Struct, frozen=True):
@@ -47,7 +48,7 @@ def saved(overlay: Overlay, messages: Sequence[Message]) -> dict[str, Any]:
     covered = messages[: overlay.covered]
     index_of = {id(each): index for index, each in enumerate(covered)}
     parts = tuple(index_of.get(id(each), each) for each in overlay.replacement)
-    plain: dict[str, Any] = msgspec.to_builtins(_Saved(_fingerprint(covered), overlay.covered, parts))
+    plain: dict[str, Any] = msgspec.to_builtins(_Saved(_fingerprint(covered), overlay.covered, parts), enc_hook=str)
     return plain
 
 
@@ -69,5 +70,5 @@ def loaded(plain: Mapping[str, Any], messages: Sequence[Message]) -> Overlay | N
 def _fingerprint(messages: Sequence[Message]) -> str:
     hashed = sha256()
     for message in messages:
-        hashed.update(msgspec.json.encode(message) + b"\n")
+        hashed.update(encode_json(message) + b"\n")
     return hashed.hexdigest()

@@ -3,14 +3,24 @@
 Whatever happens in it, it ends with `loop_end`, every tool call has its answer, and the session can go on.
 """
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 
 from agent_loop.context.estimation import estimate_tools
-from agent_loop.errors import AbortedError, AgentLoopError, ProviderError, RateLimitedError
+from agent_loop.context.output_budget import output_budget_message
+from agent_loop.errors import (
+    AbortedError,
+    AgentLoopError,
+    ContextExceededError,
+    ProviderError,
+    RateLimitedError,
+    lone,
+    words_of,
+)
 from agent_loop.events import (
     BudgetExceeded,
     Final,
@@ -48,6 +58,7 @@ from agent_loop.loop.filters import InputFilter, filtered
 from agent_loop.loop.limits import Reached
 from agent_loop.loop.model_calls import answered, prepared
 from agent_loop.loop.outputs import final_summary, structured
+from agent_loop.loop.responses import stamped
 from agent_loop.loop.run import Run
 from agent_loop.messages import AssistantMessage, UserMessage, user
 from agent_loop.providers import ModelResponse
@@ -56,6 +67,7 @@ from agent_loop.usage import Usage
 
 CLEANUP = 5.0
 """Seconds for leaving things in order when the task itself is cancelled."""
+Step = Callable[[], Awaitable[None]]
 STOPPED_BY_HOOK = "a hook stopped the run"
 
 
@@ -97,6 +109,8 @@ class Engine:
         self._filters = filters
         self._make_toolset = make_toolset
         self._turn: _Turn | None = None
+        self._to_do: deque[Step] = deque((self._begin_at_last, self._tell_final, self._tell_hooks, self._tell_end))
+        """What is left of the end, in order."""
         self.scope = anyio.CancelScope()
         self.ending = Ending(status="aborted")
 
@@ -107,20 +121,23 @@ class Engine:
             self.scope.cancel()
 
     async def execute(self) -> Ending:
-        """All of it. Raises nothing but cancellation from outside, and leaves things in order then, too."""
+        """All of it. Raises cancellation from outside, and what a watcher raises at the end, with things in order."""
         try:
-            with self.scope:
-                self.ending = await self._within_time()
+            await self._carried_out()
+            await self._end()
         except BaseException:
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):
                 await self._end()
             raise
+        return self.ending
+
+    async def _carried_out(self) -> None:
+        with self.scope:
+            self.ending = await self._within_time()
         if self.scope.cancelled_caught:
             reason = self._run.abort_reason or "aborted"
             self.ending = Ending(status="aborted", error=AbortedError(reason))
             await self._run.hooks.fire("agent:abort", Abort(reason=reason, **self._run.where))
-        await self._end()
-        return self.ending
 
     # -- beginning and end ------------------------------------------------------------------------------------------
 
@@ -137,7 +154,8 @@ class Engine:
     async def _guarded(self) -> Ending:
         try:
             return await self._begin() or await self._loop()
-        except Exception as error:  # noqa: BLE001  # whatever it is, the run ends in order and says it
+        except Exception as several:  # noqa: BLE001  # whatever it is, the run ends in order and says it
+            error = lone(several)
             await self._run.hooks.fire("error", Trouble(error=error, **self._run.where))
             return Ending(status="failed", error=error)
 
@@ -189,15 +207,36 @@ class Engine:
         return None
 
     async def _end(self) -> None:
-        """Close what is open, tell the end, store the session."""
-        run, ending = self._run, self.ending
+        """Close what is open, and tell the end. Where it was broken off, it goes on behind that: nothing is twice."""
         try:
-            await self._close_turn(f"Aborted: {run.abort_reason or 'the run ended before this tool did'}")
+            await self._close_turn(f"Aborted: {self._run.abort_reason or 'the run ended before this tool did'}")
         except AgentLoopError as error:  # it cannot be stored; what happened before is worse news
-            self.ending = ending = ending if ending.error is not None else Ending(status="failed", error=error)
+            if self.ending.error is None:
+                self.ending = Ending(status="failed", error=error)
+        while self._to_do:
+            await self._to_do.popleft()()
+
+    async def _begin_at_last(self) -> None:
+        """A run that was over before its beginning was told has both."""
+        if not self._run.has_begun:
+            await self._run.tell(self._start())
+
+    async def _tell_final(self) -> None:
+        run, ending = self._run, self.ending
         if ending.text is not None:
             await run.tell(Final(loop_id=run.loop_id, text=ending.text, output=ending.output))
-        over = LoopOver(
+
+    async def _tell_hooks(self) -> None:
+        for hook in ("agent:done", "session:end"):
+            await self._run.hooks.fire(hook, self._over())
+
+    async def _tell_end(self) -> None:
+        await self._run.tell(self._told_end())
+        await self._run.hooks.fire("loop:after", self._over())
+
+    def _over(self) -> LoopOver:
+        run, ending = self._run, self.ending
+        return LoopOver(
             status=ending.status,
             usage=run.tracker.usage,
             turns=run.tracker.turns,
@@ -206,10 +245,6 @@ class Engine:
             output=ending.output,
             **run.where,
         )
-        for hook in ("agent:done", "session:end"):
-            await run.hooks.fire(hook, over)
-        await run.tell(self._told_end())
-        await run.hooks.fire("loop:after", over)
 
     def _told_end(self) -> LoopEnd:
         run, ending = self._run, self.ending
@@ -222,9 +257,11 @@ class Engine:
             turns=run.tracker.turns,
             messages=tuple(run.added),
             rejection=ending.rejection,
-            error=None if error is None else str(error) or type(error).__name__,
+            error=None if error is None else words_of(error) or type(error).__name__,
             error_kind="aborted" if isinstance(error, AbortedError) else kind,
             retry_after=error.retry_after if isinstance(error, RateLimitedError) else None,
+            used_tokens=error.used_tokens if isinstance(error, ContextExceededError) else None,
+            max_tokens=error.max_tokens if isinstance(error, ContextExceededError) else None,
             timestamp=run.surroundings.now_ms(),
         )
 
@@ -282,7 +319,7 @@ class Engine:
             TurnStart(loop_id=run.loop_id, turn=run.turn, trigger=run.trigger if run.turn == 0 else "continuation")
         )
         try:
-            turn.response = await answered(run, request)
+            turn.response = stamped(await answered(run, request), run.surroundings.now_ms())
         except ProviderError as error:
             await run.hooks.fire("turn:after", self._after(turn, error))
             raise
@@ -317,10 +354,10 @@ class Engine:
         done = turn.batch.done
         size = turn.batch.output_bytes
         await self._close_turn("")
-        if done is not None and not run.follow_ups:
+        if done is not None and not run.steering and not run.follow_ups:
             text = response.text.strip() if done.message is None else done.message
             return Ending(status="completed", text=text)
-        if done is not None:
+        if done is not None and not run.steering:
             await self._take_follow_ups()
         await self._check_output_budget(size)
         return None
@@ -416,13 +453,5 @@ class Engine:
         await run.hooks.fire("budget:exceeded", BudgetOver(bytes=size, budget=budget, **run.where))
         await run.tell(BudgetExceeded(loop_id=run.loop_id, budget="tool_output", limit=budget, used=size))
         since = len(run.history)
-        await run.inject(user(over_budget(size, budget), origin="budget"))
+        await run.inject(output_budget_message(size, budget))
         await run.keep(since)
-
-
-def over_budget(size: int, budget: int) -> str:
-    """What the model is told then. Source: zidane, `toolOutputBudget`."""
-    return (
-        f"[Tool output budget exceeded: {size} bytes returned in this turn (cap: {budget}). "
-        "Summarize the salient findings before calling more tools.]"
-    )

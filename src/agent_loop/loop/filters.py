@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Protocol
 
+from agent_loop.errors import ConfigurationError
 from agent_loop.messages import Text, UserMessage
 
 
@@ -55,10 +56,16 @@ async def filtered(prompts: Sequence[UserMessage], filters: Sequence[InputFilter
         outcome = each(text)
         verdict = await outcome if isawaitable(outcome) else outcome
         match verdict:
+            case Pass():
+                continue
             case Reject(reason):
                 return Filtered(list(prompts), warnings, reason)
             case Warn(message):
                 warnings.append(message)
+            case _:  # nothing goes through because somebody forgot to say no
+                raise ConfigurationError(
+                    f"an input filter gave {type(verdict).__name__}; it must return Pass(), Warn(...) or Reject(...)"
+                )
     return Filtered(_warned(prompts, warnings), warnings)
 
 

@@ -6,8 +6,9 @@ from functools import partial
 import anyio
 
 from agent_loop.context.estimation import estimate_tokens
+from agent_loop.context.sightless import without_any_image
 from agent_loop.context.stale import elide_stale_reads
-from agent_loop.errors import AgentLoopError, ContextExceededError, ProviderError
+from agent_loop.errors import AgentLoopError, ContextExceededError, ProviderError, words_of
 from agent_loop.events import (
     ContextCompacted,
     ContextFilling,
@@ -19,8 +20,9 @@ from agent_loop.events import (
     UsageReported,
 )
 from agent_loop.hooks.contexts import StreamChunk, TransformContext, TransformSystem, UsageTold
-from agent_loop.loop.responses import sound
+from agent_loop.loop.responses import sound, storable
 from agent_loop.loop.run import Run
+from agent_loop.loop.schemas import is_object
 from agent_loop.providers import (
     Chunk,
     ModelRequest,
@@ -88,6 +90,8 @@ async def prepared(run: Run, *, force: bool = False) -> ModelRequest:
             ContextFilling(loop_id=run.loop_id, used_tokens=fitted.used_tokens, max_tokens=fitted.max_tokens)
         )
     sent = elide_stale_reads(fitted.messages) if run.behavior.elide_stale_reads else fitted.messages
+    if not run.provider.capabilities.vision:
+        sent = without_any_image(sent)
     messages = TransformContext(messages=list(sent), **run.where)
     await run.hooks.fire("context:transform", messages)
     system = TransformSystem(system=run.system, **run.where)
@@ -108,7 +112,8 @@ def _overhead(run: Run) -> int:
 
 def _native_schema(run: Run) -> dict[str, object] | None:
     schema = run.behavior.output_schema
-    return dict(schema) if schema is not None and run.provider.capabilities.structured_output else None
+    is_native = schema is not None and run.provider.capabilities.structured_output and is_object(schema)
+    return dict(schema) if schema is not None and is_native else None
 
 
 def settings_of(run: Run) -> ModelSettings:
@@ -141,11 +146,11 @@ async def call(run: Run, request: ModelRequest, *, shown: bool = True) -> ModelR
     """
     respond = run.hooks.around_model_call(partial(_respond, run, shown))
     try:
-        answer = await respond(request)
+        answer = storable(await respond(request), run.provider.id)
     except (AgentLoopError, AssertionError):
         raise
     except Exception as error:
-        raise ProviderError(f"{type(error).__name__}: {error}", provider=run.provider.id) from error
+        raise ProviderError(f"{type(error).__name__}: {words_of(error)}", provider=run.provider.id) from error
     await _paid(run, answer.usage)
     named = ModelResponse(tuple(map(run.toolset.to_canonical, answer.messages)), answer.usage)
     return sound(named, run.call_ids, run.surroundings.new_id)
@@ -201,7 +206,7 @@ async def _once(run: Run, request: ModelRequest, on_chunk: OnChunk) -> ModelResp
     except (AgentLoopError, AssertionError):
         raise
     except Exception as error:
-        raise ProviderError(f"{type(error).__name__}: {error}", provider=run.provider.id) from error
+        raise ProviderError(f"{type(error).__name__}: {words_of(error)}", provider=run.provider.id) from error
 
 
 async def _abandon(run: Run, spoken: _Spoken) -> None:

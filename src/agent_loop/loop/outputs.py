@@ -11,9 +11,9 @@ import msgspec
 from agent_loop.errors import InvalidArgumentsError, ProviderError
 from agent_loop.loop.model_calls import call, settings_of
 from agent_loop.loop.run import Run
+from agent_loop.loop.schemas import fitting, unwrapped, wrapped
 from agent_loop.messages import Message, user
 from agent_loop.providers import ModelRequest, ModelResponse, ToolDefinition
-from agent_loop.tools.validation import validate_arguments
 
 OUTPUT_TOOL = "__output__"
 OUTPUT_ATTEMPTS = 2
@@ -103,23 +103,3 @@ async def _output_request(run: Run, schema: Mapping[str, Any], problem: str) -> 
 
 async def _fitting(run: Run) -> Sequence[Message]:
     return run.toolset.to_wire((await run.context.fit(run.sendable())).messages)
-
-
-def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema as one of a tool's arguments, which must be an object."""
-    if schema.get("type", "object") == "object":
-        return dict(schema)
-    return {"type": "object", "properties": {"value": dict(schema)}, "required": ["value"]}
-
-
-def unwrapped(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Any:
-    """The value in a tool's arguments."""
-    return dict(arguments) if schema.get("type", "object") == "object" else arguments.get("value")
-
-
-def fitting(schema: Mapping[str, Any], value: Any) -> Any:
-    """The value, coerced where it was necessary. Raises `InvalidArgumentsError`."""
-    checked = validate_arguments(
-        wrapped(schema), value if schema.get("type", "object") == "object" else {"value": value}
-    )
-    return unwrapped(schema, checked.arguments)

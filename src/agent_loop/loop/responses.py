@@ -7,18 +7,33 @@ import re
 from collections.abc import Callable, Sequence
 from functools import reduce
 
+import msgspec
 from msgspec.structs import replace
 
-from agent_loop.errors import ModelAbortedError, ProviderError
+from agent_loop.errors import ModelAbortedError, ProviderError, words_of
 from agent_loop.messages import AssistantMessage, Block, ToolCall
+from agent_loop.messages.encoding import encode_json
 from agent_loop.messages.validation import says_something
 from agent_loop.providers import ModelResponse
+from agent_loop.usage import Usage
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+_DECODER = msgspec.json.Decoder(tuple[tuple[AssistantMessage, ...], Usage])
 NAMELESS = "nameless"
 """What a tool is called in the history that the model called by no name."""
 LONGEST_NAME = 64
 """Characters that all providers take in a tool's name."""
+
+
+def storable(answer: object, provider: str) -> ModelResponse:
+    """The answer, when a session that holds it can be stored and read again. Raises `ProviderError` for any other."""
+    if not isinstance(answer, ModelResponse):
+        raise ProviderError(f"the model call gave {type(answer).__name__}, which is no answer", provider=provider)
+    try:
+        _DECODER.decode(encode_json((tuple(answer.messages), answer.usage)))
+    except Exception as error:
+        raise ProviderError(f"the answer is none that can be stored: {words_of(error)}", provider=provider) from error
+    return answer
 
 
 def sound(response: ModelResponse, known_ids: set[str], new_id: Callable[[], str]) -> ModelResponse:
@@ -32,6 +47,12 @@ def sound(response: ModelResponse, known_ids: set[str], new_id: Callable[[], str
     # Calls must be answered before the model speaks again: where they are not in the last message, it is all one.
     together = [reduce(_joined, said)] if any(message.tool_calls for message in said[:-1]) else said
     return ModelResponse(tuple(_named(message, known_ids, new_id) for message in together), response.usage)
+
+
+def stamped(response: ModelResponse, now_ms: int) -> ModelResponse:
+    """The answer with the time at which it was whole, where nobody said another one."""
+    messages = tuple(one if one.timestamp else replace(one, timestamp=now_ms) for one in response.messages)
+    return ModelResponse(messages, response.usage)
 
 
 def _check(message: AssistantMessage) -> None:

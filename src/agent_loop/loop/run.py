@@ -8,6 +8,7 @@ from typing import Any
 from agent_loop.behavior import Behavior
 from agent_loop.context.manager import ContextManager
 from agent_loop.context.persistence import ResultPersistence
+from agent_loop.errors import words_of
 from agent_loop.events import (
     ContinuationKind,
     HookFailed,
@@ -127,6 +128,11 @@ class Run:
         return self.history[self.base :]
 
     @property
+    def has_begun(self) -> bool:
+        """`loop_start` was told."""
+        return self._early is None
+
+    @property
     def where(self) -> Mapping[str, Any]:
         """What every hook is told."""
         return {"session_id": self.session_id, "loop_id": self.loop_id, "turn": self.turn}
@@ -143,7 +149,7 @@ class Run:
             await self.sink(event)
 
     async def _hook_failed(self, hook: str, error: Exception) -> None:
-        await self.tell(HookFailed(loop_id=self.loop_id, hook=hook, error=f"{type(error).__name__}: {error}"))
+        await self.tell(HookFailed(loop_id=self.loop_id, hook=hook, error=f"{type(error).__name__}: {words_of(error)}"))
 
     async def inject(self, message: UserMessage) -> None:
         """A message of a person, or of the loop itself, goes into the history."""

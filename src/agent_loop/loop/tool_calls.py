@@ -3,14 +3,20 @@
 gate -> (blocked | substituted | known?) -> validation -> before -> execute -> (error) -> transform -> after
 """
 
+import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import anyio
+import anyio.lowlevel
+import msgspec
+from anyio import to_thread
+from msgspec.structs import replace
 
-from agent_loop.errors import InvalidArgumentsError, ToolError
-from agent_loop.events import ToolCalled, ToolCallEnd, ToolCallStart, ToolProgress, ToolResulted, ToolUpdate
+from agent_loop.errors import InvalidArgumentsError, ToolError, words_of
+from agent_loop.events import HookFailed, ToolCalled, ToolCallEnd, ToolCallStart, ToolProgress, ToolResulted, ToolUpdate
 from agent_loop.hooks.contexts import (
     ToolAfter,
     ToolBefore,
@@ -23,7 +29,8 @@ from agent_loop.hooks.contexts import (
     ValidationRejected,
 )
 from agent_loop.loop.run import Run
-from agent_loop.messages import Text, ToolCall, ToolMessage
+from agent_loop.messages import ToolCall, ToolMessage
+from agent_loop.tools.results import failure, result_or_failure, sound_result
 from agent_loop.tools.sizes import output_bytes, without_images
 from agent_loop.tools.tool import (
     DoneSignal,
@@ -34,7 +41,6 @@ from agent_loop.tools.tool import (
     ToolContext,
     ToolResult,
     label_of,
-    result_of,
     shell_command_of,
 )
 from agent_loop.tools.validation import Validated, validate_arguments
@@ -49,11 +55,6 @@ class Outcome:
     message: ToolMessage
     output_bytes: int = 0
     done: DoneSignal | None = None
-
-
-def failure(text: str) -> ToolResult:
-    """An error for the model to read."""
-    return ToolResult((Text(text),), is_error=True)
 
 
 async def begin(run: Run, call: ToolCall) -> None:
@@ -86,9 +87,9 @@ async def conclude(run: Run, call: ToolCall, result: ToolResult, duration_ms: in
 
 
 class Execution:
-    """The way of one call."""
+    """The way of one call. `counts`: calls of this run by tool, from before this one or those beside it."""
 
-    def __init__(self, run: Run, call: ToolCall) -> None:
+    def __init__(self, run: Run, call: ToolCall, counts: Mapping[str, int]) -> None:
         self.run = run
         self.call = call
         self.tool: Tool | None = run.toolset.get(call.name)
@@ -99,28 +100,28 @@ class Execution:
             "call_id": call.id,
             "name": call.name,
             "label": run.toolset.wire(call.name) if self.tool is None else label_of(self.tool),
-            "run_tool_counts": MappingProxyType(dict(run.tool_counts)),
+            "run_tool_counts": MappingProxyType(counts),
         }
 
     async def carry_out(self) -> Outcome:
         """All of it. What tools and hooks raise becomes a result; only cancellation comes out of here."""
         await begin(self.run, self.call)
-        gate = ToolGate(arguments=self.call.arguments, tool=self.tool, **self._about)
+        gate = ToolGate(arguments=own_copy(self.call.arguments), tool=self.tool, **self._about)
         await self.run.hooks.fire("tool:gate", gate)
         if gate.block:
             return await self._concluded(failure(f"Blocked: {gate.reason or 'a policy does not allow this call'}"), 0)
         self.run.tool_counts[self.call.name] = self.run.tool_counts.get(self.call.name, 0) + 1
         if gate.result is not None:
-            return await self._finished(gate.result)
+            return await self._finished(result_or_failure(gate.result))
         if self.tool is None:
             return await self._finished(await self._unknown())
         return await self._validated(self.tool)
 
     async def _unknown(self) -> ToolResult:
-        told = ToolUnknown(arguments=self.call.arguments, **self._about)
+        told = ToolUnknown(arguments=own_copy(self.call.arguments), **self._about)
         await self.run.hooks.fire("tool:unknown", told)
         if told.result is not None:
-            return told.result
+            return result_or_failure(told.result)
         sentence = f"Unknown tool '{self.call.name}'"
         if told.suppress_error:
             return failure(f"Error: {sentence}")
@@ -131,13 +132,16 @@ class Execution:
         if self.call.is_unparsable and isinstance(tool, RawTool):
             return await self._executed(tool, dict(self.call.arguments), ())
         try:
-            checked = validated(tool, self.call)
+            # A copy: what a tool does with its arguments must not change what the model said.
+            checked = validated(tool, replace(self.call, arguments=own_copy(self.call.arguments)))
         except InvalidArgumentsError as error:
-            told = ValidationRejected(arguments=self.call.arguments, problem=str(error), **self._about)
+            told = ValidationRejected(arguments=own_copy(self.call.arguments), problem=str(error), **self._about)
             await self.run.hooks.fire("validation:reject", told)
             return await self._concluded(failure(f"Validation error: {error}"), 0)
         if checked.coercions and self.run.hooks.listens("validation:coerce"):
-            coerced = ValidationCoerced(arguments=checked.arguments, coercions=checked.coercions, **self._about)
+            coerced = ValidationCoerced(
+                arguments=own_copy(checked.arguments), coercions=checked.coercions, **self._about
+            )
             await self.run.hooks.fire("validation:coerce", coerced)
         return await self._executed(tool, checked.arguments, checked.coercions)
 
@@ -145,7 +149,10 @@ class Execution:
         context = self._context()
         if self.run.hooks.listens("tool:before"):
             before = ToolBefore(
-                arguments=arguments, coercions=coercions, prior_content=prior(tool, arguments, context), **self._about
+                arguments=own_copy(arguments),
+                coercions=coercions,
+                prior_content=await self._prior(tool, arguments, context),
+                **self._about,
             )
             await self.run.hooks.fire("tool:before", before)
             if before.skip:
@@ -156,7 +163,7 @@ class Execution:
 
         call = ToolCall(self.call.id, self.call.name, arguments, self.call.raw_arguments)
         try:
-            result = await self.run.hooks.around_tool_call(inner)(call)
+            result = sound_result(await self.run.hooks.around_tool_call(inner)(call))
         except Exception as error:  # noqa: BLE001  # a tool of anybody: the model is told. Source: loop spec, 4.3
             result = await self._failed(error)
         return await self._finished(result)
@@ -169,22 +176,38 @@ class Execution:
                 output = await tool.execute(call.arguments, context)
         except TaskComplete as complete:
             output = complete.signal
+        except SystemExit as error:
+            raise ToolError(f"the tool wanted to end the whole program ({error.code}); it is not let") from error
+        except anyio.get_cancelled_exc_class() as error:
+            if await is_cancelled():
+                raise
+            raise ToolError("the tool waited for something that was cancelled by somebody else") from error
         if isinstance(output, DoneSignal):
             self.done = output
-        return result_of(output)
+        return sound_result(output)
+
+    async def _prior(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> str | None:
+        """What a file holds that is about to be written, where the tool can say it. It blocks: asked in a thread."""
+        ask = getattr(tool, "prior_content", None)
+        try:
+            return None if ask is None else await to_thread.run_sync(ask, own_copy(arguments), context)
+        except Exception as error:  # noqa: BLE001  # a tool of anybody
+            said = f"{type(error).__name__}: {words_of(error)}"
+            await self.run.tell(HookFailed(loop_id=self.run.loop_id, hook=f"prior_content of {tool.name}", error=said))
+            return None
 
     async def _failed(self, error: Exception) -> ToolResult:
         told = ToolFailed(error=error, **self._about)
         await self.run.hooks.fire("tool:error", told)
         if told.result is not None:
-            return told.result
-        return failure(f"Error: {error}" if str(error) else f"Error: {type(error).__name__}")
+            return result_or_failure(told.result)
+        return failure(f"Error: {words_of(error) or type(error).__name__}")
 
     async def _finished(self, result: ToolResult) -> Outcome:
         if self.run.hooks.listens("tool:transform"):
             told = ToolTransform(result=result, output_bytes=output_bytes(result.content), **self._about)
             await self.run.hooks.fire("tool:transform", told)
-            result = told.result
+            result = result if told.result is result else result_or_failure(told.result)
         result = await self._bounded(result)
         size = output_bytes(result.content)
         duration_ms = round((self.run.surroundings.monotonic() - self._began) * 1000)
@@ -236,10 +259,24 @@ class Execution:
         await self.run.tell(told)
 
 
-def prior(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> str | None:
-    """What a file holds that is about to be written, where the tool can say it."""
-    ask = getattr(tool, "prior_content", None)
-    return None if ask is None else ask(arguments, context)
+async def is_cancelled() -> bool:
+    """Somebody cancels us. On asyncio a tool can also raise the cancellation of a task that it waited for."""
+    try:
+        await anyio.lowlevel.checkpoint_if_cancelled()
+    except anyio.get_cancelled_exc_class():
+        return True
+    return anyio.get_cancelled_exc_class() is not asyncio.CancelledError or _is_cancelled_by_asyncio()
+
+
+def _is_cancelled_by_asyncio() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments for somebody who may do with them what they like: those of the history are never given away."""
+    copied: dict[str, Any] = msgspec.to_builtins(arguments, enc_hook=str)
+    return copied
 
 
 def validated(tool: Tool, call: ToolCall) -> Validated:

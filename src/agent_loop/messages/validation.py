@@ -7,6 +7,8 @@ come right behind the assistant messages (of one answer) that want them, one for
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from agent_loop.errors import MessageError
 from agent_loop.messages.content import Image, Text, Thinking, ToolCall
 from agent_loop.messages.message import (
@@ -46,6 +48,16 @@ def validate_user_input(messages: Sequence[Message]) -> None:
             raise _error(index, message, "may not come from outside; send user and system messages only")
         if problem := _problem_of(message):
             raise _error(index, message, problem)
+
+
+def checked_user(message: object) -> UserMessage:
+    """The user message, when it is one that says something and can be stored. Raises `MessageError`."""
+    try:
+        checked = msgspec.convert(msgspec.to_builtins(message), UserMessage)
+    except (msgspec.ValidationError, TypeError, RecursionError) as error:
+        raise MessageError(f"this is no user message: {error}; make it with `user(text)`") from None
+    validate_user_input([checked])
+    return checked
 
 
 def says_something(message: AssistantMessage) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent_loop.errors import ConfigurationError
+from agent_loop.errors import ConfigurationError, MissingKeyError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,8 @@ def completed(vendor: str, access: Access, environ: Mapping[str, str]) -> Access
     whole = replace(access, **found, secrets=secrets)
     for place in names.needs:
         if not getattr(whole, place) and not (place == "project" and whole.api_key):
-            raise ConfigurationError(_missing(vendor, place, getattr(names, place)))
+            missing = MissingKeyError if place == "api_key" else ConfigurationError
+            raise missing(_missing(vendor, place, getattr(names, place)))
     if whole.base_url and not whole.base_url.startswith(("https://", "http://")):
         raise ConfigurationError(f"{whole.base_url!r} is no address of {vendor}; begin it with https:// or http://")
     return whole

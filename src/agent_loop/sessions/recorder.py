@@ -17,14 +17,15 @@ from agent_loop.events import (
     TextDelta,
     ThinkingDelta,
     ToolInputDelta,
+    ToolProgress,
     ToolUpdate,
     TurnEnd,
 )
 from agent_loop.sessions.formation import FormationPolicy, PerSessionId, session_for
 from agent_loop.sessions.session import LoopConfig, LoopRecord, Session
 
-FRAGMENTS = TextDelta | ThinkingDelta | ToolInputDelta | ToolUpdate
-"""What is told whole later on."""
+FRAGMENTS = TextDelta | ThinkingDelta | ToolInputDelta | ToolUpdate | ToolProgress
+"""What comes any number of times: it is told whole later on, or was meant for the moment."""
 
 
 class SessionRecorder:

@@ -37,6 +37,7 @@ def fork(
         last_active_at=now_ms,
         formation="explicit",
         forked_from=session.session_id,
+        cwd=session.cwd,
         state=copy.deepcopy(session.state),
         loops=[_history_as_loop(session, session_id, from_loop, length, now_ms)] if session.loops else [],
     )

@@ -59,6 +59,8 @@ class Session(msgspec.Struct, omit_defaults=True, kw_only=True):
     formation: Formation = "first_loop"
     forked_from: str | None = None
     """The session whose history this one began with."""
+    cwd: str | None = None
+    """The directory that its agent worked in, where it had a workspace."""
     state: AgentState = msgspec.field(default_factory=AgentState)
     loops: list[LoopRecord] = []
     """In the order they were begun."""

@@ -19,14 +19,15 @@ def without_images(result: ToolResult) -> ToolResult:
     """The result for a model that sees no images: a line of text in the place of each. The same one if it has none."""
     if not any(isinstance(block, Image) for block in result.content):
         return result
-    return msgspec.structs.replace(result, content=tuple(_as_text(block) for block in result.content))
+    return msgspec.structs.replace(result, content=tuple(as_text(block) for block in result.content))
 
 
 def _text_bytes(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))  # JSON can hold half of a character; it counts as three bytes
 
 
-def _as_text(block: Shown) -> Shown:
+def as_text(block: Shown) -> Shown:
+    """The block itself, or what takes the place of an image."""
     if isinstance(block, Text):
         return block
     return Text(f"[image left out: {block.mime_type}, {len(block.data)} base64 characters; this model sees no images]")

@@ -9,7 +9,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "validate": ("amux run codex hi --json | amux validate -",),
     "replay": ("amux replay 01KAN5D5Q8W9S4H4D1V7T2X3YZ --speed 1",),
     "record": ('amux record claude "list the files" --to fixtures/list_files',),
-    "demo": ("amux demo",),
+    "demo": ("amux demo", "amux demo --recorded"),
     "doctor": ("amux doctor", "amux doctor --drift codex"),
     "serve": ("amux serve", "amux serve --root ~/work --max-runs 4 --max-runs-per-agent claude=2"),
     "token create": (

@@ -13,7 +13,7 @@ from tests.unit.cli.conftest import CLAUDE, Amux
 
 from agent_mux.cli.app import command
 
-WITHOUT_INPUT = {("version",), ("help",), ("adapters", "list"), ("demo",)}
+WITHOUT_INPUT = {("version",), ("help",), ("adapters", "list")}
 """What takes no argument of its own, or answers anything."""
 TRANSCRIPT = CLAUDE / "plain_text" / "stdout.jsonl"
 Make = Callable[[Path], object]

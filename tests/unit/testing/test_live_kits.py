@@ -74,7 +74,7 @@ def test_kits_are_of_adapters_and_pin_what_was_recorded(kit: LiveKit) -> None:
     assert adapter.takes_command or adapter.tested_version == kit.pins[0].version
     assert all(name in TOOLS for pin in kit.pins for name in pin.needs)
     for pin in kit.pins:
-        assert bool(pin.npm) != bool(pin.pip)
+        assert [bool(pin.npm), bool(pin.pip), bool(pin.script)].count(True) == 1
         assert all(pin.version in package for package in (*pin.npm[:1], *([pin.pip] if pin.pip else [])))
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from agent_mux.adapter import CodecContext
@@ -31,7 +32,14 @@ def start_fields(options: RunOptions) -> dict[str, Any]:
         "topP": options.top_p,
         "topK": options.top_k,
         "maxOutputTokens": options.output_limit,
+        "readable": _readable(options) or None,
     }
+
+
+def _readable(options: RunOptions) -> list[str]:
+    """Where the skills of the run are: their files are named in the system prompt, and are to be read."""
+    paths = [Path(path).absolute() for path in options.skills]
+    return [str(path.parent if path.name == "SKILL.md" else path) for path in paths]
 
 
 def start_line(context: CodecContext) -> WriteStdin:

@@ -52,6 +52,8 @@ class ShellTool:
     """Rows of words that no command may contain."""
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     """All that commands have; None: that of this process, without what looks like a secret."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What commands have besides, over that."""
     keep_variables: frozenset[str] = frozenset()
     """Variables that look like secrets, and that commands need all the same."""
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
@@ -131,9 +133,8 @@ class ShellTool:
         )
 
     def _environment(self) -> Mapping[str, str]:
-        if self.environment is not None:
-            return self.environment
-        return without_secrets(os.environ, self.keep_variables)
+        base = without_secrets(os.environ, self.keep_variables) if self.environment is None else self.environment
+        return {**base, **self.variables}
 
     def _timeout(self, wanted: float | None) -> float:
         seconds = self.timeout if wanted is None else float(wanted)

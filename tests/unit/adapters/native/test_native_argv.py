@@ -49,6 +49,11 @@ def test_the_first_line_has_what_was_said_and_nothing_that_was_not() -> None:
     ]
 
 
+def test_skills_of_the_run_may_be_read() -> None:
+    start, _ = started(skills=("/s/singing", "/s/dancing/SKILL.md"))
+    assert start["readable"] == ["/s/singing", "/s/dancing"]
+
+
 def test_servers_go_by_the_first_line() -> None:
     servers = [McpServer("a", command="x", args=("y",), env={"K": "v"}), McpServer("b", "sse", url="http://b")]
     start, _ = started(mcp_servers=servers, interactive=True, no_session=True, max_tokens_total=5, top_k=2)

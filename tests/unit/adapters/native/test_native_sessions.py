@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall, ToolMessage, user
 from agent_loop.sessions.session import LoopRecord, Session
+from agent_loop.sessions.stored import encode_session
 from agent_loop.usage import Usage
 from agent_mux import facts
 from agent_mux.place import Place
@@ -17,7 +17,7 @@ from agent_mux_adapters.native.sessions import STORE
 def stored(directory: Path, session: Session) -> Path:
     path = directory / "sessions" / f"{session.session_id}.json"
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(msgspec.json.encode(session))
+    path.write_bytes(encode_session(session))
     return path
 
 
@@ -42,10 +42,10 @@ def answered(said: str) -> AssistantMessage:
 def test_a_session_is_told_in_facts(tmp_path: Path) -> None:
     call = AssistantMessage(content=(Thinking("hm"), ToolCall("c1", "shell", {"command": "ls"})))
     result = ToolMessage(tool_call_id="c1", name="shell", content=(Text("a file"),))
-    first = loop(0, user("go"), call, result, answered("done"))
-    stored(tmp_path, Session(session_id="s1", agent_id="a", created_at=5, forked_from="s0", loops=[first]))
+    first = loop(0, user("go", timestamp=7), call, result, answered("done"))
+    stored(tmp_path, Session(session_id="s1", agent_id="a", created_at=5, forked_from="s0", cwd="/w", loops=[first]))
     assert [entry.fact for entry in entries(tmp_path)] == [
-        Described(session_id="s1", forked_from="s0"),
+        Described(session_id="s1", cwd="/w", forked_from="s0"),
         Prompted("go"),
         facts.StepBegin(),
         facts.Thinking("hm"),
@@ -53,8 +53,20 @@ def test_a_session_is_told_in_facts(tmp_path: Path) -> None:
         facts.ToolDone("c1", "a file", name="shell"),
         facts.StepBegin(),
         facts.Text("done"),
-        ModelCalled("7/3/4", "m", facts.Usage(3, 4), 0.5),
+        ModelCalled("7/4", "m", facts.Usage(3, 4), 0.5),
         facts.TurnDone(),
+    ]
+
+
+def test_a_command_that_failed_is_an_error_as_it_was_told(tmp_path: Path) -> None:
+    results = [
+        ToolMessage(tool_call_id=str(code), name="shell", content=(Text("out"),), details={"exit_code": code})
+        for code in (0, 3)
+    ]
+    stored(tmp_path, Session(session_id="s1", agent_id="a", loops=[loop(0, user("go"), *results)]))
+    assert [entry.fact for entry in entries(tmp_path) if isinstance(entry.fact, facts.ToolDone)] == [
+        facts.ToolDone("0", "out", name="shell"),
+        facts.ToolDone("3", error="out", name="shell"),
     ]
 
 
@@ -92,7 +104,17 @@ def test_a_session_that_grew_is_read_on(tmp_path: Path) -> None:
     assert [entry.fact for entry in cursor.read()] == [Prompted("two"), facts.TurnDone()]
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"session_id": 3}', b"\xff"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"format": 1, "session": {"session_id": 3}}',
+        b'{"format": 2, "session": {"session_id": "x"}}',
+        b"\xff",
+    ],
+)
 def test_what_is_no_session_says_so(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "sessions").mkdir()
     (tmp_path / "sessions" / "x.json").write_bytes(data)

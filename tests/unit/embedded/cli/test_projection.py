@@ -220,7 +220,7 @@ def test_an_abandoned_answer_is_closed_before_the_retry() -> None:
     stream.end()
     kinds = stream.types()
     assert kinds.index("message_stop") < kinds.index("tool_error") < kinds.index("rate_limited") < kinds.index("retry")
-    assert [(event.attempt, event.delay_ms) for event in stream.of("retry")] == [(2, 1500)]
+    assert [(event.attempt, event.max_attempts, event.delay_ms) for event in stream.of("retry")] == [(1, 3, 1500)]
     assert [event.tool_call_id for event in stream.of("tool_result")] == ["c1~2"]
 
 

@@ -9,12 +9,15 @@ from agent_loop.cli.arguments import read_arguments
 from agent_loop.cli.budget import Budget
 from agent_loop.cli.commands import Start
 from agent_loop.cli.fault import Fault
+from agent_loop.cli.faults import failure_of, is_usage
 from agent_loop.cli.inputs import read_image, read_schema, read_text
-from agent_loop.cli.places import sessions_directory
+from agent_loop.cli.models import model_of
+from agent_loop.cli.places import sessions_directory, settings_model, skills_directories
 from agent_loop.cli.settings import SYSTEM_PROMPT, behavior_of, limits_of, not_honoured, system_prompt_of
 from agent_loop.cli.signals import Signals
-from agent_loop.errors import AgentLoopError
+from agent_loop.errors import AgentLoopError, MissingKeyError
 from agent_loop.events import LoopEnd
+from agent_loop.providers.named import provider_named
 from agent_loop.usage import Usage
 
 # -- the command line
@@ -97,6 +100,52 @@ def test_sessions_are_where_the_environment_says(monkeypatch: pytest.MonkeyPatch
     assert sessions_directory({"AMUX_AGENT_HOME": "/a"}) == Path("/a/sessions")
     assert sessions_directory({"XDG_DATA_HOME": "/data"}) == Path("/data/agent-mux/native/sessions")
     assert sessions_directory({"XDG_DATA_HOME": "data"}) == Path("/home/me/.local/share/agent-mux/native/sessions")
+
+
+def test_skills_are_looked_for_in_the_home_and_in_the_project(tmp_path: Path) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    environ = {"AMUX_AGENT_HOME": str(home)}
+    assert skills_directories(environ, project) == []
+    places = [home / "skills", project / ".agents" / "skills"]
+    for place in places:
+        place.mkdir(parents=True)
+    assert skills_directories(environ, project) == places
+
+
+def test_the_model_that_was_set_is_the_usual_one(tmp_path: Path) -> None:
+    environ, file = {"AMUX_AGENT_HOME": str(tmp_path)}, tmp_path / "settings.json"
+    assert settings_model(environ) is None
+    file.write_text('{"model": "openai:gpt-x", "more": 1}')
+    assert settings_model(environ) == "openai:gpt-x"
+    assert model_of(Start(), environ) == "openai:gpt-x"
+    assert model_of(Start(), {**environ, "AMUX_AGENT_MODEL": "google:g"}) == "google:g"
+    for wrong in ('{"model": 3}', "{", '"x'):
+        file.write_text(wrong)
+        with pytest.raises(Fault, match=r"settings\.json"):
+            settings_model(environ)
+
+
+@pytest.mark.parametrize(
+    ("usual", "asked", "model"),
+    [
+        ("openai:gpt-x", "gpt-y", "openai:gpt-y"),
+        ("openai:gpt-x", "google:g", "google:g"),
+        ("openai:gpt-x", "scripted", "scripted"),
+        ("scripted:a.json", "gpt-y", "gpt-y"),
+        ("scripted", "gpt-y", "gpt-y"),
+    ],
+)
+def test_a_model_without_a_provider_is_of_the_usual_provider(usual: str, asked: str, model: str) -> None:
+    assert model_of(Start(model=asked), {"AMUX_AGENT_MODEL": usual}) == model
+
+
+def test_a_missing_key_is_told_as_such_and_is_for_the_user_to_mend() -> None:
+    with pytest.raises(MissingKeyError) as told:
+        provider_named("anthropic:claude-x", environ={})
+    failure = failure_of(told.value)
+    assert failure.code == "AUTH_ERROR"
+    assert failure.guidance
+    assert is_usage(told.value)
 
 
 def test_files_are_read_or_refused_with_their_name(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_any_provider_behaviour_ends_in_a_lawful_stream_and_a_session_that_goes_
     anyio.run(play, backend=backend)
 
 
-@pytest.mark.parametrize("strategy", ["parallel", "sequential", "batched"])
+@pytest.mark.parametrize("strategy", ["parallel", "sequential"])
 @pytest.mark.anyio
 async def test_ten_thousand_tool_calls_in_one_answer_are_all_answered(strategy: str) -> None:
     wanted = [calls("look", f"c{number % 9_000}") for number in range(10_000)]

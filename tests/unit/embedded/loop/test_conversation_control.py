@@ -1,5 +1,7 @@
 """Talking to a run, going on with it, and its limits (phi-core-architecture.md, sections 1, 4 and 6)."""
 
+from pathlib import Path
+
 import anyio
 import pytest
 from tests.unit.embedded.answering import Answering, Made, calls, says
@@ -10,7 +12,9 @@ from agent_loop.errors import ConfigurationError, NetworkError, ProviderError, R
 from agent_loop.events import LoopEnd, LoopStart, MessageInjected, Retrying, TextSaid, ToolCalled, TurnStart
 from agent_loop.loop.filters import Pass, Reject, Warn
 from agent_loop.messages import ToolMessage, UserMessage
+from agent_loop.sessions.resume import fork
 from agent_loop.usage import Usage
+from agent_loop.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 
@@ -31,6 +35,14 @@ async def test_steering_skips_the_tools_that_have_not_begun() -> None:
     assert answers == ["seen", *["Skipped: the user said something new; look at that first."] * 2]
     assert texts(result.messages, "steering") == ["Stop looking, listen."]
     assert result.text == "I listen."
+
+
+async def test_a_session_says_which_directory_it_is_about(tmp_path: Path) -> None:
+    one = agent(Answering(says("ok")), workspace=Workspace(tmp_path))
+    await streamed(one)
+    assert one.session.cwd == str(tmp_path)
+    assert fork(one.session, "other").cwd == str(tmp_path)
+    assert agent(Answering(says("ok"))).session.cwd is None
 
 
 async def test_steering_while_the_model_ends_makes_it_go_on() -> None:

@@ -2,6 +2,7 @@
 
 import anyio
 import pytest
+from msgspec.structs import replace
 from tests.unit.embedded.answering import Answering, Made, calls, says
 from tests.unit.embedded.loop.playing import WAIT, agent, kinds, streamed
 
@@ -185,7 +186,15 @@ async def test_a_second_run_at_the_same_time_is_refused() -> None:
 async def test_messages_of_the_provider_go_into_the_history_as_they_came() -> None:
     answer = says("", calls("look"), native={"kept": ["as", "it", "was"]})
     _, result = await streamed(agent(Answering(answer, says("ok")), Made("look")))
-    assert answer.messages[0] in result.messages
+    assert answer.messages[0] in [replace(message, timestamp=0) for message in result.messages]
+
+
+async def test_every_message_of_the_history_has_its_time() -> None:
+    _, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), Made("look")))
+    times = [message.timestamp for message in result.messages]
+    assert len(times) == 4
+    assert times == sorted(times)
+    assert all(times)
 
 
 async def test_incomplete_work_is_reminded_of_before_the_end() -> None:

@@ -67,6 +67,11 @@ def test_output_ends_with_exit_code_and_duration(bench: Bench) -> None:
     assert result.effects == (CommandRan(0, "hi\n", ""),)
 
 
+def test_variables_are_set_besides_those_that_a_command_has(bench: Bench) -> None:
+    result = bench.run("echo $SIGN $OTHER", environment={"OTHER": "there"}, variables={"SIGN": "1"})
+    assert result.effects == (CommandRan(0, "1 there\n", ""),)
+
+
 def test_stderr_is_surfaced_when_there_is_any(bench: Bench) -> None:
     result = bench.run("printf out; echo no >&2")
     assert result.text == "out\n[stderr]\nno\n(exit 0, 0ms)"

@@ -1,0 +1,11 @@
+"""The embedded agent against every recording of it."""
+
+from pathlib import Path
+
+from agent_mux.testing.conformance import AdapterConformance
+from agent_mux_adapters.native import ADAPTER
+
+
+class TestNative(AdapterConformance):
+    adapter = ADAPTER
+    fixtures = Path(__file__).parents[2] / "fixtures"

@@ -1,0 +1,367 @@
+"""What the embedded agent is recorded in."""
+
+import base64
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.e2e.harness import Live, seen
+
+from agent_mux import Approve, Attachment, Deny, RunHandle, Text
+from agent_mux.process.marker import processes_of
+from agent_mux.testing.live import Answer, Ask, Edit, Read, Say, Shell, Think, Todo, Write
+from agent_mux.testing.model_server import Step
+from agent_mux.testing.model_server.script import ToolUse
+
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+"""A PNG of one pixel."""
+UNTIL_GO = "touch started; while [ ! -e go ]; do sleep 0.05; done"
+Steps = tuple[Step, ...]
+
+
+async def nothing(_live: Live, run: RunHandle) -> None:
+    """The run ends by itself."""
+    await run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """One recording: what the model says, what is asked, and what happens meanwhile."""
+
+    note: str
+    model: Callable[[Live], tuple[Step | Steps, ...]]
+    options: Callable[[Live], dict[str, Any]] = lambda _: {}
+    prepare: Callable[[Live], None] = lambda _: None
+    drive: Callable[[Live, RunHandle], Awaitable[None]] = nothing
+    before: "Scene | None" = None
+    """A run that comes first, in the same home: its session goes on as `session_id` of this name of options."""
+    goes_on_as: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def asking(**more: Any) -> Callable[[Live], dict[str, Any]]:
+    return lambda _: {"approval_mode": "prompt", **more}
+
+
+def void(_: Any) -> None:
+    """For lambdas."""
+
+
+def with_options(**more: Any) -> Callable[[Live], dict[str, Any]]:
+    return lambda _: more
+
+
+async def two_prompts(_live: Live, run: RunHandle) -> None:
+    await run.continue_("and again")
+    await seen(run, "turn_end", 2)
+    await run.close()
+
+
+async def interrupted(live: Live, run: RunHandle) -> None:
+    await seen(run, "text_delta")
+    await run.interrupt()
+    await run
+
+
+async def interrupted_then_continued(live: Live, run: RunHandle) -> None:
+    await live.appears("started")
+    await run.interrupt()
+    await seen(run, "turn_end")
+    await run.send("go on")
+    await seen(run, "turn_end", 2)
+    await run.close()
+
+
+async def steered(live: Live, run: RunHandle) -> None:
+    await live.appears("started")
+    await run.steer("and be quick")
+    live.file("go").touch()
+    await seen(run, "turn_end")
+    await run.close()
+
+
+async def queued(live: Live, run: RunHandle) -> None:
+    await live.appears("started")
+    await run.queue("second question")
+    live.file("go").touch()
+    await seen(run, "turn_end", 2)
+    await run.close()
+
+
+async def aborted(live: Live, run: RunHandle) -> None:
+    await live.appears("started")
+    await run.abort()
+
+
+def sent(number: signal.Signals) -> Callable[[Live, RunHandle], Awaitable[None]]:
+    async def send(live: Live, run: RunHandle) -> None:
+        await live.appears("started")
+        agent = min(processes_of(run.run_id))  # it started the others
+        os.kill(agent, number)
+        await run
+
+    return send
+
+
+def with_skill_and_document(live: Live) -> None:
+    skill = live.file(".agents/skills/singing")
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(
+        "---\nname: singing\ndescription: Knows how the quokka sings\n---\nSing.\n", "utf-8"
+    )
+    live.file("AGENTS.md").write_text("Never wake the wombat.\n", "utf-8")
+
+
+def with_picture(live: Live) -> dict[str, Any]:
+    picture = live.file("dot.png")
+    picture.write_bytes(base64.b64decode(DOT))
+    return {"attachments": [Attachment(file_path=str(picture))]}
+
+
+def words(live: Live, *said: str) -> tuple[Step, ...]:
+    return tuple(live.answer(Say(one)) for one in said)
+
+
+def calls(live: Live, *parts: Any, last: str = "Done.") -> tuple[Step, ...]:
+    return (*(live.answer(part) for part in parts), live.answer(Say(last)))
+
+
+def raw(*blocks: Any) -> Step:
+    return Step(blocks=blocks)
+
+
+SCHEMA = {"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]}
+TALK = {"interactive": True, "approval_mode": "yolo"}
+REMEMBER = Scene(note="", model=lambda live: words(live, "It is 17."))
+SCENES: dict[str, Scene] = {
+    "text": Scene(note="one answer", model=lambda live: words(live, "Hello from the script.")),
+    "unicode": Scene(note="letters of all kinds", model=lambda live: words(live, 'naïve — 日本 \u2028 😀 \\ " end')),
+    "thinking": Scene(
+        note="a thought, then the answer", model=lambda live: (live.answer(Think("Let me think."), Say("42")),)
+    ),
+    "shell": Scene(
+        note="a command that goes well",
+        model=lambda live: (live.answer(Say("Looking."), Shell("echo out; touch made")), *words(live, "Done.")),
+    ),
+    "shell_failure": Scene(
+        note="a command that exits with 3, and says so on both streams",
+        model=lambda live: calls(live, Shell("echo out; sleep 0.3; echo err >&2; exit 3")),
+    ),
+    "shell_stream": Scene(
+        note="a command whose output comes bit by bit",
+        model=lambda live: calls(live, Shell("for i in 1 2 3; do echo line $i; sleep 0.3; done")),
+    ),
+    "files": Scene(
+        note="a file is made, read, changed and written over",
+        model=lambda live: calls(
+            live, Write("a.txt", "one\ntwo\nthrée\n"), Read("a.txt"), Edit("a.txt", "two", "TWO"), Write("a.txt", "x\n")
+        ),
+    ),
+    "file_errors": Scene(
+        note="a file that is not there, one outside of the workspace, an edit that fits nowhere",
+        prepare=lambda live: void(live.file("a.txt").write_text("one\n")),
+        model=lambda live: calls(live, Read("none.txt"), Read("../../secret.txt"), Edit("a.txt", "two", "TWO")),
+    ),
+    "parallel_tools": Scene(
+        note="two commands in one answer",
+        model=lambda live: (live.answer(Shell("echo one"), Shell("sleep 0.3; echo two")), *words(live, "Both done.")),
+    ),
+    "todos": Scene(note="a list of what is to be done", model=lambda live: calls(live, Todo(("look", "change")))),
+    "unknown_tool": Scene(
+        note="a tool that is not there",
+        model=lambda live: (raw(ToolUse("no_such_tool", {"a": 1})), *words(live, "There is none.")),
+    ),
+    "bad_arguments": Scene(
+        note="arguments that are no JSON, and one that is missing",
+        model=lambda live: (
+            raw(ToolUse("shell", raw_input='{"command": "ec')), raw(ToolUse("read_file", {})), *words(live, "Done."),
+        ),
+    ),
+    "approve": Scene(
+        note="permission is asked and given",
+        model=lambda live: calls(live, Shell("touch made")),
+        options=asking(on_approval_request=lambda _: Approve()),
+    ),
+    "approve_always": Scene(
+        note="permission is given once for the same command",
+        model=lambda live: calls(live, Shell("touch made"), Shell("touch made")),
+        options=asking(on_approval_request=lambda _: Approve(always=True)),
+    ),
+    "approve_file_change": Scene(
+        note="permission for a file",
+        model=lambda live: calls(live, Write("a.txt", "one\n")),
+        options=asking(on_approval_request=lambda _: Approve()),
+    ),
+    "deny": Scene(
+        note="permission is refused, with a reason",
+        model=lambda live: calls(live, Shell("touch made"), last="As you like."),
+        options=asking(on_approval_request=lambda _: Deny("not in my house")),
+    ),
+    "mode_deny": Scene(
+        note="nothing may be changed",
+        model=lambda live: calls(live, Shell("touch made"), last="As you like."),
+        options=with_options(approval_mode="deny"),
+    ),
+    "question": Scene(
+        note="a question with options, answered",
+        model=lambda live: calls(live, Ask("Which one?", ("red", "green")), last="Green, then."),
+        options=asking(on_input_required=lambda _: Text("green")),
+    ),
+    "question_declined": Scene(
+        note="a question that nobody wants to answer",
+        model=lambda live: calls(live, Ask("Which one?", ("red", "green")), last="Then not."),
+        options=asking(on_input_required=lambda _: Deny("no idea")),
+    ),
+    "multi_turn": Scene(
+        note="two prompts in one run",
+        model=lambda live: words(live, "First answer.", "Second answer."),
+        options=with_options(**TALK),
+        drive=two_prompts,
+    ),
+    "steer": Scene(
+        note="a message for the turn that runs",
+        model=lambda live: calls(live, Shell(UNTIL_GO)),
+        options=with_options(**TALK),
+        drive=steered,
+    ),
+    "queue": Scene(
+        note="a prompt for a turn of its own",
+        model=lambda live: (*calls(live, Shell(UNTIL_GO), last="First answer."), *words(live, "Second answer.")),
+        options=with_options(**TALK),
+        drive=queued,
+    ),
+    "interrupt_text": Scene(
+        note="interrupted while it speaks",
+        model=lambda live: (live.answer(Say("A long text that hangs here."), hang=True),),
+        drive=interrupted,
+    ),
+    "interrupt_then_continue": Scene(
+        note="interrupted in a command; the next prompt is answered",
+        model=lambda live: (live.answer(Shell("touch started; sleep 300")), *words(live, "Here again.")),
+        options=with_options(**TALK),
+        drive=interrupted_then_continued,
+    ),
+    "abort_tool": Scene(
+        note="aborted in a command",
+        model=lambda live: (live.answer(Say("Working."), Shell("touch started; sleep 300")),),
+        drive=aborted,
+    ),
+    "sigint": Scene(
+        note="SIGINT in a command",
+        model=lambda live: (live.answer(Shell("touch started; sleep 300")),),
+        drive=sent(signal.SIGINT),
+    ),
+    "sigterm": Scene(
+        note="SIGTERM in a command",
+        model=lambda live: (live.answer(Shell("touch started; sleep 300")),),
+        drive=sent(signal.SIGTERM),
+    ),
+    "sigkill": Scene(
+        note="SIGKILL in a command",
+        model=lambda live: (live.answer(Shell("touch started; sleep 300")),),
+        drive=sent(signal.SIGKILL),
+    ),
+    "resume": Scene(
+        note="another run goes on with the session",
+        before=REMEMBER,
+        goes_on_as="session_id",
+        model=lambda live: words(live, "Still 17."),
+    ),
+    "fork": Scene(
+        note="a new session with the history of another",
+        before=REMEMBER,
+        goes_on_as="fork_session_id",
+        model=lambda live: words(live, "A copy."),
+    ),
+    "resume_missing": Scene(
+        note="a session that is not there",
+        model=lambda live: words(live, "Never said."),
+        options=with_options(session_id="0" * 32),
+    ),
+    "no_session": Scene(
+        note="nothing is stored", model=lambda live: words(live, "Forgotten."), options=with_options(no_session=True)
+    ),
+    "output_schema": Scene(
+        note="an answer by a schema",
+        model=lambda live: (live.answer(Answer({"answer": 42})),),
+        options=with_options(output_schema=SCHEMA),
+    ),
+    "output_schema_asked_for": Scene(
+        note="an answer that does not fit: it is asked for with a tool, which nobody is shown",
+        model=lambda live: (*words(live, "It is 42."), raw(ToolUse("__output__", {"answer": 42}))),
+        options=with_options(output_schema=SCHEMA),
+    ),
+    "image": Scene(note="a picture", model=lambda live: words(live, "A dot."), options=with_picture),
+    "skill_and_document": Scene(
+        note="a project with AGENTS.md and a skill", prepare=with_skill_and_document,
+        model=lambda live: words(live, "Sung."),
+    ),
+    "max_turns": Scene(
+        note="no more model calls than one",
+        model=lambda live: calls(live, Shell("touch one"), Shell("touch two")),
+        options=with_options(max_turns=1),
+    ),
+    "budget_cost": Scene(
+        note="a budget in dollars",
+        model=lambda live: calls(live, Shell("touch one"), Shell("touch two")),
+        options=with_options(max_cost_usd=0.00001),
+    ),
+    "compaction": Scene(
+        note="the provider finds the context too long; it is made smaller, and the call is made again",
+        model=lambda live: (
+            live.answer(Shell("seq 1 2000")), live.answer(Shell("seq 1 2000")), live.refusal("context_exceeded"),
+            *words(live, "Done."),
+        ),
+    ),
+    "err_401": Scene(note="a wrong key", model=lambda live: (live.refusal("unauthorized", repeat=True),)),
+    "err_403": Scene(note="refused", model=lambda live: (live.refusal("refused", repeat=True),)),
+    "err_429_recover": Scene(
+        note="too many requests, once", model=lambda live: (live.refusal("rate_limited"), *words(live, "Recovered."))
+    ),
+    "err_429_final": Scene(
+        note="too many requests, always", model=lambda live: (live.refusal("rate_limited", repeat=True),)
+    ),
+    "err_500_final": Scene(
+        note="the provider is broken", model=lambda live: (live.refusal("server_error", repeat=True),)
+    ),
+    "err_context": Scene(
+        note="the context is too long", model=lambda live: (live.refusal("context_exceeded", repeat=True),)
+    ),
+    "err_drop": Scene(
+        note="the stream breaks off, and the call is made again",
+        model=lambda live: (
+            live.answer(Say("partial text that will be cut"), drop=True, delay=0.1), *words(live, "Whole now."),
+        ),
+    ),
+    "err_after_tool": Scene(
+        note="the provider breaks down after a command",
+        model=lambda live: (
+            live.answer(Say("Working."), Shell("touch made")), live.refusal("server_error", repeat=True),
+        ),
+    ),
+    "err_then_next_turn": Scene(
+        note="a turn fails, the next one goes well",
+        model=lambda live: (live.refusal("refused"), *words(live, "Fine now.")),
+        options=with_options(**TALK),
+        drive=two_prompts,
+    ),
+    "no_key": Scene(note="no key", model=lambda live: words(live, "Never said."), environment={"OPENAI_API_KEY": ""}),
+    "no_such_provider": Scene(
+        note="a provider that nobody has", model=lambda live: words(live, "Never said."),
+        options=with_options(model="nobody:x"),
+    ),
+    "wire_anthropic": Scene(
+        note="the Messages API of Anthropic",
+        model=lambda live: (live.answer(Think("Hm."), Shell("echo hi")), *words(live, "Done.")),
+        options=with_options(model="anthropic:claude-sonnet-4-5", thinking_effort="low"),
+        environment={"ANTHROPIC_API_KEY": "sk-dummy", "ANTHROPIC_BASE_URL": "{url}"},
+    ),
+    "wire_gemini": Scene(
+        note="Gemini's generateContent",
+        model=lambda live: (live.answer(Shell("echo hi")), *words(live, "Done.")),
+        options=with_options(model="google:gemini-2.5-flash"),
+        environment={"GEMINI_API_KEY": "sk-dummy", "GOOGLE_GEMINI_BASE_URL": "{url}"},
+    ),
+}  # fmt: skip

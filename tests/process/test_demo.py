@@ -1,0 +1,83 @@
+"""`amux demo`, for real: the embedded agent as a process, its tools, git and pytest."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.process.installed import Installed
+
+from agent_mux.cli import demo_command
+from agent_mux.cli.main import main
+from agent_mux.process.marker import processes_of
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+
+
+def test_the_demo_mends_a_real_repository_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    installed = Installed(tmp_path)
+    config, temporary = installed.home / "config", tmp_path / "temporary"
+    for directory in (config, temporary):
+        directory.mkdir()
+    (config / "config.json").write_text(json.dumps({"defaultModel": "no such model", "runIndex": True}))
+    done = installed.run("demo", TMPDIR=str(temporary), PYTEST_ADDOPTS="--no-such-flag", GIT_DIR="/nowhere")
+    assert done.returncode == 0, done.stderr
+    assert "Tests that pass now: 1, and none fails." in done.stdout
+    _, shown = done.stderr.split("What changed\n")
+    assert "-    return a - b\n+    return a + b\n" in shown
+    assert "1 passed" in shown
+    [journal] = (config / "runs").iterdir()
+    assert f"replay {journal} --json" in shown
+    assert "claude is not installed" in shown
+    assert processes_of(journal.stem) == []
+    assert list(temporary.iterdir()) == []
+    assert {path.name for path in installed.home.iterdir()} == {"config"}, "no session among those of the user"
+    replayed = installed.run("replay", journal, "--json").stdout
+    assert '"type":"file_patch"' in replayed or '"type":"file_write"' in replayed
+
+
+def test_an_agent_that_mends_nothing_fails_the_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"steps": [{"text": "It is all fine."}]}))
+    monkeypatch.setattr(demo_command, "MODEL", f"scripted:{script}")
+    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code = main(["demo", "--keep"])
+    said = capfd.readouterr()
+    assert (code, said.out) == (1, "It is all fine.\n")
+    assert "1 failed" in said.err
+    assert "error: the agent did not mend the repository: its tests do not pass (exit code 1)" in said.err
+    [kept] = tmp_path.glob("amux-demo-*")
+    assert said.err.endswith(f"The repository stays: {kept}\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "before_the_run"),
+    [(signal.SIGTERM, True), (signal.SIGHUP, True), (signal.SIGINT, True), (signal.SIGTERM, False)],
+)
+def test_a_demo_that_is_ended_while_no_agent_runs_leaves_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    number: signal.Signals,
+    before_the_run: bool,
+) -> None:
+    def end(*_: object) -> None:
+        os.kill(os.getpid(), number)
+        signal.sigtimedwait([], 30)  # until it comes
+        raise AssertionError("it never came")
+
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"steps": [{"text": "It is all fine."}]}))
+    monkeypatch.setattr(demo_command, "MODEL", f"scripted:{script}")
+    monkeypatch.setattr(demo_command, "_options" if before_the_run else "_checked", end)
+    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = signal.getsignal(number)
+    assert main(["demo"]) == 13
+    assert "[ABORTED]" in capfd.readouterr().err
+    assert list(tmp_path.glob("amux-demo-*")) == []
+    assert signal.getsignal(number) is before

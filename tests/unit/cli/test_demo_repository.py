@@ -1,0 +1,100 @@
+"""The repository of `amux demo`: it is broken as it should be, and nothing from around it counts."""
+
+from pathlib import Path
+
+import pytest
+
+from agent_mux.cli.demo_repository import FILES, Repository, repository
+
+BUG, MENDED = "return a - b", "return a + b"
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "temporary"
+    directory.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(directory))
+    return directory
+
+
+def mend(made: Repository) -> None:
+    path = made.path / "calculator.py"
+    path.write_text(path.read_text("utf-8").replace(BUG, MENDED), "utf-8")
+
+
+def test_its_test_fails_until_the_bug_is_mended() -> None:
+    with repository(keep=False) as made:
+        before = made.test()
+        mend(made)
+        after = made.test()
+    assert (before.exit_code, "1 failed" in before.output) == (1, True)
+    assert (after.exit_code, "1 passed" in after.output) == (0, True)
+
+
+def test_it_is_gone_behind_the_block(temporary: Path) -> None:
+    with repository(keep=False) as made:
+        assert made.path.is_relative_to(temporary)
+    assert list(temporary.iterdir()) == []
+
+
+def test_it_is_gone_when_the_block_fails(temporary: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), repository(keep=False):
+        raise KeyboardInterrupt
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_is_to_be_kept_is_the_repository_alone(temporary: Path) -> None:
+    with repository(keep=True) as made:
+        pass
+    assert list(temporary.iterdir()) == [made.path]
+    assert set(FILES) <= {path.name for path in made.path.iterdir()}
+
+
+@pytest.mark.parametrize("has_git", [True, False])
+def test_the_difference_is_what_changed_with_git_and_without(monkeypatch: pytest.MonkeyPatch, has_git: bool) -> None:
+    if not has_git:
+        monkeypatch.setenv("PATH", "/nowhere")
+    with repository(keep=False) as made:
+        assert (made.is_git, made.difference()) == (has_git, "")
+        mend(made)
+        told = made.difference()
+    assert [line for line in told.splitlines() if line[:2] in {"- ", "+ "}] == [f"-    {BUG}", f"+    {MENDED}"]
+    assert "--- a/calculator.py\n+++ b/calculator.py\n" in told
+
+
+def test_a_file_that_is_gone_is_part_of_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with repository(keep=False) as made:
+        (made.path / "test_calculator.py").unlink()
+        assert "-def test_add():" in made.difference()
+
+
+def test_settings_of_the_user_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, temporary: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text("[commit]\n\tgpgsign = true\n[core]\n\thooksPath = /nowhere\n[broken\n")
+    (temporary / "pytest.ini").write_text("[pytest]\naddopts = --no-such-flag\n")
+    (temporary / "conftest.py").write_text("raise SystemExit\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-flag")
+    with repository(keep=False) as made:
+        assert made.is_git
+        assert "1 failed" in made.test().output
+
+
+def test_tests_that_do_not_end_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_mux.cli.demo_repository.PATIENCE", 0.2)
+    with repository(keep=False) as made:
+        (made.path / "test_calculator.py").write_text("while True: pass\n", "utf-8")
+        assert made.test().exit_code is None
+
+
+def test_python_is_the_one_that_runs_this(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = tmp_path / "opt" / "python3"
+    alone.parent.mkdir()
+    alone.symlink_to("/bin/echo")
+    monkeypatch.setattr("sys.executable", str(alone))
+    with repository(keep=False) as made:
+        first = Path(made.env["PATH"].partition(":")[0], "python")
+        assert str(alone) in first.read_text("utf-8")

@@ -1,0 +1,61 @@
+"""The mapping in docs/design/agent-loop.md is whole: its tests exist, and every hook and event is on the page."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from agent_loop.events import LoopEvent
+from agent_loop.hooks import HOOKS
+
+HERE = Path(__file__).parent
+PAGE = (HERE.parents[2] / "docs" / "design" / "agent-loop.md").read_text("utf-8")
+MAPPING = PAGE.split("## The mapping", 1)[1]
+ROWS = [
+    tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1])
+    for line in MAPPING.splitlines()
+    if line.startswith("|") and not line.startswith(("|---", "| seed feature"))
+]
+TESTS = re.compile(r"`([\w/]+\.py)::(test_\w+)`(?:<br>`([\w/]+\.py)::(test_\w+)`)*")
+ID = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
+SEEDS = ["agent-loop-spec", "hooks-middleware", "zidane-architecture", "phi-core-architecture"]
+
+
+@cache
+def named_in(file: str) -> frozenset[str]:
+    """Names of the test functions, without importing anything."""
+    tree = ast.parse((HERE / file).read_text("utf-8"))
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def test_the_mapping_has_all_four_seeds() -> None:
+    assert re.findall(r"^### `([\w-]+)`$", MAPPING, re.MULTILINE) == SEEDS
+    assert len(ROWS) > 400
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:40])
+def test_every_row_has_a_test_that_exists_or_says_later(row: tuple[str, ...]) -> None:
+    feature, _, test = row
+    assert feature
+    if test.startswith("later: "):
+        return
+    assert TESTS.fullmatch(test), f"{feature}: name a test, or say 'later: why'"
+    for file, name in ID.findall(test):
+        assert name in named_in(file), f"{feature}: there is no {name} in tests/unit/embedded/{file}"
+
+
+def test_no_feature_stands_twice_in_one_section() -> None:
+    for section in re.split(r"^####? .*$", MAPPING, flags=re.MULTILINE):
+        features = re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
+        assert len(features) == len(set(features)), [each for each in features if features.count(each) > 1]
+
+
+def test_every_hook_is_named_in_the_mapping_or_on_the_page() -> None:
+    assert [name for name in HOOKS if f"`{name}`" not in MAPPING] == []
+
+
+def test_every_event_is_named_on_the_page() -> None:
+    assert [event.__name__ for event in get_args(LoopEvent) if f"`{event.__name__}`" not in PAGE] == []

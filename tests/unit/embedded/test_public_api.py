@@ -1,0 +1,49 @@
+"""What `agent_loop` promises to others."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import agent_loop
+from agent_loop import errors
+from agent_loop.events import LoopEvent
+
+PUBLIC = {
+    "DEFAULTS", "HOOKS", "NO_CACHE", "NO_LIMITS",
+    "Agent", "AgentState", "AssistantMessage", "Behavior", "CacheSettings", "Chunk", "Compaction", "CompactionStrategy",
+    "ContextSettings", "DoneSignal", "ExecutionLimits", "ExtensionMessage", "FileSessionStore", "FilesystemMiddleware",
+    "HTTPTool", "HookContext", "Hooks", "Image", "InputFilter", "LoopEvent", "LoopRecord", "MemoryMiddleware",
+    "MemorySessionStore", "Message", "Messages", "Middleware", "ModelRequest", "ModelResponse", "ModelSettings", "Pass",
+    "Provider", "ProviderCapabilities", "RawTool", "Reject", "ReplayProvider", "RetrySettings", "RunResult",
+    "RunStream", "ScriptedProvider", "Session", "SessionRecorder", "SessionStore", "ShellTool", "SkillsMiddleware",
+    "SummarizationMiddleware", "Surroundings", "SystemMessage", "TaskComplete", "Text", "TextChunk", "Thinking",
+    "ThinkingChunk", "ThinkingDecay", "Todo", "TodoListMiddleware", "Tool", "ToolBudget", "ToolCall", "ToolCallChunk",
+    "ToolContext", "ToolDefinition", "ToolMessage", "ToolResult", "TracingMiddleware", "Usage", "UserMessage", "Warn",
+    "Workspace",
+    "assistant", "default_middleware", "default_tools", "fork", "function_tool", "provider_named", "restore_messages",
+    "resume", "save_messages", "system", "tool", "tool_message", "user", "validate",
+}  # fmt: skip
+ERRORS = {name for name in errors.__all__ if name[0].isupper()}
+EVENTS = {event.__name__ for event in get_args(LoopEvent)}
+
+
+def test_the_public_names_are_pinned_and_all_there() -> None:
+    assert set(agent_loop.__all__) == PUBLIC | EVENTS | ERRORS
+    assert dir(agent_loop) == sorted(agent_loop.__all__)
+    for name in agent_loop.__all__:
+        assert getattr(agent_loop, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(agent_loop, "no_such_name")
+
+
+def test_importing_the_package_is_light() -> None:
+    code = "import sys, agent_loop; print(sorted({'anyio', 'msgspec', 'pydantic', 'asyncio'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_package_has_its_types() -> None:
+    assert Path(agent_loop.__file__).with_name("py.typed").is_file()
