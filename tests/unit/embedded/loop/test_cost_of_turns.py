@@ -49,7 +49,7 @@ class Marking(Answering):
     @property
     def turns(self) -> list[int]:
         """The calls of each turn but the first, which takes up the history."""
-        return [later - sooner for sooner, later in zip(self.marks[1:], self.marks[2:], strict=False)]
+        return [later - sooner for sooner, later in pairwise(self.marks[1:])]
 
 
 def earlier(length: int) -> Session:
