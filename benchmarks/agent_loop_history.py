@@ -96,7 +96,7 @@ async def stored(provider: Timed, length: int, scratch: Path) -> None:
 
 async def watched(provider: Timed, length: int, _: Path) -> None:
     """All events are read, each hook has a handler, and there is a wrapper around each model and tool call."""
-    hooks = Hooks({name: _nothing for name in HOOKS})
+    hooks = Hooks(dict.fromkeys(HOOKS, _nothing))
     hooks.wrap_model_call(_through)
     hooks.wrap_tool_call(_through)
     async with _agent(provider, length, hooks=hooks).run_stream(PROMPT) as events:
@@ -156,7 +156,9 @@ def main(scratch: Path) -> None:
         lines.append(_growth(name, turns[-2], turns[-1]))
     for length in LENGTHS:
         theirs_one, one = pydantic_ai_turn(length), ours(plain, length, scratch)
-        lines.append(f"pydantic-ai {length:6,} messages: {theirs_one.cpu * 1e3:8.2f} ms, agent_loop x{theirs_one.cpu / one.cpu:.1f} as fast")
+        lines.append(
+            f"pydantic-ai {length:6,} messages: {theirs_one.cpu * 1e3:8.2f} ms, agent_loop x{theirs_one.cpu / one.cpu:.1f} as fast"
+        )
     report(f"A turn behind a history, median of {TURNS}", lines)
 
 

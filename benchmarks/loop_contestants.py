@@ -19,7 +19,7 @@ from pydantic_ai.usage import RequestUsage
 
 from agent_loop.agent import Agent
 from agent_loop.behavior import NO_LIMITS, Behavior
-from agent_loop.messages import Text, ToolCall, assistant
+from agent_loop.messages import ToolCall, assistant
 from agent_loop.providers import (
     ModelRequest,
     ModelResponse,
@@ -132,9 +132,7 @@ def pydantic_agent(work: Work, on_request: Callable[[], None] = _nothing) -> Pyd
         turn = next(turns)
         if turn >= work.turns:
             return pydantic_messages.ModelResponse([pydantic_messages.TextPart(DONE)], usage=MEASURED)
-        calls = [
-            pydantic_messages.ToolCallPart("add", {"a": each, "b": 1}, f"c{each}") for each in work.numbers(turn)
-        ]
+        calls = [pydantic_messages.ToolCallPart("add", {"a": each, "b": 1}, f"c{each}") for each in work.numbers(turn)]
         return pydantic_messages.ModelResponse([pydantic_messages.TextPart(TEXT), *calls], usage=MEASURED)
 
     async def pieces(_messages: Any, _info: Any) -> AsyncIterator[str | dict[int, DeltaToolCall]]:

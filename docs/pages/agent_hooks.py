@@ -29,8 +29,8 @@ nothing. It acts by setting the fields that are marked as mutable; the last writ
 raises. A name that is not on this page is refused when the agent is built. What a handler raises is told in a
 `hook_failed` event, and the run goes on without it.
 
-Handlers are called in this order: those of the agent, those of the run, then the framework's own gates (allowed tools,
-budgets of calls, repeated calls), which leave alone what was refused or answered already.
+Handlers are called in this order: those of the agent, its middleware, those of the run, then the own gates of the
+framework (allowed tools, budgets of calls, repeated calls), which leave alone what was refused or answered already.
 
 Every context has `session_id`, `loop_id` and `turn` (from 0, within the run).
 

@@ -490,7 +490,7 @@ def _from(message: str | UserMessage, origin: Any) -> UserMessage:
 
 
 def prompts(prompt: Prompt) -> tuple[UserMessage, ...]:
-    """A prompt as messages. Raises `ConfigurationError` for an empty one, `MessageError` for what is no user message."""
+    """A prompt as messages. Raises `ConfigurationError` for an empty one, `MessageError` for no user message."""
     if isinstance(prompt, str):
         if not prompt.strip():
             raise ConfigurationError("the prompt is empty; say what the agent is to do, or use continue_run()")

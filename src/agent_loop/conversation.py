@@ -156,18 +156,13 @@ class Conversation:
             raise
 
     async def _check_stored(self, store: SessionStore) -> None:
-        session = self.session
         try:
-            stored = await store.load(session.session_id)
-            if not _beginnings(stored) <= _beginnings(session):
-                raise SessionError(
-                    f"session {session.session_id!r} was gone on with by somebody else; resume it again from the store"
-                )
+            _check_known(await store.load(self.session.session_id), self.session)
         except SessionNotFoundError:
             return
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await store.release(session.session_id)
+                await store.release(self.session.session_id)
             raise
 
     async def release(self) -> None:
@@ -179,6 +174,13 @@ class Conversation:
 def _is_of_person(message: Message) -> bool:
     """What a person said, not the loop in their place."""
     return isinstance(message, UserMessage) and message.origin in {"user", "steering", "follow_up"}
+
+
+def _check_known(stored: Session, session: Session) -> None:
+    if not _beginnings(stored) <= _beginnings(session):
+        raise SessionError(
+            f"session {session.session_id!r} was gone on with by somebody else; resume it again from the store"
+        )
 
 
 def _beginnings(session: Session) -> set[tuple[str, int]]:

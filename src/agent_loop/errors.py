@@ -44,8 +44,6 @@ __all__ = [
     "ToolCancelledError",
     "ToolError",
     "WorkspaceError",
-    "lone",
-    "words_of",
 ]
 
 ProviderErrorKind = Literal["provider", "context_exceeded", "rate_limited", "auth", "network", "aborted"]

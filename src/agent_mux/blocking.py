@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from agent_mux.client.remote.adapters import RemoteAdapters
     from agent_mux.client.remote.models import RemoteModels
     from agent_mux.client.remote.profiles import RemoteProfiles
+    from agent_mux.client.remote.runs import RemoteRuns
     from agent_mux.client.remote.sessions import RemoteSessions
 
 
@@ -236,6 +237,11 @@ class BlockingRemoteMux(_Blocking):
     def sessions(self) -> "RemoteSessions":
         """What the agents stored there. As `RemoteMux.sessions`."""
         return self._mux.sessions
+
+    @property
+    def runs(self) -> "RemoteRuns":
+        """The runs that the service remembers. As `RemoteMux.runs`."""
+        return self._mux.runs
 
     @property
     def models(self) -> "RemoteModels":

@@ -28,6 +28,7 @@ RUN_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PROFILE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 PROFILE_NAMES = "1 to 64 letters, digits, _ or -"
+LONGEST_TAG = 256  # characters; indexes of databases have a limit
 MIN_THINKING_BUDGET = 1024  # below this every provider refuses
 
 
@@ -140,7 +141,7 @@ class RunOptions:
     run_id: str | None = None
     """A ULID; made when not given."""
     tags: Sequence[str] = ()
-    """To find the run and its costs by."""
+    """To find the run and its costs by. At most 256 characters each."""
     project_id: str | None = None
     """What the run is counted to."""
     collect_events: bool = False
@@ -268,12 +269,22 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     problems.check(run_id is None or RUN_ID.fullmatch(run_id) is not None, "run_id", run_id, "a ULID (26 characters)")
     profile = options.profile
     problems.check(not profile or PROFILE_NAME.fullmatch(profile) is not None, "profile", profile, PROFILE_NAMES)
+    for index, tag in enumerate(options.tags):
+        is_short = isinstance(tag, str) and len(tag) <= LONGEST_TAG
+        problems.check(is_short, f"tags[{index}]", tag, f"a text of at most {LONGEST_TAG} characters")
+    _check_policy(options.policy, problems)
     _check_retry(options.retry_policy, problems)
     _check_place(options, problems)
     for index, server in enumerate(options.mcp_servers):
         _check_mcp_server(f"mcp_servers[{index}]", server, problems)
     for index, attachment in enumerate(options.attachments):
         _check_attachment(f"attachments[{index}]", attachment, problems)
+
+
+def _check_policy(policy: "Policy | None", problems: _Problems) -> None:
+    if policy is not None:
+        timeout = policy.timeout
+        problems.check(_number(timeout) and timeout >= 0, "policy.timeout", timeout, "a number >= 0")
 
 
 def _check_retry(policy: "RetryPolicy | None", problems: _Problems) -> None:

@@ -1,14 +1,18 @@
 """Runs over HTTP, on the recording that is built in: no agent, no key."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from msgspec import convert
 from tests.service.serving import Serving, serving
 
-from agent_mux import validate
+from agent_mux import BlockingRemoteMux, RemoteMux, validate
+from agent_mux.client.remote.runs import RunSummary
+from agent_mux.errors import ValidationError
 from agent_mux.redaction import HIDDEN
 from agent_mux.run.runner import Runner
 
@@ -84,6 +88,7 @@ def test_a_key_makes_one_run_of_the_same_request(served: Serving) -> None:
         ({"agent": "replay", "prompt": "demo", "timeout": -1}, 422, "VALIDATION_ERROR"),
         ({"agent": "replay", "prompt": "demo", "journal": "/tmp/x"}, 422, "VALIDATION_ERROR"),
         ({"agent": "replay", "prompt": "demo", "nonsense": 1}, 422, "VALIDATION_ERROR"),
+        ({"agent": "replay", "prompt": "demo", "outputSchema": {}}, 422, "CAPABILITY_ERROR"),
         ([], 422, "VALIDATION_ERROR"),
     ],
 )
@@ -93,6 +98,24 @@ def test_what_cannot_be_is_a_problem_and_no_run(served: Serving, told: Any, stat
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert answer.headers["content-type"] == "application/problem+json"
     assert served.http.get("/v1/runs", params={"limit": 200}).json()["runs"] == before
+
+
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        ({"policy": {"timeout": -1}}, "policy.timeout"),
+        ({"tags": ["short", "x" * 257]}, "tags[1]"),
+    ],
+)
+def test_a_bad_field_is_named(served: Serving, field: dict[str, Any], path: str) -> None:
+    answer = served.http.post("/v1/runs", json={"agent": "replay", "prompt": "demo", **field})
+    assert (answer.status_code, [one["path"] for one in answer.json()["fields"]]) == (422, [path])
+
+
+def test_the_longest_tag_finds_its_run(served: Serving) -> None:
+    run = demo(served, tags=["\N{GRINNING FACE}" * 256])
+    found = served.http.get("/v1/runs", params={"tag": run["tags"][0]}).json()["runs"]
+    assert [one["runId"] for one in found] == [run["runId"]]
 
 
 def test_pages_have_every_run_once(served: Serving) -> None:
@@ -107,6 +130,55 @@ def test_pages_have_every_run_once(served: Serving) -> None:
         cursor = {"cursor": page["next"]}
     assert len(found) == 5
     assert set(found) == wanted
+
+
+@pytest.fixture(scope="module")
+def three(served: Serving) -> list[str]:
+    """Of one project, the latest first; they are over."""
+    runs = [demo(served, projectId="listed", tags=["red", f"n{number}"])["runId"] for number in range(3)]
+    for run in runs:
+        served.http.get(f"/v1/runs/{run}/events")
+    return runs[::-1]
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 4, None])
+def test_a_client_lists_runs_page_by_page(
+    served: Serving, three: list[str], monkeypatch: pytest.MonkeyPatch, limit: int | None
+) -> None:
+    monkeypatch.setattr("agent_mux.client.remote.runs.LARGEST_PAGE", 2)
+    listed = RemoteMux(served.url).runs.list(project_id="listed", limit=limit)
+    assert [run.run_id for run in listed] == three[:limit]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "count"),
+    [
+        ({"state": "over"}, 3),
+        ({"state": ["completed", "alive"], "exit_reason": "completed"}, 3),
+        ({"state": "alive"}, 0),
+        ({"agent": "replay", "tags": ["red", "n1"]}, 1),
+        ({"tags": ["blue"]}, 0),
+        ({"until": 1}, 0),
+        ({"since": datetime(2020, 1, 1, tzinfo=UTC)}, 3),
+        ({"owner": "somebody"}, 0),
+        ({"model": "none"}, 0),
+        ({"session_id": "none"}, 0),
+    ],
+)
+def test_a_client_says_which_runs_it_wants(
+    served: Serving, three: list[str], wanted: dict[str, Any], count: int
+) -> None:
+    found = RemoteMux(served.url).runs.list(project_id="listed", **wanted)
+    assert len(found) == count
+    for run in found:
+        told = served.http.get(f"/v1/runs/{run.run_id}").json()
+        assert run == convert(told, RunSummary)
+        assert (run.state, run.cwd, run.ended_at) == ("completed", told["cwd"], told["endedAt"])
+
+
+def test_a_client_is_told_what_is_wrong_with_a_filter(served: Serving) -> None:
+    with BlockingRemoteMux(served.url) as mux, pytest.raises(ValidationError, match="state"):
+        mux.runs.list(state="lost")  # type: ignore[arg-type]
 
 
 def test_a_run_that_is_over_can_be_forgotten(served: Serving, tmp_path: Path) -> None:

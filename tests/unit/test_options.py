@@ -8,6 +8,7 @@ import pytest
 from agent_mux.capabilities import AgentCapabilities, check_capabilities
 from agent_mux.errors import CapabilityError, ValidationError
 from agent_mux.options import Attachment, McpServer, RunOptions, validate_options
+from agent_mux.policy import Policy
 from agent_mux.run.retry import RetryPolicy
 
 GOOD = RunOptions(agent="someone", prompt="hello")
@@ -45,6 +46,7 @@ def test_the_least_options_are_good() -> None:
         {"env": {"A_1": "", "_b": "two words"}},
         {"mcp_servers": [McpServer("a-1", command="x"), McpServer("b", "sse", url="http://localhost")]},
         {"attachments": [Attachment(url="http://localhost"), Attachment(base64="AA==", mime_type="image/png")]},
+        {"tags": ["", "x" * 256], "policy": Policy(timeout=0)},
         {"session_id": "s"},
         {"fork_session_id": "s"},
         {"no_session": True},
@@ -71,6 +73,10 @@ def test_good_options_pass(fields: dict[str, Any]) -> None:
         ({"prompt": b"bytes"}, "prompt"),
         ({"prompt": "a\0b"}, "prompt"),
         ({"agent": ""}, "agent"),
+        ({"policy": Policy(timeout=-1.0)}, "policy.timeout"),
+        ({"policy": Policy(timeout=NAN)}, "policy.timeout"),
+        ({"tags": ["a", "x" * 257]}, "tags[1]"),
+        ({"tags": [1]}, "tags[0]"),
         ({"temperature": 2.1}, "temperature"),
         ({"temperature": -0.1}, "temperature"),
         ({"temperature": NAN}, "temperature"),

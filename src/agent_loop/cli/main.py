@@ -56,16 +56,10 @@ def _report(error: Exception) -> int:
 
 
 def abandon_output() -> int:
-    """Nobody reads: what is still buffered goes nowhere, so that Python does not complain about it at its end."""
-    import os
+    """Nobody reads: what is still buffered goes nowhere."""
+    from agent_mux.cli import errors
 
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    errors.abandon_output()
     return BROKEN_PIPE
 
 

@@ -1,20 +1,15 @@
 """The person at the terminal: asked for permission and for answers, while the agent waits."""
 
-import os
-import sys
-
-from anyio import wait_readable
-
 from agent_loop.cli.approvals import Verdict
 from agent_mux.assembler import OpenInteraction
 from agent_mux.cli.output import Output
 from agent_mux.cli.paper import Piece
 from agent_mux.cli.questions import prompt_of, read_answer, told
+from agent_mux.cli.standard_input import TypedLines
 from agent_mux.cli.terminal import Palette
 from agent_mux.run.interaction import Approve, Deny, Text, describe
 
 DECLINED = "the person did not want to answer"
-_READ_SIZE = 4096  # a terminal gives at most a line of this length
 
 
 class Person:
@@ -23,18 +18,17 @@ class Person:
     def __init__(self, output: Output, palette: Palette) -> None:
         self._output = output
         self._palette = palette
-        self._begun = b""
+        self._typed = TypedLines()
 
     async def ask(self, open_: OpenInteraction) -> Verdict:
         """Ask until there is an answer. All that is shown is made harmless."""
         pending = describe(open_, "")
         await self._output.drain()
-        self._begun = b""
-        _forget_typed_ahead()
+        self._typed.forget()
         await self._show(told(pending, self._palette))
         while True:
             await self._show(self._palette.bold(prompt_of(pending)))
-            line = await self._read_line()
+            line = await self._typed.next()
             if line is None:
                 await self._show("\n")
                 return Verdict(granted=False, text=DECLINED)
@@ -52,29 +46,7 @@ class Person:
         self._output.add([Piece("err", text)])
         await self._output.drain()
 
-    async def _read_line(self) -> str | None:
-        """One line; None at the end of the input. Can be cancelled, unlike `input()`."""
-        descriptor = sys.stdin.fileno()
-        while b"\n" not in self._begun:
-            await wait_readable(descriptor)
-            try:
-                chunk = os.read(descriptor, _READ_SIZE)
-            except OSError:
-                return None  # the terminal is gone
-            if not chunk:
-                return None
-            self._begun += chunk
-        line, _, self._begun = self._begun.partition(b"\n")
-        return line.decode("utf-8", "replace")
-
 
 def _option(open_: OpenInteraction, chosen: str | int) -> str:
     options: tuple[str, ...] = getattr(open_.asked, "options", ())
     return options[chosen] if isinstance(chosen, int) and chosen < len(options) else str(chosen)
-
-
-def _forget_typed_ahead() -> None:
-    """A key pressed before the question was there must not answer it."""
-    import termios  # noqa: PLC0415  # not on every platform
-
-    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

@@ -10,7 +10,7 @@ from agent_loop.context.estimation import (
 )
 from agent_loop.context.fitted import Compacted, Fitted
 from agent_loop.context.manager import ContextManager
-from agent_loop.context.output_budget import over_output_budget, tool_output_bytes, turn_output_bytes
+from agent_loop.context.output_budget import over_output_budget, turn_output_bytes
 from agent_loop.context.persistence import ResultPersistence
 from agent_loop.context.stale import elide_stale_reads
 from agent_loop.context.tail import keep_tail
@@ -34,6 +34,5 @@ __all__ = [
     "estimate_tools",
     "keep_tail",
     "over_output_budget",
-    "tool_output_bytes",
     "turn_output_bytes",
 ]

@@ -62,13 +62,14 @@ class ContextManager:
             budget = min(budget, int(used * FORCED_SHARE))
         if self._must_shrink(used > budget, force=force):
             view, smaller = await self._shrunk(messages, view, budget / max(1, used))
+            used = self._tracker.used(view)
             compaction = smaller or compaction
             exhausted = force and not (smaller is not None and smaller.is_clear)
         else:
             exhausted = force
         self._sent = (view, len(messages), overhead_tokens)
         self._estimator.forget_others(view)
-        return Fitted(view, self._tracker.used(view) + overhead_tokens, self._max_tokens, compaction, exhausted)
+        return Fitted(view, used + overhead_tokens, self._max_tokens, compaction, exhausted)
 
     def record(self, usage: Usage, message_count: int) -> None:
         """The provider counted this for what `fit` returned last.

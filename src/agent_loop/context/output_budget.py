@@ -2,17 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from agent_loop.messages import Shown, Text, ToolMessage, UserMessage, user
-
-
-def tool_output_bytes(content: Iterable[Shown]) -> int:
-    """What a result weighs on the wire: UTF-8 bytes of its text, base64 characters of its images."""
-    return sum(_size(block.text) if isinstance(block, Text) else len(block.data) for block in content)
+from agent_loop.messages import ToolMessage, UserMessage, user
+from agent_loop.tools.sizes import output_bytes
 
 
 def turn_output_bytes(results: Iterable[ToolMessage]) -> int:
     """What all the tools of one turn returned, together."""
-    return sum(tool_output_bytes(result.content) for result in results)
+    return sum(output_bytes(result.content) for result in results)
 
 
 def over_output_budget(results: Sequence[ToolMessage], budget: int | None) -> UserMessage | None:
@@ -28,7 +24,3 @@ def output_budget_message(size: int, budget: int) -> UserMessage:
         "Summarize the salient findings before calling more tools.]",
         origin="budget",
     )
-
-
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -14,7 +14,6 @@ from xml.sax.saxutils import quoteattr
 import anyio
 import anyio.to_thread
 import msgspec
-import structlog
 
 from agent_loop.messages import Image, Text
 from agent_loop.tools.tool import ToolResult
@@ -67,6 +66,8 @@ async def persisted(  # noqa: PLR0913  # one call of one tool, said in full
     result: ToolResult, *, tool: str, call_id: str, session_id: str, threshold: int, directory: str
 ) -> ToolResult:
     """The same for a single result; what cannot be written is logged."""
+    import structlog  # noqa: PLC0415  # takes longer to load than most of an agent, and is hardly ever needed
+
     told = structlog.get_logger("agent_loop.context").warning
     store = ResultPersistence(Path(directory), session_id, threshold=threshold, on_problem=told)
     return await store.persist(call_id, tool, result)

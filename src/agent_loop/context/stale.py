@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from agent_loop.context.output_budget import tool_output_bytes
 from agent_loop.messages import AssistantMessage, Message, Text, ToolCall, ToolMessage
+from agent_loop.tools.sizes import output_bytes
 
 READ_TOOLS = frozenset({"read_file"})
 WRITE_TOOLS = frozenset({"write_file", "edit", "multi_edit"})
@@ -52,5 +52,5 @@ def _path(call: ToolCall | None, resolve: Callable[[str], str]) -> str | None:
 
 def _stub(message: ToolMessage, path: str) -> ToolMessage:
     stub = f"[Older content of {path!r}: the file was changed since. Read it again if you need it.]"
-    is_shorter = len(stub.encode("utf-8", "replace")) < tool_output_bytes(message.content)
+    is_shorter = len(stub.encode("utf-8", "replace")) < output_bytes(message.content)
     return msgspec.structs.replace(message, content=(Text(stub),)) if is_shorter else message

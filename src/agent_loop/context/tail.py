@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import msgspec
 
-from agent_loop.context.output_budget import tool_output_bytes
 from agent_loop.messages import AssistantMessage, Message, Text, ToolMessage
+from agent_loop.tools.sizes import output_bytes
 
 
 def keep_tail(messages: Sequence[Message], *, threshold: int, keep_turns: int) -> list[Message]:
@@ -14,7 +14,7 @@ def keep_tail(messages: Sequence[Message], *, threshold: int, keep_turns: int) -
 
     Whatever users and models said passes. A turn is one answer of the model with what its tools returned.
     """
-    sizes = [tool_output_bytes(each.content) if isinstance(each, ToolMessage) else 0 for each in messages]
+    sizes = [output_bytes(each.content) if isinstance(each, ToolMessage) else 0 for each in messages]
     if sum(sizes) <= threshold:
         return list(messages)
     border = _turn_border(messages, keep_turns)

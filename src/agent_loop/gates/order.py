@@ -22,6 +22,11 @@ def framework_gates(
     So a policy beats a cache, and a used-up budget is not filled up from one. `allowed`: None: all tools. Raises
     `ConfigurationError` for a budget that cannot be.
     """
-    allow = () if allowed is None else (allowed_tools(allowed),)
-    budgets = tool_budgets(behavior.tool_budgets, steer=steer, on_exceeded=on_exceeded)
-    return Hooks(middleware=(*allow, budgets, dedup(behavior.dedup_tools, memory)))
+    gates = Hooks()
+    if allowed is not None:
+        allowed_tools(allowed).install(gates)
+    if behavior.tool_budgets:
+        tool_budgets(behavior.tool_budgets, steer=steer, on_exceeded=on_exceeded).install(gates)
+    if behavior.dedup_tools:
+        dedup(behavior.dedup_tools, memory).install(gates)
+    return gates

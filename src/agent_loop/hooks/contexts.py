@@ -1,7 +1,7 @@
 """What each hook is given. Source: zidane, "Hook Firing Order"; phi-core, "Event Hook Ordering"; hooks seed, section 4.
 
 A context may be changed only in the fields that it declares as mutable; the last writer wins. Setting any other field
-raises, so that a hook which hopes for an effect that it cannot have finds out.
+raises, so that a hook which hopes for an effect that it cannot have finds out. Lists and arguments are copies.
 """
 
 from collections.abc import Mapping
@@ -112,7 +112,7 @@ class Abort(HookContext):
 
 @dataclass(kw_only=True)
 class Trouble(HookContext):
-    """`error`: a model call failed for good. Source: phi-core, `on_error`."""
+    """`error`: the run fails, because of a model call or anything else. Source: phi-core, `on_error`."""
 
     error: Exception
 

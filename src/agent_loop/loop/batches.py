@@ -3,7 +3,7 @@
 Source: phi-core, "ToolExecutionStrategy"; zidane, "Single Turn" (steering and abort between tools).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import anyio
 
@@ -82,21 +82,22 @@ class Batch:
             yield group
 
     async def _together(self, group: Sequence[ToolCall]) -> None:
+        counts = dict(self._run.tool_counts)  # from before the whole group: its calls begin in no order
         if len(group) == 1:
-            await self._one(group[0])
+            await self._one(group[0], counts)
             return
-        limiter = anyio.CapacityLimiter(AT_ONCE)
+        waiting = iter(group)
         async with anyio.create_task_group() as tasks:
-            for call in group:
-                tasks.start_soon(self._limited, call, limiter)
+            for _ in group[:AT_ONCE]:
+                tasks.start_soon(self._one_after_another, waiting, counts)
 
-    async def _limited(self, call: ToolCall, limiter: anyio.CapacityLimiter) -> None:
-        async with limiter:
-            await self._one(call)
+    async def _one_after_another(self, waiting: Iterator[ToolCall], counts: Mapping[str, int]) -> None:
+        for call in waiting:
+            await self._one(call, counts)
 
-    async def _one(self, call: ToolCall) -> None:
+    async def _one(self, call: ToolCall, counts: Mapping[str, int]) -> None:
         self._begun.add(call.id)
-        self._outcomes[call.id] = await Execution(self._run, call).carry_out()
+        self._outcomes[call.id] = await Execution(self._run, call, counts).carry_out()
 
 
 def group_size(strategy: ToolExecution, batch_size: int) -> int:

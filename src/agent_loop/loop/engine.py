@@ -11,6 +11,10 @@ from typing import Any
 import anyio
 
 from agent_loop.context.estimation import estimate_tools
+<<<<<<< HEAD
+from agent_loop.context.output_budget import output_budget_message
+from agent_loop.errors import AbortedError, AgentLoopError, ProviderError, RateLimitedError, lone, words_of
+=======
 from agent_loop.errors import (
     AbortedError,
     AgentLoopError,
@@ -20,6 +24,7 @@ from agent_loop.errors import (
     lone,
     words_of,
 )
+>>>>>>> loop_live
 from agent_loop.events import (
     BudgetExceeded,
     Final,
@@ -120,7 +125,7 @@ class Engine:
             self.scope.cancel()
 
     async def execute(self) -> Ending:
-        """All of it. Raises cancellation from outside, and what a watcher raises at the end: things are in order then."""
+        """All of it. Raises cancellation from outside, and what a watcher raises at the end, with things in order."""
         try:
             await self._carried_out()
             await self._end()
@@ -206,7 +211,7 @@ class Engine:
         return None
 
     async def _end(self) -> None:
-        """Close what is open, and tell the end. Where that was broken off, it goes on behind it: nothing is told twice."""
+        """Close what is open, and tell the end. Where it was broken off, it goes on behind that: nothing is twice."""
         try:
             await self._close_turn(f"Aborted: {self._run.abort_reason or 'the run ended before this tool did'}")
         except AgentLoopError as error:  # it cannot be stored; what happened before is worse news
@@ -452,13 +457,5 @@ class Engine:
         await run.hooks.fire("budget:exceeded", BudgetOver(bytes=size, budget=budget, **run.where))
         await run.tell(BudgetExceeded(loop_id=run.loop_id, budget="tool_output", limit=budget, used=size))
         since = len(run.history)
-        await run.inject(user(over_budget(size, budget), origin="budget"))
+        await run.inject(output_budget_message(size, budget))
         await run.keep(since)
-
-
-def over_budget(size: int, budget: int) -> str:
-    """What the model is told then. Source: zidane, `toolOutputBudget`."""
-    return (
-        f"[Tool output budget exceeded: {size} bytes returned in this turn (cap: {budget}). "
-        "Summarize the salient findings before calling more tools.]"
-    )

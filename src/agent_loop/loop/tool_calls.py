@@ -3,12 +3,14 @@
 gate -> (blocked | substituted | known?) -> validation -> before -> execute -> (error) -> transform -> after
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
 from anyio import to_thread
 from msgspec.structs import replace
@@ -85,9 +87,9 @@ async def conclude(run: Run, call: ToolCall, result: ToolResult, duration_ms: in
 
 
 class Execution:
-    """The way of one call."""
+    """The way of one call. `counts`: calls of this run by tool, from before this one or those beside it."""
 
-    def __init__(self, run: Run, call: ToolCall) -> None:
+    def __init__(self, run: Run, call: ToolCall, counts: Mapping[str, int]) -> None:
         self.run = run
         self.call = call
         self.tool: Tool | None = run.toolset.get(call.name)
@@ -98,7 +100,7 @@ class Execution:
             "call_id": call.id,
             "name": call.name,
             "label": run.toolset.wire(call.name) if self.tool is None else label_of(self.tool),
-            "run_tool_counts": MappingProxyType(dict(run.tool_counts)),
+            "run_tool_counts": MappingProxyType(counts),
         }
 
     async def carry_out(self) -> Outcome:
@@ -176,6 +178,10 @@ class Execution:
             output = complete.signal
         except SystemExit as error:
             raise ToolError(f"the tool wanted to end the whole program ({error.code}); it is not let") from error
+        except anyio.get_cancelled_exc_class() as error:
+            if await is_cancelled():
+                raise
+            raise ToolError("the tool waited for something that was cancelled by somebody else") from error
         if isinstance(output, DoneSignal):
             self.done = output
         return sound_result(output)
@@ -251,6 +257,20 @@ class Execution:
     async def _progress(self, text: str) -> None:
         told = ToolProgress(loop_id=self.run.loop_id, call_id=self.call.id, name=self.call.name, text=text)
         await self.run.tell(told)
+
+
+async def is_cancelled() -> bool:
+    """Somebody cancels us. On asyncio a tool can also raise the cancellation of a task that it waited for."""
+    try:
+        await anyio.lowlevel.checkpoint_if_cancelled()
+    except anyio.get_cancelled_exc_class():
+        return True
+    return anyio.get_cancelled_exc_class() is not asyncio.CancelledError or _is_cancelled_by_asyncio()
+
+
+def _is_cancelled_by_asyncio() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:

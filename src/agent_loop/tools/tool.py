@@ -90,7 +90,11 @@ class ToolContext:
 
 @runtime_checkable
 class Tool(Protocol):
-    """Something a model can call. Optional besides: `label`, `kind`, `risk`, `sequential`."""
+    """Something a model can call.
+
+    Optional besides: `label`, `kind`, `risk`, `sequential`; `execute_raw` (see `RawTool`); `prior_content(arguments,
+    context)`, which says what a file holds that is about to be written, for `tool:before`, and may block.
+    """
 
     @property
     def name(self) -> str:

@@ -1,7 +1,5 @@
 """The person at the terminal: asked for permission and for answers, while nothing else is shown."""
 
-import os
-import sys
 from dataclasses import replace
 
 import anyio
@@ -10,13 +8,12 @@ from agent_mux.cli.company import Company, respond
 from agent_mux.cli.output import Output
 from agent_mux.cli.paper import Piece
 from agent_mux.cli.questions import ASKS, DECLINED, prompt_of, read_answer, told
+from agent_mux.cli.standard_input import TypedLines
 from agent_mux.cli.terminal import Palette
 from agent_mux.events import BaseEvent
 from agent_mux.options import RunOptions
 from agent_mux.run.interaction import PendingInteraction, Response
 from agent_mux.run.interface import Run
-
-_READ_SIZE = 4096  # a terminal gives at most a line of this length
 
 
 class Person(Company):
@@ -24,7 +21,7 @@ class Person(Company):
 
     def __init__(self, output: Output, palette: Palette) -> None:
         super().__init__(output, palette)
-        self._begun = b""
+        self._typed = TypedLines()
 
     def answers(self, options: RunOptions) -> RunOptions:
         """What is asked stays pending for the person."""
@@ -59,13 +56,12 @@ class Person(Company):
 
     async def _question(self, pending: PendingInteraction) -> Response:
         await self.output.drain()
-        self._begun = b""
-        _forget_typed_ahead()
+        self._typed.forget()
         self._say(told(pending, self.palette))
         while True:
             self._say(self.palette.bold(prompt_of(pending)))
             await self.output.drain()
-            line = await self._read_line()
+            line = await self._typed.next()
             if line is None:
                 self._say("\n")
                 return DECLINED
@@ -75,25 +71,3 @@ class Person(Company):
 
     def _say(self, text: str) -> None:
         self.output.add([Piece("err", text)])
-
-    async def _read_line(self) -> str | None:
-        """One line; None at the end of the input. Can be cancelled, unlike `input()`."""
-        descriptor = sys.stdin.fileno()
-        while b"\n" not in self._begun:
-            await anyio.wait_readable(descriptor)
-            try:
-                chunk = os.read(descriptor, _READ_SIZE)
-            except OSError:
-                return None  # the terminal is gone
-            if not chunk:
-                return None
-            self._begun += chunk
-        line, _, self._begun = self._begun.partition(b"\n")
-        return line.decode("utf-8", "replace")
-
-
-def _forget_typed_ahead() -> None:
-    """A key pressed before the question was there must not answer it."""
-    import termios  # not on every platform
-
-    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

@@ -12,11 +12,12 @@ import anyio.abc
 from anyio import to_thread
 
 from agent_mux import paths
+from agent_mux.client.defaults import OWN, checked_defaults
 from agent_mux.client.observers import Observers, tell_of_end
 from agent_mux.detection import Detector
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.namespaces import Namespaces
-from agent_mux.options import RunOptions, validate_options
+from agent_mux.options import RunOptions
 from agent_mux.preferences.options import said_by, said_in
 from agent_mux.preferences.settling import Defaults, Settled
 from agent_mux.process.reaper import Reaper
@@ -41,18 +42,6 @@ class PlannedRun(NamedTuple):
 
 Observer = Callable[[RunHandle], Callable[[], None]]
 """Is told of a run, and returns what is to be called at its end."""
-
-_DEFAULTS = (
-    "approval_mode",
-    "timeout",
-    "inactivity_timeout",
-    "stream",
-    "debug",
-    "event_buffer_size",
-    "journal",
-    "retry_policy",
-    "hooks",
-)
 
 
 class AgentMux(Namespaces):
@@ -95,11 +84,7 @@ class AgentMux(Namespaces):
         Raises:
             ValidationError: A default that is unknown or out of range.
         """
-        unknown = [name for name in defaults if name not in _DEFAULTS]
-        if unknown:
-            raise ValidationError([FieldError(name, defaults[name], ", ".join(_DEFAULTS)) for name in unknown])
-        said = {name: value for name, value in defaults.items() if value is not None}
-        _check_defaults({**said, "model": default_model})
+        said = checked_defaults(defaults, OWN)
         self._config_dir = Path(config_dir) if config_dir is not None else paths.config_dir()
         self._project_config_dir = None if project_config_dir is None else Path(project_config_dir)
         self.adapters = adapters if adapters is not None else AdapterRegistry()
@@ -236,7 +221,3 @@ class AgentMux(Namespaces):
         if fields:
             raise TypeError("give either RunOptions or keywords, not both")
         return options if isinstance(options, Settled) else self._defaults.settle(said_by(options))
-
-
-def _check_defaults(defaults: dict[str, Any]) -> None:
-    validate_options(RunOptions(agent="-", prompt="-", **defaults))

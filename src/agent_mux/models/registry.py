@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from agent_mux.adapter import Adapter
 from agent_mux.errors import AgentMuxError
 from agent_mux.models.capabilities import ModelCapabilities
+from agent_mux.models.estimating import EstimatesCosts
 from agent_mux.models.listed import Listed, ListedModels
 from agent_mux.models.merging import merged
-from agent_mux.models.naming import find_model
-from agent_mux.models.prices import cost_in_usd
 from agent_mux.models.verdicts import Verdict, judge
 from agent_mux.paths import config_dir
 from agent_mux.registry import AdapterRegistry
@@ -29,7 +28,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Models:
+class Models(EstimatesCosts):
     """The models that the agents offer: from what comes with agent-mux, and from what the agents said themselves.
 
     Blocking. Reads two small files at most; only `refresh` starts anything.
@@ -107,31 +106,6 @@ class Models:
         Raises AGENT_NOT_FOUND.
         """
         return judge(self._known(self.adapters.get(agent)), model)
-
-    def estimate_cost(  # noqa: PLR0913  # each kind of token has its price
-        self,
-        agent: str,
-        model: str,
-        *,
-        input_tokens: int = 0,
-        output_tokens: int = 0,
-        cached_tokens: int = 0,
-        cache_creation_tokens: int = 0,
-    ) -> float | None:
-        """US dollars for one call; None where no price is known.
-
-        `input_tokens` are those that no cache is involved in; `output_tokens` have the thinking in them.
-        """
-        known = find_model(self._known(self.adapters.get(agent)), model)
-        if known is None or known.price is None:
-            return None
-        return cost_in_usd(
-            known.price,
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            cached_tokens=cached_tokens,
-            cache_creation_tokens=cache_creation_tokens,
-        )
 
     def refresh(self, agent: str, *, timeout: float = LISTING_TIMEOUT) -> _Models:
         """Ask the agent itself, keep what it says, and return it with what is known besides.

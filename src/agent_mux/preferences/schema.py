@@ -13,7 +13,8 @@ import msgspec
 
 from agent_mux.errors import ERROR_CODES
 from agent_mux.meanings import meanings_of
-from agent_mux.options import MIN_THINKING_BUDGET, McpServer, RunOptions
+from agent_mux.options import LONGEST_TAG, MIN_THINKING_BUDGET, McpServer, RunOptions
+from agent_mux.policy import Policy
 from agent_mux.preferences.fields import type_in_files
 from agent_mux.preferences.keys import DURATIONS, KEYS, camel
 from agent_mux.preferences.requests import REQUEST_KEYS, type_in_requests
@@ -37,6 +38,7 @@ LIMITS: Mapping[str, Mapping[str, Any]] = {
     "cwd": {"pattern": "^/"},
     "env": {"propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}},
     "name": _NAME,
+    "tags": {"items": {"type": "string", "maxLength": LONGEST_TAG}},
 }
 """What is allowed beyond the type, by the name of the field."""
 _MORE: Mapping[str, str] = {
@@ -81,6 +83,8 @@ def _schema(title: str, keys: Mapping[str, str], type_of: Any) -> dict[str, Any]
     if McpServer.__name__ in parts:
         parts[McpServer.__name__] |= {"additionalProperties": False}
         parts[McpServer.__name__]["properties"]["name"] |= _NAME
+    if Policy.__name__ in parts:
+        parts[Policy.__name__]["properties"]["timeout"] |= {"minimum": 0}
     meanings = meanings_of(RunOptions)
     properties = {key: _property(name, shapes[key], meanings.get(name, "")) for key, name in keys.items()}
     return {"title": title, "type": "object", "properties": properties, "additionalProperties": False, "$defs": parts}

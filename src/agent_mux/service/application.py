@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 from agent_mux.errors import AgentMuxError
 from agent_mux.registry import AdapterRegistry
 from agent_mux.service import problems
+from agent_mux.service.heads import heads_of
 from agent_mux.service.metering import Metering
 from agent_mux.service.metrics import Metrics
 from agent_mux.service.openapi.document import openapi_document
@@ -78,6 +79,7 @@ def make_application(settings: Settings, adapters: AdapterRegistry | None = None
     )
     for room in ROOMS:
         application.include_router(room.router)
+        application.include_router(heads_of(room.router))
     application.openapi = cache(partial(openapi_document, application))  # type: ignore[method-assign]
     problems.install(application)
     return application

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.service.durable.postgres import Cluster, programs
+from tests.service.durable.postgres import Cluster, started
 
 
 @pytest.fixture
@@ -15,15 +15,8 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """A PostgreSQL server that runs."""
-    binaries = programs()
-    if binaries is None:
-        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    cluster = Cluster(binaries)
-    try:
-        cluster.start()
+    with started() as cluster:
         yield cluster
-    finally:
-        cluster.remove()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -7,8 +7,11 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 PATIENCE = 60.0  # seconds
 USER = "postgres"
@@ -26,6 +29,20 @@ def programs() -> Path | None:
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"), key=lambda path: int(path.parts[-3]))
     found = str(installed[-1]) if installed else shutil.which("pg_ctl")
     return None if found is None else Path(found).parent
+
+
+@contextmanager
+def started() -> Iterator["Cluster"]:
+    """A server that runs, until the block is left. Skips the test where PostgreSQL is not installed."""
+    binaries = programs()
+    if binaries is None:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    cluster = Cluster(binaries)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.remove()
 
 
 class Cluster:

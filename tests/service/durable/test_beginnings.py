@@ -11,6 +11,7 @@ from ulid import ULID
 
 from agent_mux.errors import AgentMuxError, ValidationError
 from agent_mux.run.commands import Abort
+from agent_mux.service.routes.events import is_at_end
 from agent_mux.service.service import Service
 from agent_mux.service.store.runs import RunFilter
 
@@ -143,6 +144,41 @@ async def test_what_cannot_begin_leaves_no_row_and_its_id_and_key_are_free(servi
     assert await service.runs.page(RunFilter(), limit=9) == []
     _, is_new = await service.runs.create({**HI, **told}, idempotency_key="k")
     assert is_new
+
+
+@pytest.mark.parametrize(
+    "bad", [{"timeout": -1}, {"agent": "nobody"}, {"outputSchema": {}}, {"profile": "none"}, {"tags": ["x" * 257]}]
+)
+async def test_an_invalid_request_writes_no_row(
+    service: Service, monkeypatch: pytest.MonkeyPatch, bad: dict[str, Any]
+) -> None:
+    added: list[Any] = []
+    monkeypatch.setattr(service.runs._store, "add", added.append)
+    with pytest.raises(AgentMuxError):
+        await service.runs.create({**HI, **bad})
+    assert added == []
+    assert not service.runs._keeper.has_removals
+
+
+async def test_whether_a_stream_can_be_read_is_told_by_one_look_at_the_row(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view, _ = await service.runs.create(HI)
+    await finished(service, view.run_id)
+    service.runs._recent.clear()  # as after a restart
+    looks: list[str] = []
+    get = service.runs._store.get
+
+    async def counted(run_id: str) -> Any:
+        looks.append(run_id)
+        return await get(run_id)
+
+    monkeypatch.setattr(service.runs._store, "get", counted)
+    assert not await is_at_end(service, view.run_id, 0)
+    assert looks == [view.run_id]
+    service.runs._journal_of(view.run_id).unlink()
+    with pytest.raises(AgentMuxError, match="cannot be read"):
+        await is_at_end(service, view.run_id, 0)
 
 
 async def test_a_run_that_is_asked_for_while_the_service_stops_is_refused(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.service.durable.postgres import Cluster, programs
+from tests.service.durable.postgres import Cluster, started
 from tests.service.durable.processes import ServerProcess, events_of, until
 
 from agent_mux import validate
@@ -25,15 +25,8 @@ say(over=True); say(done=True); rest()
 @pytest.fixture
 def own_cluster() -> Iterator[Cluster]:
     """A server that may be stopped: others use the shared one."""
-    binaries = programs()
-    if binaries is None:
-        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    cluster = Cluster(binaries)
-    try:
-        cluster.start()
+    with started() as cluster:
         yield cluster
-    finally:
-        cluster.remove()
 
 
 def refused(answer: httpx.Response) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from agent_mux.cli import standard_input
 from agent_mux.cli.talk import lines
 from agent_mux.cli.talk.lines import lines_from
 from agent_mux.cli.talk.mailbox import Mailbox
@@ -164,7 +165,7 @@ async def test_lines_of_pipes_and_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: bytes, expected: list[bytes | None]
 ) -> None:
     monkeypatch.setattr(lines, "LONGEST_LINE", 10)
-    monkeypatch.setattr(lines, "_READ_SIZE", 7)
+    monkeypatch.setattr(standard_input, "_READ_SIZE", 7)
     reader, writer = os.pipe()
     os.write(writer, written)
     os.close(writer)

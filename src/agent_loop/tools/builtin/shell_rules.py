@@ -19,7 +19,8 @@ DENIED = (
 
 SECRETS = (
     "AWS_*", "*_KEY", "*APIKEY", "*_API_KEY_*", "*_KEY_ID", "*TOKEN", "*_TOKEN_*", "*SECRET", "*SECRETS", "*PASSWORD",
-    "*PASSWD", "*PASSPHRASE", "*CREDENTIAL", "*CREDENTIALS",
+    "*PASSWD", "*PASSPHRASE", "*CREDENTIAL", "*CREDENTIALS", "*_PAT", "*_DSN", "*COOKIE", "*DATABASE_URL",
+    "*_WEBHOOK_URL",
 )  # fmt: skip
 """Names of variables that are likely to hold a secret, in capitals."""
 

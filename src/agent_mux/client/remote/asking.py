@@ -1,10 +1,14 @@
 """What the namespaces of a service have in common: paths, answers, and what there is no way to ask."""
 
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from agent_mux.client.remote.line import Line, decoded
 from agent_mux.errors import CapabilityError
+
+if TYPE_CHECKING:
+    from agent_mux.sessions.filter import When
 
 _DOTS = {".": "%2E", "..": "%2E%2E"}
 """Names that would be directions in a path."""
@@ -20,6 +24,11 @@ def path_of(*names: str, **parameters: object) -> str:
 def answer(line: Line, kind: Any, *names: str, **parameters: object) -> Any:
     """What the service says there, as a `kind`. Blocking. Raises what the service says; UNAVAILABLE."""
     return decoded(line.ask_blocking("GET", path_of(*names, **parameters), again=True), kind)
+
+
+def milliseconds(when: "When | None") -> int | None:
+    """A time as the service takes it: since the epoch."""
+    return round(when.timestamp() * 1000) if isinstance(when, datetime) else when
 
 
 def refused(what: str, instead: str) -> CapabilityError:

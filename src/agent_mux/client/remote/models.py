@@ -9,8 +9,8 @@ from agent_mux.client.remote.asking import answer, refused
 from agent_mux.client.remote.line import Line
 from agent_mux.errors import AgentMuxError
 from agent_mux.models.capabilities import ModelCapabilities
+from agent_mux.models.estimating import EstimatesCosts
 from agent_mux.models.naming import near_names
-from agent_mux.models.prices import cost_in_usd
 from agent_mux.models.registry import LISTING_TIMEOUT
 from agent_mux.models.verdicts import Verdict
 from agent_mux.shapes.models import ModelView, model_from
@@ -19,7 +19,7 @@ _Models = tuple[ModelCapabilities, ...]
 _THERE = "use `AgentMux` on the machine of the service"
 
 
-class RemoteModels:
+class RemoteModels(EstimatesCosts):
     """What `AgentMux.models` is there. Blocking; every call asks the service. Raises what the service says, too."""
 
     def __init__(self, line: Line) -> None:
@@ -63,28 +63,6 @@ class RemoteModels:
             return Verdict(name=model, status="unknown", suggestions=near_names(self.list(agent), model))
         successor = view.successor if view.deprecated else None
         return Verdict(name=model, status=view.status or "ok", model=model_from(view), successor=successor)
-
-    def estimate_cost(  # noqa: PLR0913  # each kind of token has its price
-        self,
-        agent: str,
-        model: str,
-        *,
-        input_tokens: int = 0,
-        output_tokens: int = 0,
-        cached_tokens: int = 0,
-        cache_creation_tokens: int = 0,
-    ) -> float | None:
-        """US dollars for one call; None where no price is known. As `Models.estimate_cost`."""
-        known = self.validate(agent, model).model
-        if known is None or known.price is None:
-            return None
-        return cost_in_usd(
-            known.price,
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            cached_tokens=cached_tokens,
-            cache_creation_tokens=cache_creation_tokens,
-        )
 
     def default(self, agent: str) -> NoReturn:  # noqa: ARG002  # here and below: the parameters are as there
         """Refused: the service does not tell what an adapter chooses."""

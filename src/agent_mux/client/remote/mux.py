@@ -9,6 +9,7 @@ import anyio
 import anyio.abc
 from ulid import ULID
 
+from agent_mux.client.defaults import SENT, checked_defaults
 from agent_mux.client.observers import Observers, tell_of_end
 from agent_mux.client.remote.address import Address
 from agent_mux.client.remote.line import Line, decoded
@@ -27,16 +28,6 @@ Observer = Callable[[RemoteRun], Callable[[], None]]
 REQUEST_TIMEOUT = 30.0  # seconds
 RECONNECT_FOR = 60.0  # seconds
 
-_DEFAULTS = (
-    "approval_mode",
-    "timeout",
-    "inactivity_timeout",
-    "stream",
-    "debug",
-    "event_buffer_size",
-    "retry_policy",
-    "hooks",
-)
 _HERE = ("on_approval_request", "on_input_required", "collect_events", "event_buffer_size")
 """Options that mean something to this end, too."""
 _ELSEWHERE = frozenset({"auth", "config", "hooks", "mcp", "places", "plugins", "settled", "skills", "subagents"})
@@ -76,11 +67,7 @@ class RemoteMux(RemoteNamespaces):
         Raises:
             ValidationError: No URL, or a default that is unknown or out of range.
         """
-        unknown = [name for name in defaults if name not in _DEFAULTS]
-        if unknown:
-            raise ValidationError([FieldError(name, defaults[name], ", ".join(_DEFAULTS)) for name in unknown])
-        said = said_in(defaults)
-        validate_options(RunOptions(agent="-", prompt="-", **{**said, "retry_policy": defaults.get("retry_policy")}))
+        said = said_in(checked_defaults(defaults, SENT))
         self._defaults = {**said, **said_in({"agent": default_agent, "model": default_model})}
         self._line = Line(Address.of(url, token), request_timeout)
         self._reconnect_for = reconnect_for

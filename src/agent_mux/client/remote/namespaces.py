@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from agent_mux.client.remote.adapters import RemoteAdapters, RemoteDetector
     from agent_mux.client.remote.models import RemoteModels
     from agent_mux.client.remote.profiles import RemoteProfiles
+    from agent_mux.client.remote.runs import RemoteRuns
     from agent_mux.client.remote.sessions import RemoteSessions
 
 
@@ -26,6 +27,13 @@ class RemoteNamespaces:
         from agent_mux.client.remote.sessions import RemoteSessions  # noqa: PLC0415  # a run does without, here and below
 
         return RemoteSessions(self._line)
+
+    @property
+    def runs(self) -> "RemoteRuns":
+        """The runs that the service remembers, whoever started them."""
+        from agent_mux.client.remote.runs import RemoteRuns  # noqa: PLC0415
+
+        return RemoteRuns(self._line)
 
     @property
     def models(self) -> "RemoteModels":

@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, NoReturn
 
 import msgspec
 
-from agent_mux.client.remote.asking import answer, path_of, refused
+from agent_mux.client.remote.asking import answer, milliseconds, path_of, refused
 from agent_mux.client.remote.line import Line
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import AgentEvent, Rebuilder
 from agent_mux.sessions import costs, difference, exporting, searching
 from agent_mux.sessions.choosing import chosen
 from agent_mux.sessions.conversation import Session
-from agent_mux.sessions.filter import ALL, SessionFilter, When
+from agent_mux.sessions.filter import ALL, SessionFilter
 from agent_mux.sessions.library import Sort
 from agent_mux.sessions.summary import SessionSummary
 from agent_mux.shapes.costs import CostView, cost_from
@@ -156,12 +155,8 @@ def _parameters(wanted: SessionFilter) -> dict[str, Any]:
     return {
         "agent": wanted.agent,
         "model": wanted.model,
-        "since": _milliseconds(wanted.since),
-        "until": _milliseconds(wanted.until),
+        "since": milliseconds(wanted.since),
+        "until": milliseconds(wanted.until),
         "tag": wanted.tags,
         "cwd": wanted.cwd,
     }
-
-
-def _milliseconds(when: When | None) -> int | None:
-    return round(when.timestamp() * 1000) if isinstance(when, datetime) else when

@@ -68,6 +68,8 @@ class Description:
     """Besides those that every path has: see `words.EVERYWHERE`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Name -> an example that works."""
+    is_stream: bool = False
+    """It answers for as long as there is something to tell."""
 
 
 DESCRIBED: dict[str, Description] = {}
@@ -79,9 +81,10 @@ def described(
     body: Body | None = None,
     errors: tuple[AnyCode, ...] = (),
     parameters: Mapping[str, Any] | None = None,
+    is_stream: bool = False,
 ) -> Callable[[_Function], _Function]:
     """Say what a path answers and reads. See `Description`."""
-    said = Description(answers=answers, body=body, errors=errors, parameters=parameters or {})
+    said = Description(answers=answers, body=body, errors=errors, parameters=parameters or {}, is_stream=is_stream)
 
     def remember(function: _Function) -> _Function:
         DESCRIBED[function.__name__] = said

@@ -28,6 +28,7 @@ _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_js
     ),
     Answer(status=204, meaning="The run is over, and there is nothing behind that id."),
     errors=("RUN_NOT_FOUND",),
+    is_stream=True,
 )
 async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
     run_id: RunId,
@@ -82,7 +83,7 @@ async def is_at_end(service: Service, run_id: str, start: int) -> bool:
     view = await service.runs.get(run_id, whole=False)
     count = view.event_count if isinstance(view.event_count, int) else 0
     if start <= count:
-        await service.runs.check_readable(run_id)  # later, the answer will have begun
+        await service.runs.check_readable(view)  # later, the answer will have begun
         return False
     if view.state in TERMINAL and start == count + 1:
         return True

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
+from agent_mux.options import LONGEST_TAG
 from agent_mux.run.state import TERMINAL
 from agent_mux.service.openapi.describing import Answer, Body, Component, Links, described
 from agent_mux.service.routes.answers import RunId, TheCaller, TheService, json_answer, json_body
@@ -101,7 +102,7 @@ async def list_runs(  # noqa: PLR0913, PLR0917  # one for each parameter
         str | None, Query(max_length=LONGEST_NAME, description="Name of the token that asked for it.")
     ] = None,
     tag: Annotated[
-        list[Annotated[str, Query(max_length=LONGEST_NAME)]] | None,
+        list[Annotated[str, Query(max_length=LONGEST_TAG)]] | None,
         Query(max_length=MOST_TAGS, description="It has all of these."),
     ] = None,
     since: Annotated[

@@ -4,13 +4,14 @@ from typing import Annotated
 
 from fastapi import Depends, Query
 
+from agent_mux.options import LONGEST_TAG
 from agent_mux.sessions.filter import SessionFilter
 
 LONGEST_NAME = 200  # characters
 LONGEST_PATH = 4096
 MOST_TAGS = 32
 LATEST = 1 << 53  # milliseconds: larger numbers are none in JSON
-Tag = Annotated[str, Query(max_length=LONGEST_NAME)]
+Tag = Annotated[str, Query(max_length=LONGEST_TAG)]
 
 
 def _wanted(  # noqa: PLR0913, PLR0917  # one for each parameter

@@ -104,6 +104,7 @@ async def get_session(agent: str, session_id: str, service: TheService) -> Respo
 @described(
     Answer(meaning="One event a line, as JSON.", also={JSONL: Component("AgentEvent")}),
     errors=_ERRORS,
+    is_stream=True,
 )
 async def read_session_events(
     agent: str,

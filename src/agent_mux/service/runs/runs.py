@@ -12,9 +12,9 @@ import anyio
 import anyio.abc
 import msgspec
 from anyio import to_thread
-from ulid import ULID
 
 from agent_mux.client import AgentMux
+from agent_mux.client.local import PlannedRun
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.plain_json import to_json_bytes
 from agent_mux.redaction import redact_text
@@ -128,7 +128,7 @@ class Runs:
         try:
             request = request_of(msgspec.json.decode(row.request))
             said = confined({**request.said, "cwd": row.cwd}, self._roots)
-            await self._start(row, {**said, "run_id": row.run_id})
+            self._begin(row, await self._planned({**said, "run_id": row.run_id}))
         except AgentMuxError as error:
             self._recovery.lose(row, f"the server was stopped while it waited, and it cannot begin any more: {error}")
 
@@ -147,16 +147,21 @@ class Runs:
                 before = await self._asked_before(request, owner, idempotency_key)
                 if before is not None:
                     return before, False
-            row = self._row(request, said, owner, idempotency_key)
+            planned = await self._planned(said)
+            row = _row(request, planned, owner, idempotency_key)
             async with self._turns.of(row.run_id):
-                return await self._created(row, said), True
+                return await self._created(row, planned), True
 
-    async def _created(self, row: RunRow, said: Mapping[str, Any]) -> RunView:
+    async def _planned(self, said: Mapping[str, Any]) -> PlannedRun:
+        """With a journal, whatever a profile says: the events come from there."""
+        return await to_thread.run_sync(partial(self._mux.planned, **said, journal=True))
+
+    async def _created(self, row: RunRow, planned: PlannedRun) -> RunView:
         """The row first: what begins is remembered. Until it has begun, nobody else looks at it."""
         if self._journal_of(row.run_id).exists() or not await self._added(row):
             raise ValidationError([FieldError("runId", row.run_id, "one that no other run has")])
         try:
-            live = await self._start(row, {**said, "run_id": row.run_id})
+            live = self._begin(row, planned)
         except BaseException:
             await self._take_back(row.run_id)
             raise
@@ -177,23 +182,6 @@ class Runs:
         with anyio.move_on_after(FLUSH_WITHIN, shield=True):
             await self._keeper.caught_up()
 
-    def _row(self, request: RunRequest, said: Mapping[str, Any], owner: str, idempotency_key: str | None) -> RunRow:
-        options = self._mux.settled(**said).options
-        return RunRow(
-            run_id=options.run_id or str(ULID()),
-            created_at=now_ms(),
-            agent=options.agent,
-            model=options.model,
-            owner=owner,
-            idempotency_key=idempotency_key,
-            fingerprint=request.fingerprint,
-            request=request.remembered,
-            is_complete=request.is_complete,
-            cwd=options.working_directory(),
-            project_id=options.project_id,
-            tags=tuple(map(redact_text, options.tags)),
-        )
-
     async def _asked_before(self, request: RunRequest, owner: str, key: str) -> RunView | None:
         if self._keeper.has_removals:  # one of them may have this key
             await self._caught_up()
@@ -204,9 +192,7 @@ class Runs:
             raise ValidationError([FieldError("Idempotency-Key", key, "a key of its own for each different request")])
         return await self.get(row.run_id)
 
-    async def _start(self, row: RunRow, said: Mapping[str, Any]) -> LiveRun:
-        # With a journal, whatever a profile says: the events come from there.
-        planned = await to_thread.run_sync(partial(self._mux.planned, **said, journal=True))
+    def _begin(self, row: RunRow, planned: PlannedRun) -> LiveRun:
         self.require_open()  # nothing may come between this and the start
         handle = self._mux.run(planned, owner=row.owner)
         live = self._live[row.run_id] = LiveRun(row, handle, self._keeper.put, self._observers)
@@ -314,12 +300,10 @@ class Runs:
             async for batch in batches:
                 yield batch
 
-    async def check_readable(self, run_id: str) -> None:
-        """Raises RUN_NOT_FOUND when there is no such run, or when its journal cannot be read any more."""
-        if await self._found(run_id) is None:
-            row = await self._row_of(run_id)
-            if row.journal is not None:
-                await to_thread.run_sync(opened, self._journal_of(run_id), self._make_codec)
+    async def check_readable(self, run: RunView) -> None:
+        """Raises RUN_NOT_FOUND when its journal cannot be read any more. `run`: what `get` has just told of it."""
+        if self.find(run.run_id) is None and isinstance(run.journal, str):
+            await to_thread.run_sync(opened, self._journal_of(run.run_id), self._make_codec)
 
     async def seen(self, run_id: str, start: int) -> AsyncGenerator[Seen, None]:
         """The same, and how the run is: at once, and whenever it changed. Raises RUN_NOT_FOUND."""
@@ -384,6 +368,24 @@ class Runs:
 
     def _journal_of(self, run_id: str) -> Path:
         return self._journals / f"{run_id}.journal"
+
+
+def _row(request: RunRequest, planned: PlannedRun, owner: str, idempotency_key: str | None) -> RunRow:
+    options = planned.settled.options
+    return RunRow(
+        run_id=planned.plan.run_id,
+        created_at=now_ms(),
+        agent=options.agent,
+        model=options.model,
+        owner=owner,
+        idempotency_key=idempotency_key,
+        fingerprint=request.fingerprint,
+        request=request.remembered,
+        is_complete=request.is_complete,
+        cwd=options.working_directory(),
+        project_id=options.project_id,
+        tags=tuple(map(redact_text, options.tags)),
+    )
 
 
 def _size_of(journal: str | None) -> int | None:

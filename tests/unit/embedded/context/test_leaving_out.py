@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_loop.context import elide_stale_reads, keep_tail, over_output_budget, tool_output_bytes, turn_output_bytes
+from agent_loop.context import elide_stale_reads, keep_tail, over_output_budget, turn_output_bytes
 from agent_loop.messages import AssistantMessage, Image, Text, ToolCall, ToolMessage, UserMessage, user
+from agent_loop.tools.sizes import output_bytes
 
 from .histories import call, lawful_histories, result, said, tokens, working
 from .rules import assert_lawful
@@ -97,7 +98,7 @@ def test_elide_stale_reads_can_know_two_names_of_one_file() -> None:
 
 
 def test_output_bytes_are_utf8_bytes_of_text_and_base64_characters_of_images() -> None:
-    assert tool_output_bytes((Text("añ\ud800"), Image("aGk=", "image/png"))) == 6 + 4
+    assert output_bytes((Text("añ\ud800"), Image("aGk=", "image/png"))) == 6 + 4
     assert turn_output_bytes([result("1", "abc"), result("2", "de")]) == 5
 
 

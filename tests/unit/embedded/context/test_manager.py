@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import anyio
 import msgspec
 import pytest
@@ -8,7 +10,8 @@ from hypothesis import strategies as st
 from agent_loop.context import Compaction, ContextManager
 from agent_loop.context.overlay import Overlay, loaded, saved
 from agent_loop.errors import MessageError
-from agent_loop.messages import user
+from agent_loop.messages import Message, ToolCall, assistant, tool_message, user
+from agent_loop.messages.encoding import encode_json
 from agent_loop.state import AgentState
 from agent_loop.usage import Usage
 
@@ -279,3 +282,16 @@ async def test_an_empty_history_is_nothing_to_compact() -> None:
     fitted = await ContextManager(settings()).fit([], force=True)
     assert fitted.messages == ()
     assert fitted.is_exhausted
+
+
+async def test_an_overlay_of_odd_messages_is_saved_and_found_again() -> None:
+    """Half of a character, and details that are no plain data."""
+    manager = ContextManager(settings())
+    odd = tool_message("odd", "look", "half \ud800", details={"where": Path("/x")})
+    history = [user("begin \ud800"), assistant("", ToolCall("odd", "look")), odd, *working(200, lines(3))]
+    before = await manager.fit(history)
+    assert before.compaction is not None
+    kept = AgentState(extra={"context": manager.save(history)})
+    stored = msgspec.json.decode(encode_json(kept), type=AgentState)
+    again = msgspec.json.decode(encode_json(history), type=list[Message])
+    assert ContextManager(settings()).load(stored.extra["context"], again)

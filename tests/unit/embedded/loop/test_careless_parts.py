@@ -1,5 +1,6 @@
 """Tools, hooks, wrappers, filters and callers that give garbage: the model is told, and the session can be loaded."""
 
+import asyncio
 import copy
 import sys
 from typing import Any
@@ -117,7 +118,7 @@ async def test_a_tool_that_cannot_say_what_was_there_before_runs_all_the_same() 
 
     store = MemorySessionStore()
     look = Made("look", prior_content=cannot)
-    hooks = {"tool:before": lambda told: None}
+    hooks = {"tool:before": lambda _told: None}
     one = agent(Answering(says("", calls("look")), says("ok")), look, hooks=hooks, store=store)
     assert (await answered(one, store)).text == "ok"
 
@@ -227,3 +228,52 @@ async def test_an_answer_of_another_shape_than_the_schema_is_asked_for_again(tex
     one = agent(Answering(says(text), says("", calls("__output__", a=1))), behavior=Behavior(output_schema=schema))
     _, result = await streamed(one)
     assert result.output == {"a": 1}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_tool_whose_own_task_was_cancelled_is_an_error_result(count: int, anyio_backend: str) -> None:
+    async def wait() -> str:
+        task = asyncio.ensure_future(asyncio.sleep(WAIT))
+        task.cancel()
+        await task
+        return "never"
+
+    wanted = [calls("wait", str(number)) for number in range(count)]
+    store = MemorySessionStore()
+    one = agent(Answering(says("", *wanted), says("ok")), Made("wait", wait), store=store)
+    assert (await answered(one, store)).is_error
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_task_that_is_cancelled_natively_while_a_tool_runs_ends_in_order(anyio_backend: str) -> None:
+    begun = anyio.Event()
+
+    async def wait() -> str:
+        begun.set()
+        await anyio.sleep_forever()
+        return "never"
+
+    one = agent(Answering(says("", calls("wait")), says("never")), Made("wait", wait))
+    with anyio.fail_after(WAIT):
+        task = asyncio.ensure_future(one.run("go"))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert [loop.status for loop in one.session.loops] == ["aborted"]
+    assert isinstance(one.messages[-1], ToolMessage)
+
+
+async def test_what_was_remembered_of_calls_is_forgotten_with_the_session() -> None:
+    looks = Made("look")
+    behavior = Behavior(dedup_tools={"look": str})
+    asked = [says("", calls("look")), says("ok")]
+    one = agent(Answering(*asked, *asked), looks, behavior=behavior)
+    with anyio.fail_after(WAIT):
+        await one.run("go")
+        first = one.session.session_id
+        one.new_session()
+        assert one._dedup_memory.recall(first, "look", "{}") is None  # nothing else shows it
+        await one.run("go")
+    assert len(looks.seen) == 2

@@ -17,6 +17,7 @@ from agent_loop.events import (
     TextDelta,
     ThinkingDelta,
     ToolInputDelta,
+    ToolProgress,
     ToolUpdate,
     TurnEnd,
     TurnStart,
@@ -292,3 +293,12 @@ def test_broken_off_anywhere_a_session_is_whole(cut: int) -> None:
         assert isinstance(session, Session)
         assert session.history() == session.loops[0].messages
         assert session.loops[0].status == ("completed" if cut == 8 else "aborted")
+
+
+def test_progress_of_tools_is_of_the_moment_and_makes_no_session_grow() -> None:
+    recorder = SessionRecorder()
+    recorder.on_event(start("l"))
+    for number in range(1000):
+        recorder.on_event(ToolProgress(loop_id="l", call_id="1", name="look", text=f"{number} of 1000"))
+    (loop,) = recorder.sessions()[0].loops
+    assert len(loop.events) == 1

@@ -39,7 +39,8 @@ def test_patterns_are_whatever_one_likes() -> None:
 
 def test_variables_that_look_like_secrets_are_left_out() -> None:
     secrets = [
-        "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "GITHUB_TOKEN",
+        "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "GITHUB_TOKEN", "GITHUB_PAT",
+        "SENTRY_DSN", "DATABASE_URL", "SLACK_WEBHOOK_URL", "SESSION_COOKIE",
         "gh_token",
         "TOKEN",
         "DB_PASSWORD", "GOOGLE_APPLICATION_CREDENTIALS", "STRIPE_SECRET", "CLAUDE_CODE_OAUTH_TOKEN", "SSH_PASSPHRASE",

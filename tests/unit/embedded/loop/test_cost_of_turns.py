@@ -1,0 +1,106 @@
+"""A long history does not make a turn more expensive than what is sent grows: counted, not timed."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from tests.unit.embedded.answering import Answering, Made, calls, says
+from tests.unit.embedded.loop.playing import WAIT, agent
+
+import agent_loop
+from agent_loop.hooks.contexts import HOOKS
+from agent_loop.messages import Message, assistant, tool_message, user
+from agent_loop.providers import ModelRequest, ModelResponse, OnChunk
+from agent_loop.sessions.file_store import FileSessionStore
+from agent_loop.sessions.session import LoopRecord, Session
+
+pytestmark = pytest.mark.anyio
+
+OURS = str(Path(agent_loop.__file__).parent)
+TURNS = 6
+
+
+class Counter:
+    """Python calls into `agent_loop`, and generators that go on: what the work of a turn consists of."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, frame: Any, event: str, _argument: object) -> None:
+        self.calls += event == "call" and frame.f_code.co_filename.startswith(OURS)
+
+
+class Marking(Answering):
+    """Notes how many calls there were, whenever it is asked."""
+
+    def __init__(self, counter: Counter) -> None:
+        answers = [says("I look.", calls("look", f"c{turn}")) for turn in range(TURNS)]
+        super().__init__(*answers, says("done"))
+        self.marks: list[int] = []
+        self._counter = counter
+
+    async def respond(self, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
+        self.marks.append(self._counter.calls)
+        return await super().respond(request, on_chunk)
+
+    @property
+    def turns(self) -> list[int]:
+        """The calls of each turn but the first, which takes up the history."""
+        return [later - sooner for sooner, later in zip(self.marks[1:], self.marks[2:], strict=False)]
+
+
+def earlier(length: int) -> Session:
+    """A session whose history has so many messages."""
+    said: list[Message] = []
+    for number in range(length // 4):
+        said += [user("look"), assistant("I look.", calls("look", f"old{number}"))]
+        said += [tool_message(f"old{number}", "look", "seen"), assistant("I saw it.")]
+    return Session(session_id="s", agent_id="a", loops=[LoopRecord(loop_id="s.a.1", status="completed", messages=said)])
+
+
+async def turns_behind(length: int, **known: Any) -> list[int]:
+    """What the turns of a run take behind a history of this length."""
+    counter = Counter()
+    model = Marking(counter)
+    one = agent(model, Made("look"), session=earlier(length), **known)
+    before = sys.getprofile()
+    sys.setprofile(counter)
+    try:
+        with anyio.fail_after(WAIT):
+            await one.run("go")
+    finally:
+        sys.setprofile(before)
+    assert [len(request.messages) for request in model.requests[:2]] == [length + 1, length + 3]
+    return model.turns
+
+
+@pytest.mark.parametrize("watched", [False, True], ids=["plain", "with a handler of each hook"])
+async def test_a_turn_behind_a_long_history_is_linear_in_what_is_sent(watched: bool) -> None:
+    hooks = {name: lambda _: None for name in HOOKS} if watched else None
+    short, double, fourfold = [sum(await turns_behind(length, hooks=hooks)) for length in (100, 200, 400)]
+    assert fourfold - double <= 2 * (double - short)
+    assert double - short <= 100 * 4 * (TURNS - 1), "a message is looked at four times in a turn at most"
+
+
+async def test_a_turn_late_in_a_run_costs_only_what_was_said_since_more() -> None:
+    turns = await turns_behind(100)
+    assert len(turns) == TURNS - 1
+    growth = {later - sooner for sooner, later in zip(turns, turns[1:], strict=False)}
+    assert max(growth) <= 2 * 4, "two messages more, each looked at four times at most"
+
+
+async def test_the_file_store_encodes_the_session_once_a_turn(tmp_path: Path) -> None:
+    saved: list[int] = []
+
+    class Counting(FileSessionStore):
+        async def save(self, session: Session) -> None:
+            saved.append(len(model.requests))
+            await super().save(session)
+
+    model = Answering(*[says("I look.", calls("look", f"c{turn}")) for turn in range(TURNS)], says("done"))
+    one = agent(model, Made("look"), session=earlier(400), store=Counting(tmp_path))
+    with anyio.fail_after(WAIT):
+        await one.run("go")
+    assert [saved.count(turn) for turn in range(1, TURNS + 1)] == [1] * TURNS
