@@ -11,10 +11,7 @@ from typing import Any
 import anyio
 
 from agent_loop.context.estimation import estimate_tools
-<<<<<<< HEAD
 from agent_loop.context.output_budget import output_budget_message
-from agent_loop.errors import AbortedError, AgentLoopError, ProviderError, RateLimitedError, lone, words_of
-=======
 from agent_loop.errors import (
     AbortedError,
     AgentLoopError,
@@ -24,7 +21,6 @@ from agent_loop.errors import (
     lone,
     words_of,
 )
->>>>>>> loop_live
 from agent_loop.events import (
     BudgetExceeded,
     Final,
