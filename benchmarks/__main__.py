@@ -18,6 +18,8 @@ NAMES = (
     "homes",
     "service_listing",
     "delivery",
+    "agent_loop",
+    "agent_loop_history",
 )
 OFFLINE = ("first_event",)
 """Only when asked for by name: they start real CLIs."""

@@ -4,7 +4,8 @@ Each model answers at once, with the same text and the same calls, as the values
 tokens. The tool is one coroutine function. What is left is what the loop around them costs.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,8 +38,13 @@ DONE = "done"
 ENOUGH = 1_000_000
 
 
+added: Counter[str] = Counter()
+"""How often the tool was called: the proof that all do the same."""
+
+
 async def add(a: int, b: int) -> str:
     """Add two numbers."""
+    added["calls"] += 1
     return str(a + b)
 
 
@@ -54,7 +60,7 @@ class Work:
         return iter(range(turn * self.calls, (turn + 1) * self.calls))
 
 
-# -- no loop --------------------------------------------------------------------------------------------------------------
+# -- no loop ----------------------------------------------------------------------------------------------------------
 
 
 async def bare(work: Work) -> None:
@@ -71,7 +77,7 @@ async def bare(work: Work) -> None:
     history.append(DONE)
 
 
-# -- ours -----------------------------------------------------------------------------------------------------------------
+# -- ours -------------------------------------------------------------------------------------------------------------
 
 
 class InMemory:
@@ -112,7 +118,7 @@ async def ours_streamed(work: Work, **known: Any) -> None:
             pass
 
 
-# -- pydantic-ai ----------------------------------------------------------------------------------------------------------
+# -- pydantic-ai ------------------------------------------------------------------------------------------------------
 
 MEASURED = RequestUsage(input_tokens=1, output_tokens=1)
 """Said, so that it is not estimated: nobody else here counts tokens for the model."""
@@ -165,7 +171,7 @@ async def pydantic_ai_streamed(work: Work) -> None:
             pass
 
 
-# -- openai-agents --------------------------------------------------------------------------------------------------------
+# -- openai-agents ----------------------------------------------------------------------------------------------------
 
 
 class _OpenAIInMemory(OpenAIModel):
@@ -229,7 +235,7 @@ async def openai_streamed(work: Work) -> None:
         pass
 
 
-Contestant = Callable[[Work], Awaitable[None]]
+Contestant = Callable[[Work], Coroutine[Any, Any, None]]
 WHOLE: dict[str, Contestant] = {"bare": bare, "agent_loop": ours, "pydantic-ai": pydantic_ai, "openai-agents": openai}
 STREAMED: dict[str, Contestant] = {
     "agent_loop": ours_streamed,

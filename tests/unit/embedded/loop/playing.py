@@ -36,7 +36,9 @@ class Counted:
         await anyio.lowlevel.checkpoint()
 
     def surroundings(self) -> Surroundings:
-        return Surroundings(now_ms=self.now_ms, new_id=self.new_id, sleep=self.sleep, chance=lambda: 0.5)
+        return Surroundings(
+            now_ms=self.now_ms, monotonic=lambda: 0.0, new_id=self.new_id, sleep=self.sleep, chance=lambda: 0.5
+        )
 
 
 def agent(provider: Any, *tools: Any, counted: Counted | None = None, **known: Any) -> Agent:

@@ -1,6 +1,7 @@
 """A long history does not make a turn more expensive than what is sent grows: counted, not timed."""
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class Marking(Answering):
     @property
     def turns(self) -> list[int]:
         """The calls of each turn but the first, which takes up the history."""
-        return [later - sooner for sooner, later in zip(self.marks[1:], self.marks[2:], strict=False)]
+        return [later - sooner for sooner, later in pairwise(self.marks[1:])]
 
 
 def earlier(length: int) -> Session:
@@ -87,7 +88,7 @@ async def test_a_turn_behind_a_long_history_is_linear_in_what_is_sent(watched: b
 async def test_a_turn_late_in_a_run_costs_only_what_was_said_since_more() -> None:
     turns = await turns_behind(100)
     assert len(turns) == TURNS - 1
-    growth = {later - sooner for sooner, later in zip(turns, turns[1:], strict=False)}
+    growth = {later - sooner for sooner, later in pairwise(turns)}
     assert max(growth) <= 2 * 4, "two messages more, each looked at four times at most"
 
 
