@@ -231,7 +231,7 @@ class Adapter:
     display_name: str
     aliases: tuple[str, ...] = ()
     executables: tuple[str, ...]
-    """Names to look for on PATH, in order. None where the adapter takes a command."""
+    """Names to look for on PATH, in order. None where the adapter needs a command."""
     takes_command: bool = False
     """It drives any program that speaks its protocol: `RunOptions.command` says which."""
     executable_variable: str

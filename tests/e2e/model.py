@@ -36,7 +36,9 @@ class Model:
         return [request for request in self.requests if request.step == step]
 
     def heard(self, text: str, request: int = -1) -> bool:
-        """Whether the conversation of a request holds this text."""
+        """Whether the conversation of a request holds this text. Not, where the model was never asked."""
+        if not self.requests:
+            return False
         body = self.requests[request].body
         return json.dumps(text)[1:-1] in json.dumps(body)
 

@@ -9,7 +9,7 @@ from agent_mux import Approve
 EVERYONE = pytest.mark.everyone
 """A scenario for all agents, not only for those that are tested most."""
 CORE = pytest.mark.core
-"""What an agent is for: CI drives every agent through these, and the two that are tested most through all."""
+"""What an agent is for: CI drives every agent through these, and those that are tested most through all."""
 ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 TWO_WAY: dict[str, Any] = {"on_approval_request": lambda _: Approve()}

@@ -82,7 +82,6 @@ KIT = LiveKit(
     agent="native",
     pins=(Pin(version=__version__, script=_script(), program="bin/amux-agent"),),
     environment=environment,
-    arguments=("--control",),
     api="chat",
     spell=spell,
     per_call=CostRecord(
@@ -100,6 +99,9 @@ KIT = LiveKit(
                 "mcp_tool/two_way",
                 "mcp_tool_failure/two_way",
                 "approve_mcp_tool",
+                "mcp_server_delegates_to_a_recording",
+                "mcp_server_delegates_to_codex",
+                "mcp_server_at_the_limit",
             ),
             _NO_MCP,
         ),

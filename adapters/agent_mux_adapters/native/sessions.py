@@ -26,6 +26,7 @@ from agent_mux.sessions.store import (
     UnreadableError,
 )
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, rows, text, whole
+from agent_mux_adapters.native.done import Done
 from agent_mux_adapters.native.places import directory
 
 NEWEST = 1
@@ -82,13 +83,14 @@ def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
     yield Entry(_at(session.get("created_at")), described)
     prompted, calls = 0, 0
     for loop, kept in _path(rows(session.get("loops"))):
+        done = Done(rows(loop.get("events")))
         for message in rows(loop.get("messages"))[:kept]:
             at = _at(message.get("timestamp")) or _at(loop.get("started_at"))
             if message.get("role") == "user":
                 prompted, calls = whole(message.get("timestamp")), 0
             calls += 1
             # The time of the prompt, and how far an answer is from it, is the same in a fork.
-            for told in _message(message, f"{prompted}/{calls}" if prompted else ""):
+            for told in _message(message, f"{prompted}/{calls}" if prompted else "", done):
                 yield Entry(at, told)
         closing = _closing(loop) if kept is None else None
         if closing is not None:
@@ -122,25 +124,20 @@ def _path(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int |
     return kept
 
 
-def _message(message: Mapping[str, Any], key: str) -> Iterable[Told]:
+def _message(message: Mapping[str, Any], key: str, done: Done) -> Iterable[Told]:
     content = rows(message.get("content"))
     match message.get("role"):
         case "user" if message.get("origin", "user") == "user":
             yield Prompted(_words(content))
         case "assistant":
             yield facts.StepBegin()
-            yield from (told for block in content for told in _block(block))
+            yield from (told for block in content for told in _block(block, done))
             yield from _called(message, key)
         case "tool":
-            call_id, said = text(message.get("tool_call_id")), _words(content)
-            name = text(message.get("name")) or None
-            if message.get("is_error") is True or whole(mapping(message.get("details")).get("exit_code")):
-                yield facts.ToolDone(call_id, error=said, name=name)
-            else:
-                yield facts.ToolDone(call_id, said, name=name)
+            yield done.end(message, _words(content))
 
 
-def _block(block: Mapping[str, Any]) -> Iterable[Told]:
+def _block(block: Mapping[str, Any], done: Done) -> Iterable[Told]:
     match block.get("type"):
         case "text":
             yield facts.Text(text(block.get("text")))
@@ -148,7 +145,8 @@ def _block(block: Mapping[str, Any]) -> Iterable[Told]:
             yield facts.Thinking(text(block.get("text")))
         case "tool_call":
             arguments = dict(mapping(block.get("arguments")))
-            yield facts.ToolReady(text(block.get("id")), text(block.get("name")), arguments)
+            call_id = text(block.get("id"))
+            yield facts.ToolReady(call_id, text(block.get("name")), arguments, done.shell(call_id))
 
 
 def _called(message: Mapping[str, Any], key: str) -> Iterable[Told]:

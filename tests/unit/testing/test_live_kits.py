@@ -83,9 +83,10 @@ def test_a_program_is_named_by_variable_or_by_command(kit: LiveKit, tmp_path: Pa
     adapter = AdapterRegistry().get(kit.agent)
     start = launch(kit, place(tmp_path), "/opt/tools/agent")
     named = {adapter.executable_variable: "/opt/tools/agent"}
-    assert start.command == (("/opt/tools/agent", *kit.arguments) if adapter.takes_command else ())
-    assert start.environment == {**kit.environment(place(tmp_path)), **({} if adapter.takes_command else named)}
-    assert adapter.takes_command or not kit.arguments
+    by_command = adapter.takes_command and not adapter.executables
+    assert start.command == (("/opt/tools/agent", *kit.arguments) if by_command else ())
+    assert start.environment == {**kit.environment(place(tmp_path)), **({} if by_command else named)}
+    assert by_command or not kit.arguments
 
 
 @every_kit

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_loop.events import ToolCalled, ToolResulted
 from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall, ToolMessage, user
 from agent_loop.sessions.session import LoopRecord, Session
 from agent_loop.sessions.stored import encode_session
+from agent_loop.tools.effects import CommandRan, FileDeleted, FilePatched, FileRead, FileWritten
 from agent_loop.usage import Usage
 from agent_mux import facts
 from agent_mux.place import Place
@@ -65,9 +67,38 @@ def test_a_command_that_failed_is_an_error_as_it_was_told(tmp_path: Path) -> Non
     ]
     stored(tmp_path, Session(session_id="s1", agent_id="a", loops=[loop(0, user("go"), *results)]))
     assert [entry.fact for entry in entries(tmp_path) if isinstance(entry.fact, facts.ToolDone)] == [
-        facts.ToolDone("0", "out", name="shell"),
-        facts.ToolDone("3", error="out", name="shell"),
+        facts.ToolDone("0", "out", exit_code=0, name="shell"),
+        facts.ToolDone("3", error="out", exit_code=3, name="shell"),
     ]
+
+
+def test_commands_and_files_are_told_as_the_events_of_the_loop_say_it(tmp_path: Path) -> None:
+    call = ToolCall("c1", "shell", {"command": "ls"})
+    result = ToolMessage(tool_call_id="c1", name="shell", content=(Text("a"),), details={"exit_code": 0})
+    effects = (
+        CommandRan(0, "a\n", ""), FileRead("r"), FileWritten("w", 3, created=True), FilePatched("p", "-"),
+        FileDeleted("d"),
+    )  # fmt: skip
+    events = [
+        ToolCalled(loop_id="l0", call=call, shell_command="ls"),
+        ToolResulted(loop_id="l0", message=result, effects=effects),
+    ]
+    messages = [user("go"), AssistantMessage(content=(call,)), result]
+    stored(tmp_path, Session(session_id="s1", agent_id="a", loops=[loop(0, *messages, events=events)]))
+    assert [entry.fact for entry in entries(tmp_path) if isinstance(entry.fact, facts.ToolReady | facts.ToolDone)] == [
+        facts.ToolReady("c1", "shell", {"command": "ls"}, facts.Shell("ls")),
+        facts.ToolDone(
+            "c1",
+            "a",
+            stdout="a\n",
+            exit_code=0,
+            files=(
+                facts.FileRead("r"), facts.FileWritten("w", 3, created=True), facts.FilePatched("p", "-"),
+                facts.FileDeleted("d"),
+            ),
+            name="shell",
+        ),
+    ]  # fmt: skip
 
 
 def test_what_a_branch_left_behind_is_not_told(tmp_path: Path) -> None:
