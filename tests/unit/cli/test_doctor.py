@@ -58,7 +58,8 @@ def test_without_a_name_all_that_are_installed_are_looked_at(amux: Amux, monkeyp
     finds(monkeypatch, claude=("new flag --x",))
     done = amux("doctor", "--drift", "--json")
     assert (done.code, done.err) == (1, "")
-    assert [(row["check"], row["ok"]) for row in json.loads(done.out)["data"]] == [("claude", False), ("codex", True)]
+    looked = {row["check"]: row["ok"] for row in json.loads(done.out)["data"]}
+    assert looked == {"claude": False, "codex": True, "native": True}
 
 
 @pytest.mark.usefixtures("installed")
@@ -96,6 +97,7 @@ def test_where_no_agent_is_installed_there_is_nothing_to_look_at(
     amux: Amux, installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(installed / "empty"))
+    monkeypatch.setenv("AMUX_NATIVE_EXECUTABLE", str(installed / "empty" / "amux-agent"))
     done = amux("doctor", "--drift")
     assert done.code == 4
     assert "none of the agents" in done.err
