@@ -5,8 +5,9 @@ import os
 from hypothesis import HealthCheck, settings
 
 # A busy machine is no failure: nothing here depends on the clock.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+settings.register_profile("patient", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("patient"), max_examples=1_000)
+settings.load_profile(os.environ.get("AMUX_PROPERTIES", "patient"))
 
 AT_A_TIME = 2
 """Tests for each processor: those of processes wait more than they work."""
