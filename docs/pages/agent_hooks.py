@@ -27,7 +27,7 @@ Each of these {count} hooks calls its handlers with one context. Register them f
 value is one handler or a list of them, plain functions or coroutine functions. What a handler returns counts for
 nothing. It acts by setting the fields that are marked as mutable; the last writer wins, and setting any other field
 raises. A name that is not on this page is refused when the agent is built. What a handler raises is told in a
-`hook_failed` event, and the run goes on without it.
+`hook_failed` event, and the run goes on without it; a `tool:gate` that raises blocks its call.
 
 Handlers are called in this order: those of the agent, its middleware, those of the run, then the own gates of the
 framework (allowed tools, budgets of calls, repeated calls), which leave alone what was refused or answered already.

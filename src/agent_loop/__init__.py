@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agent_loop.agent import Agent, RunStream
+    from agent_loop.agent import Agent
     from agent_loop.behavior import (
         DEFAULTS,
         NO_LIMITS,
@@ -139,6 +139,7 @@ if TYPE_CHECKING:
         resume,
     )
     from agent_loop.state import AgentState, Todo
+    from agent_loop.streams import RunStream
     from agent_loop.tools.builtin import HTTPTool, ShellTool, default_tools
     from agent_loop.tools.function import function_tool, tool
     from agent_loop.tools.tool import DoneSignal, RawTool, TaskComplete, Tool, ToolContext, ToolResult
@@ -147,7 +148,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "agent_loop.agent": (
-        "Agent", "RunStream",
+        "Agent",
     ),
     "agent_loop.behavior": (
         "DEFAULTS", "NO_LIMITS", "Behavior", "ContextSettings", "ExecutionLimits", "RetrySettings", "ThinkingDecay",
@@ -210,6 +211,9 @@ _HOMES = {
     ),
     "agent_loop.state": (
         "AgentState", "Todo",
+    ),
+    "agent_loop.streams": (
+        "RunStream",
     ),
     "agent_loop.tools.builtin": (
         "HTTPTool", "ShellTool", "default_tools",

@@ -3,20 +3,19 @@
 Source: phi-core, "BasicAgent"; zidane, "Agent Lifecycle"; loop spec, sections 1 to 3.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream
 
 from agent_loop.behavior import DEFAULTS, Behavior, checked
 from agent_loop.context.compaction import CompactionStrategy
 from agent_loop.context.manager import ContextManager
 from agent_loop.conversation import Conversation
-from agent_loop.errors import ConfigurationError, RunInProgressError
+from agent_loop.errors import RunInProgressError
 from agent_loop.events import BudgetExceeded, ContinuationKind, LoopEvent, TurnTrigger
 from agent_loop.gates import DedupMemory, framework_gates
 from agent_loop.hooks.contexts import ToolBudgetOver
@@ -28,22 +27,20 @@ from agent_loop.loop.queues import MessageQueue
 from agent_loop.loop.run import Ask, Run
 from agent_loop.loop.surroundings import Surroundings
 from agent_loop.messages import Message, UserMessage, user
-from agent_loop.messages.validation import checked_user
+from agent_loop.prompting import Prompt, prompts, said_by
 from agent_loop.providers import Provider
 from agent_loop.results import RunResult
 from agent_loop.sessions.ids import config_segment
 from agent_loop.sessions.session import Formation, LoopConfig, Session
 from agent_loop.sessions.store import SessionStore
+from agent_loop.streams import RunStream, Watch, stream_of
 from agent_loop.tools.tool import Tool
 from agent_loop.tools.toolset import Toolset
 from agent_loop.workspace import Workspace
 
-Prompt = str | UserMessage | Sequence[UserMessage]
 HooksOf = Hooks | Mapping[str, Handler | Sequence[Handler]]
 CONTEXT = "context"
 """Where the state keeps what was made of the history."""
-BUFFERED = 64
-"""Events that may wait for a slow reader; then the run waits for the reader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,26 +61,6 @@ def trigger_of(kind: ContinuationKind | None) -> TurnTrigger:
     if kind is None:
         return "user"
     return "branch" if kind == "branch" else "continuation"
-
-
-class RunStream:
-    """The events of a run that goes on. After the last one, `result` says what came of it."""
-
-    def __init__(self, events: MemoryObjectReceiveStream[LoopEvent]) -> None:
-        self._events = events
-        self.result: RunResult | None = None
-
-    def __aiter__(self) -> AsyncIterator[LoopEvent]:
-        return self
-
-    async def __anext__(self) -> LoopEvent:
-        try:
-            # Those that wait are given out without a turn of the event loop for each: there are `BUFFERED` at most.
-            return self._events.receive_nowait()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-        except anyio.WouldBlock:
-            return await anext(self._events)
 
 
 class Agent:
@@ -167,7 +144,7 @@ class Agent:
         hooks: HooksOf | None = None,
         system_prompt: str | None = None,
         metadata: Any = None,
-        on_event: Callable[[LoopEvent], Awaitable[None]] | None = None,
+        on_event: Watch | None = None,
     ) -> RunResult:
         """Do it, and say what came of it.
 
@@ -203,7 +180,7 @@ class Agent:
         at: int | None = None,
         behavior: Behavior | None = None,
         hooks: HooksOf | None = None,
-        on_event: Callable[[LoopEvent], Awaitable[None]] | None = None,
+        on_event: Watch | None = None,
     ) -> RunResult:
         """Go on without a new prompt. Source: phi-core, "ContinuationKind".
 
@@ -246,14 +223,14 @@ class Agent:
 
         Raises `MessageError` for what says nothing.
         """
-        self.steering.put(_from(message, "steering"))
+        self.steering.put(said_by(message, "steering"))
 
     def follow_up(self, message: str | UserMessage) -> None:
         """Say something that is taken in when the agent would stop otherwise. From any thread.
 
         Raises `MessageError` for what says nothing.
         """
-        self.follow_ups.put(_from(message, "follow_up"))
+        self.follow_ups.put(said_by(message, "follow_up"))
 
     def abort(self, reason: str = "aborted by the user") -> None:
         """End the run that goes on, in order; without one nothing happens. From the event loop's own thread only."""
@@ -385,9 +362,7 @@ class Agent:
     def _steer_as_budget(self, text: str) -> None:
         self.steering.put(user(text, origin="budget"))
 
-    async def _execute(
-        self, run: Run, said: Sequence[UserMessage], watch: Callable[[LoopEvent], Awaitable[None]]
-    ) -> RunResult:
+    async def _execute(self, run: Run, said: Sequence[UserMessage], watch: Watch) -> RunResult:
         engine = self._engine = self._new_engine(run, said, watch)
         try:
             await self.conversation.hold()
@@ -428,9 +403,7 @@ class Agent:
         else:
             self.session.state.extra[CONTEXT] = kept
 
-    def _new_engine(
-        self, run: Run, said: Sequence[UserMessage], watch: Callable[[LoopEvent], Awaitable[None]]
-    ) -> Engine:
+    def _new_engine(self, run: Run, said: Sequence[UserMessage], watch: Watch) -> Engine:
         failed = False
 
         async def sink(event: LoopEvent) -> None:
@@ -449,53 +422,16 @@ class Agent:
     @asynccontextmanager
     async def _stream(self, order: "_Order", said: Sequence[UserMessage]) -> AsyncIterator[RunStream]:
         run = self._new_run(order)
-        send, receive = anyio.create_memory_object_stream[LoopEvent](BUFFERED)
-        stream = RunStream(receive)
-        failures: list[Exception] = []
 
-        async def watch(event: LoopEvent) -> None:
-            with suppress(anyio.BrokenResourceError):  # the reader has left
-                try:
-                    send.send_nowait(event)
-                except anyio.WouldBlock:
-                    with anyio.CancelScope(shield=True):  # an abort takes no event away; a reader who leaves breaks it
-                        await send.send(event)
+        async def execute(watch: Watch) -> RunResult:
+            return await self._execute(run, said, watch)
 
-        async def work() -> None:
-            async with send:
-                try:
-                    stream.result = await self._execute(run, said, watch)
-                except Exception as error:  # noqa: BLE001  # told to the caller below, without a group around it
-                    failures.append(error)
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(work)
-            try:
-                async with receive:
-                    yield stream
-            except Exception as error:  # noqa: BLE001  # of the caller: comes out again as it was
-                failures.insert(0, error)
-            finally:
-                self.abort("the reader of the events has left")
-        if failures:
-            raise failures[0]
+        async with stream_of(execute, self.abort) as stream:
+            yield stream
 
 
 async def _deaf(_event: LoopEvent) -> None:
     """Nobody listens."""
-
-
-def _from(message: str | UserMessage, origin: Any) -> UserMessage:
-    return checked_user(user(message, origin=origin) if isinstance(message, str) else message)
-
-
-def prompts(prompt: Prompt) -> tuple[UserMessage, ...]:
-    """A prompt as messages. Raises `ConfigurationError` for an empty one, `MessageError` for no user message."""
-    if isinstance(prompt, str):
-        if not prompt.strip():
-            raise ConfigurationError("the prompt is empty; say what the agent is to do, or use continue_run()")
-        return (user(prompt),)
-    return tuple(map(checked_user, (prompt,) if isinstance(prompt, UserMessage) else prompt))
 
 
 def _raised(result: RunResult) -> RunResult:

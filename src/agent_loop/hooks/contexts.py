@@ -240,7 +240,10 @@ class ToolHook(HookContext):
 
 @dataclass(kw_only=True)
 class ToolGate(ToolHook):
-    """`tool:gate`: refuse (`block`, `reason`), answer in its place (`result`), or neither. A block beats a result."""
+    """`tool:gate`: refuse (`block`, `reason`), answer in its place (`result`), or neither. A block beats a result.
+
+    A handler that raises blocks the call.
+    """
 
     MUTABLE = frozenset({"block", "reason", "result"})
     arguments: Mapping[str, Any]

@@ -92,8 +92,9 @@ class Chain:
         """Somebody wants to be called: contexts for nobody need not be made."""
         return any(scope.handlers.get(name) for scope in self._scopes)
 
-    async def fire(self, name: str, context: HookContext) -> None:
-        """Call everybody, in order."""
+    async def fire(self, name: str, context: HookContext) -> bool:
+        """Call everybody, in order. False: somebody raised, which was told, and the others were called all the same."""
+        is_well = True
         for scope in self._scopes:
             for handler in tuple(scope.handlers.get(name, ())):
                 try:
@@ -101,7 +102,9 @@ class Chain:
                     if isawaitable(outcome):
                         await outcome
                 except Exception as error:  # noqa: BLE001  # isolated: a hook of somebody never ends a run
+                    is_well = False
                     await self._on_failure(name, error)
+        return is_well
 
     def around_model_call(self, call: ModelCall) -> ModelCall:
         """The call with all wrappers around it. Source: hooks seed, section 5.1."""

@@ -45,6 +45,7 @@ from agent_loop.tools.tool import (
 )
 from agent_loop.tools.validation import Validated, validate_arguments
 
+GATE_FAILED = "a gate that decides about tools failed"
 SKIPPED_BY_HOOK = "Skipped: a hook kept this tool from running."
 
 
@@ -107,7 +108,8 @@ class Execution:
         """All of it. What tools and hooks raise becomes a result; only cancellation comes out of here."""
         await begin(self.run, self.call)
         gate = ToolGate(arguments=own_copy(self.call.arguments), tool=self.tool, **self._about)
-        await self.run.hooks.fire("tool:gate", gate)
+        if not await self.run.hooks.fire("tool:gate", gate) and not gate.block:
+            gate.block, gate.reason = True, GATE_FAILED  # nobody knows what it would have said
         if gate.block:
             return await self._concluded(failure(f"Blocked: {gate.reason or 'a policy does not allow this call'}"), 0)
         self.run.tool_counts[self.call.name] = self.run.tool_counts.get(self.call.name, 0) + 1

@@ -216,12 +216,25 @@ async def test_a_handler_that_raises_is_told_of_and_passed_over() -> None:
     def broken(_: Any) -> None:
         raise RuntimeError("oops")
 
-    seen, hooks = recording("tool:gate")
-    hooks = {"tool:gate": [broken, hooks["tool:gate"]], "agent:before": broken}
+    seen, hooks = recording("tool:before")
+    hooks = {"tool:before": [broken, hooks["tool:before"]], "agent:before": broken}
     told, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), Made("look"), hooks=hooks))
     failed = [(event.hook, event.error) for event in told if isinstance(event, HookFailed)]
-    assert failed == [("agent:before", "RuntimeError: oops"), ("tool:gate", "RuntimeError: oops")]
-    assert (kinds(told)[0], seen, result.status) == ("loop_start", ["tool:gate"], "completed")
+    assert failed == [("agent:before", "RuntimeError: oops"), ("tool:before", "RuntimeError: oops")]
+    assert (kinds(told)[0], seen, result.status) == ("loop_start", ["tool:before"], "completed")
+
+
+async def test_a_gate_that_raises_blocks_the_call() -> None:
+    def broken(_: Any) -> None:
+        raise RuntimeError("oops")
+
+    seen, hooks = recording("tool:gate")
+    tool = Made("look")
+    hooks = {"tool:gate": [broken, hooks["tool:gate"]]}
+    told, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), tool, hooks=hooks))
+    assert answers(result) == ["Blocked: a gate that decides about tools failed"]
+    assert (tool.seen, seen) == ([], ["tool:gate"])
+    assert any(isinstance(event, HookFailed) for event in told)
 
 
 async def test_setting_a_field_that_is_not_mutable_is_an_error_of_the_handler() -> None:
