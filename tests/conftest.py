@@ -1,8 +1,13 @@
 """How all tests are run."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
+
+# Who is started in the background by a shell has SIGINT ignored, and so has all that it starts: no test of it could pass.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is no failure: nothing here depends on the clock.
 settings.register_profile("patient", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
