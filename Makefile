@@ -8,7 +8,7 @@ SOURCES := src adapters tests benchmarks docs
 help:
 	@echo "make demo    set up, and watch the embedded agent mend a repository with a failing test (no key, no network)"
 	@echo "make serve   set up, and start the service on loopback: then POST a run (docs/how-to/run-the-service.md)"
-	@echo "make test    set up, and pass the unit, conformance and process tests"
+	@echo "make test    set up, and pass the unit, conformance and process tests; AMUX_PROPERTIES=thorough tries properties with 1,000 examples"
 	@echo "make example install the third-party adapter of docs/how-to, and pass its tests"
 	@echo "make soak    200 runs at once and 1,000 in a row, on both event loops"
 	@echo "make schemathesis  thousands of requests that the OpenAPI document allows, or not: some minutes"

@@ -5,7 +5,7 @@ import signal
 
 from hypothesis import HealthCheck, settings
 
-# Who is started in the background by a shell has SIGINT ignored, and so has all that it starts: no test of it could pass.
+# What a shell starts in the background has SIGINT ignored, and so has all that it starts: no test of it could pass.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
