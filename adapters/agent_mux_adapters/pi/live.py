@@ -7,10 +7,12 @@ from msgspec.structs import replace
 
 from agent_mux.testing.live import (
     DUMMY_KEY,
+    MCP_SERVER,
     Edit,
     Gap,
     HomeProbes,
     LiveKit,
+    Mcp,
     Pin,
     Place,
     Read,
@@ -57,6 +59,8 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001  # paths ar
             return ToolUse("edit", {"path": name, "edits": [{"oldText": old, "newText": new}]})
         case Read(name):
             return ToolUse("read", {"path": name})
+        case Mcp(tool, arguments):
+            return ToolUse(f"mcp__{MCP_SERVER}__{tool}", dict(arguments))  # which it does not have
     raise Unspeakable(f"pi has no tool for {type(part).__name__}")
 
 
@@ -107,7 +111,6 @@ KIT = LiveKit(
         "mcp_tool_failure/one_shot": Gap("never", NO_MCP),
         "mcp_tool_failure/two_way": Gap("never", NO_MCP),
         "approve_mcp_tool": Gap("never", NO_MCP),
-        "unknown_tool": Gap("never", NO_MCP),
         "question_answered": Gap("never", NO_QUESTIONS),
         "question_answered_freely": Gap("never", NO_QUESTIONS),
         "question_declined": Gap("never", NO_QUESTIONS),

@@ -81,11 +81,6 @@ class Conversation:
         """A turn runs, or will at once."""
         return self._is_running or bool(self._prompts)
 
-    @property
-    def is_closed(self) -> bool:
-        """No prompt is taken any more."""
-        return self._is_closed
-
     def prompt(self, message: UserMessage) -> Delivery | None:
         """Begin a turn, when those before it are over. None: it is too late."""
         if self._is_closed:

@@ -1,6 +1,5 @@
 """Files that the command line names, read whole, within bounds."""
 
-import base64
 import mimetypes
 from pathlib import Path
 from typing import Any
@@ -9,24 +8,18 @@ import msgspec
 
 from agent_loop.cli.fault import Fault
 from agent_loop.messages import Image
+from agent_loop.tools.builtin.read_images import MAX_IMAGE_BYTES, image_of, mime_type_of
 
-MOST_BYTES = 20 * 1024 * 1024
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"RIFF", "image/webp"),
-)
+MOST_BYTES = MAX_IMAGE_BYTES
 
 
 def read_image(path: str) -> Image:
     """A picture. Raises `Fault` for what is none."""
     data = _bytes_of(path)
-    kind = next((kind for start, kind in _SIGNATURES if data.startswith(start)), None)
-    kind = kind or mimetypes.guess_type(path)[0] or ""
+    kind = mime_type_of(data) or mimetypes.guess_type(path)[0] or ""
     if not kind.startswith("image/"):
         raise Fault(f"{path} is no picture that can be told; give a PNG, JPEG, GIF or WebP file")
-    return Image(base64.b64encode(data).decode(), kind)
+    return image_of(data, kind)
 
 
 def read_text(path: str) -> str:

@@ -62,17 +62,6 @@ class ResultPersistence:
         return sha256(f"{self._session_id}\0{call_id}\0".encode("utf-8", "backslashreplace") + content).hexdigest()[:24]
 
 
-async def persisted(  # noqa: PLR0913  # one call of one tool, said in full
-    result: ToolResult, *, tool: str, call_id: str, session_id: str, threshold: int, directory: str
-) -> ToolResult:
-    """The same for a single result; what cannot be written is logged."""
-    import structlog  # noqa: PLC0415  # takes longer to load than most of an agent, and is hardly ever needed
-
-    told = structlog.get_logger("agent_loop.context").warning
-    store = ResultPersistence(Path(directory), session_id, threshold=threshold, on_problem=told)
-    return await store.persist(call_id, tool, result)
-
-
 def stub(tool: str, content: bytes, path: Path) -> str:
     """What the model gets: how much there is, where, and its beginning. The content cannot end the stub early."""
     preview = content[:PREVIEW_BYTES].decode("utf-8", "ignore").replace(END_TAG[:-1], "<\\/persisted-output")

@@ -153,11 +153,7 @@ class Engine:
         if done.rejection is not None:
             await run.tell(InputRejected(loop_id=run.loop_id, reason=done.rejection))
             return Ending(status="rejected", rejection=done.rejection)
-        since = len(run.history)
-        for prompt in done.prompts:
-            await run.inject(prompt)
-        if done.prompts:
-            await run.keep(since)
+        await run.add(*done.prompts)
         return None
 
     async def _end(self) -> None:

@@ -1,9 +1,12 @@
 """Asking the model: what is sent, what is told while it speaks, what happens when it fails."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 import anyio
+from msgspec.structs import replace
 
 from agent_loop.context.estimation import estimate_tokens
 from agent_loop.context.sightless import without_any_image
@@ -112,8 +115,9 @@ def _overhead(run: Run) -> int:
 
 def _native_schema(run: Run) -> dict[str, object] | None:
     schema = run.behavior.output_schema
-    is_native = schema is not None and run.provider.capabilities.structured_output and is_object(schema)
-    return dict(schema) if schema is not None and is_native else None
+    if schema is None or not run.provider.capabilities.structured_output or not is_object(schema):
+        return None
+    return dict(schema)
 
 
 def settings_of(run: Run) -> ModelSettings:
@@ -133,10 +137,7 @@ def settings_of(run: Run) -> ModelSettings:
     base = plain.thinking_tokens
     if behavior.thinking_decay is None or not base:
         return plain
-    budget = decayed_budget(base, behavior.thinking_decay, run.turn)
-    return ModelSettings(
-        **{name: getattr(plain, name) for name in plain.__struct_fields__} | {"thinking_budget": budget}
-    )
+    return replace(plain, thinking_budget=decayed_budget(base, behavior.thinking_decay, run.turn))
 
 
 async def call(run: Run, request: ModelRequest, *, shown: bool = True) -> ModelResponse:
@@ -145,12 +146,8 @@ async def call(run: Run, request: ModelRequest, *, shown: bool = True) -> ModelR
     `shown=False`: nothing of it is told, as with summaries. Raises `ProviderError`, and nothing else of providers.
     """
     respond = run.hooks.around_model_call(partial(_respond, run, shown))
-    try:
+    with _provider_errors(run):
         answer = storable(await respond(request), run.provider.id)
-    except (AgentLoopError, AssertionError):
-        raise
-    except Exception as error:
-        raise ProviderError(f"{type(error).__name__}: {words_of(error)}", provider=run.provider.id) from error
     await _paid(run, answer.usage)
     named = ModelResponse(tuple(map(run.toolset.to_canonical, answer.messages)), answer.usage)
     return sound(named, run.call_ids, run.surroundings.new_id)
@@ -201,9 +198,16 @@ async def _respond(run: Run, shown: bool, request: ModelRequest) -> ModelRespons
 
 
 async def _once(run: Run, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
-    try:
+    with _provider_errors(run):
         return await run.provider.respond(request, on_chunk)
-    except (AgentLoopError, AssertionError):
+
+
+@contextmanager
+def _provider_errors(run: Run) -> Iterator[None]:
+    """Whatever a provider or a wrapper raises is an error of the provider."""
+    try:
+        yield
+    except AgentLoopError:
         raise
     except Exception as error:
         raise ProviderError(f"{type(error).__name__}: {words_of(error)}", provider=run.provider.id) from error

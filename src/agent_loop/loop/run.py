@@ -159,6 +159,14 @@ class Run:
             await self.hooks.fire("steer:inject", SteerInject(message=stamped, **self.where))
         await self.tell(MessageInjected(loop_id=self.loop_id, message=stamped))
 
+    async def add(self, *messages: UserMessage) -> None:
+        """These go into the history, and are kept; nothing happens where there are none."""
+        since = len(self.history)
+        for message in messages:
+            await self.inject(message)
+        if messages:
+            await self.keep(since)
+
     async def keep(self, since: int) -> None:
         """What was added since then is complete: hooks hear of it, and it is stored."""
         if self.hooks.listens("session:turns"):

@@ -53,7 +53,7 @@ class Turns:
         """Turn after turn, until there is an ending."""
         run = self._run
         while True:
-            await self._take_steering()
+            await run.add(*run.steering.take(run.behavior.steering_mode))
             reached = run.tracker.reached()
             if reached is not None:
                 return await self.stopped(reached)
@@ -63,14 +63,6 @@ class Turns:
             if ending is not None:
                 return ending
             run.turn += 1
-
-    async def _take_steering(self) -> None:
-        run = self._run
-        since = len(run.history)
-        for message in run.steering.take(run.behavior.steering_mode):
-            await run.inject(message)
-        if len(run.history) > since:
-            await run.keep(since)
 
     async def stopped(self, reached: Reached) -> Ending:
         """At a limit: the history says so, nothing more is asked. Source: phi-core, "Execution Limit Exhaustion"."""
@@ -157,9 +149,7 @@ class Turns:
         if steered:
             return None
         if reminder is not None:
-            since = len(run.history)
-            await run.inject(user(reminder, origin="reminder"))
-            await run.keep(since)
+            await run.add(user(reminder, origin="reminder"))
             return None
         if run.follow_ups:
             await self._take_follow_ups()
@@ -190,27 +180,21 @@ class Turns:
         return told.prompt
 
     async def _take_follow_ups(self) -> None:
-        run = self._run
-        since = len(run.history)
-        for message in run.follow_ups.take(run.behavior.follow_up_mode):
-            await run.inject(message)
-        await run.keep(since)
+        await self._run.add(*self._run.follow_ups.take(self._run.behavior.follow_up_mode))
 
     async def close(self, unanswered: str) -> None:
         """The turn's messages go into the history as a whole: calls and their results, or neither."""
         run, turn = self._run, self._turn
         if turn is None:
             return
+        if turn.batch is None and turn.response is not None and turn.response.tool_calls:
+            turn.batch = Batch(run, turn.response.tool_calls)  # broken off before the first of them
         if turn.batch is not None:
             with anyio.CancelScope(shield=True):
                 await turn.batch.close(unanswered)
         self._turn = None
         messages = () if turn.response is None else turn.response.messages
         results = [] if turn.batch is None else turn.batch.results
-        if turn.response is not None and turn.response.tool_calls and turn.batch is None:
-            turn.batch = Batch(run, turn.response.tool_calls)
-            await turn.batch.close(unanswered)
-            results = turn.batch.results
         run.history += [*messages, *results]
         await run.tell(
             TurnEnd(
@@ -235,6 +219,4 @@ class Turns:
             return
         await run.hooks.fire("budget:exceeded", BudgetOver(bytes=size, budget=budget, **run.where))
         await run.tell(BudgetExceeded(loop_id=run.loop_id, budget="tool_output", limit=budget, used=size))
-        since = len(run.history)
-        await run.inject(output_budget_message(size, budget))
-        await run.keep(since)
+        await run.add(output_budget_message(size, budget))

@@ -124,7 +124,7 @@ def _provide(name: str, pin: Pin, root: Path) -> bool:
     root.mkdir(parents=True, exist_ok=True)
     folder = _folder(name, pin, root)
     with _locked(folder.with_name(f"{folder.name}.lock")):
-        is_missing = _program(pin, folder) is None or pin.script is not None  # which may be that of another checkout
+        is_missing = _program(pin, folder) is None
         if is_missing:
             _install(name, pin, folder)
         return is_missing
@@ -137,7 +137,10 @@ def _folder(name: str, pin: Pin, root: Path) -> Path:
 def _program(pin: Pin, folder: Path) -> Path | None:
     if not (folder / WHOLE).exists():
         return None
-    return next((path for path in sorted(folder.glob(pin.program)) if path.is_file()), None)
+    program = next((path for path in sorted(folder.glob(pin.program)) if path.is_file()), None)
+    if program is not None and pin.script is not None and program.read_bytes() != pin.script.encode():
+        return None  # another checkout's
+    return program
 
 
 def _places(pin: Pin, folder: Path) -> list[Path]:

@@ -51,6 +51,15 @@ def test_the_pinned_version_is_installed_once_and_found(npm: Path, tmp_path: Pat
     assert pin_of("codex").npm[0].split("{")[0] in npm.read_text()
 
 
+def test_the_embedded_agent_of_another_checkout_is_not_ours(tmp_path: Path) -> None:
+    found = provision("native", cache=tmp_path)
+    ours = found.program.read_text()
+    found.program.write_text(ours.replace("/src", "/elsewhere/src"))
+    assert find_agent("native", cache=tmp_path) is None
+    assert provision("native", cache=tmp_path) == found
+    assert found.program.read_text() == ours
+
+
 def test_another_version_is_refused_and_not_kept(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPM_VERSION", "0.1.0")
     with pytest.raises(AgentMuxError, match=r"says it is 'codex-cli 0\.1\.0', not 0\.169\.0"):

@@ -6,7 +6,6 @@ import anyio
 import pytest
 
 from agent_loop.context import ResultPersistence
-from agent_loop.context.persistence import persisted as persisted_alone
 from agent_loop.messages import Image, Text
 from agent_loop.tools.effects import FileRead
 from agent_loop.tools.tool import ToolResult
@@ -117,13 +116,6 @@ async def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
         f"the result of execute could not be stored in {path.parent}: Is a directory; it stays as it is"
     ]
     assert stored(tmp_path) == []
-
-
-async def test_a_single_result_is_persisted_alike(tmp_path: Path) -> None:
-    known = {"call_id": "call_1", "session_id": "s1", "threshold": 100, "directory": str(tmp_path)}
-    assert (await persisted_alone(ToolResult((Text("x" * 100),)), tool="execute", **known)).text == "x" * 100
-    stub = (await persisted_alone(ToolResult((Text("x" * 200),)), tool="execute", **known)).text
-    assert stub == (await persisted(tmp_path, "x" * 200)).text
 
 
 async def test_pictures_details_and_effects_stay(tmp_path: Path) -> None:
