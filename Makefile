@@ -45,8 +45,11 @@ serve: .venv/base
 	$(BIN)/python -m pip install --quiet --editable '.[service]'
 	$(BIN)/amux serve
 
+# Tests of processes wait more than they work: two at a time for each processor.
 test: .venv/dev
-	$(BIN)/python -m pytest --numprocesses=auto $(if $(COVERAGE),--cov --cov-report=term:skip-covered --cov-fail-under=90)
+	$(BIN)/python -m pytest --numprocesses=auto $(if $(COVERAGE),--cov --cov-report=) tests/unit tests/conformance
+	$(BIN)/python -m pytest --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) \
+	  $(if $(COVERAGE),--cov --cov-append --cov-report=term:skip-covered --cov-fail-under=90) tests/process tests/service
 
 example: .venv/dev
 	$(BIN)/python -m pip install --quiet --editable docs/how-to/write-an-adapter

@@ -13,11 +13,3 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 settings.register_profile("patient", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("patient"), max_examples=1_000)
 settings.load_profile(os.environ.get("AMUX_PROPERTIES", "patient"))
-
-AT_A_TIME = 2
-"""Tests for each processor: those of processes wait more than they work."""
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """What `--numprocesses=auto` means."""
-    return AT_A_TIME * (os.cpu_count() or 1)

@@ -21,7 +21,7 @@ __all__ = ["AdapterConformance", "Recorded"]
 
 
 def __getattr__(name: str) -> Any:
-    """Only the suite needs pytest and hypothesis: `amux replay` and `amux record` read recordings without them."""
+    """Only the suite needs pytest: `amux replay` and `amux record` read recordings without them."""
     if name != "AdapterConformance":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from agent_mux.testing.conformance.suite import AdapterConformance  # noqa: PLC0415

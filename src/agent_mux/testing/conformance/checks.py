@@ -12,9 +12,9 @@ from agent_mux.run.journal import JournalWriter
 from agent_mux.run.records import Exited, Kind
 from agent_mux.testing.conformance.recorded import Played, Recorded
 
-MANY_LINES = 40
+MANY_LINES = 25
 """Up to so many lines, every prefix of a recording is tried; of longer ones, so many."""
-MANY_TEARS = 12
+MANY_TEARS = 10
 """In so many places a recording is torn in the middle of a line."""
 SHOWN = 5  # problems of one kind; the rest would say the same
 LONG = 200  # characters of a line that a problem quotes
@@ -77,14 +77,15 @@ def check_torn_lines_are_lawful(recorded: Recorded) -> Problems:
             yield f"torn in line {index + 1}: its half is an unknown {dict(played.ledger.unknown)}"
 
 
-def check_chunks_do_not_matter(recorded: Recorded, chunks: Sequence[bytes]) -> Problems:
-    """However the output is cut, the events are the same as of the whole."""
+def check_chunks_do_not_matter(recorded: Recorded, *ways: Sequence[bytes]) -> Problems:
+    """Whichever of these ways the output is cut, the events are the same as of the whole."""
     whole = recorded.play(recorded.chunks([recorded.output]))
-    cut = recorded.play(recorded.chunks(chunks))
-    yield from _differences("whole", whole.events, f"in {len(chunks)} chunks", cut.events)
-    # At a terminal there are no lines, and chunks are counted.
-    if whole.ledger != cut.ledger and recorded.protocol.framing != "chunks":
-        yield f"whole: {whole.ledger}; in {len(chunks)} chunks: {cut.ledger}"
+    for chunks in ways:
+        cut = recorded.play(recorded.chunks(chunks))
+        yield from _differences("whole", whole.events, f"in {len(chunks)} chunks", cut.events)
+        # At a terminal there are no lines, and chunks are counted.
+        if whole.ledger != cut.ledger and recorded.protocol.framing != "chunks":
+            yield f"whole: {whole.ledger}; in {len(chunks)} chunks: {cut.ledger}"
 
 
 def check_journal_gives_the_same(recorded: Recorded) -> Problems:
