@@ -25,7 +25,7 @@ import msgspec
 
 from agent_loop.errors import ProviderErrorKind
 from agent_loop.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from agent_loop.tools.effects import ToolEffect
+from agent_loop.tools.effects import OutputStream, ToolEffect
 from agent_loop.usage import Usage
 
 ContinuationKind = Literal["default", "rerun", "branch"]
@@ -141,6 +141,8 @@ class ToolUpdate(_Event, frozen=True, tag="tool_update"):
     call_id: str
     name: str
     text: str
+    stream: OutputStream = "stdout"
+    """The one of the command that printed it; of other tools it says nothing."""
 
 
 class ToolProgress(_Event, frozen=True, tag="tool_progress"):

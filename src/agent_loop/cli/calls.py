@@ -27,8 +27,8 @@ class Calls:
         """Native id -> name, of those whose input is not complete."""
         self._taken_up: set[str] = set()
         """Native ids of calls that were carried out: those that are seen again get another one."""
-        self._printed: dict[str, str] = {}
-        """Native id -> what the command of the call printed so far."""
+        self._commands: set[str] = set()
+        """Native ids of the open calls that run one."""
 
     def id_of(self, native_id: str) -> str:
         """The id of a call in the stream."""
@@ -59,21 +59,19 @@ class Calls:
         shell = None
         if event.shell_command is not None:
             shell = facts.Shell(event.shell_command)
-            self._printed.setdefault(call.id, "")
+            self._commands.add(call.id)
         yield facts.ToolReady(self.id_of(call.id), call.name, call.arguments, shell)
 
     def add_output(self, event: ToolUpdate) -> Iterator[facts.Fact]:
         """A command printed something. Parts of other results come again with the whole: they say nothing here."""
-        if event.call_id in self._printed:
-            self._printed[event.call_id] += event.text
-            yield facts.ToolOutput(self.id_of(event.call_id), event.text)
+        if event.call_id in self._commands:
+            yield facts.ToolOutput(self.id_of(event.call_id), event.text, event.stream)
 
     def end(self, event: ToolResulted) -> Iterator[facts.Fact]:
         """The result is there."""
         message = event.message
         self._streaming.pop(message.tool_call_id, None)
         ran = next((one for one in event.effects if isinstance(one, effects.CommandRan)), None)
-        stdout, stderr = self._rest_of_output(message.tool_call_id, ran)
         shown = shown_of(message)
         # To the model it is a result like any other; to whoever reads the events, a command that failed is an error.
         has_failed = message.is_error or (ran is not None and ran.exit_code != 0)
@@ -82,8 +80,8 @@ class Calls:
             output=None if has_failed else shown,
             error=(shown or "the tool failed") if has_failed else None,
             duration_ms=event.duration_ms,
-            stdout=stdout,
-            stderr=stderr,
+            stdout=ran.stdout if ran is not None else None,
+            stderr=ran.stderr if ran is not None else None,
             exit_code=ran.exit_code if ran is not None else None,
             files=tuple(file for one in event.effects if (file := _file(one)) is not None),
             name=message.name,
@@ -107,7 +105,7 @@ class Calls:
         """The turn is over, and the assembler closes what is open in it."""
         self._ids.clear()
         self._streaming.clear()
-        self._printed.clear()
+        self._commands.clear()
 
     def _adopt(self, native_id: str, name: str) -> None:
         """A call that got another id after its input was streamed: the loop lets none be used twice."""
@@ -120,16 +118,7 @@ class Calls:
     def _forget(self, native_id: str) -> None:
         self._ids.pop(native_id, None)
         self._streaming.pop(native_id, None)
-        self._printed.pop(native_id, None)
-
-    def _rest_of_output(self, native_id: str, ran: effects.CommandRan | None) -> tuple[str | None, str | None]:
-        """The output of a command, without what was streamed already: both streams of it come mixed."""
-        if ran is None:
-            return None, None
-        printed = self._printed.get(native_id, "")
-        if not printed or printed == ran.stdout:
-            return ran.stdout, ran.stderr
-        return (ran.stdout, None) if ran.stdout.startswith(printed) else (None, None)
+        self._commands.discard(native_id)
 
 
 def shown_of(message: ToolMessage) -> str:

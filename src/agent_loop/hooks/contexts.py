@@ -12,6 +12,7 @@ from agent_loop.errors import ConfigurationError
 from agent_loop.events import LoopStatus
 from agent_loop.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from agent_loop.state import AgentState
+from agent_loop.tools.effects import OutputStream
 from agent_loop.tools.tool import Tool, ToolResult
 from agent_loop.usage import Usage
 
@@ -298,6 +299,8 @@ class ToolUpdating(ToolHook):
 
     MUTABLE = frozenset({"suppress"})
     text: str
+    stream: OutputStream = "stdout"
+    """The one of the command that printed it; of other tools it says nothing."""
     suppress: bool = False
 
 

@@ -30,6 +30,7 @@ from agent_loop.hooks.contexts import (
 )
 from agent_loop.loop.run import Run
 from agent_loop.messages import ToolCall, ToolMessage
+from agent_loop.tools.effects import OutputStream
 from agent_loop.tools.results import failure, result_or_failure, sound_result
 from agent_loop.tools.sizes import output_bytes, without_images
 from agent_loop.tools.tool import (
@@ -242,19 +243,17 @@ class Execution:
             **known,
         )
 
-    async def _update(self, text: str) -> None:
-        hooks = self.run.hooks
+    async def _update(self, text: str, stream: OutputStream = "stdout") -> None:
+        hooks, call = self.run.hooks, self.call
+        update = ToolUpdate(loop_id=self.run.loop_id, call_id=call.id, name=call.name, text=text, stream=stream)
         if not (hooks.listens("tool:update") or hooks.listens("tool:updated")):
-            await self._tell_update(text)
+            await self.run.tell(update)
             return
-        told = ToolUpdating(text=text, **self._about)
+        told = ToolUpdating(text=text, stream=stream, **self._about)
         await hooks.fire("tool:update", told)
         if not told.suppress:
-            await self._tell_update(text)
+            await self.run.tell(update)
             await hooks.fire("tool:updated", told)
-
-    async def _tell_update(self, text: str) -> None:
-        await self.run.tell(ToolUpdate(loop_id=self.run.loop_id, call_id=self.call.id, name=self.call.name, text=text))
 
     async def _progress(self, text: str) -> None:
         told = ToolProgress(loop_id=self.run.loop_id, call_id=self.call.id, name=self.call.name, text=text)

@@ -1,6 +1,11 @@
 """What a tool did to the world, besides what it tells the model: for people, budgets and the event stream."""
 
+from typing import Literal
+
 import msgspec
+
+OutputStream = Literal["stdout", "stderr"]
+"""Of a command: where it printed something."""
 
 
 class FileRead(msgspec.Struct, frozen=True, tag="file_read"):

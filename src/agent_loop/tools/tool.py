@@ -12,7 +12,7 @@ import msgspec
 from agent_loop.errors import ToolError
 from agent_loop.messages import Shown, Text
 from agent_loop.state import AgentState
-from agent_loop.tools.effects import ToolEffect
+from agent_loop.tools.effects import OutputStream, ToolEffect
 
 if TYPE_CHECKING:
     from agent_loop.behavior import Behavior
@@ -58,7 +58,15 @@ Output = ToolResult | DoneSignal | str
 """What `execute` may return; text alone is a result of that text."""
 
 
-async def _nobody(_text: str) -> None:
+class Update(Protocol):
+    """Takes a part of a result, while the tool still works."""
+
+    async def __call__(self, text: str, stream: OutputStream = "stdout") -> None:
+        """`stream`: the one of the command that printed it; of other tools it says nothing."""
+        ...
+
+
+async def _nobody(text: str, stream: OutputStream = "stdout") -> None:
     """Nobody listens."""
 
 
@@ -78,8 +86,9 @@ class ToolContext:
     """The files it may touch; None: none."""
     behavior: "Behavior | None" = None
     """How this run behaves; None: as by default."""
-    update: Callable[[str], Awaitable[None]] = _nobody
-    """Tell a part of the result while the tool still works (output of a command, say): `tool:update`."""
+    update: Update = _nobody
+    """Tell a part of the result while the tool still works (output of a command, say): `tool:update`. What a command
+    printed on standard error has to be told as that, or it is told again at its end."""
     progress: Callable[[str], Awaitable[None]] = _nobody
     """Tell a person how it goes; no part of the result."""
     ask: Callable[[str, tuple[str, ...]], Awaitable[str]] = _cannot_ask

@@ -4,7 +4,7 @@ import codecs
 import os
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from anyio import lowlevel, to_thread
 
 from agent_loop.tools.builtin.captured import Captured
 from agent_loop.tools.builtin.census import Started, living, signal_all
+from agent_loop.tools.tool import Update
 
 DRAIN = 0.5
 """Seconds: how long output is read after the shell has ended, where something in the background still writes."""
@@ -27,7 +28,6 @@ CHUNK = 1 << 16
 
 Child = subprocess.Popen[bytes]
 Take = Callable[[str], None]
-Update = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from agent_loop.cli.stream import ApprovalMode, EventStream, context_of
 from agent_loop.cli.stream import Told as Line
 from agent_loop.messages import Text, ToolCall, ToolMessage, user
 from agent_loop.tools import effects
+from agent_loop.tools.effects import OutputStream
 from agent_loop.usage import Usage
 from agent_mux import facts
 from agent_mux.assembler import Ending
@@ -74,13 +75,16 @@ def end(status: Any = "completed", **known: Any) -> loop.LoopEnd:
 
 
 def call(call_id: str, *effects_of_it: Any, command: str | None = None, text: str = "ok", failed: bool = False,
-         updates: Sequence[str] = ()) -> list[Any]:  # fmt: skip
+         updates: Sequence[tuple[str, OutputStream]] = ()) -> list[Any]:  # fmt: skip
     asked = ToolCall(call_id, "bash", {"command": command or "ls"})
     message = ToolMessage(tool_call_id=call_id, name="bash", content=(Text(text),), is_error=failed)
     return [
         loop.ToolCallStart(loop_id=LOOP, call_id=call_id, name="bash"),
         loop.ToolCalled(loop_id=LOOP, call=asked, shell_command=command),
-        *[loop.ToolUpdate(loop_id=LOOP, call_id=call_id, name="bash", text=update) for update in updates],
+        *[
+            loop.ToolUpdate(loop_id=LOOP, call_id=call_id, name="bash", text=text, stream=stream)
+            for text, stream in updates
+        ],
         loop.ToolResulted(loop_id=LOOP, message=message, effects=effects_of_it, duration_ms=3),
         loop.ToolCallEnd(loop_id=LOOP, call_id=call_id, name="bash", status="error" if failed else "completed"),
     ]
@@ -177,19 +181,20 @@ def test_the_effects_of_a_tool_become_file_events_behind_its_result() -> None:
 
 def test_a_command_is_shown_as_a_shell_with_its_output_and_its_exit() -> None:
     ran = effects.CommandRan(2, "one\ntwo\n", "oops")
-    stream = Told().show(start(), *turn(*call("c1", ran, command="make", updates=["one\n"])), end())
+    stream = Told().show(start(), *turn(*call("c1", ran, command="make", updates=[("one\n", "stdout")])), end())
     stream.end()
     assert [event.command for event in stream.of("shell_start")] == ["make"]
     assert "".join(event.delta for event in stream.of("shell_stdout_delta")) == "one\ntwo\n"
     assert [event.exit_code for event in stream.of("shell_exit")] == [2]
 
 
-def test_output_that_was_streamed_mixed_is_not_told_twice() -> None:
+def test_what_was_streamed_of_either_stream_is_not_told_twice() -> None:
     ran = effects.CommandRan(0, "one\n", "oops\n")
-    stream = Told().show(start(), *turn(*call("c1", ran, command="make", updates=["oops\n", "one\n"])), end())
+    updates: list[tuple[str, OutputStream]] = [("oops\n", "stderr"), ("o", "stdout"), ("ne\n", "stdout")]
+    stream = Told().show(start(), *turn(*call("c1", ran, command="make", updates=updates)), end())
     stream.end()
-    deltas = [event.delta for event in stream.of("shell_stdout_delta", "shell_stderr_delta")]
-    assert deltas == ["oops\n", "one\n"]
+    deltas = [(event.type, event.delta) for event in stream.of("shell_stdout_delta", "shell_stderr_delta")]
+    assert deltas == [("shell_stderr_delta", "oops\n"), ("shell_stdout_delta", "o"), ("shell_stdout_delta", "ne\n")]
 
 
 def test_a_command_that_was_refused_never_ran() -> None:

@@ -25,10 +25,10 @@ class Bench:
         self.mark = f"{root.name}_{backend}".replace("-", "_")
         self.context = ToolContext(call_id="1", tool_name="shell", workspace=Workspace(root), update=self.update)
         self.backend = backend
-        self.updates: list[str] = []
+        self.updates: list[tuple[str, str]] = []
 
-    async def update(self, text: str) -> None:
-        self.updates.append(text)
+    async def update(self, text: str, stream: str = "stdout") -> None:
+        self.updates.append((stream, text))
 
     def shell(self, **known: Any) -> ShellTool:
         return ShellTool(**{"clock": lambda: 0.0, "new_mark": lambda: self.mark, "grace": 0.2, **known})
@@ -121,7 +121,7 @@ def test_utf8_is_never_split_and_invalid_bytes_are_replaced(bench: Bench) -> Non
 
 def test_output_is_told_while_the_command_runs(bench: Bench) -> None:
     bench.run("echo one; echo two >&2")
-    assert sorted("".join(bench.updates).split()) == ["one", "two"]
+    assert bench.updates == [("stdout", "one\n"), ("stderr", "two\n")]
 
 
 @linux
@@ -132,7 +132,7 @@ def test_runaway_output_is_drained_bounded_and_ended_at_the_timeout(bench: Bench
         "y\n(timed out after 0.3 seconds: it was ended, with all that it had started)\n(exit 143, 0ms)"
     )
     assert len(result.text) < 33_000
-    assert all(len(update) < 17_000 for update in bench.updates)
+    assert all(len(text) < 17_000 for _, text in bench.updates)
     assert bench.survivors() == []
 
 
@@ -174,7 +174,7 @@ def test_cancelling_ends_everything_first(bench: Bench) -> None:
         with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
 
-                async def update(_text: str) -> None:
+                async def update(_text: str, _stream: str) -> None:
                     tasks.cancel_scope.cancel()
 
                 context = ToolContext(call_id="1", tool_name="shell", workspace=bench.context.workspace, update=update)
