@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agent_loop.errors import ConfigurationError
+from agent_loop.json_schema import check_schema
 from agent_loop.providers.request import CacheSettings, ThinkingLevel
 
 QueueMode = Literal["one_at_a_time", "all"]
@@ -194,4 +195,6 @@ def checked(behavior: Behavior) -> Behavior:
     for is_wrong, sentence in wrong:
         if is_wrong:
             raise ConfigurationError(sentence)
+    if behavior.output_schema is not None:
+        check_schema(behavior.output_schema)
     return behavior

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_loop.errors import InvalidArgumentsError
+from agent_loop.json_schema import misfit
 from agent_loop.tools.coercion import type_of
 from agent_loop.tools.validation import validate_arguments
 
@@ -33,8 +34,16 @@ def unwrapped(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Any:
 
 
 def fitting(schema: Mapping[str, Any], value: Any) -> Any:
-    """The value, coerced where it was necessary. Raises `InvalidArgumentsError`."""
+    """The value, coerced at its top level where that was necessary.
+
+    Raises `InvalidArgumentsError` where it does not fit, at whatever depth, and `ConfigurationError` where the schema
+    refers to what is not in it.
+    """
     given = value if is_object(schema) else {"value": value}
     if not isinstance(given, Mapping):
         raise InvalidArgumentsError(f"the answer must be an object, not {type_of(given)}")
-    return unwrapped(schema, validate_arguments(wrapped(schema), given).arguments)
+    found = unwrapped(schema, validate_arguments(wrapped(schema), given).arguments)
+    problem = misfit(schema, found)
+    if problem is not None:
+        raise InvalidArgumentsError(problem)
+    return found

@@ -230,6 +230,30 @@ async def test_an_answer_of_another_shape_than_the_schema_is_asked_for_again(tex
     assert result.output == {"a": 1}
 
 
+async def test_an_answer_that_misfits_deep_inside_is_asked_for_again_and_told_why() -> None:
+    schema = {"type": "object", "properties": {"list": {"type": "array", "items": {"type": "integer"}}}}
+    model = Answering(
+        says('{"list": [1, "two"]}'),
+        says("", calls("__output__", list=["3"])),
+        says("", calls("__output__", list=[1, 2])),
+    )
+    one = agent(model, behavior=Behavior(output_schema=schema))
+    _, result = await streamed(one)
+    assert result.output == {"list": [1, 2]}
+    assert "The last one did not fit: at $.list[0]: '3' is not of type 'integer'" in model.requests[2].messages[-1].text
+
+
+async def test_a_schema_that_is_none_is_refused_before_anything_is_asked() -> None:
+    with pytest.raises(ConfigurationError, match="the output schema is no JSON Schema"):
+        agent(Answering(says("{}")), behavior=Behavior(output_schema={"type": "objct"}))
+
+
+async def test_a_schema_that_refers_to_what_it_has_not_fails_the_run() -> None:
+    one = agent(Answering(says('{"a": 1}')), behavior=Behavior(output_schema={"properties": {"a": {"$ref": "#/b"}}}))
+    with anyio.fail_after(WAIT), pytest.raises(ConfigurationError, match="refers to '/b', which is not in it"):
+        await one.run("go")
+
+
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_tool_whose_own_task_was_cancelled_is_an_error_result(count: int, anyio_backend: str) -> None:

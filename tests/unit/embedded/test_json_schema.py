@@ -1,0 +1,77 @@
+"""What fits a JSON Schema, and what is told of what does not."""
+
+from typing import Any
+
+import pytest
+
+from agent_loop.errors import ConfigurationError
+from agent_loop.json_schema import SHOWN, check_schema, misfit
+
+CITY = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 1},
+        "districts": {"type": "array", "items": {"$ref": "#/$defs/district"}},
+    },
+    "required": ["name"],
+    "additionalProperties": False,
+    "$defs": {"district": {"type": "object", "properties": {"people": {"type": "integer", "minimum": 0}}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({"name": "Oslo"}, None),
+        ({"name": "Oslo", "districts": [{"people": 4}]}, None),
+        ({"name": "Oslo", "districts": [{"people": 4}, {"people": "four"}]}, "at $.districts[1].people: 'four' is not"),
+        ({"name": "Oslo", "districts": [{"people": -1}]}, "at $.districts[0].people: -1 is less than the minimum"),
+        ({"name": ""}, "at $.name: '' should be non-empty"),
+        ({"name": "Oslo", "mayor": 1}, "at $: Additional properties are not allowed ('mayor' was unexpected)"),
+        ([], "at $: [] is not of type 'object'"),
+    ],
+)
+def test_what_is_deep_inside_has_to_fit_too(value: Any, problem: str | None) -> None:
+    said = misfit(CITY, value)
+    assert said == problem if problem is None else said is not None and said.startswith(problem)
+
+
+def test_the_draft_is_the_one_that_the_schema_names() -> None:
+    pair = {"items": [{"type": "string"}, {"type": "integer"}]}
+    assert misfit({"$schema": "http://json-schema.org/draft-07/schema#", **pair}, ["a", "b"]) is not None
+    with pytest.raises(ConfigurationError, match="no JSON Schema"):
+        check_schema(pair)
+
+
+@pytest.mark.parametrize("reference", ["http://127.0.0.1:9/other.json", "#/$defs/missing", "file:///etc/passwd"])
+def test_nothing_is_fetched(reference: str) -> None:
+    schema = {"properties": {"a": {"$ref": reference}}}
+    check_schema(schema)
+    assert misfit(schema, {"b": 1}) is None
+    with pytest.raises(ConfigurationError, match=r"the output schema refers to .*, which is not in it"):
+        misfit(schema, {"a": 1})
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "objct"}, {"required": "name"}, {"properties": {"a": 3}}, {"pattern": "("}, {"minimum": "1"}]
+)
+def test_what_is_no_schema_is_refused(schema: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=r"the output schema is no JSON Schema: at \$"):
+        check_schema(schema)
+
+
+def test_what_is_nested_without_end_fits_nothing_and_is_no_schema() -> None:
+    value: list[Any] = []
+    schema: dict[str, Any] = {}
+    for _ in range(5_000):
+        value, schema = [value], {"not": schema}
+    assert misfit({"type": "array", "items": {"$ref": "#"}}, value) == "it is nested too deeply"
+    assert misfit({"$ref": "#"}, 1) == "it is nested too deeply"
+    with pytest.raises(ConfigurationError, match="nested too deeply"):
+        check_schema(schema)
+
+
+def test_what_is_told_of_a_value_is_bounded() -> None:
+    said = misfit({"type": "integer"}, "x" * 10_000)
+    assert said is not None
+    assert len(said) == SHOWN + len("...")
