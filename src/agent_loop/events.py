@@ -229,6 +229,12 @@ class HookFailed(_Event, frozen=True, tag="hook_failed"):
     error: str
 
 
+class Noted(_Event, frozen=True, tag="noted"):
+    """Something that a person should know, and no failure: a skill that was passed over, a memory that was cut."""
+
+    text: str
+
+
 class OutputProduced(_Event, frozen=True, tag="output"):
     """The structured answer."""
 
@@ -275,6 +281,6 @@ LoopEvent = (
     LoopStart | InputRejected | InputWarning | TurnStart | MessageInjected | TextDelta | ThinkingDelta | ToolInputDelta
     | MessageAbandoned | Reasoning | TextSaid | ToolCallStart | ToolCalled | ToolUpdate | ToolProgress | ToolResulted
     | ToolCallEnd | UsageReported | Retrying | ContextFilling | ContextCompacted | BudgetExceeded | LimitReached
-    | HookFailed | OutputProduced | TurnEnd | Final | LoopEnd
+    | HookFailed | Noted | OutputProduced | TurnEnd | Final | LoopEnd
 )  # fmt: skip
 """Anything a run tells."""

@@ -134,8 +134,6 @@ async def _tell_skills(stream: EventStream, directories: Sequence[Path]) -> None
         return
     found = await to_thread.run_sync(load_skills, directories)
     stream.tell(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in found.skills])
-    for note in found.notes:
-        stream.note(note, "warn")
 
 
 def _agents_docs(start: Start, directory: Path) -> list[Path]:

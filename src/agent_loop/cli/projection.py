@@ -57,6 +57,7 @@ class Projection:
             loop.BudgetExceeded: _budget_exceeded,
             loop.LimitReached: self._limit_reached,
             loop.HookFailed: lambda e: [facts.Note(f"the hook {e.hook} failed: {e.error}", "warn")],
+            loop.Noted: lambda e: [facts.Note(e.text, "warn")],
             loop.OutputProduced: self._output,
             loop.TurnEnd: self._turn_end,
             loop.Final: self._final,

@@ -48,9 +48,11 @@ class HookContext:
 class BeforeAgent(HookContext):
     """`agent:before`: once per run, before anything: register tools, load files. Source: hooks seed, phase 1."""
 
-    MUTABLE = frozenset({"tools"})
+    MUTABLE = frozenset({"tools", "notes"})
     tools: list[Tool]
     state: AgentState
+    notes: list[str] = field(default_factory=list)
+    """What a person should know of what was loaded, or was not: told as `noted`."""
 
 
 @dataclass(kw_only=True)

@@ -25,6 +25,7 @@ from agent_loop.events import (
     InputWarning,
     LoopEnd,
     LoopStart,
+    Noted,
 )
 from agent_loop.hooks.contexts import (
     Abort,
@@ -115,9 +116,11 @@ class Engine:
 
     async def _begin(self) -> Ending | None:
         run = self._run
-        tools = BeforeAgent(tools=list(run.toolset), state=run.state, **run.where)
-        await run.hooks.fire("agent:before", tools)
-        run.toolset = self._make_toolset(tools.tools)
+        loading = BeforeAgent(tools=list(run.toolset), state=run.state, **run.where)
+        await run.hooks.fire("agent:before", loading)
+        for note in loading.notes:
+            await run.tell(Noted(loop_id=run.loop_id, text=str(note)))
+        run.toolset = self._make_toolset(loading.tools)
         run.tool_tokens = estimate_tools(run.toolset.definitions())
         await run.hooks.fire("session:start", SessionStart(resumed=run.base > 0, **run.where))
         if run.own_system:

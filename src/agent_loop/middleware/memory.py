@@ -33,7 +33,7 @@ class MemoryMiddleware:
         self.paths = tuple(Path(path) for path in paths)
         self.max_bytes = max_bytes
         self.notes: tuple[str, ...] = ()
-        """What could not be read, or not whole, and why."""
+        """What could not be read, or not whole, and why: a run tells what those before it did not."""
         self._block = ""
 
     def install(self, hooks: Hooks) -> None:
@@ -41,9 +41,11 @@ class MemoryMiddleware:
         hooks.on("agent:before", self._load)
         hooks.on("system:transform", self._tell)
 
-    async def _load(self, _context: BeforeAgent) -> None:
+    async def _load(self, context: BeforeAgent) -> None:
+        known = self.notes
         content, self.notes = await to_thread.run_sync(partial(load_memory, self.paths, self.max_bytes))
         self._block = memory_block(content)
+        context.notes.extend(note for note in self.notes if note not in known)
 
     def _tell(self, context: TransformSystem) -> None:
         context.system = "\n\n".join(part for part in (context.system, self._block) if part)

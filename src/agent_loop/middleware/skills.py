@@ -40,7 +40,7 @@ class SkillsMiddleware:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was passed over, and why."""
+        """What was passed over, and why: a run tells what those before it did not."""
         return self.found.notes
 
     def install(self, hooks: Hooks) -> None:
@@ -48,9 +48,11 @@ class SkillsMiddleware:
         hooks.on("agent:before", self._discover)
         hooks.on("system:transform", self._tell)
 
-    async def _discover(self, _context: BeforeAgent) -> None:
+    async def _discover(self, context: BeforeAgent) -> None:
+        known = self.notes
         self.found = await to_thread.run_sync(partial(load_skills, self.paths))
         self._catalog = format_for_prompt(self.found.skills)
+        context.notes.extend(note for note in self.notes if note not in known)
 
     def _tell(self, context: TransformSystem) -> None:
         context.system = "\n\n".join(part for part in (context.system, self._catalog) if part)

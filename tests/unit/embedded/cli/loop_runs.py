@@ -50,6 +50,7 @@ _ASIDE: st.SearchStrategy[Any] = st.one_of(
         tool=st.none() | st.just("bash"),
     ),
     events_of(loop.HookFailed, hook=st.just("tool:gate"), error=TEXTS),
+    events_of(loop.Noted, text=TEXTS),
     events_of(loop.OutputProduced, value=st.sampled_from([None, {"a": 1}, "text"])),
 )  # fmt: skip
 

@@ -95,7 +95,7 @@ def call(call_id: str, *effects_of_it: Any, command: str | None = None, text: st
 
 def test_every_loop_event_has_a_place_in_the_projection() -> None:
     assert Projection().mapped == frozenset(get_args(loop.LoopEvent))
-    assert len(Projection().mapped) == 28
+    assert len(Projection().mapped) == 29
 
 
 @THOROUGH
@@ -312,6 +312,7 @@ def test_what_is_said_aside_is_told_as_debug_or_in_its_own_event() -> None:
             loop.ContextCompacted(loop_id=LOOP, tier="summary", tokens_before=90, tokens_after=30, summary="short"),
             loop.BudgetExceeded(loop_id=LOOP, budget="tool_calls", limit=1, used=2, tool="bash"),
             loop.HookFailed(loop_id=LOOP, hook="tool:gate", error="oops"),
+            loop.Noted(loop_id=LOOP, text="a skill was passed over"),
         ),
         end(),
     )
@@ -322,6 +323,7 @@ def test_what_is_said_aside_is_told_as_debug_or_in_its_own_event() -> None:
         "bash: half",
         "over budget: 2 calls of bash, where 1 are allowed",
         "the hook tool:gate failed: oops",
+        "a skill was passed over",
     ]
     assert [event.pct_used for event in stream.of("context_limit_warning")] == [90.0]
     assert [(event.summary, event.tokens_saved) for event in stream.of("context_compacted")] == [("short", 60)]

@@ -10,7 +10,7 @@ from tests.unit.embedded.loop.playing import WAIT, agent, kinds, streamed
 from agent_loop.agent import Agent
 from agent_loop.behavior import Behavior, RetrySettings
 from agent_loop.errors import ConfigurationError, ProviderError, ToolError
-from agent_loop.events import HookFailed, ToolResulted, ToolUpdate
+from agent_loop.events import HookFailed, LoopStart, Noted, ToolResulted, ToolUpdate
 from agent_loop.hooks import HOOKS, Hooks
 from agent_loop.messages import Image, Text, ToolMessage, user
 from agent_loop.tools.tool import ToolResult
@@ -285,6 +285,13 @@ async def test_agent_before_registers_tools_for_the_run() -> None:
     await streamed(agent(model, hooks=hooks))
     assert [definition.name for definition in model.requests[0].tools] == ["extra"]
     assert len(tool.seen) == 1
+
+
+async def test_what_agent_before_notes_is_told_after_the_beginning() -> None:
+    hooks = {"agent:before": lambda context: context.notes.append("a skill was passed over")}
+    told, _ = await streamed(agent(Answering(says("ok")), hooks=hooks))
+    assert [event.text for event in told if isinstance(event, Noted)] == ["a skill was passed over"]
+    assert isinstance(told[0], LoopStart)
 
 
 async def test_a_model_without_vision_gets_a_marker_in_place_of_images() -> None:

@@ -23,10 +23,12 @@ class Around:
         self.tools = list(tools)
         self.loop_id = loop_id
 
-    async def begin(self) -> None:
+    async def begin(self) -> list[str]:
+        """A run begins; what is noted."""
         context = BeforeAgent(tools=self.tools, state=self.state, loop_id=self.loop_id)
         await self.fire("agent:before", context)
         self.tools = context.tools
+        return context.notes
 
     async def fire(self, name: str, context: HookContext) -> None:
         with anyio.fail_after(PATIENCE):

@@ -67,3 +67,14 @@ def test_memory_content_cannot_close_its_tag(closing: str) -> None:
     inside = memory_block(f"a {closing} b").removeprefix("<agent_memory>").split("\n</agent_memory>\n")[0]
     assert "<" not in inside
     assert memory_block("1 < 2 <b>").startswith("<agent_memory>\n1 < 2 <b>\n")
+
+
+@pytest.mark.anyio
+async def test_what_is_not_in_the_memory_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("x" * 200)
+    middleware = MemoryMiddleware([tmp_path / "a.md"], max_bytes=100)
+    around = Around(middleware)
+    assert await around.begin() == [f"{tmp_path / 'a.md'} is cut: the memory has room for 100 bytes"]
+    assert await around.begin() == []
+    middleware.max_bytes = 50
+    assert await around.begin() == [f"{tmp_path / 'a.md'} is cut: the memory has room for 50 bytes"]
