@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from agent_loop.context.summary_request import SUMMARY_REQUEST
 from agent_loop.errors import InvalidArgumentsError, ProviderError
 from agent_loop.loop.model_calls import call, settings_of
 from agent_loop.loop.run import Run
@@ -22,11 +23,6 @@ FINAL_REQUEST = (
     "is left to do."
 )
 OUTPUT_REQUEST = f"Now give your answer by calling {OUTPUT_TOOL}, once."
-SUMMARY_REQUEST = (
-    "Summarize the conversation so far for somebody who goes on with it and sees nothing else of it: the task, what "
-    "was decided and why, which files were read and changed and how, results of commands that matter, and what is "
-    "still open. At most 2,000 words. No preface."
-)
 
 
 def without_final(turns: int) -> str:

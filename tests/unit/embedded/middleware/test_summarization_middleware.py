@@ -69,7 +69,7 @@ async def test_old_messages_are_summarized_above_85_percent_of_the_window() -> N
     assert response.usage == Usage(input_tokens=100, output_tokens=9)
     asked = provider.requests[0]
     assert (asked.purpose, asked.tool_choice, asked.tools) == ("summary", "none", ())
-    assert "at most 2000 words" in asked.messages[0].text
+    assert "at most 2,000 words" in asked.messages[0].text
 
 
 async def test_below_85_percent_the_messages_pass_unchanged() -> None:
