@@ -15,7 +15,7 @@ def behavior_of(start: Start) -> Behavior:
     """How the agent behaves. What is not said stays unset."""
     said: dict[str, Any] = {
         "limits": limits_of(start),
-        "thinking": "high" if start.thinking_effort == "max" else start.thinking_effort,
+        "thinking": start.thinking_effort,
         "thinking_budget": start.thinking_budget_tokens,
         "temperature": start.temperature,
         "top_p": start.top_p,
@@ -57,8 +57,6 @@ def not_honoured(start: Start) -> list[str]:
         said.append(f"protocol {start.protocol} is asked for; this program speaks 1")
     if start.mcp_servers:
         said.append("MCP servers are not used by this program")
-    if start.thinking_effort == "max":
-        said.append("the thinking effort is high: there is no higher one")
     if start.session_id is not None and start.fork_session_id is not None:
         said.append("both sessionId and forkSessionId are given: the session is forked")
     return said

@@ -7,11 +7,14 @@ import msgspec
 
 from agent_loop.messages import Message
 
-ThinkingLevel = Literal["off", "minimal", "low", "medium", "high"]
+ThinkingLevel = Literal["off", "minimal", "low", "medium", "high", "max"]
 Purpose = Literal["turn", "final", "output", "summary"]
 
-THINKING_TOKENS: Mapping[ThinkingLevel, int] = {"off": 0, "minimal": 128, "low": 512, "medium": 2048, "high": 8192}
-"""Budget of a level, in tokens, for providers that want a number. Source: phi-core, section 5."""
+THINKING_TOKENS: Mapping[ThinkingLevel, int] = {
+    "off": 0, "minimal": 128, "low": 512, "medium": 2048, "high": 8192, "max": 24_576
+}  # fmt: skip
+"""Budget of a level, in tokens, for providers that want a number. Source: phi-core, section 5; `max` is ours: the most
+that every model with a budget takes."""
 
 
 class ToolDefinition(msgspec.Struct, frozen=True):

@@ -35,4 +35,4 @@ def level_of(settings: ModelSettings) -> ThinkingLevel | None:
     budget = settings.thinking_budget
     if budget is None:
         return settings.thinking
-    return next((level for level, tokens in THINKING_TOKENS.items() if budget <= tokens), "high")
+    return next((level for level, tokens in THINKING_TOKENS.items() if budget <= tokens), "max")

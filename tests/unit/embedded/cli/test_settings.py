@@ -72,13 +72,13 @@ def test_the_system_prompt_stands_where_it_was_wanted(mode: str, prompt: str) ->
 
 def test_settings_of_the_model_become_behaviour() -> None:
     behavior = behavior_of(Start(thinking_effort="max", thinking_budget_tokens=9, top_k=3, output_schema={"a": 1}))
-    assert (behavior.thinking, behavior.thinking_budget, behavior.top_k) == ("high", 9, 3)
+    assert (behavior.thinking, behavior.thinking_budget, behavior.top_k) == ("max", 9, 3)
     assert behavior.output_schema == {"a": 1}
 
 
 def test_what_cannot_be_honoured_is_said() -> None:
-    start = Start(protocol=2, mcp_servers=[{}], thinking_effort="max")
-    assert len(not_honoured(start)) == 3
+    start = Start(protocol=2, mcp_servers=[{}])
+    assert len(not_honoured(start)) == 2
     assert not_honoured(Start()) == []
 
 

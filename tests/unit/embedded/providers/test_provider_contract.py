@@ -8,7 +8,8 @@ from agent_loop.providers.request import THINKING_TOKENS
 
 
 def test_thinking_levels_have_the_tokens_of_the_seed() -> None:
-    assert THINKING_TOKENS == {"off": 0, "minimal": 128, "low": 512, "medium": 2_048, "high": 8_192}
+    of_the_seed = {"off": 0, "minimal": 128, "low": 512, "medium": 2_048, "high": 8_192}
+    assert {**of_the_seed, "max": 24_576} == THINKING_TOKENS
     assert ModelSettings(thinking="low").thinking_tokens == 512
     assert ModelSettings(thinking="low", thinking_budget=9).thinking_tokens == 9
     assert ModelSettings().thinking_tokens is None

@@ -50,7 +50,8 @@ def test_tapered_budget_is_always_within_zero_and_base(base: int, factor: float,
         (ModelSettings(thinking="high", thinking_budget=0), "off"),
         (ModelSettings(thinking_budget=100), "minimal"),
         (ModelSettings(thinking_budget=2048), "medium"),
-        (ModelSettings(thinking_budget=99_999), "high"),
+        (ModelSettings(thinking_budget=8193), "max"),
+        (ModelSettings(thinking_budget=99_999), "max"),
     ],
 )
 def test_a_budget_is_the_lowest_level_that_has_as_much(settings: ModelSettings, level: str | None) -> None:

@@ -152,10 +152,24 @@ def test_a_forced_tool_call_switches_thinking_off(wire: Wire) -> None:
     assert "budget_tokens" not in json.dumps(body)
 
 
-def test_models_that_adapt_their_thinking_get_an_effort() -> None:
-    body = asked_for(ANTHROPIC, ModelSettings(thinking="high"), "claude-opus-4-8")
+@pytest.mark.parametrize("level", ["high", "max"])
+def test_models_that_adapt_their_thinking_get_an_effort(level: ThinkingLevel) -> None:
+    body = asked_for(ANTHROPIC, ModelSettings(thinking=level), "claude-opus-4-8")
     assert body["thinking"]["type"] == "adaptive"
-    assert body["output_config"]["effort"] == "high"
+    assert body["output_config"]["effort"] == level
+
+
+@pytest.mark.parametrize("wire", [ANTHROPIC, BEDROCK], ids=lambda wire: wire.name)
+def test_the_most_thinking_leaves_room_for_the_answer(wire: Wire) -> None:
+    body = asked_for(wire, ModelSettings(thinking="max"))
+    thinking = body.get("thinking") or body["additionalModelRequestFields"]["thinking"]
+    assert thinking["budget_tokens"] == 24_576
+    assert body.get("max_tokens", 1 << 20) > 24_576
+
+
+@pytest.mark.parametrize(("model", "effort"), [("gpt-5-mini", "high"), ("gpt-5.4", "xhigh")])
+def test_the_most_effort_at_openai_is_the_highest_that_the_model_knows(model: str, effort: str) -> None:
+    assert asked_for(OPENAI, ModelSettings(thinking="max"), model)["reasoning"]["effort"] == effort
 
 
 @pytest.mark.parametrize("level", ["minimal", "low", "medium", "high"])
@@ -170,6 +184,7 @@ def test_thinking_levels_are_efforts_at_openai(level: ThinkingLevel) -> None:
     [
         ("gemini-2.5-flash", "minimal", 128),
         ("gemini-2.5-flash", "high", 8192),
+        ("gemini-2.5-flash", "max", 24_576),
         ("gemini-2.5-flash-lite", "minimal", 512),
         ("gemini-2.5-pro", "medium", 2048),
     ],
