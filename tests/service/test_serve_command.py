@@ -7,6 +7,7 @@ import signal
 import socket
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -34,7 +35,7 @@ def test_it_says_where_it_listens_and_stops_in_order(tmp_path: Path) -> None:
         assert served.process.wait(PATIENCE) == 0
     assert events[-1]["exitReason"] == "aborted"
     assert validate(events[:-1]) == []
-    with sqlite3.connect(tmp_path / "service" / "service.db") as database:
+    with closing(sqlite3.connect(tmp_path / "service" / "service.db")) as database, database:
         assert database.execute("SELECT run_id, state FROM runs").fetchall() == [(run_id, "aborted")]
 
 
@@ -65,7 +66,7 @@ def test_a_second_signal_kills_what_does_not_end(tmp_path: Path) -> None:
         served.process.send_signal(signal.SIGINT)
         served.process.send_signal(signal.SIGTERM)  # two of one kind may become one
         assert served.process.wait(PATIENCE) == 0
-    with sqlite3.connect(tmp_path / "service" / "service.db") as database:
+    with closing(sqlite3.connect(tmp_path / "service" / "service.db")) as database, database:
         assert database.execute("SELECT state, ended_at > 0 FROM runs").fetchall() == [("aborted", 1)]
 
 

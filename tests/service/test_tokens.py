@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -195,5 +196,5 @@ def test_the_database_of_tokens_is_private(tmp_path: Path) -> None:
     make_token(tmp_path, "ci", "read")
     path = tmp_path / "service" / "service.db"
     assert path.stat().st_mode & 0o777 == 0o600
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         assert database.execute("SELECT version_num FROM alembic_version").fetchall() >= [("0002_tokens",)]

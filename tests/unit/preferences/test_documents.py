@@ -12,7 +12,7 @@ from agent_mux.preferences.documents import EMPTY, Remembered, edited, parse_obj
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{\n  "a": 1,\n}', "line 3, column 1"),
+        ('{\n  "a": 1,\n  b\n}', "line 3, column 3"),
         ('{"a": // no\n 1}', "line 1, column 7"),
         ("", "line 1, column 1"),
         ("[]", "no JSON object (line 1, column 1)"),

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def test_what_is_gone_is_forgotten(home: Path, tmp_path: Path) -> None:
     sessions_in(home, cache=cache).list()
     (home / "two.jsonl").unlink()
     assert [summary.native_id for summary in sessions_in(home, cache=cache).list()] == ["one"]
-    with sqlite3.connect(cache) as database:
+    with closing(sqlite3.connect(cache)) as database, database:
         assert database.execute("SELECT count(*) FROM summaries").fetchone() == (1,)
 
 
@@ -79,7 +80,7 @@ def test_a_damaged_cache_costs_only_time(home: Path, tmp_path: Path, reads: list
     assert len(sessions_in(home, cache=cache).list()) == 2
     assert len(sessions_in(home, cache=cache).list()) == 2
     assert len(reads) == 2  # it was replaced
-    with sqlite3.connect(cache) as database:
+    with closing(sqlite3.connect(cache)) as database, database:
         database.execute("UPDATE summaries SET summary = x'00'")
     assert len(sessions_in(home, cache=cache).list()) == 2
     assert len(reads) == 4

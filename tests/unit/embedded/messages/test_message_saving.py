@@ -48,7 +48,7 @@ def test_fields_of_a_newer_version_are_passed_over() -> None:
         (b'[{"content": []}]', "role"),
         (b'[{"role": "user", "content": "text"}]', r"\$\[0\].content"),
         (b'["\xff"]', "utf-8|array|object"),
-        (b'[{"role": "extension", "kind": "k", "data": ' + b"[" * 9000, "recursion"),
+        (b'[{"role": "extension", "kind": "k", "data": ' + b"[" * 100_000, "recursion"),
     ],
 )
 def test_what_is_no_conversation_is_told_with_its_place(data: bytes, words: str) -> None:
