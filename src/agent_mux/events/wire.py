@@ -40,9 +40,11 @@ def _to_compact(value: Any) -> Any:
 
 
 def _from_wire(kind: type, value: Any) -> Any:
-    if kind is Accumulated and isinstance(value, str):
-        return Accumulated.of(value)
-    raise NotImplementedError(f"cannot read {kind.__name__} from the wire")
+    if kind is not Accumulated:
+        raise NotImplementedError(f"cannot read {kind.__name__} from the wire")
+    if not isinstance(value, str):
+        raise TypeError(f"Expected `str`, got `{type(value).__name__}`")  # which msgspec makes a ValidationError of
+    return Accumulated.of(value)
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_to_wire)

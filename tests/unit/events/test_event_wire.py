@@ -138,6 +138,16 @@ def test_negative_counts_and_unknown_literals_are_refused() -> None:
             event_from_dict(plain)
 
 
+@pytest.mark.parametrize("so_far", [0, 1.5, None, True, [], {}])
+@pytest.mark.parametrize(("kind", "field"), [("text_delta", "accumulated"), ("tool_input_delta", "inputAccumulated")])
+def test_a_text_so_far_that_is_none_is_refused(kind: str, field: str, so_far: Any) -> None:
+    plain = plain_event(kind, delta="x", toolCallId="t1", toolName="n") | {field: so_far}
+    with pytest.raises(msgspec.ValidationError, match="Expected `str`"):
+        event_from_dict(plain)
+    with pytest.raises(msgspec.ValidationError, match="Expected `str`"):
+        decode_event(json.dumps(plain))
+
+
 # -- what JSON cannot hold
 
 

@@ -60,6 +60,11 @@ def test_a_field_of_another_type_makes_the_line_unknown() -> None:
     assert told({"type": "text_delta", "delta": 3}) == [Unknown("text_delta", '{"type": "text_delta", "delta": 3}')]
 
 
+def test_a_text_so_far_of_another_type_makes_the_line_unknown() -> None:
+    line = {"type": "tool_input_delta", "toolCallId": "t1", "delta": "x", "inputAccumulated": 0}
+    assert told(line) == [Unknown("tool_input_delta", json.dumps(line))]
+
+
 def test_a_breach_of_the_order_is_told_once() -> None:
     told_twice = told(*[{"type": "file_read", "path": "x"}] * 3)
     notes = [step.message for step in told_twice if isinstance(step, Note)]
