@@ -1,5 +1,6 @@
 """How all tests are run."""
 
+import gc
 import os
 import signal
 
@@ -10,6 +11,11 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is no failure: nothing here depends on the clock.
-settings.register_profile("patient", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("patient", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("patient"), max_examples=1_000)
 settings.load_profile(os.environ.get("AMUX_PROPERTIES", "patient"))
+
+
+def pytest_collection_finish() -> None:
+    """Tens of thousands of tests are collected, and never become garbage: nobody need look at them again."""
+    gc.freeze()

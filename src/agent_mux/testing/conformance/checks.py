@@ -12,9 +12,9 @@ from agent_mux.run.journal import JournalWriter
 from agent_mux.run.records import Exited, Kind
 from agent_mux.testing.conformance.recorded import Played, Recorded
 
-MANY_LINES = 25
+MANY_LINES = 40
 """Up to so many lines, every prefix of a recording is tried; of longer ones, so many."""
-MANY_TEARS = 10
+MANY_TEARS = 12
 """In so many places a recording is torn in the middle of a line."""
 SHOWN = 5  # problems of one kind; the rest would say the same
 LONG = 200  # characters of a line that a problem quotes

@@ -103,7 +103,7 @@ class AdapterConformance:
 
 
 def _cut(output: bytes, random: Random) -> list[bytes]:
-    cuts = sorted(random.randint(0, len(output)) for _ in range(random.randrange(MANY_CUTS)))
+    cuts = sorted(random.randint(0, len(output)) for _ in range(random.randint(0, MANY_CUTS)))
     return [output[start:end] for start, end in zip([0, *cuts], [*cuts, len(output)], strict=True)]
 
 
