@@ -370,7 +370,7 @@ __all__ = [
     "tool_message",
     "user",
     "validate",
-]  # fmt: skip
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,7 +23,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
     from jsonschema.exceptions import SchemaError  # noqa: PLC0415
 
     try:
-        _validator(schema).check_schema(dict(schema))
+        _draft(schema).check_schema(dict(schema))
     except SchemaError as error:
         raise ConfigurationError(f"the output schema is no JSON Schema: {_told(error)}") from None
     except RecursionError:
@@ -36,10 +36,11 @@ def misfit(schema: Mapping[str, Any], value: Any) -> str | None:
     Raises `ConfigurationError` where the schema refers to what is not in it.
     """
     from jsonschema.exceptions import best_match  # noqa: PLC0415
+    from referencing import Registry  # noqa: PLC0415
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
     try:
-        worst = best_match(_validator(schema).iter_errors(value))
+        worst = best_match(_draft(schema)(schema, registry=Registry()).iter_errors(value))
     except Unresolvable as error:
         raise ConfigurationError(f"the output schema refers to {error.ref!r}, which is not in it") from None
     except RecursionError:
@@ -47,13 +48,11 @@ def misfit(schema: Mapping[str, Any], value: Any) -> str | None:
     return None if worst is None else _told(worst)
 
 
-def _validator(schema: Mapping[str, Any]) -> "Validator":
+def _draft(schema: Mapping[str, Any]) -> "type[Validator]":
     from jsonschema import Draft202012Validator  # noqa: PLC0415
     from jsonschema.validators import validator_for  # noqa: PLC0415
-    from referencing import Registry  # noqa: PLC0415
 
-    kind = validator_for(schema, default=Draft202012Validator)
-    return kind(schema, registry=Registry())
+    return validator_for(schema, default=Draft202012Validator)
 
 
 def _told(error: "ValidationError | SchemaError") -> str:

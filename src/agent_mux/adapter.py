@@ -231,7 +231,7 @@ class Adapter:
     display_name: str
     aliases: tuple[str, ...] = ()
     executables: tuple[str, ...]
-    """Names to look for on PATH, in order. None where the adapter needs a command."""
+    """Names to look for on PATH, in order. None where it needs a command."""
     takes_command: bool = False
     """It drives any program that speaks its protocol: `RunOptions.command` says which."""
     executable_variable: str
@@ -260,6 +260,11 @@ class Adapter:
     """How the sessions that it stored are read; None where they cannot be. Called when somebody wants to know."""
     home: Callable[[], AgentHome] = AgentHome
     """What it keeps on a machine besides: configuration, credentials, MCP servers, skills, plugins, hooks."""
+
+    @property
+    def needs_command(self) -> bool:
+        """It has no program of its own: a command has to say which."""
+        return self.takes_command and not self.executables
 
 
 def default_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecContext:

@@ -78,6 +78,7 @@ class Live:
     def __init__(self, provisioned: Provisioned, directory: Path, stack: ExitStack) -> None:
         self.agent = provisioned.agent
         self.kit = kit_of(provisioned.agent)
+        self.adapter = AdapterRegistry().get(provisioned.agent)
         self.home = directory / "home"
         self.workspace = directory / "workspace"
         self.config_directory = directory / "mux"

@@ -33,7 +33,7 @@ class Commands:
 
     def __init__(self, live: Live) -> None:
         self.live = live
-        self.home = AdapterRegistry().get(live.agent).home()
+        self.home = live.adapter.home()
         self.typed: set[tuple[str, ...]] = set()
 
     def __call__(self, *words: str, has: bool = True, code: int = 0, stdin: str | None = None) -> Any:

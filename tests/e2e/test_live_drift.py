@@ -10,8 +10,6 @@ from tests.e2e.harness import Live
 from tests.e2e.terminal import AMUX
 from tests.e2e.ways import EVERYONE
 
-from agent_mux.registry import AdapterRegistry
-
 MOST_SCENARIOS = 8
 
 
@@ -20,7 +18,7 @@ def doctor(live: Live, *arguments: str, program: Path | None = None) -> "subproc
     provisioned = live.provisioned
     environment = {
         "PATH": provisioned.path, "HOME": str(live.home), "LANG": "C.UTF-8",
-        AdapterRegistry().get(live.agent).executable_variable: str(program or provisioned.program),
+        live.adapter.executable_variable: str(program or provisioned.program),
     }  # fmt: skip
     live.home.mkdir(exist_ok=True)
     return subprocess.run(

@@ -21,7 +21,6 @@ from agent_mux.definitions.client import Definitions, skills, subagents
 from agent_mux.homes import Homes
 from agent_mux.mcp.client import McpServers
 from agent_mux.plugins.client import Plugins
-from agent_mux.registry import AdapterRegistry
 from agent_mux.testing import mcp_echo
 from agent_mux.testing.live import Say, Shell
 
@@ -59,7 +58,7 @@ def home(live: Live) -> Home:
     live.script(live.answer(Say("Nothing to do.")))
     environment = live.launch.environment
     live.kit.home.trust(live.home, live.workspace)
-    return Home(live, AdapterRegistry().get(live.agent), Homes(environ=environment, project=live.workspace))
+    return Home(live, live.adapter, Homes(environ=environment, project=live.workspace))
 
 
 def needs(known: _Known | None, what: str, home: Home) -> _Known:

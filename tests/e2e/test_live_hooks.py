@@ -18,7 +18,6 @@ import agent_mux
 import agent_mux_adapters
 from agent_mux import AgentMux
 from agent_mux.hooks.client import Hooks
-from agent_mux.registry import AdapterRegistry
 from agent_mux.testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +68,7 @@ def logged(live: Live) -> list[dict[str, Any]]:
 @EVERYONE
 async def test_hook_denies_a_command(live: Live, registered: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     live.script(live.answer(Shell("touch denied", asks=True)), live.answer(Say("Done.")))
-    native = AdapterRegistry().get(live.agent).home().hooks
+    native = live.adapter.home().hooks
     calls_itself = native is not None and bool(native.runs)
     options = live.options()  # mode yolo; this writes the agent's configuration
     if calls_itself:

@@ -7,7 +7,6 @@ from tests.e2e.ways import EVERYONE
 from agent_mux.adapter import Adapter
 from agent_mux.models import ModelListing
 from agent_mux.models.registry import Models
-from agent_mux.registry import AdapterRegistry
 from agent_mux.testing.live import DUMMY_KEY, Place, Say
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
@@ -16,7 +15,7 @@ PATIENCE = 120.0  # seconds: some unpack themselves first, on a busy machine
 
 
 def asked(live: Live) -> tuple[Adapter, ModelListing]:
-    adapter = AdapterRegistry().get(live.agent)
+    adapter = live.adapter
     if adapter.model_listing is None:
         pytest.skip(f"{live.agent} has no command that lists its models")
     return adapter, adapter.model_listing

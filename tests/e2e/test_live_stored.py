@@ -9,7 +9,6 @@ from tests.e2e.terminal import amux
 from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, TWO_WAY, WAYS
 
 from agent_mux import CapabilityError
-from agent_mux.registry import AdapterRegistry
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.filter import SessionFilter
 from agent_mux.testing.live import Say, Shell, Write
@@ -23,7 +22,7 @@ def stored(live: Live) -> Sessions:
     def refuse(skipped: Any) -> None:
         raise AssertionError(str(skipped))
 
-    if AdapterRegistry().get(live.agent).sessions() is None:
+    if live.adapter.sessions() is None:
         raise CapabilityError(live.agent, "stored sessions")
     return Sessions(environ=live.launch.environment, on_skipped=refuse)
 

@@ -4,7 +4,6 @@ import pytest
 from tests.e2e.harness import Live
 from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
-from agent_mux.registry import AdapterRegistry
 from agent_mux.testing.live import Edit, Mcp, Read, Say, Shell, Write
 
 pytestmark = pytest.mark.anyio
@@ -192,7 +191,7 @@ async def test_subagent_shown(live: Live) -> None:
 @EVERYONE
 async def test_unknown_tool(live: Live) -> None:
     live.script(live.answer(Mcp("no_such_tool", {"a": 1})), live.answer(Say("There is none.")))
-    has_mcp = AdapterRegistry().get(live.agent).capabilities.mcp
+    has_mcp = live.adapter.capabilities.mcp
     done = await live.run(mcp_servers=[live.mcp_server] if has_mcp else [])
     assert done.result.exit_reason == "completed"
     assert done.types("tool_result", "mcp_tool_result") == []

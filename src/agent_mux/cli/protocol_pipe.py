@@ -11,7 +11,8 @@ import anyio
 from anyio import lowlevel
 
 from agent_mux.cli.output import until_reader_is_gone
-from agent_mux.cli.talk.lines import lines_from
+from agent_mux.cli.standard_input import lines_from
+from agent_mux.run.commands import LONGEST_LINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class ProtocolPipe:
 
     def lines(self) -> AsyncGenerator[bytes | None, None]:
         """What the other side says; None in place of a line that is too long."""
-        return lines_from(self.incoming)
+        return lines_from(self.incoming, LONGEST_LINE)
 
     async def write(self, data: bytes) -> None:
         """All of it, however slowly it is read. Raises `OSError` when nobody reads it any more."""

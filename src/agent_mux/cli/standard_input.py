@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import AsyncGenerator
 
 import anyio
 from anyio import lowlevel
@@ -22,6 +23,22 @@ async def some_of(descriptor: int) -> bytes:
             continue  # somebody else has read it
         except OSError:
             return b""  # a terminal that is gone, or no standard input at all
+
+
+async def lines_from(descriptor: int, longest: int) -> AsyncGenerator[bytes | None, None]:
+    """Every line; None in place of one that has more than `longest` bytes, of which nothing is kept."""
+    begun, is_too_long = bytearray(), False
+    while chunk := await some_of(descriptor):
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            begun += end
+            yield None if is_too_long or len(begun) > longest else bytes(begun)
+            begun, is_too_long = bytearray(), False
+        begun += rest
+        if len(begun) > longest:
+            begun, is_too_long = bytearray(), True
+    if begun or is_too_long:
+        yield None if is_too_long else bytes(begun)
 
 
 class TypedLines:

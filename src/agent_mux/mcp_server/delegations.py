@@ -72,7 +72,7 @@ class Delegations:
     def agents(self) -> list[str]:
         """Registered names of those that may be started. Not those that need a program to be named: none is taken."""
         known = [name for name in self.mux.adapters.names() if not self._allowed or name in self._allowed]
-        any_program = {one.agent for one in self.mux.adapters if one.takes_command and not one.executables}
+        any_program = {one.agent for one in self.mux.adapters if one.needs_command}
         return [name for name in known if name not in any_program]
 
     def left(self) -> LimitsInfo:

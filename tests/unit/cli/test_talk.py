@@ -9,8 +9,7 @@ import anyio
 import pytest
 
 from agent_mux.cli import standard_input
-from agent_mux.cli.talk import lines
-from agent_mux.cli.talk.lines import lines_from
+from agent_mux.cli.standard_input import lines_from
 from agent_mux.cli.talk.mailbox import Mailbox
 from agent_mux.cli.talk.slash import COMMANDS, Command, Prompt, help_text, parse, problem
 from agent_mux.cli.talk.tally import Tally
@@ -140,9 +139,9 @@ def test_every_command_has_a_schema() -> None:
 # -- lines
 
 
-async def read_all(descriptor: int) -> list[bytes | None]:
+async def read_all(descriptor: int, longest: int = wire.LONGEST_LINE) -> list[bytes | None]:
     with anyio.fail_after(BOUND):
-        return [line async for line in lines_from(descriptor)]
+        return [line async for line in lines_from(descriptor, longest)]
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -164,17 +163,16 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 async def test_lines_of_pipes_and_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: bytes, expected: list[bytes | None]
 ) -> None:
-    monkeypatch.setattr(lines, "LONGEST_LINE", 10)
     monkeypatch.setattr(standard_input, "_READ_SIZE", 7)
     reader, writer = os.pipe()
     os.write(writer, written)
     os.close(writer)
-    assert await read_all(reader) == expected
+    assert await read_all(reader, 10) == expected
     os.close(reader)
     path = tmp_path / "lines"
     path.write_bytes(written)
     with path.open("rb") as file:
-        assert await read_all(file.fileno()) == expected
+        assert await read_all(file.fileno(), 10) == expected
 
 
 @pytest.mark.anyio

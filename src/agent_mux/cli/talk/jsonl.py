@@ -12,7 +12,7 @@ import anyio.abc
 from agent_mux.cli.company import SETTLED, Company, Unattended, respond
 from agent_mux.cli.output import Output
 from agent_mux.cli.paper import Piece
-from agent_mux.cli.talk.lines import lines_from
+from agent_mux.cli.standard_input import lines_from
 from agent_mux.cli.talk.tally import Tally
 from agent_mux.cli.terminal import Palette
 from agent_mux.errors import AgentMuxError
@@ -60,7 +60,7 @@ class JsonTalk(Company):
     async def keep(self, run: Run) -> None:
         """Carry out what comes, line by line, and close the run behind the last one."""
         async with anyio.create_task_group() as self._tasks:
-            async with aclosing(lines_from(sys.stdin.fileno())) as lines:
+            async with aclosing(lines_from(sys.stdin.fileno(), wire.LONGEST_LINE)) as lines:
                 async for line in lines:
                     await self._deal(run, line)
                     await self.output.room()

@@ -23,6 +23,6 @@ def launch(kit: LiveKit, place: Place, program: str) -> Launch:
     """Start this program as the agent of the kit. Writes the agent's configuration."""
     adapter = AdapterRegistry().get(kit.agent)
     environment = kit.environment(place)
-    if adapter.takes_command and not adapter.executables:
+    if adapter.needs_command:
         return Launch(environment=environment, command=(program, *kit.arguments))
     return Launch(environment={**environment, adapter.executable_variable: program})
