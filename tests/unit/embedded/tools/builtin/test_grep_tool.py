@@ -22,6 +22,7 @@ from agent_loop.tools.builtin.grep import GrepTool
 from agent_loop.tools.builtin.grep_matches import MatchReader
 from agent_loop.tools.tool import ToolContext, result_of
 from agent_loop.workspace import Workspace
+from agent_mux.testing.provision import find_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -31,8 +32,8 @@ def names_in(directory: Path) -> list[str]:
 
 
 def installed_ripgrep() -> str | None:
-    provisioned = Path("~/.cache/agent-mux/agents/ripgrep").expanduser()
-    return shutil.which("rg") or next((str(path) for path in provisioned.rglob("bin/rg")), None)
+    provisioned = find_tool("ripgrep")
+    return shutil.which("rg") or (None if provisioned is None else str(provisioned.program))
 
 
 RIPGREP = installed_ripgrep()
