@@ -1,14 +1,14 @@
-"""Hermes Agent: the gateway of its terminal interface for every run; ACP where that cannot be started."""
+"""Adapter of Hermes Agent: runs use the gateway of its terminal interface, or ACP where that cannot be started."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.hermes.acp_codec import hermes_over_acp
+from agent_mux_adapters.hermes.acp_codec import hermes_acp_protocol
 from agent_mux_adapters.hermes.argv import ACP, AGENT, build_spawn_args, codec_context
-from agent_mux_adapters.hermes.gateway_codec import GATEWAY, GatewayCodec
-from agent_mux_adapters.hermes.sniffing import is_gateway_line
-from agent_mux_adapters.hermes.text_codec import TEXT, TextCodec
+from agent_mux_adapters.hermes.gateway_codec import GATEWAY, HermesGatewayCodec
+from agent_mux_adapters.hermes.text_codec import TEXT, HermesTextCodec
+from agent_mux_adapters.hermes.wire import is_gateway_line
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -88,13 +88,13 @@ CAPABILITIES = AgentCapabilities(
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters.hermes.sessions import STORE  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.hermes.sessions import STORE  # noqa: PLC0415  # runs do not need it
 
     return STORE
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.hermes.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.hermes.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME
 
@@ -111,7 +111,7 @@ ADAPTER = Adapter(
     protocols={
         GATEWAY: NativeProtocol(
             name=GATEWAY,
-            codec=GatewayCodec,
+            codec=HermesGatewayCodec,
             streams=frozenset({"text", "thinking"}),
             two_way=True,
             sniff=is_gateway_line,
@@ -121,10 +121,10 @@ ADAPTER = Adapter(
                 "stderr of commands apart from stdout",
             ),
         ),
-        ACP: hermes_over_acp(),
+        ACP: hermes_acp_protocol(),
         TEXT: NativeProtocol(
             name=TEXT,
-            codec=TextCodec,
+            codec=HermesTextCodec,
             streams=frozenset(),
             two_way=False,
             sniff=lambda _: False,

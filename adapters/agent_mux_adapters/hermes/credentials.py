@@ -1,4 +1,4 @@
-"""Where Hermes has credentials: variables, its `.env`, its `auth.json`, its configuration. Measured with 0.19.0."""
+"""Credentials of Hermes: variables, its `.env`, its `auth.json`, its configuration. Measured with 0.19.0."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from typing import Any
 from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux.place import Place
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
-from agent_mux_adapters.hermes.profiles import directory
+from agent_mux_adapters.hermes.paths import profile_directory
 
 KEYS = (
     "OPENROUTER_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY",
@@ -22,23 +22,23 @@ KEYS = (
     "AZURE_FOUNDRY_API_KEY", "DEEPINFRA_API_KEY", "FIREWORKS_API_KEY", "NOVITA_API_KEY", "UPSTAGE_API_KEY",
     "LM_API_KEY",
 )  # fmt: skip
-"""Of its providers. It takes GitHub's tokens for Copilot, whatever they were set for."""
-_SOMETHING = re.compile(r"""\bapi_key["']?\s*:\s*(?!["']{2})[^\s#,}]""")
+"""Variables of its providers. Hermes uses GitHub's tokens for Copilot, whatever they were set for."""
+_CONFIGURED_KEY = re.compile(r"""\bapi_key["']?\s*:\s*(?!["']{2})[^\s#,}]""")
 _NEVER = float("inf")
 
 
 def _login(place: Place) -> Evidence | None:
-    """`hermes portal`, `hermes auth add --type oauth`."""
+    """Find a login of `hermes portal` or `hermes auth add --type oauth`."""
     return _in_store(place, is_key=False)
 
 
 def _key(place: Place) -> Evidence | None:
-    """`hermes config set NAME_API_KEY`, `hermes auth add --type api-key`, or the configuration."""
+    """Find a key of `hermes config set NAME_API_KEY`, of `hermes auth add --type api-key`, or in the configuration."""
     return _in_dotenv(place) or _in_store(place, is_key=True) or _in_config(place)
 
 
 def _in_dotenv(place: Place) -> Evidence | None:
-    path = directory(place) / ".env"
+    path = profile_directory(place) / ".env"
     for line in _text_of(path).splitlines():
         name, _, value = line.strip().removeprefix("export ").partition("=")
         if name.strip() in KEYS and value.strip().strip("'\""):
@@ -47,10 +47,10 @@ def _in_dotenv(place: Place) -> Evidence | None:
 
 
 def _in_store(place: Place, *, is_key: bool) -> Evidence | None:
-    """The one that lasts longest, of all providers."""
-    path = directory(place) / "auth.json"
+    """Return the credential that expires last, of all providers."""
+    path = profile_directory(place) / "auth.json"
     store = json.loads(_text_of(path) or "{}")
-    found = [expires for one_is_key, expires in _stored(mapping(store)) if one_is_key == is_key]
+    found = [expires for found_key, expires in _stored(mapping(store)) if found_key == is_key]
     if not found:
         return None
     last = max(_NEVER if expires is None else expires for expires in found)
@@ -58,37 +58,37 @@ def _in_store(place: Place, *, is_key: bool) -> Evidence | None:
 
 
 def _stored(store: Mapping[str, Any]) -> Iterator[tuple[bool, int | None]]:
-    """Whether each is a key, and when it expires. A login that can be renewed does not."""
+    """Yield for each credential whether it is a key, and when it expires; None for a login that Hermes can renew."""
     for provider in mapping(store.get("providers")).values():
         state = {**mapping(provider), **mapping(mapping(provider).get("tokens"))}
         if text(state.get("access_token")) or text(state.get("refresh_token")):
             yield False, _expiry(state)
     for pool in mapping(store.get("credential_pool")).values():
-        for one in rows(pool):
-            if text(one.get("access_token")):
-                is_key = one.get("auth_type") == "api_key"
-                yield is_key, None if is_key else _expiry(one)
+        for entry in rows(pool):
+            if text(entry.get("access_token")):
+                is_key = entry.get("auth_type") == "api_key"
+                yield is_key, None if is_key else _expiry(entry)
 
 
 def _expiry(state: Mapping[str, Any]) -> int | None:
-    said = text(state.get("expires_at"))
-    if text(state.get("refresh_token")) or not said:
+    expires_at = text(state.get("expires_at"))
+    if text(state.get("refresh_token")) or not expires_at:
         return None
-    at = datetime.fromisoformat(said)
+    at = datetime.fromisoformat(expires_at)
     return int((at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _in_config(place: Place) -> Evidence | None:
-    """A key in `config.yaml`. It is opened as YAML only where there may be one."""
-    path = directory(place) / "config.yaml"
-    said = _text_of(path)
-    if not _SOMETHING.search(said):
+    """Find a key in `config.yaml`, which is parsed as YAML only when it seems to contain one."""
+    path = profile_directory(place) / "config.yaml"
+    content = _text_of(path)
+    if not _CONFIGURED_KEY.search(content):
         return None
-    from agent_mux.documents import open_document  # noqa: PLC0415  # it brings a library for YAML
+    from agent_mux.documents import open_document  # noqa: PLC0415  # it imports a YAML library
 
-    data = open_document(said, "yaml").data()
+    data = open_document(content, "yaml").data()
     tables = [mapping(data.get("model")), *map(mapping, mapping(data.get("providers")).values())]
-    has_key = any(text(one.get("api_key")) for one in (*tables, *rows(data.get("custom_providers"))))
+    has_key = any(text(table.get("api_key")) for table in (*tables, *rows(data.get("custom_providers"))))
     return Evidence(where=f"{path} (api_key)") if has_key else None
 
 
@@ -99,8 +99,8 @@ def _text_of(path: Path) -> str:
         return ""
 
 
-def _elsewhere(place: Place) -> str | None:
-    """It takes the logins of other programs, too."""
+def _foreign_login(place: Place) -> str | None:
+    """Return a description of another program's login that Hermes would use."""
     others = (place.home / ".claude" / ".credentials.json", place.home / ".qwen" / "oauth_creds.json")
     return next((f"the login of another agent ({path})" for path in others if path.is_file()), None)
 
@@ -115,5 +115,5 @@ AUTH = AgentAuth(
         SetupStep(text="Add an account or an API key of a provider.", command=("auth", "add")),
         SetupStep(text="Or set an API key of a provider.", variable="OPENROUTER_API_KEY"),
     ),
-    elsewhere=_elsewhere,
+    elsewhere=_foreign_login,
 )

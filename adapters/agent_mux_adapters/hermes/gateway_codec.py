@@ -1,7 +1,7 @@
-"""`python -m tui_gateway.entry`: JSON-RPC 2.0 both ways, one message per line; the agent speaks in `event`s.
+"""The TUI gateway, `python -m tui_gateway.entry`: JSON-RPC 2.0 in both directions, one message per line.
 
-It is what Hermes' own terminal interface is made of. Undocumented, and the only one of its protocols that tells
-everything.
+It is the undocumented protocol behind Hermes' own terminal interface, and its only one that reports everything. The
+agent's side consists of `event` notifications and answers.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,51 +15,52 @@ from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
 from agent_mux_adapters._dialects.talking import carry_out
 from agent_mux_adapters._dialects.tolerant import mapping, text
-from agent_mux_adapters.hermes.asks import ANSWERING
-from agent_mux_adapters.hermes.conversation import Conversation
-from agent_mux_adapters.hermes.events import Events, unknown
+from agent_mux_adapters.hermes.approvals import RESPONSE_METHODS
+from agent_mux_adapters.hermes.gateway_reader import GatewayReader, unknown_line
+from agent_mux_adapters.hermes.turns import HermesTurns
 from agent_mux_adapters.hermes.wire import FRAGMENT_STARTS, decode_fragment, read_event
 
 GATEWAY = "tui-gateway"
 
 
-class GatewayCodec:
-    """Speaks with the gateway, or reads what another client spoke with it."""
+class HermesGatewayCodec:
+    """Codec of the gateway; without a prompt in the context it reads the transcript of another client."""
 
     def __init__(self, context: CodecContext) -> None:
         self._is_observed = context.prompt is None
         self._rpc = JsonRpcClient(with_version=True)
-        self._conversation = Conversation(context, self._rpc)
-        self._events = Events(context, self._rpc, self._conversation)
+        self._turns = HermesTurns(context, self._rpc)
+        self._reader = GatewayReader(context, self._rpc, self._turns)
         self._sources: dict[Source, Callable[[bytes], Iterable[Step]]] = {
             Source.STDOUT: self._receive,
             Source.STDERR: lambda line: (LogLine(line.decode("utf-8", "replace"), "stderr"),),
-            Source.STDIN: self._overhear,
+            Source.STDIN: self._observe_request,
         }
 
     def start(self) -> Iterable[Step]:
-        """A session is opened."""
-        return self._conversation.start()
+        """Return the request that opens the session."""
+        return self._turns.start()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line."""
+        """Read one line. Fragments of text and thinking, the most frequent lines, are decoded in one step."""
         if source is STDOUT and line.startswith(FRAGMENT_STARTS):
             try:
                 params = decode_fragment(line).params
             except (ValueError, RecursionError):
                 return self._receive(line)
-            return self._events.fragment(params.type, params.session_id, params.payload.text)
+            return self._reader.fragment(params.type, params.session_id, params.payload.text)
         return self._sources[source](line)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """The consumer wants something."""
-        return carry_out(action, self._conversation, partial(self._events.asks.reply, self._conversation.session or ""))
+        """Return the effects of an action of the consumer."""
+        respond = partial(self._reader.approvals.respond, self._turns.session or "")
+        return carry_out(action, self._turns, respond)
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
-        """The process is gone: nothing was kept back."""
+        """Return nothing: no fact is held back until the exit."""
         return ()
 
-    # -- a line of the gateway
+    # -- stdout
 
     def _receive(self, line: bytes) -> Iterable[Step]:
         message = load_object(line)
@@ -67,53 +68,51 @@ class GatewayCodec:
             return (LogLine(line.decode("utf-8", "replace")),)
         if message.get("method") == "event":
             event = read_event(message.get("params"))
-            return _mapped_or_not(self._events.told(event) or unknown(event.kind or "event", line))
+            return _at_most_one_ignored(self._reader.event(event) or unknown_line(event.kind or "event", line))
         if "id" in message and ("result" in message or "error" in message):
-            return _mapped_or_not(self._answered(message))
-        return unknown(text(message.get("method")) or "message", line)
+            return _at_most_one_ignored(self._receive_response(message))
+        return unknown_line(text(message.get("method")) or "message", line)
 
-    def _answered(self, message: dict[str, Any]) -> tuple[Step, ...]:
+    def _receive_response(self, message: dict[str, Any]) -> tuple[Step, ...]:
         asked = self._rpc.take(message["id"])
         if message.get("error") is not None:
             error = RpcError.read(message["error"])
             if asked is None:
                 return (Note(f"hermes refused a request: {error.message}", "warn"),)
-            return self._conversation.refused(asked, error)
+            return self._turns.error_response(asked, error)
         result = message.get("result")
         if asked is None:
-            return self._answer_to_nobody(result)
-        if self._is_observed and asked.method in ANSWERING:
-            return self._events.asks.overheard(asked)
-        return self._conversation.answered(asked, result)
+            return self._receive_unmatched_response(result)
+        if self._is_observed and asked.method in RESPONSE_METHODS:
+            return self._reader.approvals.response_observed(asked)
+        return self._turns.response(asked, result)
 
-    def _answer_to_nobody(self, result: Any) -> tuple[Step, ...]:
-        """In a transcript without our side, the answer that matters is known by its shape."""
+    def _receive_unmatched_response(self, result: Any) -> tuple[Step, ...]:
+        """Read a response whose request is not in the transcript: one that opens a session is known by its fields."""
         fields = mapping(result)
         if self._is_observed and "session_id" in fields and "message_count" in fields:
-            return self._conversation.answered(
-                Asked("session.resume" if "resumed" in fields else "session.create"), result
-            )
+            return self._turns.response(Asked("session.resume" if "resumed" in fields else "session.create"), result)
         return (Ignored("response", "an answer whose request was not seen"),)
 
-    # -- a line of another client
+    # -- stdin of another client
 
-    def _overhear(self, line: bytes) -> Iterable[Step]:
+    def _observe_request(self, line: bytes) -> Iterable[Step]:
         message = load_object(line)
         if message is None:
             return (Note("a line to hermes that is no JSON object", "warn"),)
         method = message.get("method")
         if not isinstance(method, str):
-            return unknown("stdin", line)
+            return unknown_line("stdin", line)
         if "id" in message:
             self._rpc.overhear(message["id"], method, message.get("params"))
-        self._conversation.overheard(method)
+        self._turns.request_observed(method)
         return (Ignored(f"stdin:{method}", "our own side"),)
 
 
-def _mapped_or_not(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """A line is ignored only when nothing else is said about it."""
-    silent = [step for step in steps if isinstance(step, Ignored)]
-    if not silent:
+def _at_most_one_ignored(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Drop `Ignored` facts beside other facts; keep only the first one otherwise."""
+    ignored = [step for step in steps if isinstance(step, Ignored)]
+    if not ignored:
         return steps
-    rest = tuple(step for step in steps if not isinstance(step, Ignored))
-    return rest if any(isinstance(step, Fact) for step in rest) else (silent[0], *rest)
+    others = tuple(step for step in steps if not isinstance(step, Ignored))
+    return others if any(isinstance(step, Fact) for step in others) else (ignored[0], *others)

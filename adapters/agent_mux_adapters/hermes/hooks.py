@@ -1,4 +1,4 @@
-"""Hermes Agent's shell hooks: `hooks` in its configuration. It asks once about each before it calls it."""
+"""Shell hooks of Hermes Agent: `hooks` in its configuration. Hermes asks for consent before it first calls one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,26 +22,26 @@ TYPES: Mapping[HookType, tuple[str, ...]] = {
 SHELL = "terminal"
 
 
-def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
-    """What Hermes Agent tells a hook: most of it in `extra`."""
-    given, extra = said.get("tool_input"), mapping(said.get("extra"))
-    is_command = text(said.get("tool_name")) == SHELL
+def read(hook_type: HookType, native: Mapping[str, Any]) -> HookCall:
+    """Parse the input of a hook; most of it is in `extra`."""
+    tool_input, extra = native.get("tool_input"), mapping(native.get("extra"))
+    is_command = text(native.get("tool_name")) == SHELL
     return hooks.hook_call(
         hook_type,
-        said,
+        native,
         agent="hermes",
         prompt=text(extra.get("user_message")) if hook_type == "prompt_submit" else "",
         tool_call_id=text(extra.get("tool_call_id")),
-        tool_input=given if isinstance(given, dict) else None,
-        command=text(mapping(given).get("command")) if is_command else "",
-        paths=hooks.paths_of(mapping(given)) + hooks.patch_paths(text(mapping(given).get("patch"))),
+        tool_input=tool_input if isinstance(tool_input, dict) else None,
+        command=text(mapping(tool_input).get("command")) if is_command else "",
+        paths=hooks.paths_of(mapping(tool_input)) + hooks.patch_paths(text(mapping(tool_input).get("patch"))),
         tool_output=extra.get("result"),
         message=hooks.first_text(extra, "assistant_response", "child_summary", "reason"),
     )
 
 
 def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
-    """A decision, for Hermes Agent: it can refuse a tool call, and hear a text with a prompt."""
+    """Format a decision: Hermes Agent lets a hook block a tool call, and add context to a prompt."""
     if call.hook_type == "pre_tool_use" and decision.behavior == "deny":
         return hooks.as_json({"action": "block", "message": hooks.reason_of(decision)})
     if call.hook_type == "prompt_submit" and decision.context:

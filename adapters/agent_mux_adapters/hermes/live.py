@@ -29,8 +29,8 @@ from agent_mux.testing.live import (
 )
 from agent_mux.testing.model_server import ToolUse
 from agent_mux.testing.model_server.script import Block
-from agent_mux_adapters.hermes.calls import DELEGATION, QUESTION, SHELL
-from agent_mux_adapters.hermes.servers import PREFIX
+from agent_mux_adapters.hermes.mcp_servers import TOOL_PREFIX
+from agent_mux_adapters.hermes.tools import DELEGATION, QUESTION, SHELL
 
 HARMFUL = "rm -rf ./nothing-there"
 """Hermes asks before commands that look harmful, and only before those."""
@@ -65,7 +65,7 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  #
         case Read(name):
             return ToolUse("read_file", {"path": name})
         case Mcp(tool, arguments):
-            return ToolUse(f"{PREFIX}{MCP_SERVER}__{tool}", dict(arguments))
+            return ToolUse(f"{TOOL_PREFIX}{MCP_SERVER}__{tool}", dict(arguments))
         case Ask(question, options):
             return ToolUse(QUESTION, {"question": question, "choices": list(options)})
         case Delegate(task):

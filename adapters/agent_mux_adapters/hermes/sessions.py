@@ -1,8 +1,8 @@
-"""The sessions that Hermes stores: all in one SQLite database, its messages in OpenAI's shape.
+"""Stored sessions of Hermes: one SQLite database with messages in OpenAI's format, and one more for each profile.
 
-`$HERMES_HOME` (else `~/.hermes`) `/state.db`, and another one for each of its profiles. Tokens are counted for a
-session and a model, and not for a call. What sub-agents said is stored as sessions, too, and is none of ours: only
-what they used is. Recorded with 0.19.0 (schema 22).
+The databases are `$HERMES_HOME` (else `~/.hermes`) `/state.db` and `profiles/*/state.db` below it. Tokens are counted
+by session and model, not by call. The sessions of sub-agents are stored, too; only their usage is read, as a part of the
+session that started them. Recorded with 0.19.0 (schema 22).
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,14 +14,14 @@ from agent_mux.place import Place
 from agent_mux.sessions.databases import DatabaseCursor, reading
 from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, SessionStore, UnreadableError
 from agent_mux_adapters._dialects.tolerant import dollars, text, whole
-from agent_mux_adapters.hermes.stored import StoredMessages, time_of
+from agent_mux_adapters.hermes.stored_messages import StoredMessages, time_of
 
 _CHILD = "CASE WHEN json_valid(model_config) THEN json_extract(model_config, '$._delegate_from') END"
 _SESSIONS = f"""
 SELECT session_id, MAX(messages.id) + SUM(1 - active) AS size, MAX(timestamp) AS last,
        (SELECT MAX(last_seen) FROM session_model_usage AS used WHERE used.session_id = messages.session_id) AS used
 FROM messages JOIN sessions ON sessions.id = session_id WHERE {_CHILD} IS NULL GROUP BY session_id
-"""  # noqa: S608  # nothing in it comes from outside
+"""  # noqa: S608  # all of it is constant
 _SESSION = """
 SELECT title, cwd, git_branch, started_at,
        CASE WHEN json_valid(model_config) THEN json_extract(model_config, '$._branched_from') END AS origin,
@@ -40,26 +40,28 @@ WITH RECURSIVE family(id) AS (
 SELECT session_id, model, billing_provider, billing_base_url, billing_mode, task, input_tokens, output_tokens,
        cache_read_tokens, cache_write_tokens, reasoning_tokens, estimated_cost_usd, actual_cost_usd, cost_status
 FROM session_model_usage JOIN family ON session_id = family.id ORDER BY first_seen
-"""  # noqa: S608  # nothing in it comes from outside
+"""  # noqa: S608  # all of it is constant
+_USAGE_KEY_LENGTH = 6
+"""The first columns of `_USED` identify a counter: session, model, billing and task."""
 _PRICED = frozenset({"actual", "estimated", "included"})
 _NANOSECONDS = 1_000_000  # in a millisecond
 _Counts = tuple[float, ...]
 
 
 def root(place: Place) -> Path:
-    """The database of the user; those of profiles are in directories below."""
+    """Return the user's database; those of profiles are in directories below it."""
     return place.home_of("HERMES_HOME", ".hermes") / "state.db"
 
 
 def find(place: Place) -> Iterator[Found]:
-    """All sessions in which anything was said."""
-    own = root(place)
-    for path in (own, *sorted(own.parent.glob("profiles/*/state.db"))):
+    """Yield all sessions that have messages. An unreadable database yields one entry; opening it raises the error."""
+    user_database = root(place)
+    for path in (user_database, *sorted(user_database.parent.glob("profiles/*/state.db"))):
         if path.is_file():
             try:
                 yield from _sessions_in(path)
             except UnreadableError:
-                yield Found(path, "", 0, 0)  # whoever opens it is told why; the other databases are read
+                yield Found(path, "", 0, 0)
 
 
 def _sessions_in(path: Path) -> Iterator[Found]:
@@ -70,57 +72,59 @@ def _sessions_in(path: Path) -> Iterator[Found]:
 
 
 def open_session(found: Found) -> DatabaseCursor:
-    """From its first message."""
+    """Return a cursor at the first message of a session."""
     session = _StoredSession(found.key)
     return DatabaseCursor(found.path, session.rows, session.close)
 
 
 class _StoredSession:
-    """Reads one session."""
+    """Reads one session, in several passes while it grows."""
 
     def __init__(self, session: str) -> None:
         self._session = session
         self._messages: StoredMessages | None = None
-        self._counted: dict[tuple[str, ...], _Counts] = {}
-        """By model and task: what was told of the counts."""
-        self._at: int | None = None
+        self._counts: dict[tuple[str, ...], _Counts] = {}
+        """The counts that were already reported, by session, model and task."""
+        self._time: int | None = None
 
     def rows(self, database: Connection, position: int) -> Iterator[tuple[int, Iterable[Entry]]]:
-        """Its messages behind the one with this id."""
+        """Yield the entries of the messages after the one with the id `position`, then the usage."""
         for row in database.execute(_SESSION, (self._session,)):
-            self._at = time_of(row["started_at"]) if self._at is None else self._at
+            self._time = time_of(row["started_at"]) if self._time is None else self._time
             if self._messages is None:
-                # What a fork was copied from has lost its reasons.
+                # Messages that a fork copied have no finish reasons.
                 gives_reasons = bool(row["gives_reasons"]) and not row["origin"]
                 self._messages = StoredMessages(text(row["cwd"]), gives_reasons=gives_reasons)
-            yield position, (Entry(self._at, _described(self._session, row)),)
+            yield position, (Entry(self._time, _described(self._session, row)),)
         if self._messages is None:
             return
         for row in database.execute(_MESSAGES, (self._session, position)):
-            self._at = time_of(row["timestamp"]) or self._at
+            self._time = time_of(row["timestamp"]) or self._time
             yield row["id"], self._messages.read(row)
-        yield position, [*self._used(database)]
+        yield position, [*self._usage(database)]
 
     def close(self) -> Iterator[Entry]:
-        """Nothing follows, for now."""
+        """Yield what was held back, as no message follows for now."""
         return iter(()) if self._messages is None else self._messages.close()
 
-    def _used(self, database: Connection) -> Iterator[Entry]:
-        """What was added to the counts."""
+    def _usage(self, database: Connection) -> Iterator[Entry]:
+        """Yield what was added to the counts since the last pass."""
         for row in database.execute(_USED, (self._session,)):
-            what, now = tuple(map(str, row[:6])), _counts(row)
-            before, self._counted[what] = self._counted.get(what, (0,) * len(now)), now
-            new = [max(count - told, 0) for count, told in zip(now, before, strict=True)]
-            if not any(new):
+            key, latest = tuple(map(str, row[:_USAGE_KEY_LENGTH])), _counts_in(row)
+            before, self._counts[key] = self._counts.get(key, (0,) * len(latest)), latest
+            added = [max(count - reported, 0) for count, reported in zip(latest, before, strict=True)]
+            if not any(added):
                 continue
-            fresh, out, read, written, thought, usd = new
-            usage = facts.Usage(int(fresh), int(out), int(thought), int(read), int(written), of_one_call=False)
-            priced = usd if row["cost_status"] in _PRICED else None
-            is_inside = row["session_id"] != self._session
-            yield Entry(self._at, ModelCalled("", text(row["model"]), usage, priced, is_inside))
+            uncached, output, cache_read, cache_written, thinking, usd = added
+            usage = facts.Usage(
+                int(uncached), int(output), int(thinking), int(cache_read), int(cache_written), of_one_call=False
+            )
+            cost = usd if row["cost_status"] in _PRICED else None
+            is_subagent = row["session_id"] != self._session
+            yield Entry(self._time, ModelCalled("", text(row["model"]), usage, cost, is_subagent))
 
 
-def _counts(row: Row) -> _Counts:
+def _counts_in(row: Row) -> _Counts:
     tokens = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
     usd = dollars(row["actual_cost_usd"]) or dollars(row["estimated_cost_usd"])
     return *(whole(row[name]) for name in tokens), usd

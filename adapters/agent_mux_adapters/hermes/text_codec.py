@@ -1,8 +1,8 @@
-"""`hermes -z` and `hermes chat -Q`: text for people, read and never chosen.
+"""`hermes -z` and `hermes chat -Q`: text for people. Recordings of it are read; runs never use it.
 
-A line may be the answer, a warning, a frame around either, or an error, and exit code 0 means nothing: `hermes -z` has
-it for a refused key, too. So nothing is taken for an answer, and nothing for an end. Of what was said, only errors of
-the provider can be recognised, and on standard error the session.
+A line may be part of the answer, a warning, a frame around either, or an error, and exit code 0 proves nothing: `hermes
+-z` exits with it after a refused key, too. So no line counts as answer or as closing message. Only errors of the
+provider are recognised, and on stderr the id of the session.
 """
 
 import re
@@ -12,38 +12,38 @@ from agent_mux.actions import AnyAction
 from agent_mux.adapter import CodecContext, Exit, Source, Step
 from agent_mux.facts import Ignored, LogLine, SessionKnown, Trouble
 from agent_mux_adapters._dialects.talking import of_one_prompt
-from agent_mux_adapters.hermes.failures import code_of
+from agent_mux_adapters.hermes.outcome import code_of
 
 TEXT = "text"
 _SESSION = re.compile(r"session_id: (\S{1,200})")
 _ERROR = re.compile(r"(?:API call failed after \d+ retries: )?HTTP \d{3}: ")
 
 
-class TextCodec:
-    """Reads what a one-shot run printed."""
+class HermesTextCodec:
+    """Codec of the text that a one-shot run prints."""
 
     def __init__(self, context: CodecContext) -> None:  # as every codec
         pass
 
     def start(self) -> Iterable[Step]:
-        """Nothing is said."""
+        """Return nothing: the prompt is on the command line."""
         return ()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line."""
-        said = line.decode("utf-8", "replace")
+        """Read one line: an error of the provider, the session id, or text that is kept as a log."""
+        content = line.decode("utf-8", "replace")
         match source:
             case Source.STDOUT:
-                return (Trouble(code_of(said), said) if _ERROR.match(said) else LogLine(said),)
+                return (Trouble(code_of(content), content) if _ERROR.match(content) else LogLine(content),)
             case Source.STDERR:
-                named = _SESSION.fullmatch(said)
-                return (SessionKnown(named[1]) if named is not None else LogLine(said, "stderr"),)
+                session = _SESSION.fullmatch(content)
+                return (SessionKnown(session[1]) if session is not None else LogLine(content, "stderr"),)
         return (Ignored("stdin", "our own side"),)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """It can be signalled, and that is all."""
+        """Return the effects of an action: the program can be signalled, and reads nothing."""
         return of_one_prompt(action, "hermes chat -q")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
-        """Nothing was kept back."""
+        """Return nothing: no fact is held back until the exit."""
         return ()

@@ -8,17 +8,17 @@ import pytest
 
 from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.options import Attachment, McpServer, RunOptions
-from agent_mux_adapters.hermes import ADAPTER, overlay
-from agent_mux_adapters.hermes.argv import ACP
+from agent_mux_adapters.hermes import ADAPTER, argv
+from agent_mux_adapters.hermes.argv import ACP, APPROVAL_TIMEOUT, SETTINGS_FILE
 from agent_mux_adapters.hermes.gateway_codec import GATEWAY
-from agent_mux_adapters.hermes.launcher import interpreter_in, python_beside
+from agent_mux_adapters.hermes.paths import interpreter_in, python_beside
 
 ECHO = McpServer("echo", command="/bin/echo", args=("a b",), env={"KEY": "secret-1"})
 
 
 @pytest.fixture(autouse=True)
 def no_administrator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(overlay, "DIRECTORY", tmp_path / "etc-hermes")
+    monkeypatch.setattr(argv, "MANAGED_DIRECTORY", tmp_path / "etc-hermes")
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def spawn(program: str, environ: dict[str, str] | None = None, **options: Any) -
 
 
 def settings_of(args: SpawnArgs) -> dict[str, Any]:
-    return dict(json.loads(args.files[overlay.FILE]))
+    return dict(json.loads(args.files[SETTINGS_FILE]))
 
 
 # -- the program
@@ -136,7 +136,7 @@ def test_yolo_with_a_callback_asks_it(program: str) -> None:
 
 def test_prompt_asks_a_person_who_has_time(program: str) -> None:
     args = spawn(program, {"HERMES_YOLO_MODE": "1"}, approval_mode="prompt")
-    assert settings_of(args)["approvals"] == {"mode": "manual", "timeout": overlay.PATIENCE}
+    assert settings_of(args)["approvals"] == {"mode": "manual", "timeout": APPROVAL_TIMEOUT}
     assert "HERMES_YOLO_MODE" in args.unset_env
 
 
@@ -178,7 +178,7 @@ def test_servers_of_every_transport_are_said(program: str) -> None:
 
 def test_a_text_is_not_filled_in_from_the_environment(program: str) -> None:
     args = spawn(program, system_prompt="Say ${HOME} to $PATH.")
-    said = json.loads(args.files[overlay.FILE])["agent"]["system_prompt"]
+    said = json.loads(args.files[SETTINGS_FILE])["agent"]["system_prompt"]
     assert said == "Say ${AGENT_MUX_DOLLAR}{HOME} to $PATH."
     assert args.env["AGENT_MUX_DOLLAR"] == "$"
 
@@ -188,7 +188,7 @@ def test_what_an_administrator_manages_is_left_alone(program: str) -> None:
     assert args.files == {}
     assert "HERMES_MANAGED_DIR" not in args.env
     assert args.notes[-1].endswith("left as it is: approval_mode, system_prompt, mcp_servers.")
-    overlay.DIRECTORY.mkdir()
+    argv.MANAGED_DIRECTORY.mkdir()
     assert spawn(program, approval_mode="yolo").notes == ()
     assert (
         spawn(program, session_id="s", thinking_effort="low", approval_mode="yolo", max_tokens=9)

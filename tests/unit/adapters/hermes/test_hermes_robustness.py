@@ -15,7 +15,7 @@ from agent_mux import actions, facts
 from agent_mux.adapter import Source
 from agent_mux.effects import Effect
 from agent_mux_adapters.hermes import ADAPTER
-from agent_mux_adapters.hermes.silent import SILENT
+from agent_mux_adapters.hermes.wire import IGNORED_KINDS
 
 RECORDINGS = Recordings(ADAPTER, "text")
 LINES = {protocol: lines for protocol in ADAPTER.protocols if (lines := RECORDINGS.lines(protocol))}
@@ -62,7 +62,7 @@ def test_a_new_kind_of_event_is_unknown() -> None:
 
 
 def test_a_silent_event_says_why() -> None:
-    for kind, reason in SILENT.items():
+    for kind, reason in IGNORED_KINDS.items():
         assert list(new_codec().receive(line_of(event(kind, None)), Source.STDOUT)) == [facts.Ignored(kind, reason)]
 
 

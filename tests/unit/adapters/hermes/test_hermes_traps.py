@@ -38,8 +38,8 @@ from agent_mux.facts import (
     TurnLimitHit,
     Usage,
 )
-from agent_mux_adapters.hermes.sniffing import is_gateway_line
 from agent_mux_adapters.hermes.text_codec import TEXT
+from agent_mux_adapters.hermes.wire import is_gateway_line
 
 
 def said(talk: Talk, *words: str) -> list[Any]:

@@ -1,17 +1,17 @@
-"""What went wrong, from Hermes' words: it has no error codes, but names the HTTP status where there was one."""
+"""Failures of Hermes. It has no error codes: the code follows from the message, which names the HTTP status if any."""
 
 import re
 
 from agent_mux.errors import ErrorCode
 from agent_mux.facts import Failure
 
-UNTOLD = "hermes does not say why the turn failed"
+NO_REASON = "hermes does not say why the turn failed"
 NO_SESSION = 4007
-"""The gateway's own code for a session that is not stored."""
+"""Error code of the gateway for a session that is not stored."""
 _STATUS = re.compile(r"\bHTTP (\d{3})\b")
 _STATUSES: dict[int, ErrorCode] = {401: "AUTH_ERROR", 402: "RATE_LIMITED", 403: "AUTH_ERROR", 429: "RATE_LIMITED"}
 _TOKENS = re.compile(r"\(([\d,]{1,15}) tokens\)")
-# Lower case; the first that occurs decides. A full context comes with HTTP status 400 or 413.
+# Lower case; the first phrase in the message decides, a full context before its HTTP status, which is 400 or 413.
 _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("context length", "CONTEXT_EXCEEDED"),
     ("context window", "CONTEXT_EXCEEDED"),
@@ -27,23 +27,23 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
 
 
 def code_of(message: str) -> ErrorCode:
-    """The error code for what Hermes says."""
-    words = message.lower()
-    if any(phrase in words for phrase, code in _PHRASES if code == "CONTEXT_EXCEEDED"):
+    """Return the error code for a message of Hermes; `AGENT_CRASH` when the message is not recognised."""
+    lowered = message.lower()
+    if any(phrase in lowered for phrase, code in _PHRASES if code == "CONTEXT_EXCEEDED"):
         return "CONTEXT_EXCEEDED"
     found = _STATUS.search(message)
     if found is not None and int(found[1]) in _STATUSES:
         return _STATUSES[int(found[1])]
-    return next((code for phrase, code in _PHRASES if phrase in words), "AGENT_CRASH")
+    return next((code for phrase, code in _PHRASES if phrase in lowered), "AGENT_CRASH")
 
 
 def failure_of(message: str) -> Failure:
-    """A failure in full."""
+    """Return the failure that a message describes, with the number of tokens of a full context."""
     code = code_of(message)
     tokens = _TOKENS.search(message) if code == "CONTEXT_EXCEEDED" else None
-    return Failure(code, message or UNTOLD, used_tokens=int(tokens[1].replace(",", "")) if tokens else 0)
+    return Failure(code, message or NO_REASON, used_tokens=int(tokens[1].replace(",", "")) if tokens else 0)
 
 
 def session_failure(code: int, message: str) -> Failure:
-    """A session that could not be opened."""
+    """Return the failure of a request to open a session."""
     return Failure("SESSION_NOT_FOUND", message) if code == NO_SESSION else failure_of(message)

@@ -1,7 +1,7 @@
-"""What Hermes keeps on a machine. Measured with 0.19.0; tests/e2e/test_live_home.py asks the CLI itself.
+"""The installation of Hermes: settings, MCP servers, skills, plugins. Measured with 0.19.0.
 
-All of it is below one directory, and nothing in a project. Where an administrator has `/etc/hermes`, that wins over the
-user's configuration; it is theirs, and not looked at here.
+tests/e2e/test_live_home.py compares this with the CLI itself. Everything is below one directory, and nothing in a
+project. The settings of an administrator in `/etc/hermes` take precedence over the user's; they are not read here.
 """
 
 import json
@@ -17,18 +17,18 @@ from agent_mux.mcp.files import McpFiles
 from agent_mux.place import Place
 from agent_mux.plugins.commands import Plugin, PluginCommands
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
-from agent_mux_adapters.hermes import mcp_files
 from agent_mux_adapters.hermes.credentials import AUTH
 from agent_mux_adapters.hermes.hooks import HOOKS
-from agent_mux_adapters.hermes.profiles import directory
+from agent_mux_adapters.hermes.mcp_servers import format_server, is_enabled, parse_server
+from agent_mux_adapters.hermes.paths import profile_directory
 
 _MODEL_KEYS = ("default", "model", "name")
-"""Of the table `model`; the first that says something counts."""
-EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra")
+"""Keys of the table `model`; the first non-empty one counts."""
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra")
 
 
-def _config(place: Place) -> Path:
-    return directory(place) / "config.yaml"
+def _config_path(place: Place) -> Path:
+    return profile_directory(place) / "config.yaml"
 
 
 def _read_model(data: Mapping[str, Any]) -> str | None:
@@ -38,18 +38,18 @@ def _read_model(data: Mapping[str, Any]) -> str | None:
 
 
 def _write_model(model: str, data: Mapping[str, Any]) -> Mapping[FieldPath, Any]:
-    """A model without a provider may be written as a text."""
+    """Return the change that sets the model: a plain string may stand in place of the table."""
     return {("model",) if isinstance(data.get("model"), str) else ("model", "default"): model}
 
 
 CONFIG = AgentConfig(
-    files=(ConfigFile(scope="global", format="yaml", path=_config),),
+    files=(ConfigFile(scope="global", format="yaml", path=_config_path),),
     fields={
         "model.default": Field(kind="string", meaning="the model"),
         "model.provider": Field(kind="string", meaning="the provider of the model, such as openrouter or custom"),
         "model.base_url": Field(kind="string", meaning="the address of a provider of one's own"),
         "agent.max_turns": Field(kind="number", meaning="model calls in a turn"),
-        "agent.reasoning_effort": Field(kind="string", meaning="how much is thought", choices=EFFORTS),
+        "agent.reasoning_effort": Field(kind="string", meaning="how much is thought", choices=_EFFORTS),
         "approvals.mode": Field(
             kind="string", meaning="who decides about harmful commands", choices=("manual", "smart", "off")
         ),
@@ -72,31 +72,31 @@ CONFIG = AgentConfig(
 )  # fmt: skip
 
 MCP = McpFiles(
-    files=(ConfigFile(scope="global", format="yaml", path=_config, table=lambda _: ("mcp_servers",)),),
-    read=mcp_files.read,
-    write=mcp_files.write,
-    is_enabled=mcp_files.is_enabled,
+    files=(ConfigFile(scope="global", format="yaml", path=_config_path, table=lambda _: ("mcp_servers",)),),
+    read=parse_server,
+    write=format_server,
+    is_enabled=is_enabled,
 )
 
 
-def _plugins(printed: str) -> tuple[Plugin, ...]:
-    """`hermes plugins list --json`."""
+def _parse_plugins(printed: str) -> tuple[Plugin, ...]:
+    """Parse the output of `hermes plugins list --json`."""
     listed = json.loads(printed)
     if not isinstance(listed, list):
-        raise ValueError("it is no list")  # noqa: TRY004  # what the contract wants
+        raise ValueError("it is no list")  # noqa: TRY004  # the contract asks for a ValueError
     return tuple(
         Plugin(
-            name=text(one.get("name")),
-            version=text(one.get("version")) or None,
-            enabled=one.get("status") == "enabled",
-            source=text(one.get("source")) or None,
-            description=text(one.get("description")) or None,
+            name=text(plugin.get("name")),
+            version=text(plugin.get("version")) or None,
+            enabled=plugin.get("status") == "enabled",
+            source=text(plugin.get("source")) or None,
+            description=text(plugin.get("description")) or None,
         )
-        for one in rows(listed)
+        for plugin in rows(listed)
     )
 
 
-def _update(name: str | None) -> tuple[str, ...]:
+def _update_command(name: str | None) -> tuple[str, ...]:
     if name is None:
         raise ValueError("the name of a plugin: this agent updates them one by one")
     return ("plugins", "update", name)
@@ -104,11 +104,11 @@ def _update(name: str | None) -> tuple[str, ...]:
 
 PLUGINS = PluginCommands(
     list=("plugins", "list", "--json"),
-    parse=_plugins,
-    # Otherwise it asks whether the plugin is to be on.
+    parse=_parse_plugins,
+    # Without --enable it asks whether to enable the plugin.
     install=lambda name: ("plugins", "install", "--enable", name),
     uninstall=lambda name: ("plugins", "remove", name),
-    update=_update,
+    update=_update_command,
 )
 
 HOME = AgentHome(
@@ -116,7 +116,7 @@ HOME = AgentHome(
     auth=AUTH,
     mcp=MCP,
     skills=DefinitionFolders(
-        folders=(Folder(scope="global", path=lambda place: directory(place) / "skills"),),
+        folders=(Folder(scope="global", path=lambda place: profile_directory(place) / "skills"),),
         layout="folder",
         file="SKILL.md",
         required=(),

@@ -19,7 +19,7 @@ from agent_mux.mcp.client import McpServers
 from agent_mux.options import McpServer
 from agent_mux.plugins.client import Plugins
 from agent_mux_adapters.hermes import ADAPTER
-from agent_mux_adapters.hermes.home import HOME, MCP, PLUGINS
+from agent_mux_adapters.hermes.installation import HOME, MCP, PLUGINS
 
 WRITTEN = (Path(__file__).parent / "home" / "config.yaml").read_text("utf-8")
 NOW = 1_800_000_000_000

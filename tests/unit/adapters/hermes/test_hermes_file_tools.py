@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from agent_mux.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten
-from agent_mux_adapters.hermes.edits import Edits
+from agent_mux_adapters.hermes.tools import HermesEdits
 
 PLACE = "/home/dev/project"
 
 
 def effects(name: str, arguments: dict[str, Any], result: Any = None, **payload: Any) -> tuple[FileEffect, ...]:
-    return Edits(PLACE).of(name, arguments, {"result": result or {}, **payload})
+    return HermesEdits(PLACE).effects_of(name, arguments, {"result": result or {}, **payload})
 
 
 def replaced(diff: str, path: str = f"{PLACE}/a.txt") -> FilePatched:
@@ -42,9 +42,9 @@ def test_that_a_file_is_new_shows_in_the_diff(shown: str, content: str, created:
 
 
 def test_a_file_is_new_once() -> None:
-    edits = Edits(PLACE)
+    edits = HermesEdits(PLACE)
     arguments = {"path": "a.txt", "content": ""}
-    assert [effect.created for _ in range(2) for effect in edits.of("write_file", arguments, {"result": {}})] == [
+    assert [effect.created for _ in range(2) for effect in edits.effects_of("write_file", arguments, {"result": {}})] == [
         True, False,
     ]  # fmt: skip
 
