@@ -53,7 +53,7 @@ def environment(place: Place) -> dict[str, str]:
     return place.minimal(SCRIPTED_URL=place.url)
 
 
-def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
+def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line per part
     """A part as a content block; the model server makes a part of a chat completion of it."""
     match part:
         case Shell(command, asks):

@@ -1,8 +1,8 @@
 """Stored sessions of Hermes: one SQLite database with messages in OpenAI's format, and one more for each profile.
 
 The databases are `$HERMES_HOME` (else `~/.hermes`) `/state.db` and `profiles/*/state.db` below it. Tokens are counted
-by session and model, not by call. The sessions of sub-agents are stored, too; only their usage is read, as a part of the
-session that started them. Recorded with 0.19.0 (schema 22).
+by session and model, not by call. The sessions of sub-agents are stored, too; only their usage is read, as a part of
+the session that started them. Recorded with 0.19.0 (schema 22).
 """
 
 from collections.abc import Iterable, Iterator

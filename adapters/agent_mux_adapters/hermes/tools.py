@@ -189,7 +189,8 @@ class HermesEdits:
     """Effects of file tools, from their arguments, their results and the diffs that Hermes shows.
 
     Hermes prints Python's `difflib` output: a line without a final newline runs into the next one, and lines are
-    counted as `str.splitlines` counts them. Where that makes the diff invalid, a diff is built from the replacement instead.
+    counted as `str.splitlines` counts them. Where that makes the diff invalid, a diff is built from the replacement
+    instead.
     """
 
     def __init__(self, cwd: str) -> None:

@@ -1,14 +1,13 @@
-"""OpenClaw: `openclaw agent exec` for one-shot runs, ACP behind a gateway of its own for everything else."""
+"""Adapter of OpenClaw: `openclaw agent exec` for one-shot runs, ACP with a gateway of its own for everything else."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.openclaw.acp_codec import acp_of_openclaw
+from agent_mux_adapters.openclaw.acp_codec import openclaw_acp_protocol
 from agent_mux_adapters.openclaw.argv import ACP, EXEC, build_spawn_args, codec_context
-from agent_mux_adapters.openclaw.document import is_document
-from agent_mux_adapters.openclaw.exec_codec import ExecCodec
-from agent_mux_adapters.openclaw.model_listing import LISTING
+from agent_mux_adapters.openclaw.exec_codec import OpenClawExecCodec, is_document
+from agent_mux_adapters.openclaw.models import LISTING
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -44,13 +43,13 @@ CAPABILITIES = AgentCapabilities(
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters.openclaw.sessions import STORE  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.openclaw.sessions import STORE  # noqa: PLC0415  # runs do not need it
 
     return STORE
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.openclaw.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.openclaw.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME
 
@@ -66,7 +65,7 @@ ADAPTER = Adapter(
     protocols={
         EXEC: NativeProtocol(
             name=EXEC,
-            codec=ExecCodec,
+            codec=OpenClawExecCodec,
             streams=frozenset(),
             two_way=False,
             sniff=is_document,
@@ -80,7 +79,7 @@ ADAPTER = Adapter(
                 "sub-agents",
             ),
         ),
-        ACP: acp_of_openclaw(ACP),
+        ACP: openclaw_acp_protocol(ACP),
     },
     spawn=build_spawn_args,
     context=codec_context,

@@ -1,8 +1,8 @@
-"""ACP as OpenClaw's bridge speaks it, with what its gateway writes down.
+"""OpenClaw over ACP: the messages of its bridge, `openclaw acp`, together with the record of its gateway.
 
-The bridge drops texts and thoughts, and answers `end_turn` when a model call failed. The launcher adds what it drops as
-notifications (see `launching`). Without them (a transcript of another client) we have what the bridge told, and a
-turn that says and does nothing at all has failed.
+The bridge drops texts and thinking, and answers `end_turn` when a model call failed. The launcher adds what it drops as
+notifications (see `launching`). A transcript of another client lacks them: its facts are those of the bridge alone, and
+a turn without text and tool calls counts as failed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,44 +35,43 @@ from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, Ended, Opened, Request, acp_protocol
 from agent_mux_adapters._dialects.acp.usage import NO_TOKENS, plus
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, whole
-from agent_mux_adapters.openclaw.answers import BLANK, Answers
-from agent_mux_adapters.openclaw.document import cost_of, usage_of
-from agent_mux_adapters.openclaw.failures import failure_of
-from agent_mux_adapters.openclaw.gateway_log import failure_in, retry_in, time_of
-from agent_mux_adapters.openclaw.tools import DELEGATING, OpenClawTools, caller_of
+from agent_mux_adapters.openclaw.messages import BLANK, OpenClawMessages
+from agent_mux_adapters.openclaw.outcome import failure_in, failure_of, retry_in, time_of
+from agent_mux_adapters.openclaw.tools import DELEGATION_TOOL, OpenClawTools, caller_of
+from agent_mux_adapters.openclaw.usage import cost_of, usage_of
 
-INTERRUPTION = "[OpenClaw interruption] "
+_INTERRUPTION = "[OpenClaw interruption] "
 _NO_REPLY = "⚠️ OpenClaw couldn't produce or deliver a reply."
 _NO_ANSWER = "⚠️ Agent couldn't generate a response."
-NOTHING_SAID = Failure("AGENT_CRASH", "openclaw ended the turn without a word: its ACP bridge does not say what failed")
+NO_OUTPUT = Failure("AGENT_CRASH", "openclaw ended the turn without a word: its ACP bridge does not say what failed")
 NO_SESSION = Failure("SESSION_NOT_FOUND", "openclaw has no session with this id, or nothing was said in it")
 _PROMPT = b'"session/prompt"'
-_OURS = b'{"jsonrpc":"2.0","method":"_agent_mux/'
-_CALLED = Ignored("tool_call_update", "told as the call that it made")
-_LATER = Ignored("tool_call", "told with the call that it makes, or at its end")
+_LAUNCHER_LINE = b'{"jsonrpc":"2.0","method":"_agent_mux/'
+_CATALOG_CALL = Ignored("tool_call_update", "told as the call that it made")
+_DEFERRED_CALL = Ignored("tool_call", "told with the call that it makes, or at its end")
 _AFTER = "after the end of the turn"
 
 
-def settings_of(context: CodecContext, opened: Opened) -> Sequence[Request | Note]:
-    """The effort. The model is in the run's configuration."""
+def session_settings(context: CodecContext, opened: Opened) -> Sequence[Request | Note]:
+    """Return the request that sets the effort. The model is in the run's configuration."""
     effort = opened.set_effort(context.thinking_effort) if context.thinking_effort is not None else None
     return [] if effort is None else [effort]
 
 
 def closing_of(ended: Ended) -> Fact | None:
-    """A turn without a word and without a call has failed."""
-    is_silent = ended.stop_reason == "end_turn" and not ended.spoke and ended.failure is None
-    return TurnFailed(NOTHING_SAID, ended.cost) if is_silent else None
+    """Return the failure of a turn without text and tool calls; None for other turns."""
+    has_no_output = ended.stop_reason == "end_turn" and not ended.spoke and ended.failure is None
+    return TurnFailed(NO_OUTPUT, ended.cost) if has_no_output else None
 
 
 QUIRKS = AcpQuirks(
     agent="openclaw",
     tools=OpenClawTools(),
     asks_questions=False,
-    continues_with="load",  # `resume` wants a session key, and does not find the ids of the bridge's own sessions
-    settings=settings_of,
+    continues_with="load",  # `resume` takes a session key, and does not find the ids of the bridge's own sessions
+    settings=session_settings,
     asides={
-        INTERRUPTION: lambda said: failure_of(said.removeprefix(INTERRUPTION)),
+        _INTERRUPTION: lambda message: failure_of(message.removeprefix(_INTERRUPTION)),
         _NO_REPLY: failure_of,
         _NO_ANSWER: failure_of,
     },
@@ -81,149 +80,149 @@ QUIRKS = AcpQuirks(
 
 
 class OpenClawAcpCodec:
-    """Speaks with `openclaw acp`, and listens to the gateway behind it."""
+    """Codec of `openclaw acp` and of the notifications that the launcher adds from the gateway behind it."""
 
     def __init__(self, context: CodecContext) -> None:
         self._acp = AcpCodec(context, QUIRKS)
-        self._observing = context.prompt is None
-        self._hears_gateway = False
-        self._answers = Answers()
+        self._is_observed = context.prompt is None
+        self._has_gateway = False
+        """Whether the launcher adds the gateway's record."""
+        self._messages = OpenClawMessages()
         self._failure: Failure | None = None
-        """Why the last model call failed, until the agent goes on."""
+        """The failure of the last model call; None once the agent has continued."""
         self._failed_at = 0
-        """When it did, in milliseconds since the epoch."""
-        self._spent = NO_TOKENS
-        self._dollars = 0.0
-        """Of the turn, both."""
+        """The time of that failure in milliseconds since the epoch."""
+        self._turn_usage = NO_TOKENS
+        self._turn_usd = 0.0
         self._in_message = False
         self._in_turn = False
-        self._through_catalog: set[str | None] = set()
-        """Calls that only made another call."""
-        self._menders: dict[type, Callable[[Any], tuple[Step, ...]]] = {
-            McpBegin: self._called,
-            StepBegin: self._begun,
-            TextDelta: self._said,
-            ToolDone: self._done,
-            ToolReady: self._called,
-            TurnDone: self._closed,
-            TurnFailed: self._closed,
+        self._catalog_calls: set[str | None] = set()
+        """Calls through the catalog of tools, which are reported as the calls that they make."""
+        self._corrections: dict[type, Callable[[Any], tuple[Step, ...]]] = {
+            McpBegin: self._tool_call,
+            StepBegin: self._step_begin,
+            TextDelta: self._text_delta,
+            ToolDone: self._tool_done,
+            ToolReady: self._tool_call,
+            TurnDone: self._turn_end,
+            TurnFailed: self._turn_end,
         }
 
     def start(self) -> Iterable[Step]:
-        """The handshake begins."""
+        """Return the first request of the handshake."""
         return self._acp.start()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line."""
-        if source is STDOUT and line.startswith(_OURS):
+        """Read one line: a notification of the launcher, or a message of ACP whose facts are corrected."""
+        if source is STDOUT and line.startswith(_LAUNCHER_LINE):
             message = load_object(line)
             if message is not None:
-                return self._heard(str(message.get("method")), mapping(message.get("params")))
+                return self._launcher_notification(str(message.get("method")), mapping(message.get("params")))
         if source is Source.STDIN and _PROMPT in line:
-            self._begin()
+            self._begin_turn()
         steps = self._acp.receive(line, source)
-        if not self._in_turn and not self._observing:
+        if not self._in_turn and not self._is_observed:
             steps = list(steps)
-            if any(isinstance(step, SessionKnown) and _is_empty(step) for step in steps):
+            if any(isinstance(step, SessionKnown) and _is_new(step) for step in steps):
                 return TurnFailed(NO_SESSION), CloseStdin()
-        return self._mended(steps)
+        return self._corrected_line(steps)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """The consumer wants something."""
-        return self._mend(self._acp.request(action))
+        """Return the effects of an action of the consumer."""
+        return self._corrected(self._acp.request(action))
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
-        """The process is gone."""
+        """Return the facts that the dialect held back until the exit."""
         return self._acp.finish(exit)
 
-    # -- the gateway
+    # -- notifications of the launcher
 
-    def _heard(self, method: str, params: Mapping[str, Any]) -> tuple[Fact, ...]:
+    def _launcher_notification(self, method: str, params: Mapping[str, Any]) -> tuple[Fact, ...]:
         match method:
             case "_agent_mux/listening":
-                self._hears_gateway = True
+                self._has_gateway = True
                 return (Ignored(method, "answers and failures will be told"),)
             case "_agent_mux/answer" if self._in_turn:
-                if whole(params.get("ts")) > self._failed_at:  # else it is the answer that failed
+                if whole(params.get("ts")) > self._failed_at:  # otherwise it is the answer that failed
                     self._failure = None
-                return self._answers.written_down(params)
+                return self._messages.recorded(params)
             case "_agent_mux/log" if self._in_turn:
-                return self._logged(params)
+                return self._log_entry(params)
             case "_agent_mux/used" if self._in_turn:
-                return self._used(mapping(params.get("usage")))
+                return self._usage(mapping(params.get("usage")))
         return (Ignored(method, _AFTER),)
 
-    def _logged(self, entry: Mapping[str, Any]) -> tuple[Fact, ...]:
+    def _log_entry(self, entry: Mapping[str, Any]) -> tuple[Fact, ...]:
         retry, failure = retry_in(str(entry.get("message"))), failure_in(entry)
         if retry:
             self._failure = None
-            self._answers.retried(time_of(entry))
-        elif failure is not None and (self._failure is None or "event" in entry):  # what has no name repeats it
+            self._messages.retried(time_of(entry))
+        elif failure is not None and (self._failure is None or "event" in entry):  # one without a name repeats it
             self._failure, self._failed_at = failure, time_of(entry)
         return retry or (Ignored("_agent_mux/log", "kept for the end of the turn"),)
 
-    def _used(self, said: Mapping[str, Any]) -> tuple[Fact, ...]:
-        usage = usage_of(said)
+    def _usage(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
+        usage = usage_of(native)
         if usage is None or not usage.input_tokens + usage.output_tokens:
             return (Ignored("_agent_mux/used", "no model call came to its end"),)
-        self._spent = plus(self._spent, usage)
-        self._dollars += dollars(mapping(said.get("cost")).get("total"))
+        self._turn_usage = plus(self._turn_usage, usage)
+        self._turn_usd += dollars(mapping(native.get("cost")).get("total"))
         return (usage,)
 
-    # -- the bridge
+    # -- corrections of the bridge's facts
 
-    def _mended(self, steps: Iterable[Step]) -> Iterable[Step]:
+    def _corrected_line(self, steps: Iterable[Step]) -> Iterable[Step]:
+        """Correct the facts of one line, and keep an `Ignored` fact only where there is no other fact."""
         if isinstance(steps, tuple) and len(steps) == 1 and isinstance(steps[0], TextDelta):
-            return self._said(steps[0])  # the hot path
-        mended = self._mend(steps)
-        says = [step for step in mended if not isinstance(step, Ignored)]
-        if any(isinstance(step, Fact) for step in says):
-            return says
-        # A line is ignored only when nothing else is said about it, and then once.
-        return [next((step for step in mended if isinstance(step, Ignored)), _LATER), *says]
+            return self._text_delta(steps[0])  # the hot path
+        corrected = self._corrected(steps)
+        others = [step for step in corrected if not isinstance(step, Ignored)]
+        if any(isinstance(step, Fact) for step in others):
+            return others
+        return [next((step for step in corrected if isinstance(step, Ignored)), _DEFERRED_CALL), *others]
 
-    def _mend(self, steps: Iterable[Step]) -> list[Step]:
-        return [new for step in steps for new in self._menders.get(type(step), self._other)(step)]
+    def _corrected(self, steps: Iterable[Step]) -> list[Step]:
+        return [new for step in steps for new in self._corrections.get(type(step), self._other)(step)]
 
-    def _said(self, step: TextDelta) -> tuple[Step, ...]:
-        if self._hears_gateway:
-            facts = self._answers.said(step.text)
+    def _text_delta(self, step: TextDelta) -> tuple[Step, ...]:
+        if self._has_gateway:
+            facts = self._messages.fragment(step.text)
             if not isinstance(facts[0], Ignored):
-                self._failure = None  # the agent goes on
+                self._failure = None  # the agent continues
             return facts
         begins, self._in_message = not self._in_message, True
         if not begins or not step.text.startswith("\n"):
             return (step,)
-        rest = step.text.lstrip("\n")  # between the messages of a turn is a blank line, which belongs to neither
+        rest = step.text.lstrip("\n")  # a blank line separates the messages of a turn and belongs to neither
         self._in_message = bool(rest)
         return (TextDelta(rest),) if rest else (BLANK,)
 
-    def _called(self, step: ToolReady | McpBegin) -> tuple[Step, ...]:
-        if step.call_id in self._through_catalog:
-            return (_CALLED,)
-        self._through_catalog.add(caller_of(step.call_id))
+    def _tool_call(self, step: ToolReady | McpBegin) -> tuple[Step, ...]:
+        if step.call_id in self._catalog_calls:
+            return (_CATALOG_CALL,)
+        self._catalog_calls.add(caller_of(step.call_id))
         self._failure, self._in_message = None, False
-        delegates = isinstance(step, ToolReady) and step.name == DELEGATING
-        return (*self._answers.acted(delegates=delegates), step) if self._hears_gateway else (step,)
+        delegates = isinstance(step, ToolReady) and step.name == DELEGATION_TOOL
+        return (*self._messages.tool_called(delegates=delegates), step) if self._has_gateway else (step,)
 
-    def _done(self, step: ToolDone) -> tuple[Step, ...]:
-        return (_CALLED,) if step.call_id in self._through_catalog else (step,)
+    def _tool_done(self, step: ToolDone) -> tuple[Step, ...]:
+        return (_CATALOG_CALL,) if step.call_id in self._catalog_calls else (step,)
 
-    def _begun(self, step: StepBegin) -> tuple[Step, ...]:
-        # A step is an answer, and the gateway knows better where one begins.
-        return () if self._hears_gateway else (step,)
+    def _step_begin(self, step: StepBegin) -> tuple[Step, ...]:
+        # A step is an answer, and the gateway's record has its exact beginning.
+        return () if self._has_gateway else (step,)
 
-    def _closed(self, closing: TurnDone | TurnFailed) -> tuple[Step, ...]:
+    def _turn_end(self, closing: TurnDone | TurnFailed) -> tuple[Step, ...]:
         self._in_turn = self._in_message = False
         closing = replace(closing, cost=self._cost())
-        is_silent = isinstance(closing, TurnFailed) and closing.failure is NOTHING_SAID
-        if self._failure is not None and (is_silent or isinstance(closing, TurnDone)):
+        has_no_output = isinstance(closing, TurnFailed) and closing.failure is NO_OUTPUT
+        if self._failure is not None and (has_no_output or isinstance(closing, TurnDone)):
             return (TurnFailed(self._failure, closing.cost),)
-        return (TurnDone(closing.cost),) if is_silent and self._answers.spoke else (closing,)
+        return (TurnDone(closing.cost),) if has_no_output and self._messages.has_answer else (closing,)
 
     def _other(self, step: Step) -> tuple[Step, ...]:
         if isinstance(step, WriteStdin) and _PROMPT in step.data:
-            self._begin()
+            self._begin_turn()
         if isinstance(step, TurnStopped | TurnLimitHit):
             self._in_turn = False
             step = replace(step, cost=self._cost())
@@ -231,22 +230,22 @@ class OpenClawAcpCodec:
         return (step,)
 
     def _cost(self) -> CostRecord | None:
-        return cost_of(self._dollars, self._spent)
+        return cost_of(self._turn_usd, self._turn_usage)
 
-    def _begin(self) -> None:
+    def _begin_turn(self) -> None:
         self._failure, self._in_turn = None, True
-        self._spent, self._dollars = NO_TOKENS, 0.0
-        self._answers = Answers()
+        self._turn_usage, self._turn_usd = NO_TOKENS, 0.0
+        self._messages = OpenClawMessages()
 
 
-def _is_empty(known: SessionKnown) -> bool:
-    """A session that is continued and has no past: OpenClaw makes a new one of any name that it does not know."""
+def _is_new(known: SessionKnown) -> bool:
+    """Return whether a resumed session has no past: OpenClaw creates a session for each unknown name."""
     return known.resumed and known.prior_turns == 0
 
 
-def acp_of_openclaw(name: str) -> NativeProtocol:
-    """The native protocol. Thoughts come whole."""
-    usual = acp_protocol(
+def openclaw_acp_protocol(name: str) -> NativeProtocol:
+    """Return the native protocol. It streams text only: the gateway records thinking in whole blocks."""
+    protocol = acp_protocol(
         QUIRKS,
         name=name,
         streams=frozenset({"text"}),
@@ -259,4 +258,4 @@ def acp_of_openclaw(name: str) -> NativeProtocol:
             "stderr of commands apart from stdout",
         ),
     )
-    return replace_protocol(usual, codec=OpenClawAcpCodec)
+    return replace_protocol(protocol, codec=OpenClawAcpCodec)

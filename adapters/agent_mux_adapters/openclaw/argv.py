@@ -1,8 +1,9 @@
-"""How OpenClaw is started: `openclaw agent exec` for a prompt that nobody has to answer for, else ACP.
+"""How OpenClaw is started: `openclaw agent exec` for one prompt without permission requests, else ACP.
 
-`agent exec` keeps nothing, works beside a gateway and any number of its like, and tells exactly what it used and why it
-failed; but it tells only the last text, and none of the tools. ACP tells the tools and streams, asks, and goes on with
-older sessions; it needs a gateway of its own (see `launching`), of which there can be one for a state directory.
+`agent exec` stores nothing, runs beside a gateway and beside other processes of its kind, and reports its usage and the
+reason of a failure exactly; but it reports only the last text, and no tool calls. ACP reports tool calls, streams, asks
+for permissions and resumes sessions; it needs a gateway of its own (see `launching`), and OpenClaw allows only one
+gateway for a state directory.
 """
 
 import json
@@ -15,33 +16,33 @@ from msgspec.structs import replace
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.options import RunOptions
 from agent_mux_adapters._dialects.acp.attachments import acp_context
-from agent_mux_adapters.openclaw.run_config import DEFAULTS, run_config, users_config
+from agent_mux_adapters.openclaw.configuration import DEFAULTS, run_config, users_config
 
 EXEC = "exec-json"
 ACP = "acp"
 RUN_FILE = "run.json"
 DEFAULTS_FILE = "defaults.json"
-STATE = "state"
+_STATE_FOLDER = "state"
 LAUNCHER = (
-    "-IS",  # neither what the environment says about Python nor installed packages concern it
+    "-IS",  # ignore Python's environment variables and installed packages
     "-c",
     "import runpy, sys; sys.path.append(sys.argv.pop(1)); runpy.run_module('launching', run_name='__main__')",
     str(Path(__file__).parent),
 )
-"""Runs the package `launching` beside us, without the rest of the adapter."""
-_NO_KNOB = ("top_p", "top_k", "thinking_budget_tokens")
+"""Arguments of Python that run the package `launching` beside this file, without the rest of the adapter."""
+_UNSUPPORTED = ("top_p", "top_k", "thinking_budget_tokens")
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, the files and the protocol for these options."""
-    return _acp(options, environment) if needs_gateway(options) else _exec(options, environment)
+    """Return the command line, the files and the protocol for these options."""
+    return _acp_spawn_args(options, environment) if needs_gateway(options) else _exec_spawn_args(options, environment)
 
 
 def needs_gateway(options: RunOptions) -> bool:
-    """Whether the run needs more than `agent exec` has.
+    """Return whether the run needs more than `agent exec` supports.
 
-    It asks nothing, streams nothing, forgets its session and does not tell its model calls, to be counted. It has no
-    flags for MCP servers, sampling and images, and does not say which efforts a model has: the highest may be missing.
+    `agent exec` asks for nothing, streams nothing, deletes its session and reports no model calls to count. It has no
+    flags for MCP servers, sampling and images, and rejects an effort that a model lacks, as the highest may be.
     """
     return (
         options.approval_mode != "yolo"
@@ -59,16 +60,16 @@ def needs_gateway(options: RunOptions) -> bool:
 
 
 def codec_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec knows: the prompt only where it sends it."""
+    """Return the context of the codec; with a prompt only where the codec sends it."""
     if spawn.protocol == ACP:
         # MCP servers are in the run's configuration: the bridge takes none.
         return replace(acp_context("openclaw", options, spawn), mcp_servers=())
     return replace(default_context("openclaw", options, spawn), prompt=None)
 
 
-def _exec(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+def _exec_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
     flags = ["--json", "--message-file=-", f"--cwd={options.working_directory()}"]
-    flags.append("--timeout=0")  # else it ends after ten minutes; the mux has its own
+    flags.append("--timeout=0")  # its default is ten minutes; time limits are enforced by the runner
     if options.model is not None:
         flags.append(f"--model={options.model}")
     if options.thinking_effort is not None:
@@ -76,37 +77,37 @@ def _exec(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
     return SpawnArgs(
         argv=(environment.executable, "agent", "exec", *flags),
         protocol=EXEC,
-        # It keeps its state there, 2 MB, and does not take it away when a signal ends it; the mux does.
+        # It keeps 2 MB of state there and leaves them behind when a signal ends it; the runner deletes them.
         env={"TMPDIR": environment.temp_dir},
-        stdin_text=_whole_prompt(options),
+        stdin_text=_prompt_with_system_prompt(options),
         notes=tuple(_notes(options)),
     )
 
 
-def _acp(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+def _acp_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
     flags = [
         f"--openclaw={environment.executable}",
         f"--config={environment.temp_dir}/{RUN_FILE}",
         f"--users-config={users_config(environment.environ)}",
     ]
     if options.no_session:
-        flags.append(f"--state-dir={environment.temp_dir}/{STATE}")
+        flags.append(f"--state-dir={environment.temp_dir}/{_STATE_FOLDER}")
     return SpawnArgs(
         argv=(sys.executable, *LAUNCHER, *flags),
         protocol=ACP,
         files={RUN_FILE: json.dumps(run_config(options)), DEFAULTS_FILE: json.dumps(DEFAULTS)},
         counts_turns=False,
-        notes=(*_notes(options), *_notes_on_acp(options)),
+        notes=(*_notes(options), *_acp_notes(options)),
     )
 
 
-def _whole_prompt(options: RunOptions) -> str:
-    """There is no flag for a system prompt: it comes before the prompt."""
+def _prompt_with_system_prompt(options: RunOptions) -> str:
+    """Put the system prompt before the prompt: there is no flag for it."""
     return "\n\n".join(part for part in (options.system_prompt, options.prompt_text) if part)
 
 
 def _notes(options: RunOptions) -> Iterator[str]:
-    for name in _NO_KNOB:
+    for name in _UNSUPPORTED:
         if getattr(options, name) is not None:
             yield f"openclaw has no setting for {name}: ignored"
     if options.system_prompt is not None:
@@ -115,7 +116,7 @@ def _notes(options: RunOptions) -> Iterator[str]:
         yield "openclaw takes no output schema: ignored"
 
 
-def _notes_on_acp(options: RunOptions) -> Iterator[str]:
+def _acp_notes(options: RunOptions) -> Iterator[str]:
     if options.approval_mode == "prompt":
         yield "openclaw asks about commands only: its file tools work in the workspace unasked"
     if options.approval_mode == "deny":

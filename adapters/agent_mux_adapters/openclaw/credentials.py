@@ -1,4 +1,4 @@
-"""Where OpenClaw has credentials: variables, its `.env`, its configuration, its database. Measured with 2026.9.6."""
+"""Credentials of OpenClaw: variables, its `.env`, its configuration, its database. Measured with 2026.9.6."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any
 from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux.place import Place
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
-from agent_mux_adapters.openclaw.run_config import state_directory, users_config
+from agent_mux_adapters.openclaw.configuration import state_directory, users_config
 
 KEYS = (
     "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY",
@@ -23,21 +23,25 @@ KEYS = (
     "QIANFAN_API_KEY", "QWEN_API_KEY", "SGLANG_API_KEY", "STEPFUN_API_KEY", "SYNTHETIC_API_KEY", "TOGETHER_API_KEY",
     "TOKENHUB_API_KEY", "VENICE_API_KEY", "VLLM_API_KEY", "XIAOMI_API_KEY", "ZAI_API_KEY", "Z_AI_API_KEY",
 )  # fmt: skip
-"""Of providers of models, as its documentation (help/environment) and its plugins' manifests have them."""
+"""Variables of model providers, from its documentation (help/environment) and the manifests of its plugins."""
 TOKENS = ("ANTHROPIC_OAUTH_TOKEN", "CHUTES_OAUTH_TOKEN", "COPILOT_GITHUB_TOKEN", "MINIMAX_OAUTH_TOKEN")
 _STORE = "SELECT value_json FROM config_machine_state WHERE state_key = 'authProfiles.store'"
-_HELD_BY = {"api_key": ("key", "keyRef"), "token": ("token", "tokenRef"), "oauth": ("access", "refresh", "oauthRef")}
+_SECRET_FIELDS = {
+    "api_key": ("key", "keyRef"),
+    "token": ("token", "tokenRef"),
+    "oauth": ("access", "refresh", "oauthRef"),
+}
 _NEVER = float("inf")
-_LINE = re.compile(r"""\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*["']?([^"'\s])""")
+_DOTENV_LINE = re.compile(r"""\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*["']?([^"'\s])""")
 
 
 def directory(place: Place) -> Path:
-    """Where it keeps everything."""
+    """Return the directory that holds everything OpenClaw stores."""
     return place.directory if place.directory is not None else state_directory(place.environ)
 
 
 def config_file(place: Place) -> Path:
-    """Its configuration, which may be somewhere else."""
+    """Return the path of its configuration, which a variable may move out of its directory."""
     return place.directory / "openclaw.json" if place.directory is not None else users_config(place.environ)
 
 
@@ -55,7 +59,7 @@ def _login(place: Place) -> Evidence | None:
 
 def _in_dotenv(place: Place, names: tuple[str, ...]) -> Evidence | None:
     path = directory(place) / ".env"
-    found = (_LINE.match(line) for line in _text_of(path).splitlines())
+    found = (_DOTENV_LINE.match(line) for line in _text_of(path).splitlines())
     name = next((line[1] for line in found if line is not None and line[1] in names), None)
     return None if name is None else Evidence(where=f"{path} ({name})")
 
@@ -74,32 +78,33 @@ def _in_config(place: Place, names: tuple[str, ...]) -> Evidence | None:
 
 
 def _in_database(place: Place, kind: str) -> Evidence | None:
-    """Credentials are in its database. It is opened only where the configuration names one: that is said in both."""
+    """Find a credential in its database, which is opened only when the configuration names one of this kind."""
     path = directory(place) / "state" / "openclaw.sqlite"
-    if not any(mapping(profile).get("mode") == kind for profile in _named(place)) or not path.is_file():
+    if not any(mapping(profile).get("mode") == kind for profile in _configured_profiles(place)) or not path.is_file():
         return None
-    lasting = [_NEVER if expires is None else expires for expires in _stored(path, kind)]
-    if not lasting:
+    expiries = [_NEVER if expires is None else expires for expires in _stored_expiries(path, kind)]
+    if not expiries:
         return None
-    return Evidence(where=str(path), expires_at=None if max(lasting) == _NEVER else int(max(lasting)))
+    return Evidence(where=str(path), expires_at=None if max(expiries) == _NEVER else int(max(expiries)))
 
 
-def _named(place: Place) -> list[Any]:
-    """What the configuration says of credentials: their kind, and not more."""
+def _configured_profiles(place: Place) -> list[Any]:
+    """Return the credentials that the configuration names: their kinds, without the secrets."""
     return list(mapping(mapping(_config(config_file(place)).get("auth")).get("profiles")).values())
 
 
-def _elsewhere(place: Place) -> str | None:
+def _agent_databases(place: Place) -> str | None:
+    """Describe the databases of single agents, which may hold further credentials and are not opened."""
     try:
-        is_named = bool(_named(place))
-    except (OSError, ValueError):  # that was told
+        has_profiles = bool(_configured_profiles(place))
+    except (OSError, ValueError):  # already reported by the methods
         return None
-    return f"the databases of its agents ({directory(place) / 'agents'})" if is_named else None
+    return f"the databases of its agents ({directory(place) / 'agents'})" if has_profiles else None
 
 
-def _stored(path: Path, kind: str) -> Iterator[int | None]:
-    """When each expires. A login that can be renewed does not."""
-    from agent_mux.sessions.databases import reading  # noqa: PLC0415  # most have no need of it
+def _stored_expiries(path: Path, kind: str) -> Iterator[int | None]:
+    """Yield when each credential expires; None for a login that OpenClaw can renew."""
+    from agent_mux.sessions.databases import reading  # noqa: PLC0415  # imported only when needed
     from agent_mux.sessions.store import UnreadableError  # noqa: PLC0415
 
     try:
@@ -109,18 +114,18 @@ def _stored(path: Path, kind: str) -> Iterator[int | None]:
         raise OSError(f"{path}: {error}") from error
     store = json.loads(row[0]) if row is not None else {}
     for profile in map(mapping, mapping(mapping(store).get("profiles")).values()):
-        if profile.get("type") == kind and any(profile.get(name) for name in _HELD_BY[kind]):
+        if profile.get("type") == kind and any(profile.get(name) for name in _SECRET_FIELDS[kind]):
             yield None if profile.get("refresh") else optional_whole(profile.get("expires"))
 
 
 def _config(path: Path) -> Mapping[str, Any]:
-    said = _text_of(path)
+    content = _text_of(path)
     try:
-        return mapping(json.loads(said or "{}"))
+        return mapping(json.loads(content or "{}"))
     except ValueError:
-        from agent_mux.documents import open_document  # noqa: PLC0415  # as it writes it, it is plain JSON
+        from agent_mux.documents import open_document  # noqa: PLC0415  # only for JSON5 that a person wrote
 
-        return open_document(said, "json").data()
+        return open_document(content, "json").data()
 
 
 def _text_of(path: Path) -> str:
@@ -141,5 +146,5 @@ AUTH = AgentAuth(
         SetupStep(text="Save an API key of a provider.", command=("models", "auth", "paste-api-key")),
         SetupStep(text="Or set an API key of a provider.", variable="ANTHROPIC_API_KEY"),
     ),
-    elsewhere=_elsewhere,
+    elsewhere=_agent_databases,
 )

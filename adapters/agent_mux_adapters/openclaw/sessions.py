@@ -1,23 +1,28 @@
-"""The sessions that OpenClaw stores: a SQLite database for each of its agents, one row for each event.
+"""Stored sessions of OpenClaw: a SQLite database for each of its agents, with one row for each event.
 
-`$OPENCLAW_STATE_DIR` (else `~/.openclaw`) `/agents/<agent>/agent/openclaw-agent.sqlite`. A session has a key; under it
-there is one transcript after the other, each with an id. Whoever goes back to an earlier prompt leaves a branch behind:
-an index of OpenClaw's own tells what belongs to the last one. Recorded with 2026.9.6.
+The databases are `$OPENCLAW_STATE_DIR` (else `~/.openclaw`) `/agents/<agent>/agent/openclaw-agent.sqlite`. A session
+has a key and several transcripts, one after the other, each with an id. Going back to an earlier prompt leaves a branch
+behind; an index of OpenClaw lists the events of the current branch. Recorded with 2026.9.6.
 """
 
-from collections.abc import Iterable, Iterator
+import importlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from sqlite3 import Connection, Row
+from typing import Any
 
+from agent_mux.native_json import load_object
 from agent_mux.place import Place
 from agent_mux.sessions.databases import DatabaseCursor, reading
+from agent_mux.sessions.secrets import hidden
 from agent_mux.sessions.store import Described, Entry, Found, SessionStore, UnreadableError
 from agent_mux_adapters._dialects.tolerant import text, whole
-from agent_mux_adapters.openclaw.packed import event_of
-from agent_mux_adapters.openclaw.stored import StoredEvents
+from agent_mux_adapters.openclaw.stored_events import StoredEvents
 
-BRIDGED = ":acp-bridge:"
-"""In the key of a session that was opened over ACP. Behind it is the id that ACP knows."""
+_ACP_MARKER = ":acp-bridge:"
+"""In the key of a session that was opened over ACP, before the id that ACP uses."""
 _DATABASES = "agents/*/agent/openclaw-agent.sqlite"
 _SESSIONS = """
 SELECT transcript.session_id, MAX(seq) AS last, updated_at
@@ -36,29 +41,29 @@ _NANOSECONDS = 1_000_000
 
 
 def root(place: Place) -> Path:
-    """Where the directories of the agents are."""
+    """Return the directory that holds the directories of the agents."""
     return place.home_of("OPENCLAW_STATE_DIR", ".openclaw") / "agents"
 
 
 def find(place: Place) -> Iterator[Found]:
-    """All transcripts in which there is anything."""
+    """Yield all transcripts with events. An unreadable database yields one entry; opening it raises the error."""
     for path in sorted(root(place).parent.glob(_DATABASES)):
         try:
             with reading(path) as database:
                 for row in database.execute(_SESSIONS):
                     yield Found(path, row["session_id"], row["last"] + 1, whole(row["updated_at"]) * _NANOSECONDS)
         except UnreadableError:
-            yield Found(path, "", 0, 0)  # whoever opens it is told why; the other databases are read
+            yield Found(path, "", 0, 0)
 
 
 def open_session(found: Found) -> DatabaseCursor:
-    """From its first event."""
+    """Return a cursor at the first event of a transcript."""
     session = _StoredSession(found.key)
     return DatabaseCursor(found.path, session.rows, session.events.close)
 
 
 class _StoredSession:
-    """Reads one transcript."""
+    """Reads one transcript, in several passes while it grows."""
 
     def __init__(self, transcript: str) -> None:
         self._transcript = transcript
@@ -66,30 +71,66 @@ class _StoredSession:
         self._next = 0
 
     def rows(self, database: Connection, _: int) -> Iterator[tuple[int, Iterable[Entry]]]:
-        """Its events that were not read yet. The first has number 0."""
+        """Yield the entries of the events since the last pass. The first event has number 0."""
         for row in database.execute(_SESSION, (self._transcript,)):
             yield self._next, (Entry(None, _described(self._transcript, row)),)
-        kept = {row["event_seq"] for row in database.execute(_KEPT, (self._transcript,))}
-        newest = max(kept, default=-1)  # the index may come later than the events
+        current = {row["event_seq"] for row in database.execute(_KEPT, (self._transcript,))}
+        newest = max(current, default=-1)  # the index may be behind the events
         for row in database.execute(_EVENTS, (self._transcript, self._next - 1)):
             seq = row["seq"]
             self._next = seq + 1
-            yield seq, self.events.read(event_of(row), is_left=seq <= newest and seq not in kept)
+            yield seq, self.events.read(_event_of(row), is_abandoned=seq <= newest and seq not in current)
 
 
 def _described(transcript: str, row: Row) -> Described:
     is_current = transcript == row["current_session_id"]
     source = text(row["fork_source_session_id"])
     return Described(
-        session_id=_id_of(text(row["session_key"]), transcript) if is_current else transcript,
+        session_id=_session_id(text(row["session_key"]), transcript) if is_current else transcript,
         title=text(row["display_name"]) or text(row["label"]) or None,
-        forked_from=_id_of(text(row["fork_source_session_key"]), source) if source and is_current else None,
+        forked_from=_session_id(text(row["fork_source_session_key"]), source) if source and is_current else None,
     )
 
 
-def _id_of(key: str, transcript: str) -> str:
-    """What continues it."""
-    return key.partition(BRIDGED)[2] or transcript
+def _session_id(key: str, transcript: str) -> str:
+    """Return the id under which the session can be resumed."""
+    return key.partition(_ACP_MARKER)[2] or transcript
+
+
+# -- compressed events: OpenClaw compresses events of more than a kilobyte
+
+MAX_EVENT_SIZE = 4_194_304  # bytes; OpenClaw compresses no longer events
+_ZSTANDARD_MODULES = ("compression.zstd", "backports.zstd")
+"""Modules with Zstandard: in Python from 3.14 on, and in a package for earlier versions."""
+_NO_ZSTANDARD = "it is compressed with Zstandard, which Python has from 3.14; for this one: pip install backports.zstd"
+
+
+def _event_of(row: Row) -> dict[str, Any]:
+    """Return the event of a row; an empty one when it is damaged."""
+    plain = row["event_json"]
+    event = hidden(_decompressed(row["event_zstd"])) if plain is None else plain.encode("utf-8", "replace")
+    return load_object(event) or {}
+
+
+def _decompressed(compressed: bytes) -> bytes:
+    decompressor = new_decompressor()
+    if decompressor is None:
+        raise UnreadableError(_NO_ZSTANDARD)
+    try:
+        event: bytes = decompressor().decompress(compressed, MAX_EVENT_SIZE)
+    except Exception:  # noqa: BLE001  # the package has an exception of its own: a damaged event is skipped
+        return b""
+    return event
+
+
+@cache
+def new_decompressor() -> Callable[[], Any] | None:
+    """Return the class of Zstandard decompressors; None when this Python has none."""
+    for name in _ZSTANDARD_MODULES:
+        with suppress(ImportError):
+            found: Callable[[], Any] = importlib.import_module(name).ZstdDecompressor
+            return found
+    return None
 
 
 STORE = SessionStore(root=root, find=find, open=open_session)

@@ -1,4 +1,4 @@
-"""OpenClaw's tool calls in ACP: the title begins with the tool's name, and results have `details` of the tool's own."""
+"""Tool calls of OpenClaw over ACP: titles begin with the tool's name, and results have `details` of the tool's own."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -11,70 +11,70 @@ from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 SHELL_TOOL = "exec"
 CATALOG_TOOL = "tool_call"
-"""Calls a tool that is not in the model's list, but in a catalog. That call is told by itself, right after."""
-_FROM_CATALOG = "tool_search_code:"
-DELEGATING = "sessions_spawn"
-"""Starts a sub-agent and returns at once. What becomes of it is not told in ACP, so it is a tool like any other."""
+"""Calls a tool that is in a catalog and not in the model's list. The bridge reports that call right after this one."""
+_CATALOG_PREFIX = "tool_search_code:"
+DELEGATION_TOOL = "sessions_spawn"
+"""Starts a sub-agent and returns at once. ACP reports nothing of the sub-agent, so this is an ordinary tool call."""
 NOT_EXITED = -1
-"""For a command that goes on in the background: it exits after the call."""
-_CUT = "persistedDetailsTruncated"
-"""Instead of details of more than 8 kB, where they are stored."""
+"""Exit code for a command that continues in the background and exits after the call."""
+_TRUNCATED = "persistedDetailsTruncated"
+"""Replaces details of more than 8 kB in stored sessions."""
 _NAME = re.compile(r"[\w.-]{1,100}")
 _EXIT_REMARK = re.compile(r"\s*\(Command exited with code \d{1,10}\)\s*\Z")
 
 
 class OpenClawTools(ToolReader):
-    """Its tools are `exec`, `read`, `write`, `edit`, `apply_patch` and many more; MCP tools are `<server>__<tool>`."""
+    """Reads calls of `exec`, `read`, `write`, `edit`, `apply_patch` and others; MCP tools are `<server>__<tool>`."""
 
     def name(self, call: Call) -> str:
-        """The tool, as the model calls it."""
+        """Return the model's name for the tool."""
         found = _NAME.match(call.first_title)
         return text(call.meta.get("toolName")) or (found[0] if found is not None else super().name(call))
 
     def is_complete(self, call: Call) -> bool:
-        """A call is told when it begins, with all its input. Of a call of the catalog we wait for what comes of it."""
+        """Return whether the call can be reported at its beginning; one through the catalog cannot."""
         return self.name(call) != CATALOG_TOOL
 
     def shell(self, call: Call) -> Shell | None:
-        """The command of `exec`, unless it is to run in the background."""
+        """Return the command of `exec`; None when it runs in the background."""
         fields = mapping(call.raw_input)
         command = text(fields.get("command"))
         if self.name(call) != SHELL_TOOL or not command or fields.get("background") is True:
             return None
         return Shell(command, text(fields.get("workdir")) or None)
 
-    def mcp(self, call: Call, servers: Collection[str]) -> tuple[str, str] | None:  # noqa: ARG002  # the name tells
-        """The server and its tool."""
+    def mcp(self, call: Call, servers: Collection[str]) -> tuple[str, str] | None:  # noqa: ARG002  # the name suffices
+        """Return the MCP server and its tool; None for other tools."""
         server, found, tool = self.name(call).partition("__")
         return (server, tool) if found and server and tool else None
 
     # -- results
 
     def exit_code(self, call: Call) -> int | None:
-        """How the command exited."""
+        """Return the exit code of the command, `NOT_EXITED` while it continues in the background."""
         if _details(call).get("status") == "running" and call.has_ended:
             return NOT_EXITED
         return super().exit_code(call)
 
     def error(self, call: Call) -> str | None:
-        """Why the call failed; a command that goes on has not."""
+        """Return why the call failed; None for a command that continues in the background."""
         return None if self.exit_code(call) == NOT_EXITED and call.status != "failed" else super().error(call)
 
     def output_so_far(self, call: Call) -> str:
-        """Both streams of a command that still runs."""
+        """Return the output of a running command, stdout and stderr merged."""
         return "".join(call.texts)
 
     def streams(self, call: Call) -> tuple[str | None, str | None]:
-        """All that a command printed, without OpenClaw's remark; nothing where it never ran."""
+        """Return all output of a command as stdout, without OpenClaw's remark; None when the command never ran."""
         details = _details(call)
         if call.status == "failed" and details.get("exitCode") is None:
             return None, None
-        whole = details.get("aggregated")
-        printed = whole if isinstance(whole, str) else "\n".join(call.texts)
+        aggregated = details.get("aggregated")
+        printed = aggregated if isinstance(aggregated, str) else "\n".join(call.texts)
         return _EXIT_REMARK.sub("", printed) or None, None
 
     def files(self, call: Call, cwd: str) -> tuple[FileEffect, ...]:
-        """What the file tools did."""
+        """Return the effects of the file tools `read`, `write` and `edit`."""
         fields, details, name = mapping(call.raw_input), _details(call), self.name(call)
         path, patch = text(fields.get("path")), text(details.get("patch"))
         if name == "read" and path:
@@ -85,7 +85,7 @@ class OpenClawTools(ToolReader):
         if name == "edit" and path:
             hunks = patch.split("\n")[2:]  # without its header, which has no a/ and b/
             diff = unified.with_header(path, [line for line in hunks if line])
-            if not diff and details.get(_CUT) is True:
+            if not diff and details.get(_TRUNCATED) is True:
                 diff = unified.from_replacements(path, _replacements(fields))
             return (unified.relative_to(cwd, FilePatched(path, diff)),) if diff else ()
         return ()
@@ -96,8 +96,8 @@ def _replacements(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def caller_of(call_id: str) -> str | None:
-    """The id of the call of the catalog that made this call; None when none did."""
-    return call_id.removeprefix(_FROM_CATALOG).partition(":")[0] if call_id.startswith(_FROM_CATALOG) else None
+    """Return the id of the call through the catalog that made this call; None for a direct call."""
+    return call_id.removeprefix(_CATALOG_PREFIX).partition(":")[0] if call_id.startswith(_CATALOG_PREFIX) else None
 
 
 def _details(call: Call) -> Any:

@@ -1,1 +1,1 @@
-"""The program that starts a gateway and `openclaw acp`: see `__main__.py`."""
+"""The launcher: a program that starts a gateway and `openclaw acp`. See `__main__.py`."""

@@ -1,15 +1,15 @@
-"""`openclaw acp` with a gateway of its own: started as a program, with nothing but the standard library.
+"""A program that runs `openclaw acp` with a gateway of its own. It imports only the standard library.
 
-OpenClaw speaks ACP only in front of a gateway. This program starts one on a free port of the loopback, with a token
-that nobody else has (in the environment, never in argv), waits until it answers, and starts `openclaw acp` on our own
-stdin and stdout. When that ends, or a signal comes, or stdin is closed too early, everything ends.
+`openclaw acp` needs a gateway. This program starts one on a free loopback port, with a secret token (in the
+environment, never in argv), waits until it answers, and starts `openclaw acp` on our own stdin and stdout. When that
+ends, a signal arrives, or stdin is closed too early, it ends both.
 
-The gateway works on the user's state (sessions, logins) and a configuration for this run alone: `run.json`, laid over
-the user's own, which is only read. It connects to no channels and keeps no schedules. OpenClaw lets one gateway at a
-time work on a state directory. One that the user runs is not used, wherever `OPENCLAW_GATEWAY_URL` points: it has its
-own workspace, model, MCP servers and rules about approvals, and a run could keep none of its promises there.
+The gateway uses the user's state (sessions, logins) and a configuration of this run: `run.json`, which overrides the
+user's own; that is only read. It connects to no channels and keeps no schedules. OpenClaw allows one gateway at a time
+for a state directory. A gateway of the user is not used, whatever `OPENCLAW_GATEWAY_URL` is: it has a workspace, a
+model, MCP servers and approval rules of its own, so the options of a run would have no effect there.
 
-What `openclaw acp` drops and the gateway writes down is put between its lines: see `relay.py`.
+The gateway's records of what `openclaw acp` drops are inserted between its lines: see `relay.py`.
 """
 
 import argparse
@@ -28,14 +28,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from .relay import LISTENING, LOOK_EVERY, Output
-from .spending import Spending, state_directory
+from .relay import LISTENING, POLL_INTERVAL, Relay
+from .sources import UsageDatabases, state_directory
 
-READY_WITHIN = 180.0  # seconds; 10 on an idle machine, 80 on a busy one
-GRACE = 3.0  # an idle gateway needs 0.5 s to leave; a busy one would wait 5 minutes for its work
-EXIT_FAILED = 70  # sysexits.h: EX_SOFTWARE
-OURS = "agent-mux: "
-QUIET = {
+_READY_TIMEOUT = 180.0  # seconds; 10 on an idle machine, 80 on a busy one
+_GRACE_PERIOD = 3.0  # seconds; an idle gateway exits within 0.5 s, a busy one would wait 5 minutes for its work
+_EXIT_FAILED = 70  # sysexits.h: EX_SOFTWARE
+_ERROR_PREFIX = "agent-mux: "
+_GATEWAY_FEATURES_OFF = {
     "OPENCLAW_DISABLE_BONJOUR": "1",
     "OPENCLAW_NO_AUTO_UPDATE": "1",
     "OPENCLAW_NO_RESPAWN": "1",
@@ -45,32 +45,32 @@ QUIET = {
     "OPENCLAW_SKIP_CRON": "1",
     "OPENCLAW_SKIP_GMAIL_WATCHER": "1",
 }
-"""A gateway that only serves this run: it is no messenger, no calendar and no web site."""
-FOREIGN = frozenset({"OPENCLAW_GATEWAY_PASSWORD", "OPENCLAW_GATEWAY_PORT", "OPENCLAW_GATEWAY_URL"})
-"""Variables that are about a gateway of the user's."""
-ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Variables that disable what a run does not need: channels, schedules, the browser, updates."""
+_NOT_INHERITED = frozenset({"OPENCLAW_GATEWAY_PASSWORD", "OPENCLAW_GATEWAY_PORT", "OPENCLAW_GATEWAY_URL"})
+"""Variables that point to a gateway of the user."""
+_TERMINATING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class LaunchError(Exception):
-    """What could not be done, in a sentence."""
+    """A failed start of the gateway or the bridge; the message is one sentence."""
 
 
 # -- processes
 
 
 class Children:
-    """The processes of this run, and the signal that ends them, once there was one."""
+    """The processes of this run, and the signal that ends it: 0 until one has arrived."""
 
     def __init__(self) -> None:
         self.signal = 0
         self._started: list[subprocess.Popen[bytes]] = []
-        for number in ENDING:
+        for number in _TERMINATING_SIGNALS:
             signal.signal(number, self._remember)
 
     def start(
         self, argv: Sequence[str], environment: Mapping[str, str], stdin: int | None, stdout: int, stderr: int | None
     ) -> subprocess.Popen[bytes]:
-        """Start one more; its streams as for `Popen`, where None is our own. Raises `LaunchError`."""
+        """Start a process; a stream that is None is inherited. Raise `LaunchError` when the start fails."""
         try:
             child = subprocess.Popen(argv, env=environment, stdin=stdin, stdout=stdout, stderr=stderr)
         except OSError as error:
@@ -79,41 +79,41 @@ class Children:
         return child
 
     def end(self) -> None:
-        """End what still runs: first by asking."""
+        """Terminate the processes that still run, and kill them after the grace period."""
         running = [child for child in self._started if child.poll() is None]
         for child in running:
             child.terminate()
-        deadline = time.monotonic() + GRACE
+        deadline = time.monotonic() + _GRACE_PERIOD
         while any(child.poll() is None for child in running) and time.monotonic() < deadline:
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_INTERVAL)
         for child in running:
             if child.poll() is None:
                 child.kill()
             child.wait()
 
     def _remember(self, number: int, _frame: object) -> None:
-        # An exception here could come between the start of a process and our knowing of it.
+        # An exception raised here could lose a process between its start and its registration.
         self.signal = self.signal or number
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run until `openclaw acp` ends; returns its exit code, or 128 and the signal that ended us."""
+    """Run until `openclaw acp` ends. Return its exit code, or 128 plus the signal that ended it or us."""
     options = _options(arguments)
     children = Children()
     try:
         return _run(options, children)
     except LaunchError as error:
-        sys.stderr.write(f"{OURS}{error}\n")
-        return EXIT_FAILED
+        sys.stderr.write(f"{_ERROR_PREFIX}{error}\n")
+        return _EXIT_FAILED
     finally:
         children.end()
 
 
 def _run(options: argparse.Namespace, children: Children) -> int:
     environment = _environment(options, os.environ)
-    spending = Spending(state_directory(environment), time.time_ns() // 1_000_000)
-    output = Output(Path(environment["OPENCLAW_RAW_STREAM_PATH"]), spending)
-    output.say(LISTENING, b"{}")
+    usage = UsageDatabases(state_directory(environment), time.time_ns() // 1_000_000)
+    relay = Relay(Path(environment["OPENCLAW_RAW_STREAM_PATH"]), usage)
+    relay.notify(LISTENING, b"{}")
     port = _free_port()
     gateway = children.start(
         [options.openclaw, "gateway", "run", f"--port={port}", "--bind=loopback", "--auth=token", "--tailscale=off"],
@@ -122,41 +122,43 @@ def _run(options: argparse.Namespace, children: Children) -> int:
         stdout=sys.stderr.fileno(),  # our stdout belongs to the protocol
         stderr=subprocess.PIPE,
     )
-    _in_background(output.watch, gateway.stderr)
+    _start_thread(relay.copy_log, gateway.stderr)
     if not _wait_until_ready(gateway, port, children):
-        return _left(children.signal)
-    place = {**environment, "OPENCLAW_GATEWAY_URL": f"ws://127.0.0.1:{port}"}
+        return _signal_exit_code(children.signal)
+    bridge_environment = {**environment, "OPENCLAW_GATEWAY_URL": f"ws://127.0.0.1:{port}"}
     command = [options.openclaw, "acp", "--no-prefix-cwd"]
-    bridge = children.start(command, place, stdin=None, stdout=subprocess.PIPE, stderr=None)
-    copying = _in_background(output.copy, bridge.stdout)
-    while bridge.poll() is None and not children.signal and not output.is_closed:
+    bridge = children.start(command, bridge_environment, stdin=None, stdout=subprocess.PIPE, stderr=None)
+    copying = _start_thread(relay.copy_bridge, bridge.stdout)
+    while bridge.poll() is None and not children.signal and not relay.is_closed:
         if gateway.poll() is not None:
             raise LaunchError(f"the OpenClaw gateway ended with exit code {gateway.returncode} while it was in use")
-        output.catch_up()
-        time.sleep(LOOK_EVERY)
+        relay.print_overdue()
+        time.sleep(POLL_INTERVAL)
     code = bridge.returncode or 0
     if not children.signal:
-        copying.join(GRACE)
-    return _left(children.signal or -min(code, 0)) or code
+        copying.join(_GRACE_PERIOD)
+    return _signal_exit_code(children.signal or -min(code, 0)) or code
 
 
-def _in_background(work: Callable[[IO[bytes]], None], stream: IO[bytes] | None) -> threading.Thread:
+def _start_thread(work: Callable[[IO[bytes]], None], stream: IO[bytes] | None) -> threading.Thread:
     thread = threading.Thread(target=work, args=(stream,), daemon=True)
     thread.start()
     return thread
 
 
-def _left(number: int) -> int:
-    """The exit code of what a signal ended; 0 for none."""
+def _signal_exit_code(number: int) -> int:
+    """Return the exit code for a process that this signal ended; 0 without a signal."""
     return 128 + number if number else 0
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="openclaw launcher", allow_abbrev=False)
-    parser.add_argument("--openclaw", required=True, help="the program")
-    parser.add_argument("--config", required=True, type=Path, help="what the run wants: see run_config.py")
-    parser.add_argument("--users-config", required=True, type=Path, help="the user's own; it need not exist")
-    parser.add_argument("--state-dir", type=Path, help="instead of the user's")
+    parser.add_argument("--openclaw", required=True, help="the openclaw program")
+    parser.add_argument("--config", required=True, type=Path, help="the configuration of the run")
+    parser.add_argument(
+        "--users-config", required=True, type=Path, help="the configuration of the user; need not exist"
+    )
+    parser.add_argument("--state-dir", type=Path, help="a state directory to use instead of the user's")
     return parser.parse_args(arguments)
 
 
@@ -164,26 +166,26 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _environment(options: argparse.Namespace, inherited: Mapping[str, str]) -> dict[str, str]:
-    """What both children get. The configuration of the run is written on the way."""
-    users, place = options.users_config, options.config.parent
-    config = place / "openclaw.json"
+    """Write the configuration of the run, and return the environment of both processes."""
+    users_config, folder = options.users_config, options.config.parent
+    config = folder / "openclaw.json"
     config.touch(mode=0o600)
-    # OpenClaw merges: later includes win over earlier ones, and what stands beside them over all.
-    includes = ["./defaults.json", *([str(users)] if users.is_file() else [])]
+    # OpenClaw merges: later includes override earlier ones, and the keys beside them override all includes.
+    includes = ["./defaults.json", *([str(users_config)] if users_config.is_file() else [])]
     config.write_text(json.dumps({"$include": includes, **json.loads(options.config.read_bytes())}), "utf-8")
-    roots = [str(users.parent), *filter(None, [inherited.get("OPENCLAW_INCLUDE_ROOTS")])]
+    roots = [str(users_config.parent), *filter(None, [inherited.get("OPENCLAW_INCLUDE_ROOTS")])]
     own = {
         "OPENCLAW_CONFIG_PATH": str(config),
         "OPENCLAW_GATEWAY_TOKEN": secrets.token_hex(32),
         "OPENCLAW_INCLUDE_ROOTS": os.pathsep.join(roots),
         "OPENCLAW_RAW_STREAM": "1",
-        "OPENCLAW_RAW_STREAM_PATH": str(place / "raw-stream.jsonl"),
+        "OPENCLAW_RAW_STREAM_PATH": str(folder / "raw-stream.jsonl"),
     }
     if options.state_dir is not None:
         options.state_dir.mkdir(mode=0o700, exist_ok=True)
         own["OPENCLAW_STATE_DIR"] = str(options.state_dir)
-    kept = {name: value for name, value in inherited.items() if name not in FOREIGN}
-    return {**kept, **QUIET, **own}
+    kept = {name: value for name, value in inherited.items() if name not in _NOT_INHERITED}
+    return {**kept, **_GATEWAY_FEATURES_OFF, **own}
 
 
 # -- readiness
@@ -196,10 +198,10 @@ def _free_port() -> int:
 
 
 def _wait_until_ready(gateway: subprocess.Popen[bytes], port: int, children: Children) -> bool:
-    """Wait until the gateway answers. False: we are to leave, or our stdin was closed without a word in it."""
-    deadline = time.monotonic() + READY_WITHIN
+    """Wait until the gateway answers. Return False when a signal arrived, or stdin was closed without any input."""
+    deadline = time.monotonic() + _READY_TIMEOUT
     while not _answers(port):
-        if children.signal or _nobody_is_there():
+        if children.signal or _is_stdin_closed():
             return False
         if gateway.poll() is not None:
             raise LaunchError(
@@ -208,13 +210,13 @@ def _wait_until_ready(gateway: subprocess.Popen[bytes], port: int, children: Chi
                 "stop`), or give the run an OPENCLAW_STATE_DIR of its own"
             )
         if time.monotonic() > deadline:
-            raise LaunchError(f"the OpenClaw gateway was not ready after {READY_WITHIN:.0f} seconds")
-        time.sleep(LOOK_EVERY)
+            raise LaunchError(f"the OpenClaw gateway was not ready after {_READY_TIMEOUT:.0f} seconds")
+        time.sleep(POLL_INTERVAL)
     return True
 
 
 def _answers(port: int) -> bool:
-    """The gateway listens. It is ready soon after, and long before `openclaw acp` has started."""
+    """Return whether the gateway answers. It is ready soon after, long before `openclaw acp` has started."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1.0)
     try:
         connection.request("GET", "/healthz")
@@ -225,8 +227,8 @@ def _answers(port: int) -> bool:
         connection.close()
 
 
-def _nobody_is_there() -> bool:
-    """Stdin is closed, and nothing is left in it."""
+def _is_stdin_closed() -> bool:
+    """Return whether stdin is closed and fully read."""
     poll = select.poll()
     poll.register(sys.stdin.fileno(), select.POLLIN | select.POLLHUP)
     return any(events & select.POLLHUP and not events & select.POLLIN for _, events in poll.poll(0))

@@ -44,9 +44,8 @@ def test_that_a_file_is_new_shows_in_the_diff(shown: str, content: str, created:
 def test_a_file_is_new_once() -> None:
     edits = HermesEdits(PLACE)
     arguments = {"path": "a.txt", "content": ""}
-    assert [effect.created for _ in range(2) for effect in edits.effects_of("write_file", arguments, {"result": {}})] == [
-        True, False,
-    ]  # fmt: skip
+    found = [effect for _ in range(2) for effect in edits.effects_of("write_file", arguments, {"result": {}})]
+    assert [effect.created for effect in found] == [True, False]
 
 
 def test_the_header_of_a_diff_can_be_applied_in_the_project() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from agent_mux_adapters.openclaw.argv import LAUNCHER
-from agent_mux_adapters.openclaw.launching.spending import Spending, state_directory
+from agent_mux_adapters.openclaw.launching.sources import UsageDatabases, state_directory
 
 PRETENDED = Path(__file__).with_name("pretended_openclaw.py")
 BOUND = 20.0  # seconds
@@ -276,12 +276,12 @@ def test_what_a_prompt_used_is_told_once_and_before_its_end(tmp_path: Path) -> N
 @pytest.mark.parametrize("event", ['{"type":"model.completed"}', '"type":"model.completed"', '{"type":"other"}'])
 def test_what_tells_no_usage_is_passed_over(tmp_path: Path, event: str) -> None:
     database(tmp_path, (LATE, event))
-    assert Spending(tmp_path / ".openclaw", 0).news() == []
+    assert UsageDatabases(tmp_path / ".openclaw", 0).read_new() == []
 
 
 def test_a_database_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
     database(tmp_path).write_bytes(b"no database")
-    assert Spending(tmp_path / ".openclaw", 0).news() == []
+    assert UsageDatabases(tmp_path / ".openclaw", 0).read_new() == []
 
 
 @pytest.mark.parametrize(

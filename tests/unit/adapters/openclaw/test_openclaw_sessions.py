@@ -13,7 +13,7 @@ from agent_mux import validate
 from agent_mux.place import Place
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.filter import SessionFilter
-from agent_mux_adapters.openclaw import packed
+from agent_mux_adapters.openclaw import sessions as openclaw_sessions
 from agent_mux_adapters.openclaw.sessions import STORE
 
 DUMP = Path(__file__).parents[3] / "stores" / "openclaw" / "2026.9.6" / "openclaw-agent.sql"
@@ -36,7 +36,7 @@ class Unpacking:
     """In place of Python's own, which not every Python has."""
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        assert max_length == packed.LONGEST
+        assert max_length == openclaw_sessions.MAX_EVENT_SIZE
         if data != PACKED:
             raise EOFError
         return data[9:]
@@ -185,11 +185,11 @@ def test_an_older_transcript_goes_by_its_own_id(home: Path, sessions: Sessions) 
     assert sessions.get(TRANSCRIPT).summary.turn_count == 1
 
 
-@pytest.mark.parametrize("decompressor", [Unpacking, packed.new_decompressor()], ids=["ours", "python's"])
+@pytest.mark.parametrize("decompressor", [Unpacking, openclaw_sessions.new_decompressor()], ids=["ours", "python's"])
 def test_a_compressed_event_is_read(decompressor: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if decompressor is None:
         pytest.skip("this Python has no Zstandard")
-    monkeypatch.setattr(packed, "new_decompressor", lambda: decompressor)
+    monkeypatch.setattr(openclaw_sessions, "new_decompressor", lambda: decompressor)
     add(home, None, PACKED)
     add(home, None, b"damaged")
     sessions = Sessions(environ={"HOME": str(home)})
@@ -197,7 +197,7 @@ def test_a_compressed_event_is_read(decompressor: Any, home: Path, monkeypatch: 
 
 
 def test_a_compressed_event_is_a_reason_where_python_cannot(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "new_decompressor", lambda: None)
+    monkeypatch.setattr(openclaw_sessions, "new_decompressor", lambda: None)
     add(home, None, PACKED)
     skipped: list[Any] = []
     sessions = Sessions(environ={"HOME": str(home)}, on_skipped=skipped.append)

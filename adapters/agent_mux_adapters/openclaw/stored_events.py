@@ -1,6 +1,6 @@
-"""The stored events of one transcript, as facts. They look like those of the agents of Pi's dialect.
+"""Stored events of one transcript, as facts. Their format resembles that of the agents of Pi's dialect.
 
-What came of a tool is stored as ACP tells it, so that its reader makes sense of it.
+Tool results are stored in the format of ACP, so the reader of ACP tool calls reads them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,18 +12,18 @@ from agent_mux.sessions.lines import milliseconds_of
 from agent_mux.sessions.store import Described, Entry, ModelCalled, Prompted, Told, UnreadableError
 from agent_mux_adapters._dialects.acp.tools import Tools
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, rows, text, whole
-from agent_mux_adapters.openclaw.answers import SILENCE
-from agent_mux_adapters.openclaw.document import usage_of
-from agent_mux_adapters.openclaw.failures import failure_of
+from agent_mux_adapters.openclaw.messages import HIDDEN_ANSWERS
+from agent_mux_adapters.openclaw.outcome import failure_of
 from agent_mux_adapters.openclaw.tools import CATALOG_TOOL, OpenClawTools
+from agent_mux_adapters.openclaw.usage import usage_of
 
-NEWEST = 4
-"""Version of the events that are understood."""
-GOES_ON = "toolUse"
-MIRROR = "delivery-mirror"
-"""In place of the model, where an answer is stored once more, as it was delivered somewhere."""
-NOBODY = frozenset({"inter_session", "internal_system"})
-"""Where a message of the user is from, when nobody typed it."""
+_NEWEST_VERSION = 4
+"""The newest version of the event format that this module reads."""
+_CONTINUES_WITH_TOOLS = "toolUse"
+_DELIVERY_MIRROR = "delivery-mirror"
+"""Replaces the model's name where an answer is stored a second time, as it was delivered to a channel."""
+_AUTOMATIC = frozenset({"inter_session", "internal_system"})
+"""Provenance of messages of the user that no person typed."""
 
 
 class StoredEvents:
@@ -39,23 +39,23 @@ class StoredEvents:
             "message": self._message,
         }
 
-    def read(self, event: Mapping[str, Any], *, is_left: bool = False) -> Iterator[Entry]:
-        """What an event says. `is_left`: it is in a branch that was left."""
+    def read(self, event: Mapping[str, Any], *, is_abandoned: bool = False) -> Iterator[Entry]:
+        """Yield the entries of one event. Of an abandoned branch, only the usage counts."""
         at = milliseconds_of(event.get("timestamp"))
         kind = text(event.get("type"))
-        reader = self._readers.get(kind) if kind == "session" or not is_left else None
+        reader = self._readers.get(kind) if kind == "session" or not is_abandoned else None
         yield from self._closing.passed_on(at, reader(event) if reader is not None else ())
-        for call in _called(event):
+        for call in _model_calls(event):
             yield Entry(at, call)
 
     def close(self) -> Iterator[Entry]:
-        """Nothing follows, for now."""
+        """Yield the closing that was held back, as no event follows for now."""
         return self._closing.release()
 
     def _session(self, event: Mapping[str, Any]) -> Iterable[Told]:
         version = whole(event.get("version"))
-        if version > NEWEST:
-            raise UnreadableError(f"its events have version {version}; {NEWEST} is the newest that is known")
+        if version > _NEWEST_VERSION:
+            raise UnreadableError(f"its events have version {version}; {_NEWEST_VERSION} is the newest that is known")
         cwd = text(event.get("cwd"))
         self._tools = Tools(OpenClawTools(), cwd)
         return (Described(cwd=cwd or None),)
@@ -63,17 +63,17 @@ class StoredEvents:
     def _message(self, event: Mapping[str, Any]) -> Iterable[Told]:
         message = mapping(event.get("message"))
         match message.get("role"):
-            case "assistant" if message.get("model") != MIRROR:
-                return self._answered(message)
+            case "assistant" if message.get("model") != _DELIVERY_MIRROR:
+                return self._assistant(message)
             case "toolResult":
-                return self._tools.updated(_result_of(message))
-            case "user" if mapping(message.get("provenance")).get("kind") in NOBODY:
+                return self._tools.updated(_acp_result(message))
+            case "user" if mapping(message.get("provenance")).get("kind") in _AUTOMATIC:
                 return (facts.TurnBegin(),)
             case "user":
-                return (Prompted(_words(message.get("content"))),)
+                return (Prompted(_text_of(message.get("content"))),)
         return ()
 
-    def _answered(self, message: Mapping[str, Any]) -> Iterable[Told]:
+    def _assistant(self, message: Mapping[str, Any]) -> Iterable[Told]:
         self._closing.forget()
         yield facts.StepBegin()
         for block in rows(message.get("content")):
@@ -83,53 +83,57 @@ class StoredEvents:
             yield facts.TurnStopped()
         elif reason == "error":
             yield facts.TurnFailed(failure_of(error))
-        elif reason != GOES_ON:
+        elif reason != _CONTINUES_WITH_TOOLS:
             yield facts.TurnDone()
 
     def _block(self, block: Mapping[str, Any]) -> Iterable[Told]:
         match block.get("type"):
-            case "text" if text(block.get("text")).strip() not in SILENCE:
+            case "text" if text(block.get("text")).strip() not in HIDDEN_ANSWERS:
                 return (facts.Text(text(block["text"])),)
             case "thinking" if text(block.get("thinking")).strip():
                 return (facts.Thinking(text(block["thinking"])),)
             case "toolCall":
-                return self._tools.announced(_call_of(block))
+                return self._tools.announced(_acp_call(block))
         return ()
 
 
-def _call_of(block: Mapping[str, Any]) -> Mapping[str, Any]:
+def _acp_call(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a stored call in the format of ACP; a call through the catalog becomes the call that it makes."""
     name, arguments = text(block.get("name")), block.get("arguments")
-    if name == CATALOG_TOOL and text(mapping(arguments).get("id")):  # told as the call that it makes
+    if name == CATALOG_TOOL and text(mapping(arguments).get("id")):
         name, arguments = mapping(arguments)["id"], mapping(arguments).get("args", {})
     return {"toolCallId": block.get("id"), "title": name, "rawInput": arguments, "status": "in_progress"}
 
 
-def _result_of(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    told: Mapping[str, Any] = message
-    if message.get("toolName") == CATALOG_TOOL:  # shown to the model with a warning around it
-        told = mapping(mapping(message.get("details")).get("result")) or message
-    content = told.get("content")
+def _acp_result(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a stored result in the format of ACP.
+
+    The result of a call through the catalog contains a warning for the model; its details have the result without it.
+    """
+    result: Mapping[str, Any] = message
+    if message.get("toolName") == CATALOG_TOOL:
+        result = mapping(mapping(message.get("details")).get("result")) or message
+    content = result.get("content")
     return {
         "toolCallId": message.get("toolCallId"),
         "status": "failed" if message.get("isError") is True else "completed",
         "content": [{"type": "content", "content": block} for block in rows(content)],
-        "rawOutput": {"content": content, "details": told.get("details")},
+        "rawOutput": {"content": content, "details": result.get("details")},
     }
 
 
-def _called(event: Mapping[str, Any]) -> Iterable[Told]:
+def _model_calls(event: Mapping[str, Any]) -> Iterable[Told]:
     message = mapping(event.get("message"))
-    said = mapping(message.get("usage"))
-    usage = usage_of(said)
+    native_usage = mapping(message.get("usage"))
+    usage = usage_of(native_usage)
     if usage is None or not usage.input_tokens + usage.output_tokens:
         return ()
     key = f"{text(message.get('responseId')) or text(event.get('id'))}/{whole(message.get('timestamp'))}"
-    return (
-        ModelCalled(key, text(message.get("model")), usage, dollars(mapping(said.get("cost")).get("total")) or None),
-    )
+    cost = dollars(mapping(native_usage.get("cost")).get("total")) or None
+    return (ModelCalled(key, text(message.get("model")), usage, cost),)
 
 
-def _words(content: Any) -> str:
+def _text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(text(block.get("text")) for block in rows(content) if block.get("type") == "text")

@@ -19,7 +19,7 @@ from agent_mux.homes import Homes
 from agent_mux.mcp.client import McpServers
 from agent_mux.options import McpServer
 from agent_mux_adapters.openclaw import ADAPTER
-from agent_mux_adapters.openclaw.home import HOME, MCP, PLUGINS
+from agent_mux_adapters.openclaw.installation import HOME, MCP, PLUGINS
 
 WRITTEN = (Path(__file__).parent / "home" / "openclaw.json").read_text("utf-8")
 BY_A_PERSON = """// as people write it

@@ -1,8 +1,8 @@
-"""What OpenClaw keeps on a machine. Measured with 2026.9.6; tests/e2e/test_live_home.py asks the CLI itself.
+"""The installation of OpenClaw: settings, MCP servers, skills, plugins. Measured with 2026.9.6.
 
-One configuration for everything (JSON5, written back as JSON by its own commands), nothing of it in a project. What
-`$include` brings in is not looked at. A run of ours has its working directory for a workspace: its skills are found
-there, and not those of the workspace that is configured.
+tests/e2e/test_live_home.py compares this with the CLI itself. One configuration holds everything (JSON5, written back
+as JSON by its own commands), and nothing is in a project. Files that `$include` names are not read. The workspace of a
+run of ours is its working directory: skills are found there, and not in the configured workspace.
 """
 
 import json
@@ -18,11 +18,11 @@ from agent_mux.mcp.files import McpFiles
 from agent_mux.place import Place
 from agent_mux.plugins.commands import Plugin, PluginCommands
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
-from agent_mux_adapters.openclaw import mcp_files
+from agent_mux_adapters.openclaw.configuration import format_server, is_enabled, parse_server
 from agent_mux_adapters.openclaw.credentials import AUTH, config_file, directory
 
 _DEFAULTS = ("agents", "defaults")
-EFFORTS = ("off", "minimal", "low", "medium", "high", "xhigh", "adaptive", "max", "ultra")
+_EFFORTS = ("off", "minimal", "low", "medium", "high", "xhigh", "adaptive", "max", "ultra")
 
 
 def _defaults(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -35,13 +35,14 @@ def _read_model(data: Mapping[str, Any]) -> str | None:
 
 
 def _write_model(model: str, data: Mapping[str, Any]) -> Mapping[FieldPath, Any]:
-    """As `openclaw models set`: a list of models that there is gets this one, too."""
+    """Return the changes of `openclaw models set`: an existing table of models gets this one, too."""
     if "/" not in model:
         raise ValueError("a provider and a model, as in anthropic/claude-opus-4-6")
-    known = mapping(_defaults(data).get("models"))
-    listed: dict[FieldPath, Any] = {(*_DEFAULTS, "models", model): {}} if known and model not in known else {}
+    configured = mapping(_defaults(data).get("models"))
+    is_missing = configured and model not in configured
+    added: dict[FieldPath, Any] = {(*_DEFAULTS, "models", model): {}} if is_missing else {}
     is_text = isinstance(_defaults(data).get("model"), str)
-    return {(*_DEFAULTS, "model") if is_text else (*_DEFAULTS, "model", "primary"): model, **listed}
+    return {(*_DEFAULTS, "model") if is_text else (*_DEFAULTS, "model", "primary"): model, **added}
 
 
 CONFIG = AgentConfig(
@@ -51,7 +52,7 @@ CONFIG = AgentConfig(
         "agents.defaults.model.fallbacks": Field(kind="list", meaning="models that are asked where it fails"),
         "agents.defaults.models": Field(kind="table", meaning="what is set for single models"),
         "agents.defaults.workspace": Field(kind="string", meaning="the directory that the agent works in"),
-        "agents.defaults.thinkingDefault": Field(kind="string", meaning="how much is thought", choices=EFFORTS),
+        "agents.defaults.thinkingDefault": Field(kind="string", meaning="how much is thought", choices=_EFFORTS),
         "agents.defaults.timeoutSeconds": Field(kind="number", meaning="seconds that a turn may take"),
         "agents.defaults.sandbox.mode": Field(
             kind="string", meaning="which sessions run in a sandbox", choices=("off", "non-main", "all")
@@ -85,20 +86,20 @@ CONFIG = AgentConfig(
 
 MCP = McpFiles(
     files=(ConfigFile(scope="global", format="json", path=config_file, table=lambda _: ("mcp", "servers")),),
-    read=mcp_files.read,
-    write=mcp_files.write,
-    is_enabled=mcp_files.is_enabled,
+    read=parse_server,
+    write=format_server,
+    is_enabled=is_enabled,
 )
 
 
 def _workspace_skills(place: Place) -> Path:
-    """Of the workspace that there is where none is configured."""
+    """Return the skills of the workspace that OpenClaw uses when none is configured."""
     named = place.environ.get("OPENCLAW_WORKSPACE_DIR", "").strip()
     return (Path(named).expanduser() if named else directory(place) / "workspace") / "skills"
 
 
 def _personal_skills(place: Place) -> Path | None:
-    """It looks there only where its own directory was not moved."""
+    """Return the shared skills, which OpenClaw reads only when its own directory was not moved."""
     return None if place.environ.get("OPENCLAW_STATE_DIR", "").strip() else place.home / ".agents" / "skills"
 
 
@@ -117,51 +118,51 @@ SKILLS = DefinitionFolders(
 )
 
 
-def _plugins(printed: str) -> tuple[Plugin, ...]:
-    """`openclaw plugins list --json`: those that come with it, too."""
+def _parse_plugins(printed: str) -> tuple[Plugin, ...]:
+    """Parse the output of `openclaw plugins list --json`, which includes the plugins that it ships with."""
     listed = mapping(json.loads(printed)).get("plugins")
     if not isinstance(listed, list):
-        raise ValueError("it has no list of plugins")  # noqa: TRY004  # what the contract wants
+        raise ValueError("it has no list of plugins")  # noqa: TRY004  # the contract asks for a ValueError
     return tuple(
         Plugin(
-            name=text(one.get("id")),
-            version=text(one.get("version")) or None,
-            enabled=one.get("enabled") is True,
-            source=text(one.get("origin")) or None,
-            description=text(one.get("description")) or None,
+            name=text(plugin.get("id")),
+            version=text(plugin.get("version")) or None,
+            enabled=plugin.get("enabled") is True,
+            source=text(plugin.get("origin")) or None,
+            description=text(plugin.get("description")) or None,
         )
-        for one in rows(listed)
+        for plugin in rows(listed)
     )
 
 
-def _found(printed: str) -> tuple[Plugin, ...]:
-    """`openclaw plugins search --json`, with the names that `install` takes."""
-    listed = json.loads(printed)
-    packages = (mapping(one.get("package")) for one in rows(mapping(listed).get("results")))
+def _parse_search(printed: str) -> tuple[Plugin, ...]:
+    """Parse the output of `openclaw plugins search --json` into plugins with the names that `install` accepts."""
+    found = json.loads(printed)
+    packages = (mapping(result.get("package")) for result in rows(mapping(found).get("results")))
     return tuple(
         Plugin(
-            name=f"clawhub:{text(one.get('name'))}",
-            version=text(one.get("latestVersion")) or None,
-            source=text(one.get("channel")) or None,
-            description=text(one.get("summary")) or None,
+            name=f"clawhub:{text(package.get('name'))}",
+            version=text(package.get("latestVersion")) or None,
+            source=text(package.get("channel")) or None,
+            description=text(package.get("summary")) or None,
         )
-        for one in packages
+        for package in packages
     )
 
 
-def _update(name: str | None) -> tuple[str, ...]:
+def _update_command(name: str | None) -> tuple[str, ...]:
     return ("plugins", "update", *(("--all",) if name is None else (name,)))
 
 
 PLUGINS = PluginCommands(
     list=("plugins", "list", "--json"),
-    parse=_plugins,
-    # It asks two questions: about a source that is not its own, and about what the plugin may do. Nobody answers here.
+    parse=_parse_plugins,
+    # Without these flags it asks about a foreign source and about the capabilities of the plugin; no one can answer.
     install=lambda name: ("plugins", "install", "--force", "--accept-capabilities", name),
     uninstall=lambda name: ("plugins", "uninstall", "--force", name),
-    update=_update,
+    update=_update_command,
     search=lambda words: ("plugins", "search", "--json", words),
-    parse_search=_found,
+    parse_search=_parse_search,
     environment={"NO_COLOR": "1", "OPENCLAW_NO_AUTO_UPDATE": "1"},
 )
 
