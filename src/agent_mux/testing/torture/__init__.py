@@ -1,11 +1,12 @@
-"""The torture suite: an agent that misbehaves on demand, and what must be true afterwards. `amux doctor --torture`.
+"""The torture suite, `amux doctor --torture`: an agent that misbehaves on demand, and what must be true afterwards.
 
-Each case has a bound, and after each nothing may be left: no process, no descriptor, no thread, no temp directory, no
-line of the agent's. See docs/how-to/torture.md.
+Each case ends within its bound, and leaves no process, descriptor, thread or temporary directory behind; no line of the
+agent is lost. See docs/how-to/torture.md.
 """
 
-from agent_mux.testing.torture.case import Case, Circumstances, Outcome, RunCase
+from agent_mux.testing.torture.case import Case, Circumstances, Outcome
 from agent_mux.testing.torture.cases import CASES
+from agent_mux.testing.torture.run_case import RunCase
 from agent_mux.testing.torture.suite import AT_TERMINAL, Row, case_names, run_torture, wanted_cases
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""How the misbehaving agent is driven: the adapter of its little protocol, over pipes and at a terminal."""
+"""The adapter of the misbehaving agent, over pipes and at a terminal."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -26,31 +26,31 @@ AGENT = "torture"
 PROGRAM = Path(__file__).with_name("agent.py")
 
 
-def _said(value: Any) -> Iterable[Step]:
-    return (facts.TextDelta(value),) if isinstance(value, str) else (facts.Unknown("say", repr(value)),)
+def _text(value: Any) -> Iterable[Step]:
+    return (facts.TextDelta(value),) if isinstance(value, str) else (facts.Unknown("text", repr(value)),)
 
 
-def _asked(value: Any) -> Iterable[Step]:
+def _permission_request(value: Any) -> Iterable[Step]:
     if not isinstance(value, str):
         return (facts.Unknown("ask", repr(value)),)
     return (facts.ToolReady(value, "Shell", {}, facts.Shell(value)), facts.ApprovalAsked("ask", "run", value, "high"))
 
 
-_LINES: dict[str, Callable[[Any], Iterable[Step]]] = {"say": _said, "ask": _asked}
+_LINES: dict[str, Callable[[Any], Iterable[Step]]] = {"text": _text, "ask": _permission_request}
 
 
 class TortureCodec:
-    """One key a line, and what nobody knows is unknown."""
+    """Codec of JSON lines with one key each; lines with other keys are unknown."""
 
     def __init__(self, context: CodecContext) -> None:
         self._interactive = context.interactive
 
     def start(self) -> Iterable[Step]:
-        """The prompt."""
+        """Return the prompt as one line."""
         return (WriteStdin(b'{"prompt": true}\n'),)
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line."""
+        """Read one line by its first key; text that is no JSON object is kept as a log."""
         if source is Source.STDERR:
             return (facts.LogLine(line.decode("utf-8", "replace"), "stderr"),)
         native = load_object(line)
@@ -64,7 +64,7 @@ class TortureCodec:
         return (facts.Unknown(key, line.decode("utf-8", "replace")),)
 
     def request(self, action: actions.AnyAction) -> Iterable[Step]:
-        """Whatever is sent is one line; whatever is asked is answered by one."""
+        """Return one line for each message, approval or denial; refuse other actions."""
         match action:
             case actions.Send(text) | actions.Steer(text):
                 return (WriteStdin(b'{"send": "%s"}\n' % text.encode()),)
@@ -76,13 +76,13 @@ class TortureCodec:
                 return (CloseStdin(),)
         return (Refuse("CAPABILITY_ERROR", f"this agent cannot {type(action).__name__}"),)
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # the word of the contract
-        """Nothing is kept back."""
+    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
+        """Return nothing: no fact is held back until the exit."""
         return ()
 
 
 def torture_adapter(behaviour: str, size: int, token: str, *, terminal: bool = False) -> Adapter:
-    """An agent that does this. `token` marks its processes for a census that relies on nothing of ours."""
+    """Return the adapter of an agent with this behaviour. `token` marks its processes for `census`."""
 
     def spawn(_: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
         argv = (environment.executable, "-I", "-S", str(PROGRAM), behaviour, str(size), token)
@@ -104,5 +104,5 @@ def torture_adapter(behaviour: str, size: int, token: str, *, terminal: bool = F
         protocols={"lines": protocol},
         spawn=spawn,
         install=(),
-        auth_guidance="there is nothing to log in to",
+        auth_guidance="No login is needed.",
     )

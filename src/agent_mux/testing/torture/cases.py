@@ -1,56 +1,57 @@
-"""The cases, by name. Each says what the agent does and what must be true then."""
+"""All torture cases by name."""
 
 from collections.abc import Iterable
 
 from agent_mux.run.handle import RunHandle
 from agent_mux.testing.torture.agent import MIB, line
-from agent_mux.testing.torture.case import Case, RunCase
-from agent_mux.testing.torture.killed import KilledClient
+from agent_mux.testing.torture.case import Case
+from agent_mux.testing.torture.killed_client import KilledClient
+from agent_mux.testing.torture.run_case import RunCase
 
-GRACE = 0.5  # seconds that an agent gets to leave
+GRACE = 0.5  # seconds from SIGTERM to SIGKILL
 SMALL_WRITES = 64
-SHORTER = 4  # MiB of a line, at most, where it is to be quick
-WRITE_SIZE = 1 << 16  # bytes: together far more than a pipe holds
+SHORT_LINE = 4  # MiB; the longest line of a short torture
+WRITE_SIZE = 1 << 16  # bytes; all writes together exceed the capacity of a pipe by far
 
 
 def size_itself(size: int) -> int:
-    """As many lines as the size says."""
+    """Return the size: one line for each unit."""
     return size
 
 
 def nothing(_: int) -> int:
-    """No line."""
+    """Return 0: the agent prints no line."""
     return 0
 
 
-async def abort_after_a_word(run: RunHandle) -> None:
-    """Abort as soon as the agent works."""
-    await _word(run)
+async def abort_after_first_text(run: RunHandle) -> None:
+    """Abort as soon as the agent has printed text."""
+    await _first_text(run)
     await run.abort()
 
 
 async def send_much(run: RunHandle) -> None:
-    """More than a pipe holds, as soon as the agent works."""
-    await _word(run)
+    """Send more than a pipe holds, as soon as the agent has printed text."""
+    await _first_text(run)
     for _ in range(SMALL_WRITES):
-        if not run._runner.state.is_over:  # noqa: SLF001  # the agent may leave meanwhile, as it likes
+        if not run._runner.state.is_over:  # noqa: SLF001  # the agent may exit at any time
             await run.send("x" * WRITE_SIZE)
 
 
 async def send_much_and_abort(run: RunHandle) -> None:
-    """As above; then it is enough."""
+    """Send more than a pipe holds, then abort."""
     await send_much(run)
     await run.abort()
 
 
 async def pause_and_abort(run: RunHandle) -> None:
-    """Stop the agent, and then end it."""
-    await _word(run)
+    """Pause the agent, then abort it."""
+    await _first_text(run)
     await run.pause()
     await run.abort()
 
 
-async def _word(run: RunHandle) -> None:
+async def _first_text(run: RunHandle) -> None:
     async for event in run:
         if event.type == "text_delta":
             return
@@ -62,7 +63,7 @@ def _long_line(mebibytes: int) -> RunCase:
         meaning=f"one line of {mebibytes} MiB arrives whole",
         behaviour="long-line",
         verdict="completed",
-        sizes=(min(mebibytes, SHORTER), mebibytes),
+        sizes=(min(mebibytes, SHORT_LINE), mebibytes),
         characters=lambda size: size * MIB + len("0 "),
         peak_mib=200 + 12 * mebibytes,
         bound=60,
@@ -79,13 +80,13 @@ _RUNS = (
         name="split-utf8",
         meaning="a line that is cut at every byte, characters included, arrives whole",
         verdict="completed",
-        said=lambda _: _SPLIT,
+        lines=lambda _: _SPLIT,
     ),
     RunCase(
         name="invalid-bytes",
-        meaning="bytes that are no UTF-8, lone surrogates and NUL harm nothing",
+        meaning="invalid UTF-8, unpaired surrogates and NUL do not affect the run",
         verdict="completed",
-        said=lambda _: 4,
+        lines=lambda _: 4,
     ),
     RunCase(
         name="no-final-newline",
@@ -94,75 +95,75 @@ _RUNS = (
     ),
     RunCase(
         name="noise",
-        meaning="banners, colours, progress bars and blank lines between the lines are no lines",
+        meaning="banners, colours, progress bars and blank lines between the lines do not count as lines",
         verdict="completed",
-        said=lambda _: 20,
+        lines=lambda _: 20,
     ),
     RunCase(
         name="unknown-types",
-        meaning="what nobody has heard of is shown and harms nothing",
+        meaning="unknown JSON is reported and does not affect the run",
         verdict="completed",
-        said=lambda _: 7,
+        lines=lambda _: 7,
         events=("debug",),
     ),
     RunCase(
         name="crash-in-line",
-        meaning="death in the middle of a line is a crash; what was said before is there",
+        meaning="an exit in the middle of a line is a crash; earlier lines are kept",
         verdict="crashed",
         events=("crash",),
     ),
     RunCase(
         name="no-result",
-        meaning="exit code 0 without a closing message is no success",
+        meaning="exit code 0 without a closing message is not a success",
         verdict="truncated",
     ),
     RunCase(
         name="two-results",
-        meaning="a second closing message breaks no law",
+        meaning="a second closing message does not break the event contract",
         verdict="completed",
-        said=lambda _: 2,
+        lines=lambda _: 2,
     ),
     RunCase(
         name="holder",
-        meaning="a grandchild that keeps standard output for 60 s does not keep the run",
+        meaning="a grandchild that keeps stdout open for 60 s does not delay the end of the run",
         verdict="completed",
     ),
     RunCase(
         name="clean-holder",
-        meaning="as holder; it has no environment, no parent, a session of its own, and ignores signals",
+        meaning="as holder; the grandchild has no environment, no parent, its own session, and ignores signals",
         verdict="completed",
     ),
     RunCase(
         name="stubborn",
-        meaning="an agent that ignores SIGTERM and SIGINT is ended when its grace is over, with its child",
+        meaning="an agent that ignores SIGTERM and SIGINT is killed after the grace period, with its child",
         verdict="aborted",
-        meanwhile=abort_after_a_word,
+        meanwhile=abort_after_first_text,
         options={"grace_period": GRACE},
     ),
     RunCase(
         name="double-fork",
-        meaning="daemons that left session, parent and environment are ended with the run",
+        meaning="daemons without the run's session, parent or environment end with the run",
         verdict="completed",
     ),
     RunCase(
         name="daemons-and-work",
-        meaning="the same after an abort",
+        meaning="daemons end after an abort, too",
         verdict="aborted",
-        meanwhile=abort_after_a_word,
+        meanwhile=abort_after_first_text,
         options={"grace_period": GRACE},
     ),
     RunCase(
         name="burst",
-        meaning="50 children at once, of every kind, are all ended",
+        meaning="50 child processes of every kind end with the run",
         verdict="completed",
         sizes=(6, 50),
     ),
     RunCase(
         name="stderr-flood",
-        meaning="100 MB of standard error do not stop the agent, and stay out of memory",
+        meaning="100 MB on stderr do not block the agent, and are not kept in memory",
         verdict="completed",
         sizes=(4, 100),
-        said=size_itself,
+        lines=size_itself,
         at_terminal=False,
         peak_mib=150,
         bound=120,
@@ -172,50 +173,50 @@ _RUNS = (
         meaning="a million events, faster than they are read: none is lost, and memory is bounded",
         verdict="completed",
         sizes=(20_000, 1_000_000),
-        said=size_itself,
+        lines=size_itself,
         reads_slowly=True,
         peak_mib=200,
         bound=300,
     ),
     RunCase(
         name="silence",
-        meaning="an agent that says nothing is ended for it",
+        meaning="an agent without output ends after the inactivity timeout",
         verdict="inactivity",
-        said=nothing,
+        lines=nothing,
         options={"inactivity_timeout": 0.5, "grace_period": GRACE},
     ),
     RunCase(
         name="flood-then-silence",
-        meaning="so is one that said much before",
+        meaning="an agent that falls silent after much output ends after the inactivity timeout",
         verdict="inactivity",
         sizes=(2_000, 20_000),
-        said=size_itself,
+        lines=size_itself,
         options={"inactivity_timeout": 0.5, "grace_period": GRACE},
     ),
     RunCase(
         name="deaf",
-        meaning="an agent that never reads what it is sent does not stop who sends",
+        meaning="an agent that never reads stdin does not block the sender",
         verdict="completed",
-        said=lambda _: 2,
+        lines=lambda _: 2,
         meanwhile=send_much,
     ),
     RunCase(
         name="deaf-for-ever",
-        meaning="it can be aborted with its pipe full",
+        meaning="an agent that never reads stdin can be aborted while its pipe is full",
         verdict="aborted",
         meanwhile=send_much_and_abort,
         options={"grace_period": GRACE},
     ),
     RunCase(
         name="hangs-up",
-        meaning="an agent that closes its standard input can still be sent to, and completes",
+        meaning="sending to an agent that has closed its stdin does not fail, and the run completes",
         verdict="completed",
-        said=lambda _: 2,
+        lines=lambda _: 2,
         meanwhile=send_much,
     ),
     RunCase(
         name="asks-and-dies",
-        meaning="an approval whose asker died is denied, before the run is over",
+        meaning="an approval request of an agent that died is denied before the run ends",
         verdict="killed",
         events=("approval_request", "approval_denied", "crash"),
     ),
@@ -223,19 +224,19 @@ _RUNS = (
         name="stopped",
         meaning="an agent that stopped itself (SIGSTOP) can be aborted",
         verdict="aborted",
-        meanwhile=abort_after_a_word,
+        meanwhile=abort_after_first_text,
         options={"grace_period": GRACE},
     ),
     RunCase(
         name="stopped-time-out",
-        meaning="and its time runs out",
+        meaning="an agent that stopped itself (SIGSTOP) ends after the timeout",
         behaviour="stopped",
         verdict="timeout",
         options={"timeout": 1.0, "grace_period": GRACE},
     ),
     RunCase(
         name="paused",
-        meaning="an agent that we stopped can be aborted, its children included",
+        meaning="a paused agent can be aborted, with its child processes",
         behaviour="stubborn",
         verdict="aborted",
         meanwhile=pause_and_abort,
@@ -243,10 +244,10 @@ _RUNS = (
     ),
     RunCase(
         name="clock-jumps",
-        meaning="a wall clock that leaps by days ends nothing, and no time in the events goes back",
+        meaning="a wall clock that jumps by days ends no run, and event times never go back",
         behaviour="split-utf8",
         verdict="completed",
-        said=lambda _: _SPLIT,
+        lines=lambda _: _SPLIT,
         clock_jumps=True,
         options={"timeout": 15.0, "inactivity_timeout": 10.0},
     ),
@@ -274,4 +275,4 @@ def _by_name(cases: Iterable[Case]) -> dict[str, Case]:
 
 
 CASES: dict[str, Case] = _by_name((*_RUNS, *_KILLED))
-"""All cases, in the order of the table."""
+"""All cases by name, in the order of the table."""

@@ -1,7 +1,7 @@
-"""Who and what is left: by means that are not those under test.
+"""Processes, descriptors, threads and memory that a case leaves, found independently of the code under test.
 
-The processes of a case are known by a token: in the argv of each of them, which they cannot get rid of without starting
-another program, or in the environment, for those that only inherit.
+The processes of a case are recognised by a token in their argv, which a process cannot lose without executing another
+program, or in their environment, for processes that only inherit it.
 """
 
 import os
@@ -13,37 +13,37 @@ from pathlib import Path
 
 import anyio
 
-LOOK_EVERY = 0.02  # seconds
-_POOLED = ("AnyIO worker thread", "Trio thread")  # kept by the event loop for later, whoever used them
+POLL_INTERVAL = 0.02  # seconds
+_POOLED = ("AnyIO worker thread", "Trio thread")  # the event loop keeps them for reuse
 
 
 def survivors(token: str) -> list[int]:
-    """The living processes with this token, besides this one."""
-    wanted = token.encode()
+    """Return the ids of the running processes with this token, except this one."""
+    token_bytes = token.encode()
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             try:
-                known_by = (entry / "cmdline").read_bytes() + b"\0" + (entry / "environ").read_bytes()
+                command_and_environment = (entry / "cmdline").read_bytes() + b"\0" + (entry / "environ").read_bytes()
             except OSError:
-                continue  # gone, or somebody else's
-            if wanted in known_by:
+                continue  # it has exited, or belongs to another user
+            if token_bytes in command_and_environment:
                 found.append(int(entry.name))
     return found
 
 
 async def all_gone(token: str, seconds: float) -> float | None:
-    """Wait until there are none. Returns how long that took; None: longer than that."""
+    """Wait until no process has this token. Return the seconds it took; None when it took longer than `seconds`."""
     begun = time.monotonic()
     while survivors(token):
         if time.monotonic() - begun > seconds:
             return None
-        await anyio.sleep(LOOK_EVERY)
+        await anyio.sleep(POLL_INTERVAL)
     return time.monotonic() - begun
 
 
 def end(token: str) -> None:
-    """A case that failed must not spoil the next."""
+    """Kill all processes with this token, so that a failed case does not affect the next one."""
     for pid in survivors(token):
         try:
             os.kill(pid, signal.SIGKILL)
@@ -52,7 +52,7 @@ def end(token: str) -> None:
 
 
 def name_of(pid: int) -> str:
-    """A process, as a finding names it."""
+    """Return the id and the command of a process, for a finding."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
     except OSError:
@@ -62,19 +62,19 @@ def name_of(pid: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What this process holds."""
+    """The open descriptors and running threads of this process."""
 
     descriptors: frozenset[str]
     threads: frozenset[str]
 
     @classmethod
     def now(cls) -> "Footprint":
-        """As it is."""
+        """Return the current footprint."""
         threads = (thread.name for thread in threading.enumerate())
         return cls(frozenset(_open_descriptors()), frozenset(name for name in threads if not name.startswith(_POOLED)))
 
     def leaks(self) -> list[str]:
-        """What is there now and was not then, one sentence each."""
+        """Return what has been added since, one sentence each."""
         now = Footprint.now()
         return [
             *(f"descriptor {name} was left open" for name in sorted(now.descriptors - self.descriptors)),
@@ -84,30 +84,30 @@ class Footprint:
 
 def _open_descriptors() -> list[str]:
     found = []
-    for name in os.listdir("/dev/fd"):  # noqa: PTH208  # names are what is wanted
+    for name in os.listdir("/dev/fd"):  # noqa: PTH208  # only the names are needed
         try:
             os.fstat(int(name))
         except OSError:
-            continue  # the one that listed
+            continue  # the descriptor of the listing itself
         found.append(name)
     return found
 
 
 class Memory:
-    """Watches how much more memory this process has than at the beginning."""
+    """The growth of this process's memory since the object was created."""
 
     def __init__(self) -> None:
         self._before = self._peak = _resident()
 
     async def watch(self) -> None:
-        """Look until cancelled."""
+        """Measure until cancelled."""
         while True:
             self._peak = max(self._peak, _resident())
-            await anyio.sleep(LOOK_EVERY)
+            await anyio.sleep(POLL_INTERVAL)
 
     @property
     def peak_mib(self) -> float:
-        """The most that it grew by, so far."""
+        """The largest growth so far, in MiB."""
         self._peak = max(self._peak, _resident())
         return (self._peak - self._before) / (1 << 20)
 

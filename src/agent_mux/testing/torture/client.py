@@ -1,6 +1,6 @@
-"""A client to be killed: `python -m agent_mux.testing.torture.client <kind> <directory> <token> <backend>`.
+"""A client that the suite kills: `python -m agent_mux.testing.torture.client <kind> <directory> <token> <backend>`.
 
-It prints `ready` when its first runs are about to begin, and then runs misbehaving agents until somebody ends it.
+It prints `ready` before its first runs begin, and then runs misbehaving agents until it is killed.
 """
 
 import itertools
@@ -17,10 +17,10 @@ KINDS = {
     "daemons": ("daemons-and-work", "double-fork", "burst", "stubborn", "holder"),
     "writers": ("writes-for-ever",),
 }
-"""What its agents do; each of them over pipes, and at a terminal."""
-AT_A_TIME = 4
+"""Behaviours of its agents, each over pipes and at a terminal."""
+CONCURRENT_RUNS = 4
 CHILDREN = 8  # of a burst
-SECONDS = 0.4  # that a run gets: runs are to be seen at their beginning and at their end, too
+RUN_TIMEOUT = 0.4  # seconds; short, so that clients are also killed while runs begin and end
 
 
 async def _run_for_ever(kind: str, directory: Path, token: str, number: int) -> None:
@@ -28,11 +28,11 @@ async def _run_for_ever(kind: str, directory: Path, token: str, number: int) -> 
     for behaviour, terminal in plays:
         registry = AdapterRegistry()
         registry.register(torture_adapter(behaviour, CHILDREN, token, terminal=terminal))
-        # No project: what somebody's configuration says has nothing to do with this.
+        # Its own project directory: the user's configuration must not affect the case.
         async with AgentMux(
             adapters=registry, default_agent=AGENT, config_dir=directory, project_config_dir=directory
         ) as mux:
-            timeout = SECONDS if kind == "daemons" else 0.0
+            timeout = RUN_TIMEOUT if kind == "daemons" else 0.0
             await mux.run(prompt="begin", timeout=timeout, grace_period=0.1)
 
 
@@ -40,7 +40,7 @@ async def _main(kind: str, directory: Path, token: str) -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     async with anyio.create_task_group() as tasks:
-        for number in range(AT_A_TIME):
+        for number in range(CONCURRENT_RUNS):
             tasks.start_soon(_run_for_ever, kind, directory, token, number)
 
 

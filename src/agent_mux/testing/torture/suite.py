@@ -1,4 +1,4 @@
-"""Plays cases one after another, and makes the table of them."""
+"""Playing of cases one after the other, and the table of their outcomes."""
 
 import asyncio
 import time
@@ -13,12 +13,12 @@ from agent_mux.testing.torture.case import Case, Circumstances, Outcome
 from agent_mux.testing.torture.cases import CASES
 
 AT_TERMINAL = "@terminal"
-"""Behind the name of a case: the agent runs at a terminal instead of on pipes."""
+"""Suffix of a case's name: the agent runs at a terminal instead of on pipes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of the table."""
+    """One row of the table: a case and its outcome."""
 
     case: str
     meaning: str
@@ -26,19 +26,19 @@ class Row:
     verdict: str
     seconds: float
     settle: float | None
-    """Seconds from the agent's last word, or from the order to end, until everything was over."""
+    """Seconds from the agent's last output, or from the order to end, to the end of the run."""
     peak_mib: float | None
-    """What memory grew by, where the case is about that."""
+    """Growth of memory in MiB; None where the case does not measure it."""
     findings: tuple[str, ...]
-    """What is not as it must be."""
+    """What is wrong, one sentence each."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the row as plain data for JSON."""
         return asdict(self)
 
 
 def case_names() -> list[str]:
-    """All that can be played here: each case on pipes, and at a terminal where that makes a difference."""
+    """Return the names of all cases: each on pipes, and with `@terminal` where a terminal makes a difference."""
     return [
         name
         for case in CASES.values()
@@ -47,27 +47,27 @@ def case_names() -> list[str]:
 
 
 def wanted_cases(names: Iterable[str] | None) -> list[str]:
-    """These, or all. Raises VALIDATION_ERROR for a name that is none."""
+    """Return these names, or all by default. Raise VALIDATION_ERROR for an unknown name."""
     known = case_names()
     wanted = list(names) if names is not None else known
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise AgentMuxError("VALIDATION_ERROR", f"no such case: {', '.join(unknown)}; there are: {', '.join(known)}")
+        raise AgentMuxError("VALIDATION_ERROR", f"unknown case: {', '.join(unknown)}; known cases: {', '.join(known)}")
     return wanted
 
 
 async def run_torture(
     names: Iterable[str] | None = None, *, full: bool = True, on_row: Callable[[Row], object] | None = None
 ) -> list[Row]:
-    """Play cases on the event loop that runs, asyncio or trio.
+    """Play cases on the running event loop, asyncio or trio.
 
     Args:
-        names: Which; all of `case_names()` by default.
-        full: In full size; otherwise those that take long are played smaller.
-        on_row: Told each row as soon as it is there.
+        names: Names of cases; all of `case_names()` by default.
+        full: Whether to play the cases in full size; otherwise long cases are played in a smaller size.
+        on_row: Called with each row as soon as its case has ended.
 
     Raises:
-        AgentMuxError: VALIDATION_ERROR for a name that is none.
+        AgentMuxError: VALIDATION_ERROR for an unknown name.
     """
     rows = []
     for name in wanted_cases(names):
@@ -82,14 +82,14 @@ async def _row(name: str, *, full: bool) -> Row:
     plain, terminal = name.removesuffix(AT_TERMINAL), name.endswith(AT_TERMINAL)
     case = CASES[plain]
     where = Circumstances(case.sizes[full], terminal, _backend())
-    begun = time.monotonic()
+    began = time.monotonic()
     outcome = await _bounded(case, where)
     return Row(
         case=name,
         meaning=case.meaning,
         ok=not outcome.findings,
         verdict=outcome.verdict,
-        seconds=round(time.monotonic() - begun, 2),
+        seconds=round(time.monotonic() - began, 2),
         settle=None if outcome.settle is None else round(outcome.settle, 3),
         peak_mib=None if outcome.peak_mib is None else round(outcome.peak_mib, 1),
         findings=outcome.findings,
@@ -108,4 +108,4 @@ async def _bounded(case: Case, where: Circumstances) -> Outcome:
         with anyio.fail_after(case.bound):
             return await case.play(where)
     except TimeoutError:
-        return Outcome(verdict="-", findings=(f"it was not over within {case.bound:g} s",))
+        return Outcome(verdict="-", findings=(f"it did not end within {case.bound:g} s",))

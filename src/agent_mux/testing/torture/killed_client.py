@@ -1,4 +1,4 @@
-"""Cases that kill a client outright, and count what survives it."""
+"""Cases that kill a client with SIGKILL, and check what survives it."""
 
 import os
 import random
@@ -22,56 +22,56 @@ from agent_mux.testing.torture.adapter import TortureCodec
 from agent_mux.testing.torture.case import Circumstances, Outcome
 
 SEED = 20261122
-LATEST = 1.2  # seconds after the first runs began until the client is killed, at most
-SURVIVAL = 10.0  # seconds until a survivor counts as one
-LONGEST_RECORD = 1 << 17  # bytes: what a chunk of output and its head can be
-VARIABLE = "AGENT_MUX_TORTURE"  # with the token, for the processes that only inherit: client and reaper
+MAX_DELAY = 1.2  # seconds from the first runs to the kill
+SURVIVAL_BOUND = 10.0  # seconds after which a process that still runs counts as a survivor
+MAX_RECORD_SIZE = 1 << 17  # bytes of a chunk of output with its header
+VARIABLE = "AGENT_MUX_TORTURE"  # holds the token for processes that only inherit: client and reaper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KilledClient:
-    """A client is killed (SIGKILL) at random points; the size is how often."""
+    """A case that kills a client at random points; the size is the number of repetitions."""
 
     name: str
     meaning: str
     kind: str
-    """Of `client.KINDS`."""
+    """A key of `client.KINDS`."""
     sizes: tuple[int, int]
     bound: float = 400.0
     at_terminal: bool = False
-    """It is, besides the pipes, in every repetition."""
+    """Every repetition uses pipes and terminals already."""
 
     async def play(self, circumstances: Circumstances) -> Outcome:
-        """Kill as many clients."""
-        chance = random.Random(SEED)  # noqa: S311  # the same points every time, as far as a machine can
+        """Kill one client after the other, and collect the findings."""
+        chance = random.Random(SEED)  # noqa: S311  # the same delays in every torture
         findings: list[str] = []
         slowest = 0.0
         for number in range(circumstances.size):
-            delay = chance.uniform(0, LATEST)
+            delay = chance.uniform(0, MAX_DELAY)
             found, settle = await _repetition(self.kind, delay, circumstances.backend)
-            findings += [f"killed {delay:.3f} s after its start (repetition {number}): {what}" for what in found]
+            findings += [f"killed {delay:.3f} s after its start (repetition {number}): {finding}" for finding in found]
             slowest = max(slowest, settle)
         return Outcome(verdict="killed", findings=tuple(findings), settle=slowest)
 
 
 async def _repetition(kind: str, delay: float, backend: str) -> tuple[list[str], float]:
     token = f"torture-{secrets.token_hex(8)}"
-    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as temporary:
-        client = _start(kind, place, token, backend, temporary)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as temporary:
+        client = _start(kind, folder, token, backend, temporary)
         try:
             await _ready(client)
             await anyio.sleep(delay)
             client.send_signal(signal.SIGKILL)
             client.wait()
-            settle = await census.all_gone(token, SURVIVAL)
+            settle = await census.all_gone(token, SURVIVAL_BOUND)
             findings = [f"process {census.name_of(pid)} survived" for pid in census.survivors(token)]
             findings += [f"{path} was left" for path in _found(temporary, "agent-mux-*")]
         finally:
             client.kill()
             client.communicate()
             census.end(token)
-        findings += [what for path in _found(place, "runs/*.journal") for what in _read_back(path)]
-    return findings, SURVIVAL if settle is None else settle
+        findings += [finding for path in _found(folder, "runs/*.journal") for finding in _journal_findings(path)]
+    return findings, SURVIVAL_BOUND if settle is None else settle
 
 
 def _start(kind: str, directory: str, token: str, backend: str, temporary: str) -> "subprocess.Popen[bytes]":
@@ -93,8 +93,8 @@ def _found(directory: str, pattern: str) -> list[Path]:
     return sorted(Path(directory).glob(pattern))
 
 
-def _read_back(path: Path) -> list[str]:
-    """What is wrong with a journal whose writer was killed: it can be read to its last whole record."""
+def _journal_findings(path: Path) -> list[str]:
+    """Return what is wrong with a journal whose writer was killed: it must be readable to its last whole record."""
     if not path.stat().st_size:
         return []  # killed before the first record
     reader = JournalReader(path)
@@ -102,12 +102,12 @@ def _read_back(path: Path) -> list[str]:
     torn = path.stat().st_size - reader.position
     checker, lines, findings = ContractChecker(), 0, []
     for event in derive_events(path, TortureCodec):
-        findings += [f"{path.name}: {breach}" for breach in checker.feed(event)]
+        findings += [f"{path.name}: {violation}" for violation in checker.feed(event)]
         if isinstance(event, TextDeltaEvent):
             if event.delta.partition(" ")[0] != str(lines):
                 findings.append(f"{path.name}: line {event.delta!r} came where line {lines} was due")
             lines += 1
-    findings += [f"{path.name}: {breach}" for breach in checker.finish()]
-    if torn > LONGEST_RECORD:
+    findings += [f"{path.name}: {violation}" for violation in checker.finish()]
+    if torn > MAX_RECORD_SIZE:
         findings.append(f"{path.name}: {torn} bytes behind record {count} cannot be read")
     return findings
