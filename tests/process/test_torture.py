@@ -34,7 +34,7 @@ async def test_whatever_the_agent_does_nothing_is_lost_and_nothing_is_left(name:
 
 
 async def test_a_name_that_is_none_is_told_before_anything_is_played() -> None:
-    with pytest.raises(AgentMuxError, match="no such case: nonsense; there are: line-2-mib, ") as caught:
+    with pytest.raises(AgentMuxError, match="unknown case: nonsense; known cases: line-2-mib, ") as caught:
         await run_torture(["noise", "nonsense"], on_row=lambda _: pytest.fail("it was played"))
     assert caught.value.code == "VALIDATION_ERROR"
 
@@ -52,14 +52,14 @@ class TooSlow:
 async def test_every_case_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CASES, "slow", TooSlow())
     (row,) = await run_torture(["slow"])
-    assert (row.ok, row.verdict, row.findings) == (False, "-", ("it was not over within 0.05 s",))
+    assert (row.ok, row.verdict, row.findings) == (False, "-", ("it did not end within 0.05 s",))
 
 
 @pytest.mark.parametrize(
     ("changed", "finding"),
     [
         ({"verdict": "crashed"}, "the verdict is completed, not crashed"),
-        ({"said": lambda _: 21}, "20 lines came, not 21"),
+        ({"lines": lambda _: 21}, "20 lines came, not 21"),
         ({"characters": lambda _: 1}, "characters came, not 1"),
         ({"events": ("crash",)}, "no event crash"),
         ({"settle": -1.0}, "s, not within -1 s"),

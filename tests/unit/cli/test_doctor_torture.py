@@ -69,7 +69,7 @@ def test_as_json(amux: Amux, played: dict[str, object]) -> None:
 @pytest.mark.usefixtures("played")
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(["nonsense"], "no such case: nonsense; there are: line-2-mib"), (["--backend", "curio"], "asyncio or trio")],
+    [(["nonsense"], "unknown case: nonsense; known cases: line-2-mib"), (["--backend", "curio"], "asyncio or trio")],
 )
 def test_what_cannot_be_played_is_a_usage_error(amux: Amux, arguments: list[str], words: str) -> None:
     done = amux("doctor", "--torture", *arguments)
