@@ -1,4 +1,4 @@
-"""What proves adapters: a scripted model, recordings, and the real CLIs, offline. Shipped for adapter authors.
+"""The test kit for adapter authors: a scripted model, recordings and a conformance suite, and real CLIs, offline.
 
-Needs the extra: `pip install 'agent-mux[testing]'` (only the model server does; the rest is the standard library).
+The model server needs the extra: `pip install 'agent-mux[testing]'`. The rest needs only the standard library.
 """

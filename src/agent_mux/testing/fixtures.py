@@ -1,14 +1,14 @@
 """Recordings of real CLIs: one folder each, `fixtures/<agent>/<version>/<scenario>/`.
 
-    run.toml            what was run, when and how: agent, version, protocol, command, environment, cwd, note
+    run.toml            the run: agent, version, protocol, command, environment, cwd, note
     stdout.jsonl        every byte the agent printed
     times.json          seconds from the start to the arrival of each stdout line
-    stdin.jsonl         what it was sent, line by line (two-way protocols only)
-    stdin_times.json    when each of those lines was sent (older recordings do not know)
-    stderr.txt          only if it printed any
+    stdin.jsonl         its input, line by line (two-way protocols only)
+    stdin_times.json    seconds from the start to each of those lines (missing in older recordings)
+    stderr.txt          its stderr, unless empty
     exit.json           {"code", "signal", "wall_s"}
-    script.json         what the scripted model was told to say: the truth to check against
-    settings.json       only where the codec was told more than the protocol, as the profile of a program at a terminal
+    script.json         the script of the model: the truth to check against
+    settings.json       further settings of the codec, such as the profile of a program at a terminal, unless empty
 
 Paths are neutral: the home is /home/dev, the project /home/dev/project, programs are named by their bare names.
 """
@@ -37,10 +37,10 @@ class Fixture:
     protocol: str
     """Native protocol: `stream-json`, `stream-json-two-way`, `exec-json`, `app-server`; else `json`, `text`, `none`."""
     framing: Framing = "lines"
-    """How the agent tells messages apart. A recording has each of them on a line."""
+    """How the agent separates messages. In a recording each message is a line."""
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
-    """What was set besides PATH, HOME, TERM and LANG. Keys are dummies."""
+    """Variables besides PATH, HOME, TERM and LANG. Keys are dummies."""
     cwd: str = "/home/dev/project"
     recorded: dt.date
     note: str = ""
@@ -48,29 +48,29 @@ class Fixture:
     times: tuple[float, ...] = ()
     """Arrival of each stdout line, in seconds after the start."""
     stdin: tuple[bytes, ...] = ()
-    """Lines that were sent, without their line endings. Empty for one-shot protocols."""
+    """The lines of the input, without their endings. Empty for one-shot protocols."""
     stdin_times: tuple[float, ...] = ()
     stderr: bytes = b""
     exit: Exit
     wall_s: float
     script: Mapping[str, Any] = field(default_factory=dict)
-    """For `agent_mux.testing.model_server`."""
+    """The script in the format of `agent_mux.testing.model_server`."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """`CodecContext.settings`."""
+    """The value of `CodecContext.settings`."""
 
     @property
     def name(self) -> str:
-        """`<agent>/<version>/<scenario>`: where it is, and what a test calls it."""
+        """The folder below the root, and the id in tests: `<agent>/<version>/<scenario>`."""
         return f"{self.agent}/{self.version}/{self.scenario}"
 
     @property
     def stdout_lines(self) -> tuple[bytes, ...]:
-        """The printed lines without their endings; a last line without one counts."""
+        """The lines of stdout without their endings; a last line without an ending counts."""
         return split_lines(self.stdout)
 
 
 def load_fixture(folder: Path) -> Fixture:
-    """The recording in this folder. Raises `OSError`, `ValueError` or `KeyError` when it is none."""
+    """Load the recording in this folder. Raise `OSError`, `ValueError` or `KeyError` when it is not a recording."""
     run = tomllib.loads((folder / "run.toml").read_text("utf-8"))
     ending = _json(folder / "exit.json")
     return Fixture(
@@ -97,17 +97,17 @@ def load_fixture(folder: Path) -> Fixture:
 
 
 def find_fixtures(root: Path, agent: str = "*") -> tuple[Path, ...]:
-    """Folders of all recordings below `root`, in a stable order; load them with `load_fixture`."""
+    """Return the folders of all recordings below `root`, in a stable order; load them with `load_fixture`."""
     return tuple(sorted(found.parent for found in root.glob(f"{agent}/*/*/run.toml")))
 
 
 def save_fixture(fixture: Fixture, root: Path) -> Path:
-    """Write the recording below `root`, over an older one of that name. Returns its folder."""
+    """Write the recording below `root`, replacing one with the same name. Return its folder."""
     return write_fixture(fixture, root / fixture.name)
 
 
 def write_fixture(fixture: Fixture, folder: Path) -> Path:
-    """Write the recording into this very folder. Returns it."""
+    """Write the recording into this folder itself. Return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "run.toml").write_text(_run_toml(fixture), "utf-8")
     (folder / "stdout.jsonl").write_bytes(fixture.stdout)
@@ -125,7 +125,7 @@ def write_fixture(fixture: Fixture, folder: Path) -> Path:
 
 
 def split_lines(data: bytes) -> tuple[bytes, ...]:
-    """Lines end in LF alone: native JSON may hold U+2028 and a bare carriage return."""
+    """Split at LF only: native JSON may contain U+2028 and carriage returns."""
     lines = data.split(b"\n")
     return tuple(lines if lines[-1] else lines[:-1])
 
@@ -143,7 +143,7 @@ def _run_toml(fixture: Fixture) -> str:
 
 
 def _toml_string(text: str) -> str:
-    # JSON strings are TOML basic strings, but for DEL, which TOML wants escaped.
+    # JSON strings are TOML basic strings, except for DEL, which TOML requires to be escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

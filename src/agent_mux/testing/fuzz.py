@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent_mux.registry import AdapterRegistry
-from agent_mux.testing.conformance.fuzz import fuzz
+from agent_mux.testing.conformance.mutations import fuzz
 from agent_mux.testing.conformance.recorded import Recorded
 from agent_mux.testing.fixtures import find_fixtures
 
-CASES = 10_000
-SHOWN = 20
+DEFAULT_CASES = 10_000
+MAX_SHOWN = 20
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 1 when a case fails; its number and seed are said."""
+    """Fuzz the agents on the command line, and print the number and the seed of failed cases. Return the exit code."""
     parser = argparse.ArgumentParser(prog="agent_mux.testing.fuzz", description=__doc__)
-    parser.add_argument("agents", nargs="*", metavar="AGENT", help="default: all that have recordings")
-    parser.add_argument("--cases", type=int, default=CASES, help=f"for each agent; default {CASES}")
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help="default: all agents with recordings")
+    parser.add_argument(
+        "--cases", type=int, default=DEFAULT_CASES, help=f"cases for each agent; default {DEFAULT_CASES}"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fixtures", type=Path, default=Path("fixtures"))
     wanted = parser.parse_args(arguments)
@@ -34,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problems = list(fuzz(recordings, wanted.cases, wanted.seed))
         failed = failed or bool(problems)
         sys.stdout.write(f"{agent}: {wanted.cases} cases of {len(recordings)} recordings: {len(problems)} problems\n")
-        sys.stdout.writelines(f"  {problem}\n" for problem in problems[:SHOWN])
+        sys.stdout.writelines(f"  {problem}\n" for problem in problems[:MAX_SHOWN])
         sys.stdout.flush()
     return 1 if failed else 0
 

@@ -1,4 +1,4 @@
-"""A tiny MCP server on stdio, for tests: `echo` gives its text back, `boom` fails. Standard library only.
+"""A small MCP server on stdio for tests: the tool `echo` returns its text, `boom` fails. Standard library only.
 
 Run it by its path (`python3 mcp_echo.py`), so that an agent can start it in an environment without this package.
 """
@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-PROTOCOL_VERSION = "2025-06-18"  # when the client names none
+PROTOCOL_VERSION = "2025-06-18"  # for a client that names no version
 METHOD_NOT_FOUND = -32601  # JSON-RPC
 
 TOOLS = [
@@ -21,7 +21,7 @@ TOOLS = [
 
 
 def answer(message: dict[str, Any]) -> dict[str, Any] | None:
-    """The response to one message; None for notifications."""
+    """Return the response to one message; None for notifications."""
     if message.get("id") is None:
         return None
     response = {"jsonrpc": "2.0", "id": message["id"]}
@@ -54,7 +54,7 @@ def _call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer until stdin ends."""
+    """Answer messages until stdin ends."""
     for line in sys.stdin:
         response = answer(json.loads(line))
         if response is not None:

@@ -1,8 +1,8 @@
-"""Real CLIs that cannot reach anything but this machine: `python -m agent_mux.testing.offline -- pytest tests/e2e`.
+"""Run a command without network access: `python -m agent_mux.testing.offline -- pytest tests/e2e`.
 
-The command runs in a network namespace of its own (Linux), in which only `lo` exists. As root this takes one system
-call; others get a user namespace too, where the kernel allows it. Where neither works it refuses with exit code 77
-("skipped"), unless `AMUX_E2E_ALLOW_NETWORK` is set.
+The command runs in a network namespace of its own (Linux) with only `lo`. Root needs one system call for it; other
+users also get a user namespace, where the kernel allows it. Where neither works, the command is refused with exit code
+77 ("skipped"), unless `AMUX_E2E_ALLOW_NETWORK` is set.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ _IFREQ_FLAGS = struct.Struct("16sh22x")  # struct ifreq: name, flags, the rest o
 
 
 def is_offline() -> bool:
-    """Whether no interface but the loopback is up; a new namespace may hold tunnels, which are down."""
+    """Return whether only the loopback interface is up. A new namespace may contain tunnels, which are down."""
     if sys.platform != "linux":
         return False
     flags = [_interface_flags(name) for _, name in socket.if_nameindex()]
@@ -38,9 +38,9 @@ def is_offline() -> bool:
 
 
 def enter_offline() -> None:
-    """Move this process, and all it starts from now on, into a network namespace with only `lo`, up.
+    """Move this process, and all processes that it starts later, into a network namespace with only `lo`.
 
-    Raises `OSError` where that is not possible. Call it before any thread is started: namespaces belong to threads.
+    Raise `OSError` when that is not possible. Call it before any thread starts: a namespace belongs to a thread.
     """
     if not is_offline():
         _leave_network()
@@ -67,14 +67,14 @@ def _unshare(flags: int) -> None:
 
 
 def _keep_identity(user: int, group: int) -> None:
-    """Be nobody else inside the user namespace than outside (user_namespaces(7))."""
+    """Keep user and group ids inside the user namespace; see user_namespaces(7)."""
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
 
 
 def _bring_up(interface: str) -> None:
-    """What `ip link set <interface> up` does; iproute2 is not everywhere."""
+    """Set an interface up, as `ip link set <interface> up`; iproute2 may not be installed."""
     request = _IFREQ_FLAGS.pack(interface.encode(), _interface_flags(interface) | _IFF_UP)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, request)
@@ -88,7 +88,7 @@ def _interface_flags(interface: str) -> int:
 
 
 def main() -> int:
-    """Become the command, offline. Returns only when that is not possible."""
+    """Replace this process by the command, offline. Return an exit code only when that is not possible."""
     command = sys.argv[2:] if sys.argv[1:2] == ["--"] else sys.argv[1:]
     if not command:
         sys.stderr.write("usage: python -m agent_mux.testing.offline -- COMMAND [ARGUMENT ...]\n")
@@ -104,7 +104,7 @@ def main() -> int:
             return EXIT_REFUSED
         sys.stderr.write(f"warning: the network stays on ({error}), as {ALLOW_NETWORK} allows\n")
     try:
-        os.execvp(command[0], command)  # noqa: S606  # to become the command is the point
+        os.execvp(command[0], command)  # noqa: S606  # no shell is wanted
     except OSError as error:
         sys.stderr.write(f"error: {command[0]}: {error.strerror}\n")
         return EXIT_NOT_FOUND

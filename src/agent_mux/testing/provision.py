@@ -1,7 +1,7 @@
-"""Real CLIs for tests, each at the version its recordings are of: `python -m agent_mux.testing.provision AGENT`.
+"""Installation of real CLIs for tests at their recorded versions: `python -m agent_mux.testing.provision AGENT`.
 
-They go to `${AMUX_AGENT_CACHE:-~/.cache/agent-mux/agents}/<agent>-<version>/`, never into the repository, and never
-touch what the user has installed. Doing it twice does nothing; two at once wait for each other.
+They are installed in `${AMUX_AGENT_CACHE:-~/.cache/agent-mux/agents}/<agent>-<version>/`, outside of the repository and
+of the user's own installations. A second call does nothing; concurrent calls wait for each other.
 """
 
 import argparse
@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.testing.live.cache import cache_directory
 from agent_mux.testing.live.kit import Pin
-from agent_mux.testing.live.kits import kits, pin_of
+from agent_mux.testing.live.kits import cache_directory, kits, pin_of
 
 __all__ = [
     "ACPX", "SYSTEM_PATH", "TOOLS", "Provisioned", "cache_directory", "find_agent", "find_tool", "provision",
@@ -29,14 +28,14 @@ __all__ = [
 ]  # fmt: skip
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-WHOLE = ".agent-mux-whole"  # the file that says that an installation was finished
+COMPLETE_MARKER = ".agent-mux-whole"  # the file that marks a complete installation
 INSTALL_TIMEOUT = 1800.0  # hundreds of megabytes over a slow line
-LOCK_TIMEOUT = INSTALL_TIMEOUT + 60.0  # whoever waits, waits for one installation
+LOCK_TIMEOUT = INSTALL_TIMEOUT + 60.0  # waiting for one installation of another process
 LOCK_POLL = 0.2
 VERSION_TIMEOUT = 60.0  # a cold start from a slow disk
 
 ACPX = "acpx"
-"""A client of the Agent Client Protocol: it drives what `amux acp` offers."""
+"""A client of the Agent Client Protocol, which drives `amux acp`."""
 TOOLS: Mapping[str, Pin] = {
     "node-24": Pin(
         version="24.21.0",
@@ -52,38 +51,38 @@ TOOLS: Mapping[str, Pin] = {
     ),
     ACPX: Pin(version="0.19.1", npm=("acpx@0.19.1",), program="node_modules/acpx/dist/cli.js", needs=("node-24",)),
 }
-"""What some agents need on PATH, and a machine may lack; and what drives agents."""
+"""Tools that some agents need on PATH and a machine may lack, and clients of agents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provisioned:
-    """One CLI that is there."""
+    """A CLI that is installed in the cache."""
 
     agent: str
     version: str
     program: Path
     path: str
-    """PATH for it: its own directories, those of the tools it needs, those of the system."""
+    """The PATH for it: its own directories, those of the tools that it needs, and those of the system."""
 
 
 def find_agent(agent: str, version: str | None = None, cache: Path | None = None) -> Provisioned | None:
-    """A provisioned agent; None when it, or a tool it needs, is not there yet. Installs nothing, starts nothing."""
+    """Return a provisioned agent; None when it or a tool that it needs is missing. Install and start nothing."""
     return _found(agent, pin_of(agent, version), cache or cache_directory())
 
 
 def find_tool(name: str, cache: Path | None = None) -> Provisioned | None:
-    """The same for one of `TOOLS`."""
+    """Return one of `TOOLS` when it is provisioned, else None."""
     return _found(name, TOOLS[name], cache or cache_directory())
 
 
 def provision_tool(name: str, cache: Path | None = None) -> Provisioned:
-    """Make sure that one of `TOOLS` is there. Errors as for `provision`."""
+    """Install one of `TOOLS` unless it is provisioned. Raise errors as `provision` does."""
     root = cache or cache_directory()
-    for one in (*TOOLS[name].needs, name):
-        _provide(one, TOOLS[one], root)
+    for tool in (*TOOLS[name].needs, name):
+        _provide(tool, TOOLS[tool], root)
     found = find_tool(name, root)
     if found is None:
-        raise AgentMuxError("AGENT_NOT_INSTALLED", f"{name} was installed in {root}, but is not there")
+        raise AgentMuxError("AGENT_NOT_INSTALLED", f"{name} was installed in {root}, but its program is missing")
     return found
 
 
@@ -93,14 +92,14 @@ def _found(agent: str, pin: Pin, root: Path) -> Provisioned | None:
     needed = [(TOOLS[name], _folder(name, TOOLS[name], root)) for name in pin.needs]
     if program is None or any(_program(*tool) is None for tool in needed):
         return None
-    places = [str(place) for one in ((pin, folder), *needed) for place in _places(*one)]
-    return Provisioned(agent=agent, version=pin.version, program=program, path=":".join([*places, SYSTEM_PATH]))
+    directories = [str(path) for installed in ((pin, folder), *needed) for path in _path_directories(*installed)]
+    return Provisioned(agent=agent, version=pin.version, program=program, path=":".join([*directories, SYSTEM_PATH]))
 
 
 def provision(agent: str, version: str | None = None, cache: Path | None = None) -> Provisioned:
-    """Make sure the pinned agent is there with the tools it needs, and is what it should be.
+    """Install a pinned agent and the tools that it needs unless they are provisioned, and check its version.
 
-    Raises `AgentMuxError` when it is not pinned, npm or pip are missing or fail, or the version is not the pinned one.
+    Raise `AgentMuxError` when it is not pinned, npm or pip are missing or fail, or the version is not the pinned one.
     """
     pin, root = pin_of(agent, version), cache or cache_directory()
     for name in pin.needs:
@@ -109,18 +108,20 @@ def provision(agent: str, version: str | None = None, cache: Path | None = None)
     found = find_agent(agent, pin.version, root)
     folder = _folder(agent, pin, root)
     if found is None:
-        raise AgentMuxError("AGENT_NOT_INSTALLED", f"{agent} {pin.version} was installed in {folder}, but is not there")
-    said = _version(found)
-    if not re.search(rf"(?<![\d.]){re.escape(pin.version)}(?!\d|\.\d)", said):
+        raise AgentMuxError(
+            "AGENT_NOT_INSTALLED", f"{agent} {pin.version} was installed in {folder}, but its program is missing"
+        )
+    printed = _printed_version(found)
+    if not re.search(rf"(?<![\d.]){re.escape(pin.version)}(?!\d|\.\d)", printed):
         if is_new:
             shutil.rmtree(folder)
-        what = f"{found.program} says it is {said!r}, not {pin.version}; remove {folder} and try again"
-        raise AgentMuxError("AGENT_NOT_INSTALLED", what)
+        message = f"{found.program} has the version {printed!r}, not {pin.version}; remove {folder} and try again"
+        raise AgentMuxError("AGENT_NOT_INSTALLED", message)
     return found
 
 
 def _provide(name: str, pin: Pin, root: Path) -> bool:
-    """Whether it had to be installed."""
+    """Install the program unless it is there. Return whether it was installed now."""
     root.mkdir(parents=True, exist_ok=True)
     folder = _folder(name, pin, root)
     with _locked(folder.with_name(f"{folder.name}.lock")):
@@ -135,20 +136,20 @@ def _folder(name: str, pin: Pin, root: Path) -> Path:
 
 
 def _program(pin: Pin, folder: Path) -> Path | None:
-    if not (folder / WHOLE).exists():
+    if not (folder / COMPLETE_MARKER).exists():
         return None
     program = next((path for path in sorted(folder.glob(pin.program)) if path.is_file()), None)
     if program is not None and pin.script is not None and program.read_bytes() != pin.script.encode():
-        return None  # another checkout's
+        return None  # written by another checkout
     return program
 
 
-def _places(pin: Pin, folder: Path) -> list[Path]:
-    return [place for pattern in pin.path for place in sorted(folder.glob(pattern))]
+def _path_directories(pin: Pin, folder: Path) -> list[Path]:
+    return [path for pattern in pin.path for path in sorted(folder.glob(pattern))]
 
 
 def _install(name: str, pin: Pin, folder: Path) -> None:
-    """Install where it is to be (a virtual environment cannot move); what is not whole is never found."""
+    """Install in the final folder: a virtual environment cannot be moved. The marker is written last."""
     shutil.rmtree(folder, ignore_errors=True)
     if pin.npm:
         _npm(name, pin, folder)
@@ -156,10 +157,10 @@ def _install(name: str, pin: Pin, folder: Path) -> None:
         _pip(name, pin.pip, folder)
     if pin.script is not None:
         _write(folder / pin.program, pin.script)
-    (folder / WHOLE).touch()
+    (folder / COMPLETE_MARKER).touch()
     if _program(pin, folder) is None:
-        (folder / WHOLE).unlink()
-        raise AgentMuxError("AGENT_NOT_INSTALLED", f"{folder} holds no {pin.program}; is the package another one now?")
+        (folder / COMPLETE_MARKER).unlink()
+        raise AgentMuxError("AGENT_NOT_INSTALLED", f"{folder} has no {pin.program}; has the package changed?")
 
 
 def _write(program: Path, script: str) -> None:
@@ -171,27 +172,27 @@ def _write(program: Path, script: str) -> None:
 def _npm(name: str, pin: Pin, folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
-        what = f"installing {name} {pin.version} needs npm, which is not on PATH; install Node.js 20 or newer"
-        raise AgentMuxError("AGENT_NOT_INSTALLED", what)
+        message = f"installing {name} {pin.version} needs npm, which is not on PATH; install Node.js 20 or newer"
+        raise AgentMuxError("AGENT_NOT_INSTALLED", message)
     packages = [package.format(os=_npm_os(), arch=_npm_architecture()) for package in pin.npm]
     command = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", f"--prefix={folder}", *packages]
-    _carry_out(command, f"npm could not install {' '.join(packages)}")
+    _run(command, f"npm could not install {' '.join(packages)}")
 
 
 def _pip(name: str, requirement: str, folder: Path) -> None:
-    _carry_out([sys.executable, "-m", "venv", str(folder)], f"no virtual environment for {name}")
+    _run([sys.executable, "-m", "venv", str(folder)], f"no virtual environment for {name}")
     command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", requirement]
-    _carry_out(command, f"pip could not install {requirement}")
+    _run(command, f"pip could not install {requirement}")
 
 
-def _carry_out(command: Sequence[str], failure: str) -> None:
+def _run(command: Sequence[str], failure: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT, check=False)
     if done.returncode != 0:
         raise AgentMuxError("AGENT_NOT_INSTALLED", f"{failure}: {_tail(done.stderr)}")
 
 
-def _version(found: Provisioned) -> str:
-    """What `--version` prints, asked in a home of its own."""
+def _printed_version(found: Provisioned) -> str:
+    """Return the output of `--version`, run with an empty home directory."""
     with tempfile.TemporaryDirectory(prefix="agent-mux-version-") as home:
         environment = {"HOME": home, "PATH": found.path, "LANG": "C.UTF-8"}
         command = [str(found.program), "--version"]
@@ -216,7 +217,7 @@ def _tail(text: str) -> str:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock file; the kernel lets go of it when we die."""
+    """Hold a lock on the file; the kernel releases it when this process ends."""
     deadline = time.monotonic() + LOCK_TIMEOUT
     with path.open("w") as file:
         while True:
@@ -231,7 +232,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def main() -> int:
-    """Provision what is named (`AGENT`, `AGENT@VERSION`), or everything; prints one line each."""
+    """Provision the agents on the command line, or everything, and print one line for each. Return the exit code."""
     everything = [f"{kit.agent}@{pin.version}" for kit in kits().values() for pin in kit.pins] + [ACPX]
     parser = argparse.ArgumentParser(prog="agent_mux.testing.provision", description="Pinned CLIs for tests.")
     parser.add_argument("agents", nargs="*", metavar="AGENT[@VERSION]", help=f"default: {' '.join(everything)}")

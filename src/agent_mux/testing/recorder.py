@@ -1,7 +1,7 @@
-"""From the journal of a run to a fixture: `amux record`, and tests that record.
+"""Conversion of a run's journal to a fixture, for `amux record` and for tests that record.
 
-What belongs to this machine is made neutral: the home, the working directory and the temp directory, the run's id, and
-where the agent's program is. What the agent printed is otherwise kept byte by byte.
+Paths and ids of this machine are replaced by neutral ones: home, working directory, temporary directory, run id, and
+the directory of the agent's program. Everything else in the output is kept byte by byte.
 """
 
 import datetime as dt
@@ -17,7 +17,7 @@ from agent_mux.events import encode_event
 from agent_mux.framing import Framing, as_line, new_framer
 from agent_mux.run.journal import JournalReader
 from agent_mux.run.records import Header, Kind, Record, exited_of
-from agent_mux.testing.conformance.goldens import GOLDEN
+from agent_mux.testing.conformance.checks import GOLDEN
 from agent_mux.testing.conformance.recorded import RUN_ID, Recorded
 from agent_mux.testing.fixtures import Fixture, write_fixture
 
@@ -25,37 +25,37 @@ __all__ = ["Neutral", "fixture_from_journal", "save_run"]
 
 NEUTRAL_HOME = "/home/dev"
 NEUTRAL_PROJECT = "/home/dev/project"
-NEUTRAL_TEMP = "/tmp"  # noqa: S108  # a name in a text, not a place
+NEUTRAL_TEMP = "/tmp"  # noqa: S108  # a replacement text; no file is created there
 _SECOND = 1_000_000  # microseconds
-_KILLED = Exit(signal=9)  # a journal without an exit: whoever wrote it was killed
-# In front of a path of one component, which could be the end of another path; `\n` is a letter in JSON.
+_KILLED = Exit(signal=9)  # for a journal without an exit: the recording process was killed
+# Before a path with one component, which could be the end of another path. In JSON, `\n` ends with a letter.
 _BEGINS = rb"(?:(?<![\w.-])|(?<=\\[nrt]))"
 _ENDS = rb"(?![\w-])"
 
 
 class Neutral:
-    """Replaces what belongs to one machine and one run, in bytes of any kind."""
+    """Replaces paths and names of one machine and one run in bytes of any format."""
 
     def __init__(self, places: Mapping[str, str], names: Mapping[str, str]) -> None:
-        """`places`: absolute paths; `names`: anything else. Longer ones come first, as they may contain others."""
+        """Build the replacements of absolute paths (`places`) and other `names`. Longer ones apply first."""
         spelled = [pair for place, neutral in places.items() for pair in _spellings(place, neutral)]
         replacements = {**dict(spelled), **{re.escape(name.encode()): new for name, new in names.items()}}
         ordered = sorted(replacements.items(), key=lambda pair: len(pair[0]), reverse=True)
         self._rules = [(re.compile(pattern), neutral.encode()) for pattern, neutral in ordered]
 
     def __call__(self, data: bytes) -> bytes:
-        """The data without its origin."""
+        """Return the data with all replacements applied."""
         for pattern, neutral in self._rules:
             data = pattern.sub(neutral.replace(b"\\", rb"\\"), data)
         return data
 
     def text(self, text: str) -> str:
-        """As above, for text."""
+        """Return the text with all replacements applied."""
         return self(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")
 
 
 def _spellings(place: str, neutral: str) -> Iterable[tuple[bytes, str]]:
-    """A path, and the name that agents give a folder that belongs to it: `/a/b.c` is `-a-b-c`."""
+    """Yield patterns for a path, and for the folder name that agents derive from it: `/a/b.c` becomes `-a-b-c`."""
     for path in {place, os.path.realpath(place)} - {"", "/", neutral}:
         deep = path.count("/") > 1
         yield (b"" if deep else _BEGINS) + re.escape(path.encode()) + _ENDS, neutral
@@ -68,27 +68,27 @@ def _dashed(path: str) -> str:
 
 
 def this_machine(header: Header) -> Neutral:
-    """What is to be neutral in a recording made here."""
+    """Return the replacements for a recording of this machine."""
     return Neutral(
         {
             tempfile.gettempdir(): NEUTRAL_TEMP,
             str(Path.home()): NEUTRAL_HOME,
-            header.codec.cwd: NEUTRAL_PROJECT,  # the last one counts, where two are the same
+            header.codec.cwd: NEUTRAL_PROJECT,  # the last entry wins when two paths are equal
         },
         {header.stream.run_id: RUN_ID},
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """One stream: its lines, and when each was complete (seconds)."""
+class _Stream:
+    """One stream: its lines, and the seconds from the start to the end of each line."""
 
     lines: tuple[bytes, ...]
     times: tuple[float, ...]
     data: bytes
 
 
-def fixture_from_journal(  # noqa: PLR0913  # what a fixture has and a journal has not
+def fixture_from_journal(  # noqa: PLR0913  # a journal lacks these properties of a fixture
     journal: Path,
     *,
     scenario: str,
@@ -97,15 +97,15 @@ def fixture_from_journal(  # noqa: PLR0913  # what a fixture has and a journal h
     note: str = "",
     neutral: Callable[[Header], Neutral] = this_machine,
 ) -> Fixture:
-    """The run as a fixture. Raises PARSE_ERROR when the journal is none.
+    """Return the run as a fixture. Raise PARSE_ERROR when the file is not a journal.
 
-    `two_way`: what was sent belongs to the protocol; otherwise it is only the prompt, which nobody checks.
+    `two_way`: whether the input is part of the protocol; otherwise it is only the prompt, which is not kept.
     """
     reader = JournalReader(journal)
     header, records = reader.header, list(reader.read())
     clean = neutral(header)
-    said = _said(records, Kind.STDOUT, clean, header.framing)
-    sent = _said(records, Kind.STDIN, clean, header.framing) if two_way else _Said((), (), b"")
+    printed = _stream(records, Kind.STDOUT, clean, header.framing)
+    sent = _stream(records, Kind.STDIN, clean, header.framing) if two_way else _Stream((), (), b"")
     program, *arguments = header.argv or (header.codec.agent,)
     return Fixture(
         agent=header.codec.agent,
@@ -118,11 +118,11 @@ def fixture_from_journal(  # noqa: PLR0913  # what a fixture has and a journal h
         cwd=clean.text(header.codec.cwd) or NEUTRAL_PROJECT,
         recorded=dt.datetime.fromtimestamp(header.started_at / 1000, dt.UTC).date(),
         note=note,
-        stdout=said.data,
-        times=said.times,
+        stdout=printed.data,
+        times=printed.times,
         stdin=sent.lines,
         stdin_times=sent.times,
-        stderr=_said(records, Kind.STDERR, clean).data,
+        stderr=_stream(records, Kind.STDERR, clean).data,
         exit=next((Exit(e.code, e.signal) for e in map(exited_of, _of(records, Kind.EXIT))), _KILLED),
         wall_s=_seconds(max((record.at for record in records), default=0)),
         settings=header.codec.settings,
@@ -130,9 +130,9 @@ def fixture_from_journal(  # noqa: PLR0913  # what a fixture has and a journal h
 
 
 def save_run(journal: Path, folder: Path, adapter: Adapter, *, version: str, note: str = "") -> Path:
-    """Write the run as a fixture with its golden events, compact, into this folder. Returns it.
+    """Write the run as a fixture with its golden events into this folder. Return the folder.
 
-    `adapter`: of the agent that the journal names. Raises PARSE_ERROR when the journal is none.
+    `adapter` is that of the agent in the journal. Raise PARSE_ERROR when the file is not a journal.
     """
     protocol = adapter.protocols[JournalReader(journal).header.codec.protocol]
     fixture = fixture_from_journal(
@@ -149,7 +149,7 @@ def _of(records: Sequence[Record], kind: Kind) -> Iterable[Record]:
     return (record for record in records if record.kind is kind)
 
 
-def _said(records: Sequence[Record], kind: Kind, clean: Neutral, framing: Framing = "lines") -> _Said:
+def _stream(records: Sequence[Record], kind: Kind, clean: Neutral, framing: Framing = "lines") -> _Stream:
     framer = new_framer(framing)
     lines: list[bytes] = []
     times: list[float] = []
@@ -163,7 +163,7 @@ def _said(records: Sequence[Record], kind: Kind, clean: Neutral, framing: Framin
         data.append(record.payload)
     rest = [as_line(framing, message) for message in framer.finish()]
     whole = b"".join(data) if framing == "lines" else b"".join(line + b"\n" for line in (*lines, *rest))
-    return _Said(tuple(map(clean, (*lines, *rest))), (*times, *[last] * len(rest)), clean(whole))
+    return _Stream(tuple(map(clean, (*lines, *rest))), (*times, *[last] * len(rest)), clean(whole))
 
 
 def _seconds(microseconds: int) -> float:

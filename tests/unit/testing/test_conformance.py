@@ -11,9 +11,8 @@ from tests.unit.testing import toy_adapter as toy
 from tests.unit.testing.toy_adapter import EMITS, ToyCodec, save_recordings
 
 from agent_mux.testing.conformance import Recorded, checks
-from agent_mux.testing.conformance.claims import check_claimed_events
-from agent_mux.testing.conformance.goldens import UPDATE, check_golden
-from agent_mux.testing.conformance.tolerance import check_is_tolerant
+from agent_mux.testing.conformance.checks import UPDATE, check_claimed_events, check_golden
+from agent_mux.testing.conformance.mutations import check_is_tolerant
 from agent_mux.testing.fixtures import find_fixtures
 
 SEEDS = range(40)
@@ -44,15 +43,15 @@ def tolerance(recorded: Recorded) -> Iterator[str]:
 CHECKS = {
     "understood": checks.check_is_understood,
     "ledger": checks.check_ledger_adds_up,
-    "lawful": checks.check_is_lawful,
+    "conforms": checks.check_conforms,
     "golden": check_golden,
-    "beginnings": checks.check_beginnings_are_lawful,
-    "torn": checks.check_torn_lines_are_lawful,
+    "beginnings": checks.check_prefixes_conform,
+    "torn": checks.check_torn_lines_conform,
     "chunks": cuts,
     "tolerant": tolerance,
-    "journal": checks.check_journal_gives_the_same,
-    "buffered": checks.check_buffered_says_the_same,
-    "apart": checks.check_insides_of_subagents_are_apart,
+    "journal": checks.check_journal_derives_same_events,
+    "buffered": checks.check_buffered_content_is_same,
+    "apart": checks.check_subagent_events_are_separate,
 }
 
 
@@ -67,10 +66,10 @@ def test_nothing_is_wrong_with_the_true_adapter(root: Path) -> None:
     ("codec", "found_by", "says"),
     [
         (toy.Drops, "understood", "unknown kinds: {'heartbeat': 1}"),
-        (toy.SaysNothing, "ledger", "nothing is said about line 5"),
+        (toy.SaysNothing, "ledger", "no facts for line 5"),
         (toy.Miscounts, "ledger", "counted as not mapped"),
         (toy.IgnoresForNoReason, "understood", "without a reason: ['heartbeat']"),
-        (toy.Acts, "understood", "effects in a conversation that somebody else had"),
+        (toy.Acts, "understood", "effects while observing another client"),
         (toy.Duplicates, "golden", "event 4 was"),
         (toy.MixesUp, "golden", "event 10 was"),
         (toy.Raises, "tolerant", "the codec raised"),
@@ -101,7 +100,7 @@ def test_claims_are_checked_both_ways(root: Path) -> None:
 
 def test_a_golden_is_written_only_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = recordings(save_recordings(tmp_path))[1]
-    assert "there is no events.jsonl" in next(check_golden(recorded))
+    assert "events.jsonl is missing" in next(check_golden(recorded))
     monkeypatch.setenv(UPDATE, "1")
     assert list(check_golden(recorded)) == []
     monkeypatch.delenv(UPDATE)

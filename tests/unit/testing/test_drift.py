@@ -70,7 +70,7 @@ def test_everything_that_differs_is_told() -> None:
     assert list(_differences(known, now)) == [
         "new flag --new",
         "the flag --old is gone",
-        "rpc is not spoken any more",
+        "rpc is no longer used",
         "json: 'a' has a new field y",
         "json: new kind of message 'c'",
         "json: no message of the kind 'b' any more",
@@ -109,7 +109,7 @@ async def test_a_program_that_cannot_be_started_is_told(monkeypatch: pytest.Monk
     monkeypatch.setattr(drift, "scenarios_for", lambda _: ())
     seen = await drift.observe(kits()["codex"], Installation(program=f"{sys.executable}/nothing", path="/usr/bin"))
     [problem] = seen.problems
-    assert problem.startswith("it does not tell its flags: ")
+    assert problem.startswith("its flags could not be read: ")
 
 
 def test_every_kit_has_a_baseline_that_can_be_read() -> None:

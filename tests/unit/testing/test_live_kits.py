@@ -98,7 +98,7 @@ def test_every_refusal_has_its_words(kit: LiveKit) -> None:
 
 
 def test_an_unknown_kit_and_an_unpinned_version_are_refused() -> None:
-    with pytest.raises(AgentMuxError, match="no kit for driving 'nobody'"):
+    with pytest.raises(AgentMuxError, match="no live kit for 'nobody'"):
         kit_of("nobody")
     with pytest.raises(AgentMuxError, match=r"claude 0\.0\.1 is not pinned; pinned: "):
         pin_of("claude", "0.0.1")

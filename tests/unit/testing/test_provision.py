@@ -80,7 +80,7 @@ def test_a_missing_npm_says_what_to_install(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_an_unpinned_agent_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AgentMuxError, match=r"no kit for driving 'nobody' in tests; there are: .*codex"):
+    with pytest.raises(AgentMuxError, match=r"no live kit for 'nobody'; agents with kits: .*codex"):
         provision("nobody", cache=tmp_path)
 
 
@@ -116,4 +116,4 @@ def test_the_command_prints_the_program(npm: Path, tmp_path: Path) -> None:
         [*command, "nobody"], env=environment, capture_output=True, text=True, timeout=BOUND, check=False
     )
     assert bad.returncode == 1
-    assert "no kit for driving" in bad.stderr
+    assert "no live kit for" in bad.stderr

@@ -8,7 +8,7 @@ from agent_mux.registry import AdapterRegistry
 from agent_mux.run.journal import JournalWriter
 from agent_mux.run.records import Header, Kind, Record
 from agent_mux.testing.conformance import Recorded, checks
-from agent_mux.testing.conformance.goldens import check_golden
+from agent_mux.testing.conformance.checks import check_golden
 from agent_mux.testing.fixtures import load_fixture
 from agent_mux.testing.recorder import Neutral, fixture_from_journal, save_run
 
@@ -65,7 +65,7 @@ def test_what_is_saved_passes_the_suite_for_adapters(tmp_path: Path) -> None:
     folder = save_run(journal_of(CLAUDE / "perm_allow", tmp_path), tmp_path / "again", adapter, version="2.1.330")
     recorded = Recorded(adapter, folder)
     assert recorded.fixture.scenario == "again"
-    assert [*checks.check_is_understood(recorded), *checks.check_is_lawful(recorded), *check_golden(recorded)] == []
+    assert [*checks.check_is_understood(recorded), *checks.check_conforms(recorded), *check_golden(recorded)] == []
 
 
 def test_a_recording_of_a_terminal_has_its_chunks_its_rests_and_its_profile(tmp_path: Path) -> None:

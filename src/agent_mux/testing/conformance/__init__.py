@@ -1,4 +1,4 @@
-"""The suite that every adapter passes, for adapter authors: one class, see `AdapterConformance`.
+"""The conformance suite for adapter authors: one test class, `AdapterConformance`.
 
     from agent_mux.testing.conformance import AdapterConformance
 
@@ -6,8 +6,8 @@
         adapter = ADAPTER
         fixtures = Path(__file__).parent / "fixtures"
 
-It needs recordings (`amux record` makes them, see `agent_mux.testing.fixtures`) and the extra `agent-mux[testing]`. The
-checks themselves are plain functions, in the modules of this package.
+It needs recordings (`amux record` writes them, see `agent_mux.testing.fixtures`) and the extra `agent-mux[testing]`.
+The checks themselves are plain functions in the modules of this package.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ __all__ = ["AdapterConformance", "Recorded"]
 
 
 def __getattr__(name: str) -> Any:
-    """Only the suite needs pytest: `amux replay` and `amux record` read recordings without them."""
+    """Import the suite, which needs pytest, only on access: `amux replay` and `amux record` do without it."""
     if name != "AdapterConformance":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from agent_mux.testing.conformance.suite import AdapterConformance  # noqa: PLC0415

@@ -1,7 +1,7 @@
-"""A recording made ready for checking: its records, and the events that an adapter makes of them.
+"""A recording as records, and the events that an adapter derives from them.
 
-Everything is fixed that could differ between two checks: the run id, and the time, which begins at midnight (UTC) of
-the day of the recording.
+What could differ between two checks is fixed: the run id, and the time, which begins at midnight (UTC) of the day of
+the recording.
 """
 
 import datetime as dt
@@ -27,23 +27,23 @@ from agent_mux.testing.fixtures import Fixture, load_fixture, split_lines
 
 RUN_ID = "0" * 26
 _SECOND = 1_000_000  # microseconds
-_ROUNDING = 1_000  # microseconds: what was sent when the agent rested comes after that rest
+_ROUNDING = 1_000  # microseconds; input that was sent when the agent became quiet comes after that record
 _QUIET = encode(Control("quiet"))
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What an adapter made of records."""
+    """The result of playing records to an adapter."""
 
     events: Sequence[AgentEvent]
     ledger: Ledger
     verdict: Verdict | None
-    """None when the records do not end with an exit."""
+    """The verdict; None when the records do not end with an exit."""
     effects: Sequence[Effect]
 
 
 class Recorded:
-    """One recording, and the adapter that has to read it."""
+    """One recording, and the adapter that reads it."""
 
     def __init__(self, adapter: Adapter, folder: Path) -> None:
         self.adapter = adapter
@@ -54,34 +54,34 @@ class Recorded:
 
     @cached_property
     def fixture(self) -> Fixture:
-        """What was recorded."""
+        """The recorded run."""
         return load_fixture(self.folder)
 
     @property
     def protocol(self) -> NativeProtocol:
-        """The protocol it is read as: its own, or the first one-way protocol for output that is in none."""
+        """The protocol of the recording, or the first one-way protocol when the output is in none of the adapter's."""
         protocols = self.adapter.protocols
         one_way = (protocol for protocol in protocols.values() if not protocol.two_way)
         return protocols.get(self.fixture.protocol) or next(one_way)
 
     @cached_property
     def lines(self) -> Sequence[bytes]:
-        """What was printed, line by line, as it crossed the pipe."""
+        """The output as messages with the framing of the protocol."""
         return tuple(map(self.framed, split_lines(self.fixture.stdout)))
 
     @cached_property
     def output(self) -> bytes:
-        """All that was printed, as it crossed the pipe."""
+        """The whole output with the framing of the protocol."""
         is_lines = self.protocol.framing == "lines"
         return self.fixture.stdout if is_lines else b"".join(self.lines)
 
     def framed(self, line: bytes) -> bytes:
-        """A line of the recording, as it crosses the pipe."""
+        """Return a line of the recording with the framing of the protocol."""
         framing = self.protocol.framing
         return framed(framing, from_line(framing, line))
 
     def header(self, **stream: Any) -> Header:
-        """The first record; `stream` goes to the `StreamContext`."""
+        """Return the header of the records; `stream` are fields of the `StreamContext`."""
         midnight = dt.datetime.combine(self.fixture.recorded, dt.time(), dt.UTC)
         started_at = int(midnight.timestamp()) * 1000
         header = observing_header(
@@ -91,15 +91,15 @@ class Recorded:
 
     @cached_property
     def records(self) -> Sequence[Record]:
-        """Everything, at its time. What was sent comes first where nobody noted when."""
+        """All records by time. Input without recorded times comes first."""
         fixture = self.fixture
         sent = _timed(Kind.STDIN, [*map(self.framed, fixture.stdin)], fixture.stdin_times)
         printed = _timed(Kind.STDOUT, self.lines, fixture.times)
-        happened = sorted([*self._rests(printed), *sent, *printed], key=lambda record: record.at)
-        return (*happened, *self.ending(fixture.stderr))
+        merged = sorted([*self._quiet_records(printed), *sent, *printed], key=lambda record: record.at)
+        return (*merged, *self.ending(fixture.stderr))
 
-    def _rests(self, printed: Sequence[Record]) -> Iterator[Record]:
-        """Whenever a `WatchesTerminal` was told that its agent rests: nothing is printed for long enough."""
+    def _quiet_records(self, printed: Sequence[Record]) -> Iterator[Record]:
+        """Yield the records that the runner writes for a `WatchesTerminal` after a pause in the output."""
         if self.protocol.quiet_after is None:
             return
         quiet_after, end = int(self.protocol.quiet_after * _SECOND), int(self.fixture.wall_s * _SECOND)
@@ -110,50 +110,50 @@ class Recorded:
 
     @property
     def sent(self) -> Sequence[Record]:
-        """What the agent was sent, at the very beginning."""
+        """All input, as sent at the beginning."""
         return _timed(Kind.STDIN, [*map(self.framed, self.fixture.stdin)], ())
 
     def ending(self, stderr: bytes = b"", exited: Exited | None = None) -> Sequence[Record]:
-        """Standard error and the exit, as recorded if nothing else is said."""
+        """Return the records of stderr and of the exit, by default the recorded one."""
         at = int(max(self.fixture.wall_s, *self.fixture.times, 0.0) * _SECOND)
         last = exited or Exited(self.fixture.exit.code, self.fixture.exit.signal)
         return (*([Record(Kind.STDERR, at, stderr)] if stderr else []), Record(Kind.EXIT, at, encode(last)))
 
     def chunks(self, chunks: Iterable[bytes]) -> Sequence[Record]:
-        """The recording as if the output had come in these chunks, all at the same time, and then rested."""
-        rest = [] if self.protocol.quiet_after is None else [Record(Kind.CONTROL, 0, _QUIET)]
+        """Return the records of a run whose output arrives in these chunks at once, followed by a pause."""
+        quiet = [] if self.protocol.quiet_after is None else [Record(Kind.CONTROL, 0, _QUIET)]
         printed = (Record(Kind.STDOUT, 0, chunk) for chunk in chunks)
-        return (*self.sent, *printed, *rest, *self.ending(self.fixture.stderr))
+        return (*self.sent, *printed, *quiet, *self.ending(self.fixture.stderr))
 
     @cached_property
     def played(self) -> Played:
-        """What the adapter makes of it."""
+        """The result of playing the whole recording."""
         return self.play(self.records)
 
     def play(self, records: Iterable[Record], **stream: Any) -> Played:
-        """What the adapter makes of these records."""
+        """Play these records; `stream` are fields of the `StreamContext`."""
         header = self.header(**stream)
         normalizer = Normalizer(header, self.protocol.codec, forgiving=False)
         events = [event for record in records for event in normalizer.feed(record)]
         return Played(events, normalizer.ledger, normalizer.verdict, normalizer.take_effects())
 
     def play_cut_off(self, records: Sequence[Record], **stream: Any) -> Played:
-        """As `play`, when whoever wrote the records was killed after them."""
+        """Play these records as those of a recording process that was killed after them."""
         header = self.header(**stream)
         normalizer = Normalizer(header, self.protocol.codec, forgiving=False)
         events = [event for record in records for event in normalizer.feed(record)]
         events += normalizer.cut_off(records[-1].at if records else 0)
         return Played(events, normalizer.ledger, normalizer.verdict, normalizer.take_effects())
 
-    def told(self) -> Iterator[tuple[bytes, Sequence[Fact]]]:
-        """What the codec tells of each printed line, without its effects."""
+    def facts_by_line(self) -> Iterator[tuple[bytes, Sequence[Fact]]]:
+        """Yield each line of the output with the facts that the codec returns for it."""
         codec = self.protocol.codec(self.header().codec)
         for line in self.fixture.stdin:
             codec.receive(from_line(self.protocol.framing, line), Source.STDIN)
         for line in self.fixture.stdout_lines:
             if line.strip():
-                told = codec.receive(from_line(self.protocol.framing, line), Source.STDOUT)
-                yield line, [step for step in told if isinstance(step, Fact)]
+                steps = codec.receive(from_line(self.protocol.framing, line), Source.STDOUT)
+                yield line, [step for step in steps if isinstance(step, Fact)]
 
 
 def _timed(kind: Kind, lines: Sequence[bytes], times: Sequence[float]) -> list[Record]:

@@ -1,14 +1,8 @@
-"""Driving real CLIs offline.
+"""Driving real CLIs offline: the parts of an answer, the kit of an agent, installed kits, answers and refusals."""
 
-What is said (`parts`), what one has to know of an agent (`kit`), where kits are found (`kits`), and what a provider
-says when it does not answer (`refusals`).
-"""
-
-from agent_mux.testing.live.answers import answer, delegation
-from agent_mux.testing.live.cache import cache_directory
+from agent_mux.testing.live.answers import Refusal, answer, delegation, refuse
 from agent_mux.testing.live.kit import DUMMY_KEY, Gap, HomeProbes, LiveKit, ModelApi, Pin, Place, Unspeakable, Way
-from agent_mux.testing.live.kits import kit_of, kits, pin_of
-from agent_mux.testing.live.launch import Launch, launch
+from agent_mux.testing.live.kits import Launch, cache_directory, kit_of, kits, launch, pin_of
 from agent_mux.testing.live.parts import (
     MCP_SERVER,
     SUBTASK,
@@ -26,7 +20,6 @@ from agent_mux.testing.live.parts import (
     ToolPart,
     Write,
 )
-from agent_mux.testing.live.refusals import Refusal, refuse
 
 __all__ = [
     "DUMMY_KEY",

@@ -1,8 +1,8 @@
-"""Whether an installed CLI still prints what our recordings show: `amux doctor --drift`.
+"""Comparison of an installed CLI with our recordings: `amux doctor --drift`.
 
-The CLI is driven through a few scenarios, offline, against the scripted model. What it printed is compared with the
-baseline of its adapter: the kinds of messages and their fields, and the flags that it says it has. Baselines are
-written by `python -m agent_mux.testing.live.drift AGENT`, with the CLI at its pinned version.
+The CLI is driven through a few scenarios, offline, against the scripted model. Its output is compared with the baseline
+of its adapter: the kinds of messages and their fields, and the flags that its help lists. Baselines are written by
+`python -m agent_mux.testing.live.drift AGENT`, with the CLI at its pinned version.
 """
 
 import argparse
@@ -28,8 +28,7 @@ from agent_mux.run.plan import plan_run
 from agent_mux.run.records import Kind
 from agent_mux.run.result import RunResult
 from agent_mux.testing.live.kit import LiveKit, Place, Unspeakable
-from agent_mux.testing.live.kits import kit_of
-from agent_mux.testing.live.launch import launch
+from agent_mux.testing.live.kits import kit_of, launch
 from agent_mux.testing.live.scenarios import Scenario, scenarios_for
 from agent_mux.testing.live.shapes import Shapes, shapes_of, without
 from agent_mux.testing.model_server import Script, ScriptedModelServer
@@ -37,31 +36,31 @@ from agent_mux.testing.provision import find_agent
 
 __all__ = ["Baseline", "DriftReport", "Installation", "find_drift", "observe", "write_baseline"]
 
-BOUND = 120.0  # seconds for a scenario; more for an agent that starts slowly
+SCENARIO_TIMEOUT = 120.0  # seconds; more for an agent that starts slowly
 HELP_TIMEOUT = 60.0
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """A CLI that is to be looked at."""
+    """A CLI to compare."""
 
     program: str
     path: str
-    """PATH for it."""
+    """The PATH in its environment."""
 
 
 @dataclass(slots=True)
 class Baseline:
-    """What a CLI prints."""
+    """The flags that a CLI lists, and the shapes of its messages."""
 
     flags: set[str] = field(default_factory=set)
     shapes: dict[str, Shapes] = field(default_factory=dict)
-    """By native protocol."""
+    """The shapes by native protocol."""
 
     @classmethod
     def read(cls, path: Path) -> "Baseline":
-        """A baseline that was written. Raises CONFIG_ERROR when there is none."""
+        """Read a baseline from its file. Raise CONFIG_ERROR when the file is missing."""
         try:
             plain = json.loads(path.read_bytes())
         except OSError as error:
@@ -72,7 +71,7 @@ class Baseline:
         return cls(set(plain["flags"]), shapes)
 
     def write(self, path: Path) -> None:
-        """Sorted, so that what changed is what differs."""
+        """Write the baseline, sorted, so that a diff shows only what has changed."""
         shapes = {
             protocol: {kind: sorted(paths) for kind, paths in sorted(kinds.items())}
             for protocol, kinds in sorted(self.shapes.items())
@@ -80,7 +79,7 @@ class Baseline:
         path.write_text(json.dumps({"flags": sorted(self.flags), "shapes": shapes}, indent=0) + "\n", "utf-8")
 
     def add(self, protocol: str, shapes: Shapes) -> None:
-        """This was printed, too."""
+        """Add the shapes of more messages."""
         known = self.shapes.setdefault(protocol, {})
         for kind, paths in shapes.items():
             known.setdefault(kind, set()).update(paths)
@@ -88,26 +87,26 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftReport:
-    """What is not as it was."""
+    """How a CLI differs from its baseline."""
 
     agent: str
     scenarios: tuple[str, ...]
     findings: tuple[str, ...]
-    """One sentence each; none: no drift."""
+    """One sentence each; empty when nothing differs."""
 
 
 @dataclass(slots=True)
 class Observation:
-    """What a CLI printed in the scenarios."""
+    """The output of a CLI in the scenarios."""
 
     printed: Baseline = field(default_factory=Baseline)
     ran: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    went_well: bool = False
-    """In one scenario at least."""
+    has_success: bool = False
+    """Whether at least one scenario had no problems."""
 
-    def see(self, journal: Path, unsteady: str | None) -> None:
-        """This is the journal of a scenario."""
+    def add_journal(self, journal: Path, unsteady: str | None) -> None:
+        """Add the output in the journal of a scenario, without the parts that match `unsteady`."""
         reader = JournalReader(journal)
         framer = new_framer(reader.header.framing)
         lines = [line for r in reader.read() if r.kind is Kind.STDOUT for line in framer.feed(r.payload)]
@@ -118,26 +117,26 @@ class Observation:
 
 
 async def find_drift(agent: str, installation: Installation) -> DriftReport:
-    """Drive the CLI and compare. Raises `AgentMuxError` when there is nothing to compare with."""
+    """Drive the CLI and compare its output with the baseline. Raise CONFIG_ERROR when the agent has no baseline."""
     kit = kit_of(agent)
     if kit.baseline is None:
         raise AgentMuxError("CONFIG_ERROR", f"{agent} has no baseline to compare with")
-    known = Baseline.read(kit.baseline)
-    seen = await observe(kit, installation)
-    # Where it does not even run, it is of no use to list all that it did not print.
-    differences = _differences(known, seen.printed) if seen.went_well else ()
-    return DriftReport(agent=agent, scenarios=tuple(seen.ran), findings=(*seen.problems, *differences))
+    baseline = Baseline.read(kit.baseline)
+    observation = await observe(kit, installation)
+    # A CLI that fails in all scenarios would lack everything in the baseline.
+    differences = _differences(baseline, observation.printed) if observation.has_success else ()
+    return DriftReport(agent=agent, scenarios=tuple(observation.ran), findings=(*observation.problems, *differences))
 
 
 async def observe(kit: LiveKit, installation: Installation) -> Observation:
-    """Drive the CLI through all scenarios that it can do."""
-    seen = Observation()
+    """Drive the CLI through all scenarios that its kit supports."""
+    observation = Observation()
     try:
-        seen.printed.flags = _flags(kit, installation)
+        observation.printed.flags = _flags(kit, installation)
     except (OSError, subprocess.TimeoutExpired) as error:
-        seen.problems.append(f"it does not tell its flags: {error}")
+        observation.problems.append(f"its flags could not be read: {error}")
     for scenario in scenarios_for(kit):
-        known = seen.printed.shapes.keys() if scenario.is_extra else ()
+        known = observation.printed.shapes.keys() if scenario.is_extra else ()
         with tempfile.TemporaryDirectory(prefix="agent-mux-drift-") as directory:
             try:
                 result = await _play(kit, scenario, installation, Path(directory), known)
@@ -145,19 +144,19 @@ async def observe(kit: LiveKit, installation: Installation) -> Observation:
                 continue
             if result is None:
                 continue
-            seen.ran.append(scenario.name)
+            observation.ran.append(scenario.name)
             problems = list(_problems(scenario, result))
-            seen.problems += problems
-            seen.went_well |= not problems
+            observation.problems += problems
+            observation.has_success |= not problems
             if result.journal is not None:
-                seen.see(Path(result.journal), kit.unsteady)
-    return seen
+                observation.add_journal(Path(result.journal), kit.unsteady)
+    return observation
 
 
 async def _play(
     kit: LiveKit, scenario: Scenario, installation: Installation, directory: Path, known: Collection[str]
 ) -> RunResult | None:
-    """None: the agent would speak a protocol that is known."""
+    """Play a scenario. Return None when the agent would use a protocol in `known`."""
     workspace = directory / "workspace"
     workspace.mkdir()
     async with ScriptedModelServer(Script(steps=scenario.model(kit, workspace))) as server:
@@ -165,7 +164,7 @@ async def _play(
         start = launch(kit, place, installation.program)
         options = RunOptions(
             agent=kit.agent, command=start.command, prompt="do the thing", cwd=workspace, env=start.environment,
-            inherit_env=False, timeout=max(BOUND, kit.patience), collect_events=True,
+            inherit_env=False, timeout=max(SCENARIO_TIMEOUT, kit.patience), collect_events=True,
             **{"approval_mode": "yolo", **scenario.options},
         )  # fmt: skip
         if known and plan_run(options, AdapterRegistry().get, None).spawn.protocol in known:
@@ -179,14 +178,14 @@ def _problems(scenario: Scenario, result: RunResult) -> Iterable[str]:
         yield f"{scenario.name}: {count} line(s) of the unknown kind {kind!r}"
     expected = "failed" if scenario.name == "unauthorized" else "completed"
     if result.exit_reason != expected:
-        said = f": {result.error.message}" if result.error is not None else ""
-        yield f"{scenario.name}: the run ended as {result.exit_reason}, not {expected}{said}"
+        message = f": {result.error.message}" if result.error is not None else ""
+        yield f"{scenario.name}: the run ended as {result.exit_reason}, not {expected}{message}"
 
 
 def _differences(known: Baseline, printed: Baseline) -> Iterable[str]:
     yield from (f"new flag {flag}" for flag in sorted(printed.flags - known.flags))
     yield from (f"the flag {flag} is gone" for flag in sorted(known.flags - printed.flags))
-    yield from (f"{protocol} is not spoken any more" for protocol in sorted(known.shapes.keys() - printed.shapes))
+    yield from (f"{protocol} is no longer used" for protocol in sorted(known.shapes.keys() - printed.shapes))
     for protocol, kinds in printed.shapes.items():
         before = known.shapes.get(protocol, {})
         for kind, paths in kinds.items():
@@ -216,21 +215,21 @@ def _help(command: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 async def write_baseline(agent: str) -> int:
-    """Write the baseline of an agent from its provisioned CLI. Returns how many kinds of messages it has."""
+    """Write the baseline of an agent from its provisioned CLI. Return the number of kinds of messages in it."""
     kit = kit_of(agent)
     found = find_agent(agent)
     if found is None or kit.baseline is None:
         raise AgentMuxError("AGENT_NOT_INSTALLED", f"{agent} is not provisioned, or its kit names no baseline")
     installation = Installation(program=str(found.program), path=found.path)
-    seen = await observe(kit, installation)
-    if seen.problems:
-        raise AgentMuxError("AGENT_CRASH", "; ".join(seen.problems))
-    seen.printed.write(kit.baseline)
-    return sum(map(len, seen.printed.shapes.values()))
+    observation = await observe(kit, installation)
+    if observation.problems:
+        raise AgentMuxError("AGENT_CRASH", "; ".join(observation.problems))
+    observation.printed.write(kit.baseline)
+    return sum(map(len, observation.printed.shapes.values()))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write baselines."""
+    """Write the baselines of the agents on the command line. Return the exit code."""
     parser = argparse.ArgumentParser(prog="agent_mux.testing.live.drift", description=__doc__)
     parser.add_argument("agents", nargs="+", metavar="AGENT")
     for agent in parser.parse_args(arguments).agents:

@@ -1,4 +1,4 @@
-"""What a model says and does in a scenario, said once for all agents; a kit spells it for its agent.
+"""Parts of a model's answers in scenarios, independent of the agent; a kit translates them for its agent.
 
 Paths are relative to the workspace.
 """
@@ -24,37 +24,37 @@ __all__ = [
 ]
 
 SUBTASK = "SUBTASK"
-"""Begins the prompts of sub-agents, so that a script can tell them from the main agent."""
+"""Begins the prompts of sub-agents, so that a script can distinguish them from those of the main agent."""
 MCP_SERVER = "echo"
 """Name of the MCP server in scenarios: `agent_mux.testing.mcp_echo`, with the tools `echo {text}` and `boom {}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """The model answers in text."""
+    """The model answers with this text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """The model thinks aloud."""
+    """The model emits this thinking before its answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The model runs a command."""
+    """The model runs a shell command."""
 
     command: str
     asks: bool = False
-    """One that has to be permitted, where the agent's model says so itself."""
+    """Whether the command needs permission, for agents whose model decides that itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The model makes a file, or writes over it."""
+    """The model creates or overwrites a file."""
 
     name: str
     content: str
@@ -71,7 +71,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The model reads a file."""
+    """The model reads a whole file."""
 
     name: str
 
@@ -86,7 +86,7 @@ class Mcp:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The model asks the person a question."""
+    """The model asks the user a question."""
 
     question: str
     options: tuple[str, ...]
@@ -94,25 +94,25 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """The model writes down what it has to do; the first is in progress."""
+    """The model writes a list of tasks, of which the first is in progress."""
 
     items: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Delegate:
-    """The model gives a task to a sub-agent. Its prompt has to begin with `SUBTASK`."""
+    """The model delegates a task to a sub-agent, whose prompt must begin with `SUBTASK`."""
 
     task: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The model gives the answer that a schema asked for."""
+    """The model gives an answer that conforms to the schema of the run."""
 
     value: Mapping[str, Any]
 
 
 ToolPart = Shell | Write | Edit | Read | Mcp | Ask | Todo | Delegate | Answer
-"""What a model does by calling a tool: each agent has tools of its own."""
+"""Parts that are tool calls; each agent has tools of its own."""
 Part = Say | Think | ToolPart

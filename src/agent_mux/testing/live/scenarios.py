@@ -1,4 +1,4 @@
-"""The scenarios by which drift is looked for: few, quick, and the same for every agent that they mean something to."""
+"""The scenarios of the drift check: few, quick, and the same for every agent that supports them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.run.interaction import Approve, Deny
-from agent_mux.testing.live.answers import answer
+from agent_mux.testing.live.answers import answer, refuse
 from agent_mux.testing.live.kit import LiveKit, Way
 from agent_mux.testing.live.parts import Edit, Read, Say, Shell, Think, Write
-from agent_mux.testing.live.refusals import refuse
 from agent_mux.testing.model_server import Step
 
 __all__ = ["Scenario", "scenarios_for"]
@@ -19,15 +18,15 @@ Model = Callable[[LiveKit, Path], tuple[Step, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One run: what the model says, and what the run is asked."""
+    """One run: the answers of the model, and the options of the run."""
 
     name: str
     model: Model
     options: Mapping[str, Any] = field(default_factory=dict)
     way: Way | None = None
-    """None: for every agent. Else for those for which this way differs from the other."""
+    """None: for every agent; otherwise for agents whose kit names this way."""
     is_extra: bool = False
-    """Only where it makes the agent speak a protocol that it did not speak yet."""
+    """Whether the scenario is only for agents that use a further protocol in it."""
 
 
 def _text(kit: LiveKit, workspace: Path) -> tuple[Step, ...]:
@@ -44,7 +43,7 @@ def _permission(kit: LiveKit, workspace: Path) -> tuple[Step, ...]:
     return answer(kit, workspace, Shell("touch made", asks=True)), answer(kit, workspace, Say("Done."))
 
 
-def _unauthorized(kit: LiveKit, workspace: Path) -> tuple[Step, ...]:  # noqa: ARG001  # all models are alike
+def _unauthorized(kit: LiveKit, workspace: Path) -> tuple[Step, ...]:  # noqa: ARG001  # the same for all agents
     return (refuse(kit.api, "unauthorized", repeat=True),)
 
 
@@ -69,5 +68,5 @@ _SCENARIOS = (
 
 
 def scenarios_for(kit: LiveKit) -> Iterator[Scenario]:
-    """Those that tell something about this agent."""
+    """Yield the scenarios for this agent, by the ways that its kit names."""
     return (scenario for scenario in _SCENARIOS if scenario.way in (None, *kit.ways))

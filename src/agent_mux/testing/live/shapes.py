@@ -1,6 +1,6 @@
-"""The shape of what a CLI prints: which kinds of messages there are, and which fields each has.
+"""Shapes of native messages: their kinds, and the fields of each kind.
 
-Values do not matter, and neither does what is not the CLI's own: the inputs and results of tools.
+Values are ignored, and so are objects that the CLI does not define itself: inputs and results of tools.
 """
 
 import re
@@ -14,11 +14,22 @@ __all__ = ["Shapes", "kind_of", "shapes_of", "without"]
 Shapes = dict[str, set[str]]
 """Kind -> paths of its fields: `params.update.content.type`, `message.content[].text`."""
 
-DEEPEST = 5
-_TELLS_APART = ("method", "type", "subtype", "event", "kind", "status")
-_INSIDE = ("params", "update", "event", "item", "msg", "payload", "properties", "part", "data", "assistantMessageEvent")
-_WORDS = frozenset({"sessionUpdate", *_TELLS_APART[:3]})
-_NOT_ITS_OWN = frozenset({
+_MAX_DEPTH = 5
+_KIND_FIELDS = ("method", "type", "subtype", "event", "kind", "status")
+_ENVELOPES = (
+    "params",
+    "update",
+    "event",
+    "item",
+    "msg",
+    "payload",
+    "properties",
+    "part",
+    "data",
+    "assistantMessageEvent",
+)
+_KIND_WORDS = frozenset({"sessionUpdate", *_KIND_FIELDS[:3]})
+_FOREIGN_OBJECTS = frozenset({
     "input", "args", "arguments", "parameters", "rawInput", "rawOutput", "tool_input", "toolInput", "result", "output",
     "details", "metadata", "env", "structuredContent", "structured_content", "tools", "models", "commands", "skills",
     "tool_use_result", "rawArguments", "modelUsage",
@@ -26,9 +37,9 @@ _NOT_ITS_OWN = frozenset({
 
 
 def shapes_of(lines: Iterable[bytes]) -> Shapes:
-    """The shapes of native lines; those that are no JSON objects count as one kind.
+    """Return the shapes of native lines. Lines that are no JSON objects count as one kind.
 
-    All lines together may be one object, too: a document over many lines.
+    All lines together may also be one object: a document over many lines.
     """
     lines = list(lines)
     document = load_object(b"\n".join(lines))
@@ -42,7 +53,7 @@ def shapes_of(lines: Iterable[bytes]) -> Shapes:
 
 
 def without(shapes: Shapes, unsteady: re.Pattern[str]) -> Shapes:
-    """Without the fields whose kind and path, with a blank between, match this; without the kind where that does."""
+    """Return the shapes without fields whose "kind path" matches, and without kinds for which "kind " matches."""
     return {
         kind: {path for path in paths if not unsteady.fullmatch(f"{kind} {path}")}
         for kind, paths in shapes.items()
@@ -51,13 +62,13 @@ def without(shapes: Shapes, unsteady: re.Pattern[str]) -> Shapes:
 
 
 def kind_of(native: Mapping[str, Any]) -> str:
-    """What tells messages apart, joined: `session/update:agent_message_chunk`, `system:init`."""
+    """Return the kind of a message, joined from its parts: `session/update:agent_message_chunk`, `system:init`."""
     return ":".join(_kinds(native)) or ("answer" if "id" in native else "(message)")
 
 
 def _kinds(native: Mapping[str, Any]) -> Iterator[str]:
-    yield from (native[name] for name in sorted(_WORDS) if _is_word(native.get(name)))
-    for name in _INSIDE:
+    yield from (native[name] for name in sorted(_KIND_WORDS) if _is_word(native.get(name)))
+    for name in _ENVELOPES:
         inner = native.get(name)
         if isinstance(inner, dict):
             yield from _kinds(inner)
@@ -68,7 +79,7 @@ def _is_word(value: Any) -> bool:
 
 
 def _paths(value: Any, place: str, depth: int) -> Iterator[str]:
-    if depth >= DEEPEST:
+    if depth >= _MAX_DEPTH:
         return
     if isinstance(value, list):
         for item in value:
@@ -76,8 +87,8 @@ def _paths(value: Any, place: str, depth: int) -> Iterator[str]:
     if isinstance(value, dict):
         for name, inner in value.items():
             if not name.replace("_", "").replace("-", "").isalpha():
-                continue  # a key that is data: an id, a path, a host
+                continue  # the key is data: an id, a path, a host
             path = f"{place}.{name}" if place else name
             yield path
-            if name not in _NOT_ITS_OWN:
+            if name not in _FOREIGN_OBJECTS:
                 yield from _paths(inner, path, depth + 1)
