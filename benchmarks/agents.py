@@ -66,7 +66,7 @@ def sessions_of(adapter: Adapter, protocol: NativeProtocol) -> list[Session]:
 
 
 def _long(recorded: Recorded) -> Session:
-    told = [(line, facts) for line, facts in recorded.told() if _is_object(line)]
+    told = [(line, facts) for line, facts in recorded.facts_by_line() if _is_object(line)]
     calls = sum(isinstance(fact, StepBegin) for _, facts in told for fact in facts)
     brings = [_is_fragment(line, facts) for line, facts in told]
     times = max(FRAGMENTS * max(calls, 1) // max(sum(brings), 1), 1) if recorded.protocol.streams else 1

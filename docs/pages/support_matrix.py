@@ -15,7 +15,7 @@ from docs.pages.homes import homes_section
 from agent_mux.adapter import Adapter
 from agent_mux.events import CATEGORIES
 from agent_mux.registry import AdapterRegistry
-from agent_mux.testing.conformance.goldens import GOLDEN
+from agent_mux.testing.conformance.checks import GOLDEN
 from agent_mux.testing.fixtures import find_fixtures, load_fixture
 from agent_mux.testing.live import Pin, kits
 

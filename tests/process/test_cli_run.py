@@ -14,7 +14,7 @@ from agent_mux import validate
 from agent_mux.process.marker import processes_of
 from agent_mux.registry import AdapterRegistry
 from agent_mux.testing.conformance import Recorded, checks
-from agent_mux.testing.conformance.goldens import check_golden
+from agent_mux.testing.conformance.checks import check_golden
 from agent_mux.testing.fixtures import load_fixture
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
@@ -463,7 +463,7 @@ def test_what_is_recorded_of_a_real_agent_passes_the_suite_for_adapters(installe
     assert done.returncode == 0, done.stderr
     recorded = Recorded(AdapterRegistry().get("claude"), folder)
     assert recorded.fixture.protocol == load_fixture(source).protocol
-    assert [*checks.check_is_understood(recorded), *checks.check_is_lawful(recorded), *check_golden(recorded)] == []
+    assert [*checks.check_is_understood(recorded), *checks.check_conforms(recorded), *check_golden(recorded)] == []
 
 
 def test_record_keeps_what_it_has_even_of_a_run_that_failed(installed: Installed, tmp_path: Path) -> None:

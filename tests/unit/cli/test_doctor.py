@@ -67,7 +67,7 @@ def test_without_a_name_all_that_are_installed_are_looked_at(amux: Amux, monkeyp
     ("arguments", "code", "said"),
     [
         (["--drift", "nosuch"], 3, "nosuch"),
-        (["--drift", "cursor"], 3, "no kit for driving 'cursor'"),
+        (["--drift", "cursor"], 3, "no live kit for 'cursor'"),
         (["--drift", "gemini"], 4, "gemini"),
         (["--drift", "--speed", "2"], 2, "--speed"),
     ],

@@ -5,7 +5,7 @@ from tests.unit.adapters.talking import as_line
 
 from agent_mux import facts
 from agent_mux.adapter import Source
-from agent_mux.testing.conformance.claims import MADE_BY_THE_MUX
+from agent_mux.testing.conformance.checks import UNCLAIMED
 
 
 def test_a_fragment_is_read_the_same_way_whatever_the_order_of_its_keys() -> None:
@@ -23,4 +23,4 @@ def test_broken_characters_in_a_fragment_are_replaced() -> None:
 
 def test_the_recordings_prove_what_the_adapter_claims() -> None:
     emitted = {event.type for name in NAMES for event in events_of(name)}
-    assert emitted - MADE_BY_THE_MUX == ADAPTER.capabilities.emits - MADE_BY_THE_MUX
+    assert emitted - UNCLAIMED == ADAPTER.capabilities.emits - UNCLAIMED
