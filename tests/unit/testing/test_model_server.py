@@ -373,14 +373,14 @@ async def test_unknown_routes_and_unreadable_bodies_are_recorded() -> None:
         ([], "Expected `object`"),
         ({"stps": []}, "unknown field `stps`"),
         ({"steps": [3]}, r"\$.steps\[0\]"),
-        ({"steps": [{"when": "("}]}, "when is no regular expression"),
+        ({"steps": [{"when": "("}]}, "when is not a regular expression"),
         ({"steps": [{"pieces": 0}]}, "pieces must be at least 1"),
         ({"steps": [{"delay": -1}]}, "cannot be negative"),
         (
             {"steps": [{"blocks": [{"type": "text"}]}]},
             r"missing required field `text` - at `\$.steps\[0\].blocks\[0\]`",
         ),
-        ({"steps": [{"items": [{"type": "message", "text": "{{re:(}}"}]}]}, "holds no regular expression"),
+        ({"steps": [{"items": [{"type": "message", "text": "{{re:(}}"}]}]}, "is not a regular expression"),
     ],
 )
 async def test_bad_scripts_are_refused_with_the_place(script: Any, complaint: str) -> None:

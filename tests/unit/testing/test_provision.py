@@ -62,7 +62,7 @@ def test_the_embedded_agent_of_another_checkout_is_not_ours(tmp_path: Path) -> N
 
 def test_another_version_is_refused_and_not_kept(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPM_VERSION", "0.1.0")
-    with pytest.raises(AgentMuxError, match=r"says it is 'codex-cli 0\.1\.0', not 0\.169\.0"):
+    with pytest.raises(AgentMuxError, match=r"has the version 'codex-cli 0\.1\.0', not 0\.169\.0"):
         provision("codex", cache=tmp_path)
     assert find_agent("codex", cache=tmp_path) is None
 

@@ -1,6 +1,5 @@
-"""A model that says what a script tells it, over the wire formats the real CLIs speak. See `script.py`."""
+"""A scripted model behind the APIs that real CLIs use. See `script.py`."""
 
-from agent_mux.testing.model_server.loading import load_script, parse_script
 from agent_mux.testing.model_server.requests import RecordedRequest
 from agent_mux.testing.model_server.script import (
     CustomToolCall,
@@ -15,6 +14,8 @@ from agent_mux.testing.model_server.script import (
     Text,
     Thinking,
     ToolUse,
+    load_script,
+    parse_script,
     say,
 )
 from agent_mux.testing.model_server.server import ScriptedModelServer

@@ -1,6 +1,6 @@
 """`python -m agent_mux.testing.model_server --script F [--port P] [--log L]`: the server as a process.
 
-Prints one line, `{"port": ..., "url": ...}`, once it listens; ends with SIGTERM or SIGINT.
+It prints one line, `{"port": ..., "url": ...}`, once it listens, and ends after SIGTERM or SIGINT.
 """
 
 import argparse
@@ -10,15 +10,14 @@ import signal
 import sys
 from pathlib import Path
 
-from agent_mux.testing.model_server.loading import load_script
-from agent_mux.testing.model_server.script import Script
+from agent_mux.testing.model_server.script import Script, load_script
 from agent_mux.testing.model_server.server import ScriptedModelServer
 
 EXIT_BAD_SCRIPT = 2
 
 
 def main() -> int:
-    """Serve until told to stop; returns the exit code."""
+    """Serve until SIGTERM or SIGINT. Return the exit code."""
     options = _arguments().parse_args()
     try:
         script = load_script(options.script)
@@ -42,7 +41,7 @@ async def _serve(script: Script, port: int, log: Path | None) -> None:
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="agent_mux.testing.model_server", description="A scripted model.")
     parser.add_argument("--script", type=Path, required=True, help="JSON file, see script.py")
-    parser.add_argument("--port", type=int, default=0, help="default: any that is free")
+    parser.add_argument("--port", type=int, default=0, help="default: any free port")
     parser.add_argument("--log", type=Path, help="append every request to this file, one JSON object a line")
     return parser
 

@@ -1,6 +1,6 @@
 """The Anthropic Messages API: a step as a stream of events, or as one message.
 
-Pure: the stream of a step that hangs or drops simply ends where it is cut; `server.py` does the rest.
+The functions are pure: the stream of a step that hangs or drops ends where it is cut; `server.py` does the rest.
 """
 
 import json
@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from agent_mux.testing.model_server.script import Block, Opaque, ServerToolUse, Step, Text, Thinking, ToolUse
-from agent_mux.testing.model_server.sse import Ids, ServerEvent, in_pieces
+from agent_mux.testing.model_server.streams import Ids, ServerEvent, in_pieces
 
-PARTS = "blocks"  # the field of a step that this API speaks
+PARTS = "blocks"  # the field of a step that this API uses
 USAGE = {"input_tokens": 100, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 30, "output_tokens": 12}
-TOKEN_COUNT = 123  # what count_tokens answers
+TOKEN_COUNT = 123  # the answer to count_tokens
 
 
 def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
-    """The events of a streamed answer, up to where it is cut."""
+    """Yield the events of a streamed answer, up to where it is cut."""
     message = _message(step, model, ids)
     opening = {**message, "content": [], "stop_reason": None, "usage": {**message["usage"], "output_tokens": 1}}
     yield _event("message_start", message=opening)
@@ -38,7 +38,7 @@ def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
 
 
 def reply(step: Step, model: str, ids: Ids) -> dict[str, Any]:
-    """The answer to a request that wants no stream."""
+    """Return the answer to a request without `stream`."""
     blocks = _with_ids(step.blocks or (), ids)
     return {**_message(step, model, ids), "content": [_whole(block) for block in blocks]}
 
@@ -77,7 +77,7 @@ def _block_events(index: int, block: Block, pieces: int) -> Iterator[ServerEvent
 
 
 def _empty(block: Block) -> dict[str, Any]:
-    """The block as its stream begins."""
+    """Return the block at the beginning of its stream."""
     match block:
         case Text():
             return {"type": "text", "text": ""}

@@ -1,20 +1,18 @@
 """Bedrock's ConverseStream: a step as a binary stream of events.
 
-Pure, like `anthropic.py`, and of the same content blocks; what is `Opaque` is the delta of a block of its own. The
-stream of a step that is cut ends in the middle of its last block.
+The functions are pure and use the same content blocks as `anthropic.py`; an `Opaque` part is the delta of a block of
+its own. The stream of a step that is cut ends in the middle of its last block.
 """
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from agent_mux.testing.model_server.event_stream import CONTENT_TYPE, BinaryEvent
 from agent_mux.testing.model_server.script import Block, Opaque, ServerToolUse, Step, Text, Thinking, ToolUse
-from agent_mux.testing.model_server.sse import Ids, in_pieces
+from agent_mux.testing.model_server.streams import BINARY_TYPE, BinaryEvent, Ids, in_pieces
 
-__all__ = ["CONTENT_TYPE", "PARTS", "USAGE", "stream"]
-
-PARTS = "blocks"  # the field of a step that this API speaks
+CONTENT_TYPE = BINARY_TYPE
+PARTS = "blocks"  # the field of a step that this API uses
 USAGE = {
     "inputTokens": 100,
     "outputTokens": 12,
@@ -25,7 +23,7 @@ USAGE = {
 
 
 def stream(step: Step, _model: str, ids: Ids) -> Iterator[BinaryEvent]:
-    """The events of a streamed answer, up to where it is cut. `sse_error`: the name of an exception, and its body."""
+    """Yield the events of a streamed answer, up to where it is cut. `sse_error` is an exception: its name and body."""
     yield BinaryEvent("messageStart", {"role": "assistant"})
     blocks = step.blocks or ()
     for index, block in enumerate(blocks):
@@ -65,4 +63,4 @@ def _deltas(block: Block, pieces: int) -> Iterator[dict[str, Any]]:
         case Opaque(native):
             yield native
         case ServerToolUse():
-            return  # no such thing in this API
+            return  # this API has no server tools

@@ -1,7 +1,7 @@
 """OpenAI chat completions: a step as a stream of chunks, or as one completion.
 
-Pure, like `anthropic.py`, and of the same content blocks; thoughts go out as `reasoning_content`, as the providers do
-that show them. The stream of a step that hangs or drops ends in the middle of its last block.
+The functions are pure and use the same content blocks as `anthropic.py`. Thinking is sent as `reasoning_content`, as by
+providers that return it. The stream of a step that hangs or drops ends in the middle of its last block.
 """
 
 import json
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from agent_mux.testing.model_server.script import Block, Opaque, ServerToolUse, Step, Text, Thinking, ToolUse
-from agent_mux.testing.model_server.sse import Ids, ServerEvent, in_pieces
+from agent_mux.testing.model_server.streams import Ids, ServerEvent, in_pieces
 
-PARTS = "blocks"  # the field of a step that this API speaks
+PARTS = "blocks"  # the field of a step that this API uses
 USAGE = {
     "prompt_tokens": 150,
     "completion_tokens": 12,
@@ -20,11 +20,11 @@ USAGE = {
     "completion_tokens_details": {"reasoning_tokens": 5},
 }
 _Kind = TypeVar("_Kind", Text, Thinking, ToolUse)
-CREATED_AT = 1_750_000_000  # no clock: the same in every run
+CREATED_AT = 1_750_000_000  # fixed, so that it is equal in every run
 
 
 def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
-    """The chunks of a streamed answer, up to where it is cut."""
+    """Yield the chunks of a streamed answer, up to where it is cut."""
     head = {"id": ids.new("chatcmpl"), "object": "chat.completion.chunk", "created": CREATED_AT, "model": model}
     yield _chunk(head, {"role": "assistant", "content": ""})
     for delta in _deltas(step, ids):
@@ -40,12 +40,12 @@ def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
 
 
 def reply(step: Step, model: str, ids: Ids) -> dict[str, Any]:
-    """The answer to a request that wants no stream."""
+    """Return the answer to a request without `stream`."""
     blocks = step.blocks or ()
     message: dict[str, Any] = {"role": "assistant", "content": "".join(block.text for block in _of(blocks, Text))}
-    thought = "".join(block.thinking for block in _of(blocks, Thinking))
+    thinking = "".join(block.thinking for block in _of(blocks, Thinking))
     calls = [_call(block, ids) for block in _of(blocks, ToolUse)]
-    message |= {"reasoning_content": thought} if thought else {}
+    message |= {"reasoning_content": thinking} if thinking else {}
     message |= {"tool_calls": calls} if calls else {}
     choice = {"index": 0, "message": message, "finish_reason": _finish_reason(step)}
     head = {"id": ids.new("chatcmpl"), "object": "chat.completion", "created": CREATED_AT, "model": model}
@@ -63,15 +63,15 @@ def _deltas(step: Step, ids: Ids) -> Iterator[dict[str, Any]]:
             case ToolUse():
                 call = _call(block, ids)
                 function = call["function"]
-                begun = {**call, "index": number, "function": {**function, "arguments": ""}}
-                yield {"tool_calls": [begun]}
+                beginning = {**call, "index": number, "function": {**function, "arguments": ""}}
+                yield {"tool_calls": [beginning]}
                 for piece in in_pieces(function["arguments"], step.pieces):
                     yield {"tool_calls": [{"index": number, "function": {"arguments": piece}}]}
                 number += 1
             case Opaque(native):
                 yield native
             case ServerToolUse():
-                continue  # no such thing in this API
+                continue  # this API has no server tools
 
 
 def _call(block: ToolUse, ids: Ids) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The Gemini API (`streamGenerateContent`, `generateContent`): a step as a stream of responses, or as one.
 
-Pure, like `anthropic.py`, and of the same content blocks. A function call is never cut: the API sends it whole. The
+The functions are pure and use the same content blocks as `anthropic.py`. The API sends a function call as a whole. The
 stream of a step that hangs or drops ends after its last piece of text.
 """
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agent_mux.testing.model_server.script import Block, Opaque, Step, Text, Thinking, ToolUse
-from agent_mux.testing.model_server.sse import Ids, ServerEvent, in_pieces
+from agent_mux.testing.model_server.streams import Ids, ServerEvent, in_pieces
 
-PARTS = "blocks"  # the field of a step that this API speaks
+PARTS = "blocks"  # the field of a step that this API uses
 USAGE = {
     "promptTokenCount": 150,
     "candidatesTokenCount": 12,
@@ -19,13 +19,13 @@ USAGE = {
     "cachedContentTokenCount": 30,
     "totalTokenCount": 167,
 }
-TOKEN_COUNT = 123  # what countTokens answers
-SIGNATURE = "ZmFrZS1zaWc="
-EXAMPLES: Mapping[str, Any] = {"array": [], "boolean": False, "integer": 10, "number": 10}
+TOKEN_COUNT = 123  # the answer to countTokens
+_SIGNATURE = "ZmFrZS1zaWc="
+_EXAMPLES: Mapping[str, Any] = {"array": [], "boolean": False, "integer": 10, "number": 10}
 
 
 def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
-    """The responses of a streamed answer, up to where it is cut."""
+    """Yield the responses of a streamed answer, up to where it is cut."""
     head = {"modelVersion": model, "responseId": ids.new("response")}
     for block in step.blocks or ():
         for part in _parts(block, step.pieces):
@@ -40,15 +40,15 @@ def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
 
 
 def reply(step: Step, model: str, ids: Ids) -> dict[str, Any]:
-    """The answer to a request that wants no stream."""
+    """Return the answer to a request without `stream`."""
     parts = [part for block in step.blocks or () for part in _parts(block, 1)]
     head = {"modelVersion": model, "responseId": ids.new("response")}
     candidate = _candidate(parts, step.stop_reason or "STOP")
     return {**head, "candidates": [candidate], "usageMetadata": {**USAGE, **step.usage}}
 
 
-def made_up(body: Any) -> Step | None:
-    """For a request that wants JSON in a shape of its own: an answer in that shape. None: it wants no such thing."""
+def schema_example(body: Any) -> Step | None:
+    """Return an example answer for a request with a JSON schema; None for other requests."""
     config = body.get("generationConfig") if isinstance(body, Mapping) else None
     if not isinstance(config, Mapping) or config.get("responseMimeType") != "application/json":
         return None
@@ -64,7 +64,7 @@ def _example(schema: Any) -> Any:
     kind = str(schema.get("type", "")).lower()
     if kind == "object":
         return {name: _example(inner) for name, inner in (schema.get("properties") or {}).items()}
-    return EXAMPLES.get(kind, "x")
+    return _EXAMPLES.get(kind, "x")
 
 
 def _parts(block: Block, pieces: int) -> Iterator[dict[str, Any]]:
@@ -75,7 +75,7 @@ def _parts(block: Block, pieces: int) -> Iterator[dict[str, Any]]:
             yield from ({"text": piece, "thought": True} for piece in in_pieces(thinking, pieces))
         case ToolUse(name, data, call_id):
             call = {"name": name, "args": data, **({"id": call_id} if call_id else {})}
-            yield {"functionCall": call, "thoughtSignature": SIGNATURE}
+            yield {"functionCall": call, "thoughtSignature": _SIGNATURE}
         case Opaque(native):
             yield native
 

@@ -1,7 +1,7 @@
 """The OpenAI Responses API: a step as a stream of events, or as one response.
 
-Pure, like `anthropic.py`. A cut stream (`hang`, `drop`) ends in the middle of its last message;
-other items come whole, because their users wait for nothing less.
+The functions are pure. A cut stream (`hang`, `drop`) ends in the middle of its last message; other items are always
+complete, because clients ignore incomplete ones.
 """
 
 import json
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from agent_mux.testing.model_server.script import CustomToolCall, FunctionCall, Item, Message, Opaque, Reasoning, Step
-from agent_mux.testing.model_server.sse import Ids, ServerEvent, in_pieces
+from agent_mux.testing.model_server.streams import Ids, ServerEvent, in_pieces
 
-PARTS = "items"  # the field of a step that this API speaks
+PARTS = "items"  # the field of a step that this API uses
 USAGE = {
     "input_tokens": 100,
     "input_tokens_details": {"cached_tokens": 30},
@@ -19,17 +19,17 @@ USAGE = {
     "output_tokens_details": {"reasoning_tokens": 5},
     "total_tokens": 120,
 }
-CREATED_AT = 1_750_000_000  # no clock: the same in every run
+CREATED_AT = 1_750_000_000  # fixed, so that it is equal in every run
 
 
 def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
-    """The events of a streamed answer, numbered, up to where it is cut."""
+    """Yield the numbered events of a streamed answer, up to where it is cut."""
     for number, event in enumerate(_events(step, model, ids)):
         yield ServerEvent(event.name, {"type": event.name, "sequence_number": number, **event.data})
 
 
 def reply(step: Step, model: str, ids: Ids) -> dict[str, Any]:
-    """The answer to a request that wants no stream."""
+    """Return the answer to a request without `stream`."""
     output = [_whole(item, ids) for item in step.items or ()]
     return _ended(step, _response(model, ids), output).data["response"]  # type: ignore[no-any-return]
 
@@ -77,7 +77,7 @@ def _response(model: str, ids: Ids) -> dict[str, Any]:
 
 
 def _whole(item: Item, ids: Ids) -> dict[str, Any]:
-    """The item as it is when it is done."""
+    """Return the complete item."""
     match item:
         case Message(text, phase):
             content = [{"type": "output_text", "text": text, "annotations": []}]
@@ -103,7 +103,7 @@ def _call(item: FunctionCall | CustomToolCall, name: str, ids: Ids) -> dict[str,
 
 
 def _empty(item: Item, whole: dict[str, Any]) -> dict[str, Any]:
-    """The item as its stream begins."""
+    """Return the item at the beginning of its stream."""
     match item:
         case Message():
             return {**whole, "status": "in_progress", "content": []}
@@ -118,7 +118,7 @@ def _empty(item: Item, whole: dict[str, Any]) -> dict[str, Any]:
 
 
 def _content(index: int, item: Item, whole: dict[str, Any], pieces: int, *, cut: bool) -> Iterator[ServerEvent]:
-    """What is streamed between an item's `added` and `done`."""
+    """Yield the events between `added` and `done` of an item."""
     place = {"item_id": whole["id"], "output_index": index}
     match item:
         case Message(text):

@@ -1,7 +1,7 @@
-"""What the scripted model is told to say: typed, checked when it is read, never when it is too late.
+"""Scripts of the model, validated when they are loaded.
 
-A script is an ordered list of steps; each request takes the first step that fits it and is not used up
-(`matching.py`). In JSON:
+A script is an ordered list of steps. The first matching step that is not used up answers a request (`requests.py`). In
+JSON:
 
     {"steps": [{"blocks": [{"type": "tool_use", "name": "Bash", "input": {"command": "echo hi"}}]},
                {"when": "hi", "blocks": [{"type": "text", "text": "Done."}]}]}
@@ -10,24 +10,27 @@ A script is an ordered list of steps; each request takes the first step that fit
 Any `{{re:PATTERN}}` in them becomes group 1 of the last match of PATTERN in the conversation as JSON text.
 """
 
+import json
 import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", omit_defaults=True):
-    """Base of everything a model can say."""
+    """Base class of the parts of an answer."""
 
 
 class Text(Part, frozen=True, tag="text"):
-    """Block: what the model answers."""
+    """Block: text of the answer."""
 
     text: str
 
 
 class Thinking(Part, frozen=True, tag="thinking"):
-    """Block: what it thinks first."""
+    """Block: thinking before the answer."""
 
     thinking: str
     signature: str = "ZmFrZS1zaWc="
@@ -39,13 +42,13 @@ class ToolUse(Part, frozen=True, tag="tool_use"):
     name: str
     input: dict[str, Any] = {}
     id: str = ""
-    """Made up when empty."""
+    """The id of the call; generated when empty."""
     raw_input: str | None = None
-    """Streamed instead of `input`, letter by letter: for JSON that is broken."""
+    """Text that is streamed instead of `input`: for invalid JSON."""
 
 
 class ServerToolUse(Part, frozen=True, tag="server_tool_use"):
-    """Block: a tool call that the provider itself carries out."""
+    """Block: a tool call that the provider itself executes."""
 
     name: str
     input: dict[str, Any] = {}
@@ -53,20 +56,20 @@ class ServerToolUse(Part, frozen=True, tag="server_tool_use"):
 
 
 class Message(Part, frozen=True, tag="message"):
-    """Item: what the model answers. `phase` is `commentary` or `final_answer`."""
+    """Item: text of the answer. `phase` is `commentary` or `final_answer`."""
 
     text: str
     phase: str | None = None
 
 
 class Reasoning(Part, frozen=True, tag="reasoning"):
-    """Item: the summary of what it thinks."""
+    """Item: the summary of the thinking."""
 
     text: str
 
 
 class FunctionCall(Part, frozen=True, tag="function_call"):
-    """Item: a tool call. Arguments as text are sent as they are, broken or not."""
+    """Item: a tool call. Arguments that are a text are sent unchanged, valid or not."""
 
     name: str
     arguments: dict[str, Any] | str = {}
@@ -75,7 +78,7 @@ class FunctionCall(Part, frozen=True, tag="function_call"):
 
 
 class CustomToolCall(Part, frozen=True, tag="custom_tool_call"):
-    """Item: a call of a tool that takes free text."""
+    """Item: a call of a tool whose input is free text."""
 
     name: str
     input: str
@@ -83,7 +86,7 @@ class CustomToolCall(Part, frozen=True, tag="custom_tool_call"):
 
 
 class Opaque(Part, frozen=True, tag="opaque"):
-    """A block or item of any other type, sent as it is. JSON scripts need not say so."""
+    """A block or item of any other type, sent unchanged. JSON scripts contain it without this wrapper."""
 
     native: dict[str, Any]
 
@@ -93,7 +96,7 @@ Item = Message | Reasoning | FunctionCall | CustomToolCall | Opaque
 
 
 class HttpError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An answer that is no answer. A body of text is sent as text, anything else as JSON."""
+    """An HTTP error instead of an answer. A body of text is sent as text, other values as JSON."""
 
     status: int
     body: Any = None
@@ -101,25 +104,25 @@ class HttpError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """One answer, and the requests it is for."""
+    """One answer, and the conditions on the requests that it answers."""
 
     when: str | None = None
-    """Regex, searched in the JSON text of the last three messages and the model's name."""
+    """Regular expression, searched in the JSON text of the last three messages and the model's name."""
     first: str | None = None
-    """Regex, searched in the JSON text of the first two user messages: tells sub-agents apart."""
+    """Regular expression, searched in the JSON text of the first two user messages; it distinguishes sub-agents."""
     model: str | None = None
-    """Regex, searched in the model's name."""
+    """Regular expression, searched in the model's name."""
     is_aux: bool = False
-    """For requests without tools (titles, summaries of web pages) and only for them."""
+    """Whether the step answers only requests without tools (titles, summaries of web pages), or only others."""
     repeat: bool | int = 1
-    """How many requests it answers; true: all."""
+    """The number of requests that it answers; true: any number."""
 
     blocks: tuple[Block, ...] | None = None
     items: tuple[Item, ...] | None = None
     stop_reason: str | None = None
-    """Messages API; default: `tool_use` when there is one, else `end_turn`."""
+    """The stop reason of the Messages API; by default `tool_use` with a tool call, else `end_turn`."""
     usage: dict[str, Any] = {}
-    """Laid over the usual numbers."""
+    """Replacements for single numbers of the default usage."""
     headers: dict[str, str] = {}
     pieces: int = 3
     """In how many deltas each text is streamed."""
@@ -129,14 +132,14 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     delay: float = 0.0
     """Seconds between two events of a stream."""
     hang: bool = False
-    """Stay silent in the middle of the last block, for ever."""
+    """Whether the stream stops in the middle of the last block without ending."""
     drop: bool = False
-    """Close the connection in the middle of the last block. Answers that are not streamed come whole."""
+    """Whether the connection closes in the middle of the last block. Unstreamed answers are complete."""
     garbage: str | None = None
-    """This text is sent in the middle of the last block, as it is, and ends the stream."""
+    """Text that is sent unchanged in the middle of the last block and ends the stream."""
     error: HttpError | None = None
     sse_error: dict[str, Any] | None = None
-    """Messages API: this `error` event ends the stream, after the blocks."""
+    """The body of an `error` event that ends the stream after the blocks."""
     failed: dict[str, Any] | None = None
     """Responses API: the stream ends with `response.failed` and this error."""
     incomplete: dict[str, Any] | None = None
@@ -152,27 +155,100 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def is_cut(self) -> bool:
-        """The stream ends before the answer does."""
+        """Whether the stream ends before the answer is complete."""
         return self.drop or self.hang or self.garbage is not None
 
 
 def say(text: str) -> Step:
-    """An answer of plain text, whichever API asks."""
+    """Return an answer of plain text for any API."""
     return Step(blocks=(Text(text),), items=(Message(text),))
 
 
 class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """All answers of one scripted model."""
+    """All answers of a scripted model."""
 
     steps: tuple[Step, ...] = ()
     aux: Step = msgspec.field(default_factory=lambda: say('{"title": "Scripted title"}'))
-    """Answers requests without tools that no `is_aux` step is for."""
+    """Answers requests without tools that match no `is_aux` step."""
     default: Step = msgspec.field(default_factory=lambda: say("(script exhausted)"))
-    """Answers when no step fits."""
+    """Answers requests that match no step."""
 
 
 def _check_pattern(name: str, pattern: str | None) -> None:
     try:
         re.compile(pattern or "")
     except re.error as error:
-        raise ValueError(f"{name} is no regular expression: {error}") from error
+        raise ValueError(f"{name} is not a regular expression: {error}") from error
+
+
+# -- loading
+
+
+def parse_script(script: Any) -> Script:
+    """Parse a script from its JSON form. Raise `ValueError` with the path of an invalid value."""
+    parsed = msgspec.convert(_wrap_script(script), Script)
+    for index, step in enumerate(parsed.steps):
+        try:
+            fill_in(step, "")
+        except re.error as error:
+            raise ValueError(f"{{{{re:...}}}} is not a regular expression: {error} - at `$.steps[{index}]`") from error
+    return parsed
+
+
+def load_script(path: Path) -> Script:
+    """Load a script from a JSON file. Raise `ValueError` with the name of the file when it is invalid."""
+    try:
+        return parse_script(json.loads(path.read_bytes()))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def fill_in(step: Step, conversation: str) -> Step:
+    """Return the step with every `{{re:PATTERN}}` replaced by the last match of PATTERN in the conversation."""
+    plain = msgspec.to_builtins(step)
+    if "{{re:" not in json.dumps(plain):
+        return step
+    return msgspec.convert(_replace_patterns(plain, conversation), Step)
+
+
+def _replace_patterns(value: Any, conversation: str) -> Any:
+    def last_match(found: re.Match[str]) -> str:
+        matches = list(re.finditer(found[1], conversation))
+        return matches[-1][1] if matches else ""
+
+    match value:
+        case str():
+            return re.sub(r"\{\{re:(.+?)\}\}", last_match, value)
+        case list() | tuple():
+            return [_replace_patterns(item, conversation) for item in value]
+        case dict():
+            return {key: _replace_patterns(item, conversation) for key, item in value.items()}
+    return value
+
+
+_PART_TYPES = {
+    "blocks": {"text", "thinking", "tool_use", "server_tool_use", "opaque"},
+    "items": {"message", "reasoning", "function_call", "custom_tool_call", "opaque"},
+}
+
+
+def _wrap_script(script: Any) -> Any:
+    """Wrap parts of other types as `Opaque`, and leave malformed values to the validation."""
+    if not isinstance(script, Mapping):
+        return script
+    steps = script.get("steps", [])
+    wrapped = {name: _wrap(step) for name, step in script.items()}
+    return {**wrapped, "steps": [_wrap(step) for step in steps] if isinstance(steps, list | tuple) else steps}
+
+
+def _wrap(step: Any) -> Any:
+    if not isinstance(step, Mapping):
+        return step
+    lists = [name for name in _PART_TYPES if isinstance(step.get(name), list | tuple)]
+    return {**step, **{name: [_wrap_part(part, _PART_TYPES[name]) for part in step[name]] for name in lists}}
+
+
+def _wrap_part(part: Any, known: set[str]) -> Any:
+    if isinstance(part, Mapping) and isinstance(part.get("type"), str) and part["type"] not in known:
+        return {"type": "opaque", "native": dict(part)}
+    return part

@@ -1,4 +1,4 @@
-"""The scripted model as an HTTP server on this machine, for as long as an `async with` lasts."""
+"""The scripted model as a local HTTP server for the duration of an `async with` block."""
 
 import asyncio
 import contextlib
@@ -10,31 +10,28 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 
 from agent_mux.testing.model_server import anthropic, bedrock, chat, gemini, responses
-from agent_mux.testing.model_server.event_stream import BinaryEvent
-from agent_mux.testing.model_server.loading import parse_script
-from agent_mux.testing.model_server.matching import Choice, Conversation, Matcher
-from agent_mux.testing.model_server.requests import RecordedRequest, redact
-from agent_mux.testing.model_server.script import HttpError, Script, Step
-from agent_mux.testing.model_server.sse import CONTENT_TYPE, Ids, ServerEvent
+from agent_mux.testing.model_server.requests import ChosenStep, Matcher, RecordedRequest, RequestContent, redact
+from agent_mux.testing.model_server.script import HttpError, Script, Step, parse_script
+from agent_mux.testing.model_server.streams import SSE_TYPE, BinaryEvent, Ids, ServerEvent
 
 try:
     from aiohttp import web
 except ImportError as error:
     raise ImportError("the model server needs aiohttp; try: pip install 'agent-mux[testing]'") from error
 
-LARGEST_REQUEST = 64 << 20  # conversations with images are long
-SHUTDOWN_GRACE = 0.1  # whoever hangs is told to stop first, so nobody needs longer
+MAX_REQUEST_SIZE = 64 << 20  # bytes; conversations with images are long
+SHUTDOWN_GRACE = 0.1  # seconds; handlers that hang end at once, as `_closing` is set first
 
 
 class ScriptedModelServer:
-    """Answers Anthropic Messages, OpenAI Responses, chat completions, Gemini and Bedrock requests as the script says.
+    """A server that answers Anthropic, OpenAI (Responses and chat), Gemini and Bedrock requests from a script.
 
         async with ScriptedModelServer({"steps": [{"blocks": [{"type": "text", "text": "Hello"}]}]}) as server:
             ...  # ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL = server.url; OPENAI_BASE_URL = f"{server.url}/v1"
             # AZURE_OPENAI_ENDPOINT or GOOGLE_VERTEX_BASE_URL or AWS_ENDPOINT_URL_BEDROCK_RUNTIME = server.url
         assert server.requests[0].step == 0
 
-    Runs on asyncio; a program on another event loop starts `python -m agent_mux.testing.model_server` instead.
+    It runs on asyncio; a program on another event loop starts `python -m agent_mux.testing.model_server` instead.
     """
 
     def __init__(
@@ -46,37 +43,37 @@ class ScriptedModelServer:
         log: Path | None = None,
         first_id: int = 1,
     ) -> None:
-        """`first_id`: where the numbers in its ids begin, so that two servers have different ones."""
+        """Prepare a server. `first_id` is the first number in its ids, so that two servers can have different ids."""
         self.requests: list[RecordedRequest] = []
-        """What was asked so far, oldest first."""
+        """The requests so far, oldest first."""
         self._matcher = Matcher(script if isinstance(script, Script) else parse_script(script))
         self._ids = Ids(first_id)
         self._host, self._port, self._log = host, port, log
         self._started = time.monotonic()
         self._arrived = asyncio.Condition()
         self._closing = asyncio.Event()
-        # A client that goes away cancels its handler, so that a step that hangs does not outlive it.
+        # A client that disconnects cancels its handler, so that a step that hangs ends with it.
         self._runner = web.AppRunner(
             _application(self), access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_GRACE
         )
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """The port on which the server listens."""
         return int(self._runner.addresses[0][1])
 
     @property
     def url(self) -> str:
-        """Base URL, without a path."""
+        """The base URL, without a path."""
         return f"http://{self._host}:{self.port}"
 
     @property
     def unused_steps(self) -> tuple[Step, ...]:
-        """Steps of the script that have answered nothing yet."""
+        """The steps of the script that have answered no request yet."""
         return self._matcher.unused
 
     async def requested(self, count: int) -> None:
-        """Wait until that many requests have come. Bound it: they may never come."""
+        """Wait until that many requests have arrived. The caller bounds the time: they may never arrive."""
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.requests) >= count)
 
@@ -92,53 +89,53 @@ class ScriptedModelServer:
         await self._runner.cleanup()
 
     async def messages(self, request: web.Request) -> web.StreamResponse:
-        """`POST /v1/messages`."""
+        """Answer `POST /v1/messages`."""
         body = await _json_body(request)
-        aux = not Conversation.of(body).has_tools
+        aux = not RequestContent.of(body).has_tools
         return await self._answer(request, body, anthropic, "aux" if aux else "messages")
 
     async def responses(self, request: web.Request) -> web.StreamResponse:
-        """`POST /v1/responses`."""
+        """Answer `POST /v1/responses`."""
         return await self._answer(request, await _json_body(request), responses, "responses")
 
     async def chat_completions(self, request: web.Request) -> web.StreamResponse:
-        """`POST /v1/chat/completions`."""
+        """Answer `POST /v1/chat/completions`."""
         body = await _json_body(request)
-        return await self._answer(request, body, chat, "chat" if Conversation.of(body).has_tools else "aux")
+        return await self._answer(request, body, chat, "chat" if RequestContent.of(body).has_tools else "aux")
 
     async def generate_content(self, request: web.Request) -> web.StreamResponse:
-        """`POST /v1beta/models/<model>:<method>`, and the same below `/v1beta1/projects/...` (Vertex AI)."""
+        """Answer `POST /v1beta/models/<model>:<method>`, and the same below `/v1beta1/projects/...` (Vertex AI)."""
         body = await _json_body(request)
         model, method = request.match_info["model"], request.match_info["method"]
         if method == "countTokens":
             await self._record(request, body, "count_tokens", None)
             return web.json_response({"totalTokens": gemini.TOKEN_COUNT})
         streams = method == "streamGenerateContent"
-        kind = "generate" if Conversation.of(body).has_tools else "aux"
+        kind = "generate" if RequestContent.of(body).has_tools else "aux"
         return await self._answer(request, body, gemini, kind, model=model, streams=streams)
 
     async def converse_stream(self, request: web.Request) -> web.StreamResponse:
-        """`POST /model/<model>/converse-stream`."""
+        """Answer `POST /model/<model>/converse-stream`."""
         body = await _json_body(request)
         return await self._answer(request, body, bedrock, "converse", model=request.match_info["model"], streams=True)
 
     async def count_tokens(self, request: web.Request) -> web.StreamResponse:
-        """`POST /v1/messages/count_tokens`."""
+        """Answer `POST /v1/messages/count_tokens`."""
         await self._record(request, await _json_body(request), "count_tokens", None)
         return web.json_response({"input_tokens": anthropic.TOKEN_COUNT})
 
     async def models(self, request: web.Request) -> web.StreamResponse:
-        """`GET /v1/models`: an empty list in both dialects."""
+        """Answer `GET /v1/models` with an empty list, in the formats of Anthropic and OpenAI."""
         await self._record(request, None, "models", None)
         return web.json_response({"object": "list", "data": [], "models": [], "has_more": False})
 
     async def unknown(self, request: web.Request) -> web.StreamResponse:
-        """Everything else is recorded, and not found."""
+        """Record any other request, and answer with 404."""
         await self._record(request, await _json_body(request), "unknown", None)
         missing = {"type": "not_found_error", "message": f"no such route: {request.path}"}
         return web.json_response({"type": "error", "error": missing}, status=404)
 
-    async def _answer(  # noqa: PLR0913  # what the request says, and where it says it
+    async def _answer(  # noqa: PLR0913  # properties of the request that depend on the API
         self,
         request: web.Request,
         body: Any,
@@ -148,8 +145,8 @@ class ScriptedModelServer:
         model: str | None = None,
         streams: bool | None = None,
     ) -> web.StreamResponse:
-        conversation = Conversation.of(body, model)
-        choice = self._choose(conversation, body, kind)
+        content = RequestContent.of(body, model)
+        choice = self._choose(content, body, kind)
         await self._record(request, body, kind, choice.index)
         step = choice.step
         if step.pre_delay:
@@ -158,16 +155,16 @@ class ScriptedModelServer:
         if error is not None:
             return _http_error(error)
         if streams if streams is not None else isinstance(body, dict) and body.get("stream"):
-            content_type = getattr(api, "CONTENT_TYPE", CONTENT_TYPE)
-            return await self._send(request, step, api.stream(step, conversation.model, self._ids), content_type)
+            content_type = getattr(api, "CONTENT_TYPE", SSE_TYPE)
+            return await self._send(request, step, api.stream(step, content.model, self._ids), content_type)
         if step.hang:
             await self._closing.wait()
-        return web.json_response(api.reply(step, conversation.model, self._ids), headers=self._headers(step))
+        return web.json_response(api.reply(step, content.model, self._ids), headers=self._headers(step))
 
-    def _choose(self, conversation: Conversation, body: Any, kind: str) -> Choice:
-        choice = self._matcher.choose(conversation, aux=kind == "aux")
-        fallback = gemini.made_up(body) if kind == "aux" and choice.index is None else None
-        return choice if fallback is None else Choice(fallback, None)
+    def _choose(self, content: RequestContent, body: Any, kind: str) -> ChosenStep:
+        choice = self._matcher.choose(content, aux=kind == "aux")
+        fallback = gemini.schema_example(body) if kind == "aux" and choice.index is None else None
+        return choice if fallback is None else ChosenStep(fallback, None)
 
     async def _send(
         self, request: web.Request, step: Step, events: Iterable[ServerEvent | BinaryEvent], content_type: str
@@ -175,7 +172,7 @@ class ScriptedModelServer:
         headers = {"content-type": content_type, "cache-control": "no-cache", **self._headers(step)}
         response = web.StreamResponse(headers=headers)
         await response.prepare(request)
-        with contextlib.suppress(ConnectionResetError):  # the client may hang up whenever it likes
+        with contextlib.suppress(ConnectionResetError):  # the client may disconnect at any time
             for event in events:
                 await response.write(event.encode())
                 if step.delay:
@@ -189,7 +186,7 @@ class ScriptedModelServer:
         return response
 
     async def _pause(self, seconds: float) -> None:
-        """A delay that the end of the server cuts short."""
+        """Wait that long, or until the server closes."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), seconds)
 
@@ -215,7 +212,7 @@ class ScriptedModelServer:
 
 
 def _application(server: ScriptedModelServer) -> web.Application:
-    application = web.Application(client_max_size=LARGEST_REQUEST)
+    application = web.Application(client_max_size=MAX_REQUEST_SIZE)
     for prefix in ("", "/v1", "/openai", "/openai/v1", "/openai/deployments/{deployment}"):
         application.router.add_post(f"{prefix}/messages", server.messages)
         application.router.add_post(f"{prefix}/messages/count_tokens", server.count_tokens)
@@ -231,7 +228,7 @@ def _application(server: ScriptedModelServer) -> web.Application:
 
 
 async def _json_body(request: web.Request) -> Any:
-    """The parsed body; None when there is none, and a hint when it is no JSON."""
+    """Return the parsed body; None when empty, and the first bytes when it is not JSON."""
     raw = await request.read()
     if not raw:
         return None
@@ -241,11 +238,11 @@ async def _json_body(request: web.Request) -> Any:
         return {"unreadable": repr(raw[:300])}
 
 
-def _mismatch(choice: Choice, parts: str) -> HttpError | None:
-    """A script for another API: better a loud error than an empty answer."""
+def _mismatch(choice: ChosenStep, parts: str) -> HttpError | None:
+    """Return an error when the step is written for another API; None otherwise."""
     if getattr(choice.step, parts) is not None or not (choice.step.blocks or choice.step.items):
         return None
-    message = f"bad script: this API needs `{parts}`, which step {choice.index} has not"
+    message = f"bad script: this API needs `{parts}`, which step {choice.index} lacks"
     return HttpError(400, {"type": "error", "error": {"type": "invalid_request_error", "message": message}})
 
 

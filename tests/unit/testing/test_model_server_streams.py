@@ -4,9 +4,8 @@ import pytest
 from botocore.eventstream import EventStreamBuffer
 
 from agent_mux.testing.model_server.bedrock import stream
-from agent_mux.testing.model_server.event_stream import BinaryEvent
 from agent_mux.testing.model_server.script import Step, Text, Thinking, ToolUse, say
-from agent_mux.testing.model_server.sse import Ids
+from agent_mux.testing.model_server.streams import BinaryEvent, Ids
 
 
 def read(data: bytes) -> list[tuple[str, bytes]]:
