@@ -1,4 +1,4 @@
-"""Hermes against the scripted model: where it is from, what it gets, how its model says things."""
+"""The kit that drives the real Hermes offline: installation, environment, tool calls and gaps."""
 
 import json
 import shutil
@@ -33,28 +33,28 @@ from agent_mux_adapters.hermes.mcp_servers import TOOL_PREFIX
 from agent_mux_adapters.hermes.tools import DELEGATION, QUESTION, SHELL
 
 HARMFUL = "rm -rf ./nothing-there"
-"""Hermes asks before commands that look harmful, and only before those."""
+"""Begins commands for which Hermes asks permission: it asks only for those that look harmful."""
 
 GIT = shutil.which("git") or "git"
-NOBODY = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+GIT_IDENTITY = ("-c", "user.name=x", "-c", "user.email=x@example.org")
 
 CONFIG = ".hermes/config.yaml"
 
 
 def environment(place: Place) -> dict[str, str]:
-    """All that Hermes gets."""
+    """Return the whole environment of Hermes, and write its configuration."""
     model = {"provider": "custom", "default": "fake-model", "base_url": "${SCRIPTED_URL}/v1", "api_key": DUMMY_KEY}
-    # Otherwise it installs what it misses when it starts.
+    # Otherwise it installs missing packages when it starts.
     security = {"allow_lazy_installs": False, "tirith_enabled": False}
-    # Otherwise it asks the model for a title, at a time of its own.
+    # Otherwise it asks the model for a title at an unpredictable time.
     titles = {"title_generation": {"enabled": False}}
-    if not (place.home / CONFIG).exists():  # changed by what is tested, it stays so
+    if not (place.home / CONFIG).exists():  # keep the changes of a scenario
         place.write(CONFIG, json.dumps({"model": model, "security": security, "auxiliary": titles}))
     return place.minimal(SCRIPTED_URL=place.url)
 
 
 def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line per part
-    """A part as a content block; the model server makes a part of a chat completion of it."""
+    """Return a part as a content block, which the model server converts to chat completions; paths are relative."""
     match part:
         case Shell(command, asks):
             return ToolUse(SHELL, {"command": f"{HARMFUL}; {command}" if asks else command})
@@ -78,17 +78,17 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  #
             ]
             return ToolUse("todo", {"todos": todos})
         case Answer():
-            raise Unspeakable("Hermes takes no schema for its answer")
+            raise Unspeakable("Hermes accepts no schema for its answer")
 
 
 def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
-    """A repository with a plugin: it installs from nothing else."""
+    """Write a git repository with a plugin: Hermes installs plugins only from repositories."""
     repository = directory / "demo"
     repository.mkdir(parents=True)
     (repository / "plugin.yaml").write_text("name: demo\nversion: 1.2.0\ndescription: A demo\n", "utf-8")
     (repository / "__init__.py").write_text("def register(ctx):\n    pass\n", "utf-8")
-    for words in (("init", "-q"), ("add", "."), (*NOBODY, "commit", "-q", "-m", "x")):
-        subprocess.run([GIT, "-C", str(repository), *words], check=True)
+    for arguments in (("init", "-q"), ("add", "."), (*GIT_IDENTITY, "commit", "-q", "-m", "x")):
+        subprocess.run([GIT, "-C", str(repository), *arguments], check=True)
     return (), repository.as_uri(), "demo"
 
 
@@ -101,31 +101,31 @@ KIT = LiveKit(
     per_call=CostRecord(
         total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="unknown"
     ),
-    # Its only protocol is two-way, whatever the options.
+    # All options lead to its two-way protocol.
     ways=("one_shot",),
     once=("-z",),
     baseline=Path(__file__).with_name("baseline.json"),
     home=HomeProbes(
         lists_mcp=("mcp", "list"),
-        adds_mcp=lambda name, program, words: ("mcp", "add", name, f"--command={program}", "--args", *words),
-        answers="y\n",  # to all the tools that it has found
+        adds_mcp=lambda name, program, arguments: ("mcp", "add", name, f"--command={program}", "--args", *arguments),
+        answers="y\n",  # enable all the tools that it has found
         plugin=plugin,
         model="other-model",
     ),
     gaps={
-        "home_subagents": Gap(
-            "never", "its sub-agents are made for one task each: nothing of them is written down beforehand"
-        ),
+        "home_subagents": Gap("never", "it creates its sub-agents for one task each; they are not defined in files"),
         "policy_decides_about_changed_files": Gap(
-            "not_yet", "it changes files without asking; that is told, not prevented"
+            "not_yet", "it changes files without asking; the change is reported, not prevented"
         ),
-        "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
+        "policy_decides_about_read_files": Gap(
+            "not_yet", "it reads files without asking; the read is reported, not prevented"
+        ),
         "dropped_stream_then_recovers/one_shot": Gap(
-            "not_yet", "Hermes has the model go on where it was cut off, and does not tell that it was"
+            "not_yet", "Hermes lets the model continue after the cut, and does not report the cut"
         ),
         "subagent": Gap(
-            "never", "the report of a sub-agent begins a turn of its own: the one that delegated ends with an answer"
+            "never", "the report of a sub-agent begins a turn of its own; the turn that delegated ends with an answer"
         ),
-        "unknown_tool": Gap("never", "Hermes takes a name that it does not know for the most similar one it does"),
+        "unknown_tool": Gap("never", "Hermes replaces an unknown tool name by the most similar known one"),
     },
 )

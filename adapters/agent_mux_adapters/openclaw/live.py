@@ -1,4 +1,4 @@
-"""Driving the real OpenClaw offline: the kit for end-to-end tests."""
+"""The kit that drives the real OpenClaw offline: installation, environment, tool calls and gaps."""
 
 import json
 from pathlib import Path
@@ -24,8 +24,8 @@ from agent_mux.testing.model_server.script import Block, ToolUse
 from agent_mux_adapters.openclaw.tools import CATALOG_TOOL
 
 _CONFIG = ".openclaw/openclaw.json"
-_CENTS = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
-"""Dollars for a million tokens, so that a cost is told."""
+_PRICES = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
+"""USD for a million tokens, so that OpenClaw reports a cost."""
 
 
 def _environment(place: Place) -> dict[str, str]:
@@ -34,7 +34,7 @@ def _environment(place: Place) -> dict[str, str]:
         "name": "Scripted",
         "reasoning": True,
         "input": ["text", "image"],
-        "cost": _CENTS,
+        "cost": _PRICES,
         "contextWindow": 200_000,
         "maxTokens": 8192,
     }
@@ -44,12 +44,12 @@ def _environment(place: Place) -> dict[str, str]:
         "models": {"providers": {"scripted": provider}},
         "agents": {"defaults": {"model": {"primary": "scripted/scripted"}}},
     }
-    if not (place.home / _CONFIG).exists():  # changed by what is tested, it stays so
+    if not (place.home / _CONFIG).exists():  # keep the changes of a scenario
         place.write(_CONFIG, json.dumps(config))
     return place.minimal(OPENCLAW_NO_AUTO_UPDATE="1", NO_COLOR="1", SCRIPTED_URL=place.url)
 
 
-def _spell(part: ToolPart, workspace: Path) -> Block:  # a table
+def _spell(part: ToolPart, workspace: Path) -> Block:
     match part:
         case Shell(command):
             return ToolUse("exec", {"command": command})
@@ -62,14 +62,14 @@ def _spell(part: ToolPart, workspace: Path) -> Block:  # a table
         case Mcp(tool, arguments):
             # MCP tools are not in the model's list, but in a catalog.
             return ToolUse(CATALOG_TOOL, {"id": f"{MCP_SERVER}__{tool}", "args": dict(arguments)})
-    raise Unspeakable(f"openclaw's model has no way to say {type(part).__name__} in these runs")
+    raise Unspeakable(f"openclaw has no tool for {type(part).__name__} in these runs")
 
 
 def _plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
-    """A folder with a plugin."""
-    about = {"version": "1.2.0", "description": "A demo"}
-    manifest = {"id": "demo", "name": "Demo", **about, "configSchema": {"type": "object", "properties": {}}}
-    package = {"name": "demo", **about, "type": "module", "openclaw": {"extensions": ["./index.js"]}}
+    """Write a folder with a plugin."""
+    description = {"version": "1.2.0", "description": "A demo"}
+    manifest = {"id": "demo", "name": "Demo", **description, "configSchema": {"type": "object", "properties": {}}}
+    package = {"name": "demo", **description, "type": "module", "openclaw": {"extensions": ["./index.js"]}}
     directory.mkdir()
     (directory / "openclaw.plugin.json").write_text(json.dumps(manifest), "utf-8")
     (directory / "package.json").write_text(json.dumps(package), "utf-8")
@@ -104,23 +104,27 @@ KIT = LiveKit(
     baseline=Path(__file__).with_name("baseline.json"),
     home=HomeProbes(
         lists_mcp=("mcp", "list"),
-        adds_mcp=lambda name, program, words: (
+        adds_mcp=lambda name, program, arguments: (
             "mcp",
             "add",
             name,
             f"--command={program}",
-            *(f"--arg={word}" for word in words),
+            *(f"--arg={argument}" for argument in arguments),
         ),
         says_login=("models", "status", "--check"),
         plugin=_plugin,
         model="scripted/other",
     ),
     gaps={
-        "home_subagents": Gap("never", "its sub-agents are entries of its configuration, and no files of their own"),
-        "policy_decides_about_changed_files": Gap(
-            "not_yet", "it changes files without asking; that is told, not prevented"
+        "home_subagents": Gap(
+            "never", "its sub-agents are entries of its configuration; they have no files of their own"
         ),
-        "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
+        "policy_decides_about_changed_files": Gap(
+            "not_yet", "it changes files without asking; the change is reported, not prevented"
+        ),
+        "policy_decides_about_read_files": Gap(
+            "not_yet", "it reads files without asking; the read is reported, not prevented"
+        ),
         **dict.fromkeys(
             (
                 "abort_in_a_tool/one_shot",
@@ -131,22 +135,24 @@ KIT = LiveKit(
                 "shell/one_shot",
                 "tool_failure/one_shot",
             ),
-            Gap("not_yet", "`agent exec` tells of its tools only how many calls there were"),
+            Gap("not_yet", "`agent exec` reports only the number of its tool calls"),
         ),
         "a_failed_turn_is_not_the_end": Gap("not_yet", "after a refused request it does not use the key for a minute"),
-        "approve_always": Gap("not_yet", "it offers to allow a command once"),
-        "deny_reason_reaches_the_model": Gap("not_yet", "ACP has no place for the reason"),
+        "approve_always": Gap("not_yet", "it can allow a command only once"),
+        "deny_reason_reaches_the_model": Gap("not_yet", "ACP has no field for the reason"),
         **dict.fromkeys(("fork", "stored_session_forked"), Gap("never", "its sessions cannot be forked over ACP")),
-        "interrupt_ends_a_one_prompt_run/one_shot": Gap("not_yet", "`agent exec` says nothing when it is interrupted"),
-        "question_answered": Gap("not_yet", "ACP has no way for the answer that its `ask_user` waits for"),
+        "interrupt_ends_a_one_prompt_run/one_shot": Gap(
+            "not_yet", "`agent exec` prints no document when it is interrupted"
+        ),
+        "question_answered": Gap("not_yet", "ACP cannot transport the answer that its `ask_user` waits for"),
         **dict.fromkeys(
             ("resume", "stored_session/one_shot", "stored_session_resumed/one_shot"),
-            Gap("not_yet", "`agent exec` keeps no session; over ACP sessions are continued"),
+            Gap("not_yet", "`agent exec` keeps no session; over ACP sessions can be resumed"),
         ),
-        "steer": Gap("never", "ACP has no message for a turn that runs"),
-        "subagent": Gap("not_yet", "what becomes of `sessions_spawn` is not told in ACP"),
+        "steer": Gap("never", "ACP has no message for a running turn"),
+        "subagent": Gap("not_yet", "ACP reports nothing of the sub-agents that `sessions_spawn` starts"),
         "tool_failure/two_way": Gap(
-            "not_yet", "where it asks, it runs simple commands only: none that says how to exit"
+            "not_yet", "when it asks for permissions, it runs only simple commands, none that sets an exit code"
         ),
     },
 )
