@@ -115,7 +115,7 @@ ADAPTER = Adapter(
             streams=frozenset({"text", "thinking"}),
             two_way=True,
             sniff=is_gateway_line,
-            chosen_for="every run, where the Python is found that hermes is installed in",
+            chosen_for="all runs, where the Python of the hermes installation is found",
             loses=(
                 "tool inputs as they stream, and the output of commands while they run",
                 "stderr of commands apart from stdout",
@@ -128,7 +128,9 @@ ADAPTER = Adapter(
             streams=frozenset(),
             two_way=False,
             sniff=lambda _: False,
-            loses=("everything but the session's id and errors of the provider: it is text for people, kept as a log",),
+            loses=(
+                "everything except the session id and provider errors: the output is text for people, kept as a log",
+            ),
         ),
     },
     spawn=build_spawn_args,

@@ -176,7 +176,7 @@ def hermes_acp_protocol() -> NativeProtocol:
     """Return the native protocol with its losses in comparison to the gateway."""
     protocol = acp_protocol(
         QUIRKS,
-        chosen_for="every run, where that Python is not found",
+        chosen_for="all runs, where that Python is not found",
         loses=(
             "inputs of its own tools, unless permission is asked for: a title stands for them",
             "the end of calls that read or write files, unless they fail",

@@ -29,7 +29,7 @@ DENIED_ROOT = "nowhere"
 _RULE_ERRORS = {"deny rule '*'": "Run a command", f"/{DENIED_ROOT}). Unset the variable": "Change a file"}
 """Part of an error that our rules of mode `deny` cause without a permission request -> the action they prevented."""
 DENIED_BY_RULE = "denied: this run has approval mode deny"
-_NO_ANSWER = "hermes went on without an answer"
+_NO_ANSWER = "hermes continued without an answer"
 
 
 class _Approval(msgspec.Struct):
@@ -81,7 +81,7 @@ class HermesApprovals:
     def secret_requested(self, kind: str, session: str, payload: Mapping[str, Any]) -> tuple[Step, ...]:
         """Decline a request for a secret: responses are recorded."""
         method, field, secret = _SECRETS[kind]
-        note = Note(f"hermes asked for {secret}: it was not given, as answers are recorded", "warn")
+        note = Note(f"hermes asked for {secret}: declined, because answers are recorded", "warn")
         if self._is_observed:
             return (note,)
         params = {"session_id": session, "request_id": payload.get("request_id"), field: ""}
@@ -128,7 +128,7 @@ class HermesApprovals:
             return self._answer(session, action)
         approval = next((found for found in self._approvals if found.key == key and found.choice is None), None)
         if approval is None:
-            return (Refuse("INTERACTION_NOT_FOUND", f"hermes does not wait for {key} (any more)"),)
+            return (Refuse("INTERACTION_NOT_FOUND", f"hermes has no open request {key}"),)
         match action:
             case Approve(always=always):
                 approval.choice = approval.lasting_choice if always else "once"

@@ -81,8 +81,8 @@ def is_asked(options: RunOptions) -> bool:
 
 def _acp_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
     reason = (
-        f"the Python of {environment.executable} could not be found, so hermes is spoken to over ACP, which tells "
-        "less: no input of its own tools, and no end of those that read or write files."
+        f"the Python of {environment.executable} could not be found, so hermes runs over ACP, which reports "
+        "less: no input of its own tools, and no end of tools that read or write files."
     )
     # ACP sends the system prompt and the MCP servers itself.
     overrides = _overrides(replace_options(options, system_prompt=None, mcp_servers=()), environment)
@@ -158,7 +158,7 @@ def _managed_notes(options: RunOptions) -> Iterator[str]:
     }
     names = ", ".join(name for name, needed in is_needed.items() if needed)
     if names:
-        yield f"an administrator manages hermes here ({MANAGED_VARIABLE}); left as it is: {names}."
+        yield f"an administrator manages hermes here ({MANAGED_VARIABLE}); not changed: {names}."
 
 
 # -- the environment
@@ -194,12 +194,12 @@ def _notes(options: RunOptions) -> Iterator[str]:
         if getattr(options, name) is not None:
             yield f"hermes has no setting for {name}; it was ignored."
     if options.system_prompt is not None and options.system_prompt_mode != "append":
-        yield f"hermes puts instructions behind its own: mode {options.system_prompt_mode!r} means 'append'."
+        yield f"hermes appends instructions to its own: mode {options.system_prompt_mode!r} works like 'append'."
     if options.approval_mode == "deny":
-        yield "hermes runs no commands and no scripts and changes no files in mode 'deny'; other tools it asks nobody."
+        yield "hermes runs no commands and no scripts and changes no files in mode 'deny'; other tools run unasked."
     is_stored = options.session_id is not None or options.fork_session_id is not None
     if is_stored and options.model is not None and not is_plain_model_name(options.model):
-        yield f"hermes would take {options.model!r} for more than the name of a model; the session keeps its own."
+        yield f"hermes would not read {options.model!r} as a plain model name; the session keeps its own model."
     unsent = sum(_image_of(attachment) is None for attachment in options.attachments)
     if unsent:
-        yield f"{unsent} of the attachments were left out: hermes takes images, by path or with their bytes."
+        yield f"{unsent} attachment(s) omitted: hermes accepts only images, by path or as data."

@@ -99,7 +99,7 @@ class HermesGatewayCodec:
     def _observe_request(self, line: bytes) -> Iterable[Step]:
         message = load_object(line)
         if message is None:
-            return (Note("a line to hermes that is no JSON object", "warn"),)
+            return (Note("a line to hermes that is not a JSON object", "warn"),)
         method = message.get("method")
         if not isinstance(method, str):
             return unknown_line("stdin", line)

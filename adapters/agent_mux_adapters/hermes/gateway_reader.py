@@ -147,9 +147,11 @@ class GatewayReader:
         if not text(payload.get("tool_id")) or not text(payload.get("name")):
             return None
         if payload["name"] in (DELEGATION, QUESTION):
-            return self._messages.end_block() or (Ignored("tool.start", "told by what it asks, or starts"),)
+            return self._messages.end_block() or (
+                Ignored("tool.start", "reported by the question or by the sub-agents"),
+            )
         facts = *self._messages.end_block(), *self._tools.start(payload)
-        return facts or (Ignored("tool.start", "told with its input when it ends"),)
+        return facts or (Ignored("tool.start", "reported with its input at its end"),)
 
     def _tool_complete(self, payload: Mapping[str, Any]) -> tuple[Step, ...] | None:
         if not text(payload.get("tool_id")) or not text(payload.get("name")):
@@ -187,7 +189,7 @@ class GatewayReader:
         return self.approvals.secret_requested("secret.request", self._turns.session or "", payload)
 
     def _terminal_read_request(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
-        ignored = Ignored("terminal.read.request", "there is no screen to read")
+        ignored = Ignored("terminal.read.request", "no screen exists")
         if self._is_observed:
             return (ignored,)
         params = {"session_id": self._turns.session, "request_id": payload.get("request_id"), "text": ""}

@@ -66,5 +66,5 @@ HOOKS = NativeHooks(
     commands=hooks.commands_in_list,
     read=read,
     answer=reply,
-    consent="Hermes Agent asks about new hooks at its next start at a terminal; --accept-hooks says yes to all of them",
+    consent="Hermes Agent asks about new hooks at its next start at a terminal; --accept-hooks accepts all of them",
 )

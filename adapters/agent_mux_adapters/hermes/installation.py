@@ -47,24 +47,24 @@ CONFIG = AgentConfig(
     fields={
         "model.default": Field(kind="string", meaning="the model"),
         "model.provider": Field(kind="string", meaning="the provider of the model, such as openrouter or custom"),
-        "model.base_url": Field(kind="string", meaning="the address of a provider of one's own"),
+        "model.base_url": Field(kind="string", meaning="base URL of a custom provider"),
         "agent.max_turns": Field(kind="number", meaning="model calls in a turn"),
-        "agent.reasoning_effort": Field(kind="string", meaning="how much is thought", choices=_EFFORTS),
+        "agent.reasoning_effort": Field(kind="string", meaning="thinking effort", choices=_EFFORTS),
         "approvals.mode": Field(
             kind="string", meaning="who decides about harmful commands", choices=("manual", "smart", "off")
         ),
-        "approvals.timeout": Field(kind="number", meaning="seconds that a question waits for an answer"),
+        "approvals.timeout": Field(kind="number", meaning="seconds to wait for an answer"),
         "approvals.deny": Field(kind="list", meaning="patterns of commands that never run"),
         "terminal.backend": Field(kind="string", meaning="where commands run, such as local, docker or ssh"),
-        "terminal.timeout": Field(kind="number", meaning="seconds that a command may take"),
-        "compression.enabled": Field(kind="boolean", meaning="shorten a long conversation"),
-        "compression.threshold": Field(kind="number", meaning="share of the context that is full before that"),
+        "terminal.timeout": Field(kind="number", meaning="time limit of a command in seconds"),
+        "compression.enabled": Field(kind="boolean", meaning="compact long conversations"),
+        "compression.threshold": Field(kind="number", meaning="share of the context window that triggers compaction"),
         "memory.memory_enabled": Field(kind="boolean", meaning="keep notes between sessions"),
         "skills.external_dirs": Field(kind="list", meaning="more directories with skills"),
         "delegation.model": Field(kind="string", meaning="the model of sub-agents; empty: the same"),
         "mcp_servers": Field(kind="table", meaning="MCP servers by name"),
-        "toolsets": Field(kind="list", meaning="sets of tools that are on"),
-        "security.redact_secrets": Field(kind="boolean", meaning="hide secrets in what tools return"),
+        "toolsets": Field(kind="list", meaning="enabled tool sets"),
+        "security.redact_secrets": Field(kind="boolean", meaning="redact secrets in tool results"),
     },
     model=ModelField(
         read=_read_model, write=_write_model
@@ -83,7 +83,7 @@ def _parse_plugins(printed: str) -> tuple[Plugin, ...]:
     """Parse the output of `hermes plugins list --json`."""
     listed = json.loads(printed)
     if not isinstance(listed, list):
-        raise ValueError("it is no list")  # noqa: TRY004  # the contract asks for a ValueError
+        raise ValueError("not a list")  # noqa: TRY004  # the contract asks for a ValueError
     return tuple(
         Plugin(
             name=text(plugin.get("name")),

@@ -40,7 +40,7 @@ _SLOW_PROVIDER = ("⏳", "⚠", "↻")
 LINE_BREAK = "\n\n"
 """Hermes puts this before the first text after a tool call."""
 _LIMIT = re.compile(r"Iteration budget exhausted \(\d+/(\d{1,9})\)")
-_UNKNOWN_REASON = "the model call failed; hermes tells why only if it gives up"
+_UNKNOWN_REASON = "the model call failed; hermes reports the reason only when it gives up"
 
 
 class HermesMessages:
@@ -111,7 +111,7 @@ class HermesMessages:
     def interim(self, message: str, *, is_streamed: bool) -> tuple[Fact, ...]:
         """Read `message.interim`: the text beside tool calls, repeated or for the first time."""
         if is_streamed or not message.strip() or "".join(self._call_text).strip():
-            return (Ignored("message.interim", "said before"),)
+            return (Ignored("message.interim", "already reported"),)
         self._call_text.append(message)
         return *self._output_begins(), Text(message)
 

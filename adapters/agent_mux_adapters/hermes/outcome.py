@@ -5,7 +5,7 @@ import re
 from agent_mux.errors import ErrorCode
 from agent_mux.facts import Failure
 
-NO_REASON = "hermes does not say why the turn failed"
+NO_REASON = "hermes gave no reason for the failed turn"
 NO_SESSION = 4007
 """Error code of the gateway for a session that is not stored."""
 _STATUS = re.compile(r"\bHTTP (\d{3})\b")

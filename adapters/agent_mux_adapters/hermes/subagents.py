@@ -17,8 +17,8 @@ SUBAGENT_NAME = "subagent"  # Hermes gives them no names
 _COMPLETED = "completed"
 _PROCESS_ENDED = frozenset({"exited", "killed", "already_exited"})
 _NESTED = "a sub-agent of a sub-agent"
-_REPORTED_BY_EVENTS = "the sub-agents tell of themselves"
-_PREVIEW = "a preview of what happens inside of a sub-agent"
+_REPORTED_BY_EVENTS = "reported by the events of the sub-agents"
+_PREVIEW = "a preview of the inside of a sub-agent"
 
 
 class HermesSubagents:
@@ -64,7 +64,7 @@ class HermesSubagents:
         status = text(payload.get("status"))
         if status == _COMPLETED:
             return *begin, SubagentDone(agent, summary, cost=cost)
-        return *begin, SubagentDone(agent, error=summary or status or "the sub-agent did not say why", cost=cost)
+        return *begin, SubagentDone(agent, error=summary or status or "the sub-agent gave no reason", cost=cost)
 
 
 class BackgroundWork:

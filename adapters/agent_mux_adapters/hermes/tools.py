@@ -41,7 +41,7 @@ _FAILED = frozenset({"error", "failed", "timeout", "interrupted", BLOCKED})
 _MASKS = ("***", "...", "«redacted")
 _OUTPUT_REMARK = re.compile(r"\n*\[Command (?:interrupted|timed out after \d+s)\]\Z")
 """A remark that Hermes itself appends to the output of a command."""
-_NO_ERROR_TEXT = "the tool failed and said nothing"
+_NO_ERROR_TEXT = "the tool failed without an error message"
 
 
 class HermesCall(msgspec.Struct, kw_only=True):

@@ -130,9 +130,9 @@ class HermesTurns(Prompting):
             case "session.steer" if fields.get("status") == "queued":
                 self._steering.accepted()
             case "session.steer":
-                return Note("hermes did not take the message into the turn", "warn"), *self._steer_refused()
+                return Note("hermes did not accept the message into the turn", "warn"), *self._steer_refused()
             case "session.delete" | "session.close" if self._closed:
-                return Ignored(_response_kind(asked), "we are leaving"), *self._delete_session(asked)
+                return Ignored(_response_kind(asked), "the run is ending"), *self._delete_session(asked)
         return self._response_fact(asked, fields), *self._continue(asked)
 
     def error_response(self, asked: Asked, error: RpcError) -> tuple[Step, ...]:
@@ -211,10 +211,10 @@ class HermesTurns(Prompting):
         known = self._setup.opened(asked.method, fields, mapping(asked.params))
         if self._is_observed and asked.method == "session.resume":
             # It may be opened only for a fork.
-            return (Ignored(_response_kind(asked), "the session is told when it is used"),)
+            return (Ignored(_response_kind(asked), "the session is reported when it is used"),)
         self._is_forking = False
         steps: tuple[Step, ...] = (*self._report(known), *self._immediate_requests(), *self.next())
-        return steps or (Ignored(_response_kind(asked), "opened before"),)
+        return steps or (Ignored(_response_kind(asked), "already opened"),)
 
     def _report(self, known: SessionKnown) -> tuple[Fact, ...]:
         if self._reported == known or not known.session_id or self._is_forking:
@@ -233,7 +233,7 @@ class HermesTurns(Prompting):
                 return ImageTaken(mime_type_of(text(fields.get("name"))))
             case "config.set" if text(fields.get("warning")):
                 return Note(text(fields["warning"]), "warn")
-        return Ignored(_response_kind(asked), "the events tell what comes of it")
+        return Ignored(_response_kind(asked), "the events report its effect")
 
     def _continue(self, asked: Asked) -> tuple[Step, ...]:
         self._setup.done(asked.method)

@@ -69,8 +69,8 @@ ADAPTER = Adapter(
             streams=frozenset(),
             two_way=False,
             sniff=is_document,
-            chosen_for="one prompt in mode `yolo`, with nobody to ask, in a new session, without MCP servers, "
-            "attachments, sampling and limits, where `stream` is not asked for",
+            chosen_for="one prompt in mode `yolo` without approval handlers, in a new session, without MCP servers, "
+            "attachments, sampling and limits, unless `stream` is set",
             loses=(
                 "everything until the end: nothing streams",
                 "all texts but the last",

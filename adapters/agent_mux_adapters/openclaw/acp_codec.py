@@ -43,12 +43,12 @@ from agent_mux_adapters.openclaw.usage import cost_of, usage_of
 _INTERRUPTION = "[OpenClaw interruption] "
 _NO_REPLY = "⚠️ OpenClaw couldn't produce or deliver a reply."
 _NO_ANSWER = "⚠️ Agent couldn't generate a response."
-NO_OUTPUT = Failure("AGENT_CRASH", "openclaw ended the turn without a word: its ACP bridge does not say what failed")
-NO_SESSION = Failure("SESSION_NOT_FOUND", "openclaw has no session with this id, or nothing was said in it")
+NO_OUTPUT = Failure("AGENT_CRASH", "openclaw ended the turn without output; its ACP bridge does not report what failed")
+NO_SESSION = Failure("SESSION_NOT_FOUND", "openclaw has no session with this id, or the session is empty")
 _PROMPT = b'"session/prompt"'
 _LAUNCHER_LINE = b'{"jsonrpc":"2.0","method":"_agent_mux/'
-_CATALOG_CALL = Ignored("tool_call_update", "told as the call that it made")
-_DEFERRED_CALL = Ignored("tool_call", "told with the call that it makes, or at its end")
+_CATALOG_CALL = Ignored("tool_call_update", "reported as the call that it made")
+_DEFERRED_CALL = Ignored("tool_call", "reported with the call that it makes, or at its end")
 _AFTER = "after the end of the turn"
 
 
@@ -141,7 +141,7 @@ class OpenClawAcpCodec:
         match method:
             case "_agent_mux/listening":
                 self._has_gateway = True
-                return (Ignored(method, "answers and failures will be told"),)
+                return (Ignored(method, "answers and failures will follow"),)
             case "_agent_mux/answer" if self._in_turn:
                 if whole(params.get("ts")) > self._failed_at:  # otherwise it is the answer that failed
                     self._failure = None
@@ -164,7 +164,7 @@ class OpenClawAcpCodec:
     def _usage(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
         usage = usage_of(native)
         if usage is None or not usage.input_tokens + usage.output_tokens:
-            return (Ignored("_agent_mux/used", "no model call came to its end"),)
+            return (Ignored("_agent_mux/used", "no model call was completed"),)
         self._turn_usage = plus(self._turn_usage, usage)
         self._turn_usd += dollars(mapping(native.get("cost")).get("total"))
         return (usage,)
@@ -251,7 +251,7 @@ def openclaw_acp_protocol(name: str) -> NativeProtocol:
         streams=frozenset({"text"}),
         chosen_for="all other runs",
         loses=(
-            "texts before calls, thoughts, failed model calls and tokens: our launcher tells them where we start it",
+            "text before calls, thinking, failed model calls and tokens, unless our launcher started it",
             "the tokens of each model call",
             "what sub-agents do: the call that starts one is an ordinary tool",
             "tool inputs as they stream",

@@ -111,15 +111,15 @@ def _notes(options: RunOptions) -> Iterator[str]:
         if getattr(options, name) is not None:
             yield f"openclaw has no setting for {name}: ignored"
     if options.system_prompt is not None:
-        yield "openclaw makes its system prompt itself: system_prompt is put before the prompt"
+        yield "openclaw builds its own system prompt: system_prompt is put before the prompt"
     if options.output_schema is not None:
-        yield "openclaw takes no output schema: ignored"
+        yield "openclaw accepts no output schema: ignored"
 
 
 def _acp_notes(options: RunOptions) -> Iterator[str]:
     if options.approval_mode == "prompt":
-        yield "openclaw asks about commands only: its file tools work in the workspace unasked"
+        yield "openclaw asks about commands only: its file tools change the workspace unasked"
     if options.approval_mode == "deny":
-        yield "openclaw asks about commands only: in mode 'deny' it works without the tools that change files"
+        yield "openclaw asks about commands only: in mode 'deny' it runs without the tools that change files"
     if options.no_session:
-        yield "openclaw keeps logins with its sessions: without one it has only keys from configuration and environment"
+        yield "openclaw stores logins with its sessions: without one it has only keys of configuration and environment"

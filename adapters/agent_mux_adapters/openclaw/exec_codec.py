@@ -113,7 +113,9 @@ def _tool_summary(native: Mapping[str, Any]) -> Iterator[Fact]:
     if calls:
         tools = summary.get("tools")
         names = ", ".join(name for name in tools if isinstance(name, str)) if isinstance(tools, list) else ""
-        yield Note(f"openclaw called tools {calls} times ({names}), {failures} failed; it does not tell more of them")
+        yield Note(
+            f"openclaw called tools {calls} times ({names}), {failures} failed; it reports nothing else about them"
+        )
 
 
 def _messages(native: Mapping[str, Any]) -> Iterator[Fact]:
@@ -160,7 +162,7 @@ def _local_failure(native: Mapping[str, Any]) -> Failure | None:
     if error or error_text:
         return failure_of(text(error.get("message")) or error_text, reason=text(error.get("kind")))
     if meta.get("aborted") is True or meta.get("stopReason") == "error":
-        return failure_of("openclaw stopped before it was done")
+        return failure_of("openclaw stopped before it had finished")
     return None
 
 

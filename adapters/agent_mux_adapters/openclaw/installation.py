@@ -49,35 +49,37 @@ CONFIG = AgentConfig(
     files=(ConfigFile(scope="global", format="json", path=config_file),),
     fields={
         "agents.defaults.model.primary": Field(kind="string", meaning="the model, as provider/model"),
-        "agents.defaults.model.fallbacks": Field(kind="list", meaning="models that are asked where it fails"),
-        "agents.defaults.models": Field(kind="table", meaning="what is set for single models"),
+        "agents.defaults.model.fallbacks": Field(kind="list", meaning="models to use when it fails"),
+        "agents.defaults.models": Field(kind="table", meaning="settings of single models"),
         "agents.defaults.workspace": Field(kind="string", meaning="the directory that the agent works in"),
-        "agents.defaults.thinkingDefault": Field(kind="string", meaning="how much is thought", choices=_EFFORTS),
-        "agents.defaults.timeoutSeconds": Field(kind="number", meaning="seconds that a turn may take"),
+        "agents.defaults.thinkingDefault": Field(kind="string", meaning="thinking effort", choices=_EFFORTS),
+        "agents.defaults.timeoutSeconds": Field(kind="number", meaning="time limit of a turn in seconds"),
         "agents.defaults.sandbox.mode": Field(
             kind="string", meaning="which sessions run in a sandbox", choices=("off", "non-main", "all")
         ),
         "tools.profile": Field(
             kind="string", meaning="a set of tools", choices=("minimal", "coding", "messaging", "full")
         ),
-        "tools.allow": Field(kind="list", meaning="the only tools that there are"),
-        "tools.deny": Field(kind="list", meaning="tools that there are not"),
+        "tools.allow": Field(kind="list", meaning="the only allowed tools"),
+        "tools.deny": Field(kind="list", meaning="denied tools"),
         "tools.exec.mode": Field(
             kind="string", meaning="which commands may run", choices=("deny", "allowlist", "ask", "auto", "full")
         ),
-        "tools.fs.workspaceOnly": Field(kind="boolean", meaning="keep the file tools inside of the workspace"),
+        "tools.fs.workspaceOnly": Field(kind="boolean", meaning="restrict file tools to the workspace"),
         "models.mode": Field(
-            kind="string", meaning="add providers to those it knows, or take these only", choices=("merge", "replace")
+            kind="string",
+            meaning="add these providers to the known ones, or use only these",
+            choices=("merge", "replace"),
         ),
         "models.providers": Field(kind="table", meaning="providers of models, with their keys"),
         "env.vars": Field(kind="table", meaning="environment variables"),
         "mcp.servers": Field(kind="table", meaning="MCP servers by name"),
         "skills.load.extraDirs": Field(kind="list", meaning="more directories with skills"),
-        "plugins.enabled": Field(kind="boolean", meaning="load plugins at all"),
-        "plugins.entries": Field(kind="table", meaning="plugins by name, and whether they are on"),
+        "plugins.enabled": Field(kind="boolean", meaning="whether plugins are loaded"),
+        "plugins.entries": Field(kind="table", meaning="plugins by name, and whether they are enabled"),
         "update.channel": Field(
             kind="string",
-            meaning="which versions it is updated to",
+            meaning="update channel",
             choices=("stable", "extended-stable", "beta", "dev"),
         ),
     },
@@ -122,7 +124,7 @@ def _parse_plugins(printed: str) -> tuple[Plugin, ...]:
     """Parse the output of `openclaw plugins list --json`, which includes the plugins that it ships with."""
     listed = mapping(json.loads(printed)).get("plugins")
     if not isinstance(listed, list):
-        raise ValueError("it has no list of plugins")  # noqa: TRY004  # the contract asks for a ValueError
+        raise ValueError("no list of plugins")  # noqa: TRY004  # the contract asks for a ValueError
     return tuple(
         Plugin(
             name=text(plugin.get("id")),

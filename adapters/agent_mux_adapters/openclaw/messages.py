@@ -20,7 +20,7 @@ from agent_mux_adapters._dialects.tolerant import text, whole
 HIDDEN_ANSWERS = frozenset({"", "HEARTBEAT_OK", "NO_REPLY"})
 """Answers that OpenClaw does not show."""
 _KIND = "_agent_mux/answer"
-_LATE = Ignored("agent_message_chunk", "told when the answer ended")
+_LATE = Ignored("agent_message_chunk", "reported at the end of the answer")
 BLANK = Ignored("agent_message_chunk", "a blank line between two messages")
 
 
@@ -82,7 +82,7 @@ class OpenClawMessages:
         thinking = self._think(text(entry.get("rawThinking")))
         rest = self._complete(text(entry.get("rawText")))
         self._is_recorded, self._recorded_at = True, at
-        return (*step, *thinking, *rest) or (Ignored(_KIND, "told already"),)
+        return (*step, *thinking, *rest) or (Ignored(_KIND, "already reported"),)
 
     def retried(self, at: int) -> None:
         """Note that the model call is repeated from `at`, in milliseconds since the epoch.

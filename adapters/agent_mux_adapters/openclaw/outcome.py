@@ -40,7 +40,7 @@ _TURN_FAILED = "Embedded agent failed before reply: "
 
 def failure_of(message: str, *, reason: str = "", status: int = 0) -> Failure:
     """Return the failure with this message, OpenClaw's own name for the reason, and the HTTP status."""
-    message = message.removeprefix("⚠️").strip() or "openclaw does not say why it failed"
+    message = message.removeprefix("⚠️").strip() or "openclaw gave no reason for the failure"
     code = _REASONS.get(reason) or _code_of(message, status)
     counts = _TOKENS.search(message) if code == "CONTEXT_EXCEEDED" else None
     used, limit = map(int, counts.groups()) if counts is not None else (0, 0)

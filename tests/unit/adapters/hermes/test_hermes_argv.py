@@ -67,7 +67,7 @@ def test_without_its_python_hermes_is_spoken_to_over_acp(tmp_path: Path) -> None
     path.write_bytes(b"\x7fELF")
     args = spawn(str(path), max_turns=3)
     assert (args.argv, args.protocol, args.counts_turns) == ((str(path), "acp"), ACP, False)
-    assert "tells less" in args.notes[0]
+    assert "reports less" in args.notes[0]
 
 
 def test_over_acp_too_the_run_has_settings_of_its_own() -> None:
@@ -82,7 +82,7 @@ def test_over_acp_too_the_run_has_settings_of_its_own() -> None:
 def test_over_acp_too_an_administrators_settings_stay() -> None:
     args = spawn("/nowhere/hermes", {"HERMES_MANAGED_DIR": "/etc/h"}, approval_mode="deny", mcp_servers=[ECHO])
     assert (args.files, "HERMES_MANAGED_DIR" in args.env) == ({}, False)
-    assert any(note.endswith("left as it is: approval_mode.") for note in args.notes)
+    assert any(note.endswith("not changed: approval_mode.") for note in args.notes)
 
 
 def test_a_program_that_is_not_there_is_no_reason_to_fail_here() -> None:
@@ -187,13 +187,13 @@ def test_what_an_administrator_manages_is_left_alone(program: str) -> None:
     args = spawn(program, {"HERMES_MANAGED_DIR": "/srv/hermes"}, system_prompt="x", mcp_servers=[ECHO])
     assert args.files == {}
     assert "HERMES_MANAGED_DIR" not in args.env
-    assert args.notes[-1].endswith("left as it is: approval_mode, system_prompt, mcp_servers.")
+    assert args.notes[-1].endswith("not changed: approval_mode, system_prompt, mcp_servers.")
     argv.MANAGED_DIRECTORY.mkdir()
     assert spawn(program, approval_mode="yolo").notes == ()
     assert (
         spawn(program, session_id="s", thinking_effort="low", approval_mode="yolo", max_tokens=9)
         .notes[-1]
-        .endswith("left as it is: thinking_effort, max_output_tokens.")
+        .endswith("not changed: thinking_effort, max_output_tokens.")
     )
 
 
@@ -211,11 +211,11 @@ def test_a_session_of_hermes_around_us_is_not_ours(program: str) -> None:
         ({"top_p": 0.5}, "top_p"),
         ({"top_k": 5}, "top_k"),
         ({"thinking_budget_tokens": 2048}, "thinking_budget_tokens"),
-        ({"system_prompt": "x", "system_prompt_mode": "replace"}, "'replace' means 'append'"),
-        ({"system_prompt": "x", "system_prompt_mode": "prepend"}, "'prepend' means 'append'"),
+        ({"system_prompt": "x", "system_prompt_mode": "replace"}, "'replace' works like 'append'"),
+        ({"system_prompt": "x", "system_prompt_mode": "prepend"}, "'prepend' works like 'append'"),
         ({"session_id": "s", "model": "a b"}, "'a b'"),
-        ({"attachments": [Attachment(url="https://x/a.png")]}, "1 of the attachments"),
-        ({"attachments": [Attachment(file_path="/notes.txt")]}, "1 of the attachments"),
+        ({"attachments": [Attachment(url="https://x/a.png")]}, "1 attachment"),
+        ({"attachments": [Attachment(file_path="/notes.txt")]}, "1 attachment"),
     ],
 )
 def test_each_option_that_cannot_be_honoured_is_one_note(program: str, options: dict[str, Any], said: str) -> None:

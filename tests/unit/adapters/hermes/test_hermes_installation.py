@@ -278,7 +278,7 @@ def test_plugins_as_the_cli_lists_them() -> None:
     [plugin] = PLUGINS.parse(listed)
     assert (plugin.name, plugin.version, plugin.enabled, plugin.source) == ("demo", "1.2.0", False, "git")
     assert PLUGINS.parse(listed.replace("not enabled", "enabled"))[0].enabled is True
-    with pytest.raises(ValueError, match="no list"):
+    with pytest.raises(ValueError, match="not a list"):
         PLUGINS.parse("{}")
 
 

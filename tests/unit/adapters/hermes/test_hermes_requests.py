@@ -112,7 +112,7 @@ def test_hermes_denies_by_itself_when_its_time_is_up() -> None:
     told = talk.tells(
         "tool.complete", tool_id="c1", name="terminal", args={}, result={"error": BLOCKED, "status": "blocked"}
     )
-    assert told[0] == RequestSettled(asked.request_id, granted=False, reason="hermes went on without an answer")
+    assert told[0] == RequestSettled(asked.request_id, granted=False, reason="hermes continued without an answer")
 
 
 def test_the_end_of_a_turn_settles_what_is_open() -> None:
@@ -199,7 +199,7 @@ def test_hermes_goes_on_without_an_answer_after_five_minutes() -> None:
     question(talk)
     result = {"question": "Which?", "user_response": ""}
     told = talk.tells("tool.complete", tool_id="c1", name="clarify", args={}, result=result)
-    assert told == [RequestSettled("q1", granted=False, reason="hermes went on without an answer")]
+    assert told == [RequestSettled("q1", granted=False, reason="hermes continued without an answer")]
 
 
 def test_a_question_that_could_not_be_asked_is_a_failed_call() -> None:

@@ -192,7 +192,7 @@ def test_a_full_context_says_how_full() -> None:
 def test_a_failure_whose_answer_is_what_was_said_has_no_reason() -> None:
     talk = talk_in_turn()
     said(talk, "partial te")
-    assert failure(talk.ends("partial te", status="error")).message == "hermes does not say why the turn failed"
+    assert failure(talk.ends("partial te", status="error")).message == "hermes gave no reason for the failed turn"
 
 
 def test_an_empty_answer_is_a_failure_whatever_hermes_calls_it() -> None:

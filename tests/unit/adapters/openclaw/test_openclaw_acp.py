@@ -223,7 +223,7 @@ def test_a_turn_without_a_word_has_failed_even_if_nobody_says_why() -> None:
     talk = Talk(hears_gateway=False).opened()
     failure = only(talk.ends(), TurnFailed).failure
     assert failure.code == "AGENT_CRASH"
-    assert "without a word" in failure.message
+    assert "without output" in failure.message
 
 
 def test_a_failure_of_the_turn_before_is_not_of_this_one() -> None:
