@@ -1,6 +1,6 @@
-"""Hermes' scripts are content blocks; its results stand in the ends of its calls.
+"""Hermes' scripts are content blocks; its results are in the ends of its calls.
 
-Older scripts name the tools as all agents' scripts do; those of `live_` and `acp_live_` as Hermes does.
+Older scripts use common names of tools; those of `live_` and `acp_live_` use the names of Hermes.
 """
 
 import re
@@ -29,7 +29,7 @@ FRAME = re.compile(r"- \*\*(?:output|result):\*\* (.*?)(?:\n- \*\*exit_code:\*\*
 UNKNOWN = "no_such_tool"
 """Hermes shows no call of a tool that it does not have."""
 NO_CALLS = frozenset({"delegate_task", "clarify"})
-"""Sub-agents and questions: told as such."""
+"""Sub-agents and questions, which have events of their own."""
 
 
 def called(name: str, given: Any) -> Iterator[Any]:
@@ -56,23 +56,23 @@ DIALECT = Dialect(parts=partial(block_parts, called=called), call=call, keeps_or
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
-    """Call id -> what the model was told of it; empty where that is no text."""
+    """Call id -> the result that the model received; empty where it is no text."""
     results: dict[str, str] = {}
     for native in natives(fixture):
         params, update = native.get("params", {}), acp_update(native)
         if params.get("type") == "tool.complete" and params["payload"]["name"] not in NO_CALLS:
-            results[params["payload"]["tool_id"]] = _told(params["payload"])
+            results[params["payload"]["tool_id"]] = _result(params["payload"])
         if update.get("status") in ENDED:
             results[update["toolCallId"]] = _shown(update)
     return results
 
 
-def _told(ended: Mapping[str, Any]) -> str:
+def _result(ended: Mapping[str, Any]) -> str:
     result = ended.get("result")
     if not isinstance(result, dict):
         return str(result)
-    told = result.get("error") or (result.get("output") if ended["name"] == "terminal" else "")
-    return told if isinstance(told, str) else ""
+    content = result.get("error") or (result.get("output") if ended["name"] == "terminal" else "")
+    return content if isinstance(content, str) else ""
 
 
 def _shown(update: Mapping[str, Any]) -> str:

@@ -63,10 +63,10 @@ def test_nothing_is_wrong_with_the_true_adapter(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("codec", "found_by", "says"),
+    ("codec", "found_by", "problem_part"),
     [
         (toy.Drops, "understood", "unknown kinds: {'heartbeat': 1}"),
-        (toy.SaysNothing, "ledger", "no facts for line 5"),
+        (toy.ReturnsNothing, "ledger", "no facts for line 5"),
         (toy.Miscounts, "ledger", "counted as not mapped"),
         (toy.IgnoresForNoReason, "understood", "without a reason: ['heartbeat']"),
         (toy.Acts, "understood", "effects while observing another client"),
@@ -79,9 +79,9 @@ def test_nothing_is_wrong_with_the_true_adapter(root: Path) -> None:
         (toy.LeavesInside, "torn", "its half is an unknown"),
     ],
 )
-def test_what_is_wrong_is_found(root: Path, codec: type[ToyCodec], found_by: str, says: str) -> None:
+def test_what_is_wrong_is_found(root: Path, codec: type[ToyCodec], found_by: str, problem_part: str) -> None:
     problems = [problem for recorded in recordings(root, codec) for problem in CHECKS[found_by](recorded)]
-    assert any(says in problem for problem in problems), problems
+    assert any(problem_part in problem for problem in problems), problems
 
 
 @pytest.mark.parametrize(("codec", "found_by"), [(toy.RaisesAtTheEnd, "beginnings"), (toy.Raises, "torn")])

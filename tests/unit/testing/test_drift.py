@@ -1,4 +1,4 @@
-"""Drift: the shapes of messages, and what is said when they are no longer those of the baseline."""
+"""Drift: the shapes of messages, and the findings when they differ from the baseline."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from agent_mux.testing.live.shapes import kind_of, shapes_of, without
         ({"type": "a text with blanks"}, "(message)"),
     ],
 )
-def test_what_tells_messages_apart(native: dict[str, object], kind: str) -> None:
+def test_the_kind_of_a_message_is_joined_from_its_fields(native: dict[str, object], kind: str) -> None:
     expected = "init:system" if kind == "subtype:type" else kind
     assert sorted(kind_of(native).split(":")) == sorted(expected.split(":"))
 
@@ -45,7 +45,7 @@ def test_a_document_over_many_lines_is_one_message() -> None:
     assert shapes_of([b"a warning", *document.splitlines()]) == {"(text)": set()}
 
 
-def test_what_comes_at_one_time_and_not_at_another_is_left_out() -> None:
+def test_unsteady_fields_are_left_out() -> None:
     shapes = {"start": {"message", "message.content[].text"}, "end": {"message.content[].text"}}
     steady = without(shapes, re.compile(r"start message\.content\[\].*"))
     assert steady == {"start": {"message"}, "end": {"message.content[].text"}}
@@ -63,7 +63,7 @@ def test_nothing_new_is_no_drift() -> None:
     assert list(_differences(known, baseline({"type": "a", "x": "another value"}))) == []
 
 
-def test_everything_that_differs_is_told() -> None:
+def test_every_difference_is_a_finding() -> None:
     known = baseline({"type": "a", "x": 1}, {"type": "b"}, flags=("--json", "--old"))
     known.add("rpc", {"response": {"id"}})
     now = baseline({"type": "a", "y": 1}, {"type": "c"}, flags=("--json", "--new"))
@@ -86,7 +86,7 @@ def test_a_baseline_survives_writing(tmp_path: Path) -> None:
         Baseline.read(tmp_path / "missing.json")
 
 
-def test_scenarios_that_say_nothing_new_of_an_agent_are_left_out() -> None:
+def test_scenarios_without_a_new_protocol_are_left_out() -> None:
     both, one, two = (
         [scenario.name for scenario in scenarios_for(replace(kits()["codex"], ways=ways))]
         for ways in (("one_shot", "two_way"), ("one_shot",), ("two_way",))
@@ -95,7 +95,7 @@ def test_scenarios_that_say_nothing_new_of_an_agent_are_left_out() -> None:
     assert set(both) - set(two) == {"text", "tools"}
 
 
-def test_flags_are_those_that_every_help_tells_on_either_stream(tmp_path: Path) -> None:
+def test_flags_are_read_from_all_helps_on_both_streams(tmp_path: Path) -> None:
     kit = replace(kits()["codex"], help=(("one",), ("two",)))
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho '  --common  --of-'$1' <x-y>'; printf '\\377 not--this --aside\\n' >&2\n")
@@ -105,7 +105,7 @@ def test_flags_are_those_that_every_help_tells_on_either_stream(tmp_path: Path) 
 
 
 @pytest.mark.anyio
-async def test_a_program_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_program_that_cannot_be_started_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drift, "scenarios_for", lambda _: ())
     seen = await drift.observe(kits()["codex"], Installation(program=f"{sys.executable}/nothing", path="/usr/bin"))
     [problem] = seen.problems
@@ -121,7 +121,7 @@ def test_every_kit_has_a_baseline_that_can_be_read() -> None:
 
 
 @pytest.mark.anyio
-async def test_of_a_program_that_does_not_even_run_only_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_program_without_any_successful_scenario_has_no_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     async def observe(*_: object) -> Observation:
         return Observation(ran=["text"], problems=["text: the run ended as crashed, not completed"])
 

@@ -54,17 +54,17 @@ def test_agents_get_a_home_of_their_own_and_dummy_keys(
 
 
 @every_kit
-def test_parts_are_spelled_for_the_agents_api(kit: LiveKit, tmp_path: Path) -> None:
-    said = []
+def test_parts_have_the_form_of_the_agents_api(kit: LiveKit, tmp_path: Path) -> None:
+    content = []
     for part in PARTS:
         try:
             step = answer(kit, tmp_path, part)
         except Unspeakable:
             assert not isinstance(part, Say | Shell)
             continue
-        said += step.items if kit.api == "responses" and step.items else step.blocks or ()
-    assert len(said) >= len(PARTS) - 1
-    assert all(str(part) for part in said)
+        content += step.items if kit.api == "responses" and step.items else step.blocks or ()
+    assert len(content) >= len(PARTS) - 1
+    assert all(str(part) for part in content)
 
 
 @every_kit
@@ -90,7 +90,7 @@ def test_a_program_is_named_by_variable_or_by_command(kit: LiveKit, tmp_path: Pa
 
 
 @every_kit
-def test_every_refusal_has_its_words(kit: LiveKit) -> None:
+def test_every_refusal_has_its_message(kit: LiveKit) -> None:
     for refusal in ("unauthorized", "rate_limited", "server_error", "refused", "context_exceeded"):
         step = refuse(kit.api, refusal, repeat=True)
         assert step.error is not None or step.failed is not None

@@ -263,7 +263,7 @@ async def test_a_step_can_be_for_one_model() -> None:
         assert text_of(await client.messages(model="opus-5")) == "big"
 
 
-async def test_a_script_for_the_other_api_is_a_loud_error() -> None:
+async def test_a_script_for_the_other_api_is_an_http_error() -> None:
     async with serving(Script(steps=(Step(items=(Message("x"),)),))) as client:
         status, error = await client.post("/v1/messages", messages=[user("hi")], tools=TOOLS)
     assert status == 400
@@ -288,9 +288,9 @@ async def test_http_errors_carry_body_and_headers() -> None:
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
 async def test_a_dropped_connection_ends_in_the_middle_of_the_text(path: str) -> None:
-    said = Step(blocks=(Text("cut off here"),), items=(Message("cut off here"),), drop=True)
+    step = Step(blocks=(Text("cut off here"),), items=(Message("cut off here"),), drop=True)
     seen = []
-    async with serving(Script(steps=(said,))) as client:
+    async with serving(Script(steps=(step,))) as client:
         async with client.session.post(client.server.url + path, json={"stream": True, "tools": TOOLS}) as response:
             with pytest.raises(aiohttp.ClientPayloadError):
                 seen.extend([event async for event in events_of(response)])
@@ -298,7 +298,7 @@ async def test_a_dropped_connection_ends_in_the_middle_of_the_text(path: str) ->
             assert response.status == 200  # the server lives on
 
 
-async def test_a_hanging_stream_says_its_text_and_then_nothing_until_the_server_ends() -> None:
+async def test_a_hanging_stream_ends_with_the_server() -> None:
     script = Script(steps=(Step(blocks=(Text("slow"),), pieces=1, hang=True),))
     async with (
         serving(script) as client,

@@ -70,10 +70,10 @@ def parts(chunks: Sequence[Any]) -> list[dict[str, Any]]:
 
 async def test_chat_streams_thoughts_text_and_calls() -> None:
     chunks = await streamed(THINK_SAY_CALL, path=CHAT, body=CHAT_BODY)
-    said = deltas(chunks)
-    assert "".join(delta.get("reasoning_content") or "" for delta in said) == "Hm, well."
-    assert "".join(delta.get("content") or "" for delta in said) == "Let me see."
-    calls = [call for delta in said for call in delta.get("tool_calls", ())]
+    found = deltas(chunks)
+    assert "".join(delta.get("reasoning_content") or "" for delta in found) == "Hm, well."
+    assert "".join(delta.get("content") or "" for delta in found) == "Let me see."
+    calls = [call for delta in found for call in delta.get("tool_calls", ())]
     assert calls[0]["id"].startswith("call_")
     assert calls[0]["function"]["name"] == "run"
     assert json.loads("".join(call["function"]["arguments"] for call in calls)) == {"command": "ls"}
@@ -125,10 +125,10 @@ async def test_a_chat_without_tools_leaves_the_steps_alone() -> None:
 
 async def test_gemini_streams_thoughts_text_and_calls() -> None:
     chunks = await streamed(THINK_SAY_CALL, path=GEMINI, body=GEMINI_BODY)
-    said = parts(chunks)
-    assert "".join(part["text"] for part in said if part.get("thought")) == "Hm, well."
-    assert "".join(part["text"] for part in said if "text" in part and not part.get("thought")) == "Let me see."
-    assert [part["functionCall"] for part in said if "functionCall" in part] == [
+    found = parts(chunks)
+    assert "".join(part["text"] for part in found if part.get("thought")) == "Hm, well."
+    assert "".join(part["text"] for part in found if "text" in part and not part.get("thought")) == "Let me see."
+    assert [part["functionCall"] for part in found if "functionCall" in part] == [
         {"name": "run", "args": {"command": "ls"}}
     ]
     assert chunks[-1]["candidates"][0]["finishReason"] == "STOP"
@@ -168,7 +168,7 @@ async def test_gemini_gets_json_in_the_shape_it_asks_for() -> None:
     }  # fmt: skip
 
 
-async def test_an_auxiliary_step_comes_before_what_is_made_up() -> None:
+async def test_an_auxiliary_step_comes_before_the_schema_example() -> None:
     config = {"responseMimeType": "application/json"}
     body = {"contents": GEMINI_BODY["contents"], "generationConfig": config}
     step = Step(is_aux=True, blocks=(Text("scripted"),))

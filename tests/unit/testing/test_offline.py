@@ -40,7 +40,7 @@ def test_the_exit_code_is_the_commands_own() -> None:
     assert run().returncode == 2
 
 
-def test_without_namespaces_it_refuses_and_says_how_to_go_on(
+def test_without_namespaces_it_refuses_with_a_hint(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _make_impossible(monkeypatch)

@@ -1,4 +1,4 @@
-"""Provisioning with an npm of ours, which installs a shell script that says a version."""
+"""Provisioning with an npm of ours, which installs a shell script that prints a version."""
 
 import fcntl
 import os
@@ -73,7 +73,7 @@ def test_a_failing_npm_is_quoted(npm: Path, tmp_path: Path, monkeypatch: pytest.
         provision("codex", cache=tmp_path)
 
 
-def test_a_missing_npm_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_missing_npm_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(AgentMuxError, match=r"npm, which is not on PATH; install Node\.js"):
         provision("codex", cache=tmp_path)

@@ -107,7 +107,7 @@ PLACES = {"/home/ann": "/home/dev", "/home/ann/my.app": "/home/dev/project", "/r
         (b"\xff\xfe /home/ann \x00", b"\xff\xfe /home/dev \x00"),
     ],
 )
-def test_places_and_names_become_neutral(machine: bytes, neutral: bytes) -> None:
+def test_paths_and_names_become_neutral(machine: bytes, neutral: bytes) -> None:
     assert Neutral(PLACES, {"01RUN": "00000"})(machine) == neutral
 
 

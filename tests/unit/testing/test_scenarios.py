@@ -19,7 +19,7 @@ def test_there_are_scenarios() -> None:
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_scenario_is_sound_and_recorded(path: Path) -> None:
+def test_every_scenario_is_valid_and_recorded(path: Path) -> None:
     scenario = json.loads(path.read_bytes())
     assert set(scenario) <= KEYS | {"conversation", "timeout"}
     parse_script(scenario["script"])
@@ -28,5 +28,5 @@ def test_every_scenario_is_sound_and_recorded(path: Path) -> None:
     agent = path.parent.name
     fixture = load_fixture(ROOT / "fixtures" / agent / pin_of(agent).version / path.stem)
     assert fixture.script == scenario["script"]
-    said = [argument for argument in scenario["arguments"] if isinstance(argument, str)]
-    assert [argument for argument in fixture.command[1:] if argument in said] == said
+    expected = [argument for argument in scenario["arguments"] if isinstance(argument, str)]
+    assert [argument for argument in fixture.command[1:] if argument in expected] == expected

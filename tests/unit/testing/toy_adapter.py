@@ -76,7 +76,7 @@ class ToyCodec:
             case {"report": str(agent)}:
                 return (facts.SubagentDone(agent, "reported"),)
             case {"heartbeat": _}:
-                return (facts.Ignored("heartbeat", "it only says that the agent lives"),)
+                return (facts.Ignored("heartbeat", "it only shows that the agent runs"),)
             case {"done": _}:
                 return (facts.TurnDone(),)
         return ()
@@ -136,15 +136,15 @@ class Drops(ToyCodec):
         return () if "heartbeat" in native else super().read(native)
 
 
-class SaysNothing(ToyCodec):
+class ReturnsNothing(ToyCodec):
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         return () if b"heartbeat" in line else super().receive(line, source)
 
 
 class Duplicates(ToyCodec):
     def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
-        told = super().read(native)
-        return (*told, *told) if "text" in native else told
+        facts = super().read(native)
+        return (*facts, *facts) if "text" in native else facts
 
 
 class Miscounts(ToyCodec):
@@ -190,7 +190,7 @@ class Acts(ToyCodec):
 
 
 class MixesUp(ToyCodec):
-    """Takes what a sub-agent says for the main agent's."""
+    """Reports text of a sub-agent as the main agent's."""
 
     def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
         return (facts.Text(native["text"]),) if "inside" in native else super().read(native)

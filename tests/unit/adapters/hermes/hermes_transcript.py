@@ -1,4 +1,4 @@
-"""Both sides of a conversation with the gateway: what we do, what it says, and what comes of it."""
+"""A live codec and a scripted gateway: the test performs actions, prints lines, and checks facts and writes."""
 
 import json
 from typing import Any
@@ -30,17 +30,17 @@ def event(kind: str, /, session: str | None = LIVE, **payload: Any) -> dict[str,
 
 
 class Talk:
-    """A live codec, and a gateway that says what the test wants."""
+    """A live codec, and a gateway whose lines the test chooses."""
 
     def __init__(self, **context: Any) -> None:
         self.codec = new_codec(**{"prompt": "hello", **context})
         self.sent: list[dict[str, Any]] = []
-        """What was sent and not looked at."""
+        """Messages that were written and not taken yet."""
         self.is_closed = False
         self.do(self.codec.start())
 
     def do(self, steps: Any) -> list[Step]:
-        told = []
+        others = []
         for step in steps:
             match step:
                 case WriteStdin(data):
@@ -48,17 +48,17 @@ class Talk:
                 case CloseStdin():
                     self.is_closed = True
                 case _:
-                    told.append(step)
-        return speaking(told)
+                    others.append(step)
+        return speaking(others)
 
     def wants(self, action: AnyAction) -> list[Step]:
         return self.do(self.codec.request(action))
 
-    def says(self, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
+    def prints(self, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
         return [step for line in lines for step in self.do(self.codec.receive(line_of(line), source))]
 
-    def tells(self, kind: str, /, session: str | None = LIVE, **payload: Any) -> list[Step]:
-        return self.says(event(kind, session=session, **payload))
+    def emits(self, kind: str, /, session: str | None = LIVE, **payload: Any) -> list[Step]:
+        return self.prints(event(kind, session=session, **payload))
 
     def takes(self) -> tuple[str, dict[str, Any]]:
         """The oldest message that was sent: method and parameters. Its id is remembered for `answers`."""
@@ -67,31 +67,31 @@ class Talk:
 
     def answers(self, **result: Any) -> list[Step]:
         """The answer to what was taken last."""
-        return self.says({"jsonrpc": "2.0", "id": self._asked["id"], "result": result})
+        return self.prints({"jsonrpc": "2.0", "id": self._asked["id"], "result": result})
 
     def refuses(self, code: int, message: str) -> list[Step]:
-        return self.says({"jsonrpc": "2.0", "id": self._asked["id"], "error": {"code": code, "message": message}})
+        return self.prints({"jsonrpc": "2.0", "id": self._asked["id"], "error": {"code": code, "message": message}})
 
     # -- what happens in every conversation
 
     def opens(self, **info: Any) -> list[Step]:
         """A new session, and its agent."""
         assert self.takes()[0] == "session.create"
-        told = self.answers(session_id=LIVE, stored_session_id=STORED, message_count=0, info={"model": "fake-model"})
-        return [*told, *self.is_built(**info)]
+        steps = self.answers(session_id=LIVE, stored_session_id=STORED, message_count=0, info={"model": "fake-model"})
+        return [*steps, *self.is_built(**info)]
 
     def is_built(self, session: str = LIVE, stored: str = STORED, **info: Any) -> list[Step]:
         fields = {"model": "fake-model", "running": False, "stored_session_id": stored, "yolo": False, **info}
-        return self.tells("session.info", session, **fields)
+        return self.emits("session.info", session, **fields)
 
     def begins(self) -> list[Step]:
         """A turn, up to its first model call."""
-        return [*self.tells("message.start"), *self.tells("thinking.delta", text="(⊙_⊙) musing...")]
+        return [*self.emits("message.start"), *self.emits("thinking.delta", text="(⊙_⊙) musing...")]
 
-    def ends(self, said: str = "", status: str = "complete", *, is_idle: bool = True, **payload: Any) -> list[Step]:
-        closing = {"text": said, "usage": USAGE, "status": status, **payload}
-        told = self.tells("message.complete", **closing)
-        return [*told, *self.is_built()] if is_idle else told
+    def ends(self, answer: str = "", status: str = "complete", *, is_idle: bool = True, **payload: Any) -> list[Step]:
+        closing = {"text": answer, "usage": USAGE, "status": status, **payload}
+        steps = self.emits("message.complete", **closing)
+        return [*steps, *self.is_built()] if is_idle else steps
 
 
 def talk_in_turn(**context: Any) -> Talk:

@@ -35,30 +35,30 @@ def content(text: str) -> list[dict[str, Any]]:
 
 
 class Acp:
-    """A live codec whose first prompt is being answered, and an agent that says what the test wants."""
+    """A live codec whose first prompt is being answered, and an agent whose messages the test chooses."""
 
     def __init__(self, **context: Any) -> None:
         self.codec = new_codec("acp", **{"prompt": "hello", **context})
         self.sent: list[Any] = []
         self.do(self.codec.start())
-        self.says({"id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {}}})
-        self.says({"id": 2, "result": {"sessionId": OWN}})
+        self.prints({"id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {}}})
+        self.prints({"id": 2, "result": {"sessionId": OWN}})
 
     def do(self, steps: Any) -> list[Step]:
-        told = []
+        others = []
         for step in steps:
             if isinstance(step, WriteStdin):
                 self.sent.append(json.loads(step.data))
             elif not isinstance(step, Ignored):
-                told.append(step)
-        return told
+                others.append(step)
+        return others
 
-    def says(self, message: dict[str, Any]) -> list[Step]:
+    def prints(self, message: dict[str, Any]) -> list[Step]:
         return self.do(self.codec.receive(json.dumps({"jsonrpc": "2.0", **message}).encode(), Source.STDOUT))
 
     def updates(self, update_kind: str, /, **fields: Any) -> list[Step]:
         update = {"sessionUpdate": update_kind, **fields}
-        return self.says({"method": "session/update", "params": {"sessionId": OWN, "update": update}})
+        return self.prints({"method": "session/update", "params": {"sessionId": OWN, "update": update}})
 
     def speaks(self, text: str) -> list[Step]:
         return self.updates("agent_message_chunk", content={"type": "text", "text": text})
@@ -71,19 +71,19 @@ class Acp:
 
     def asks(self, number: int, **call: Any) -> list[Step]:
         params = {"sessionId": OWN, "toolCall": {"toolCallId": "perm-1", **call}, "options": ONCE_OR_NOT}
-        return self.says({"id": number, "method": "session/request_permission", "params": params})
+        return self.prints({"id": number, "method": "session/request_permission", "params": params})
 
     def stops(self, reason: str = "end_turn") -> list[Step]:
-        return self.says({"id": 3, "result": {"stopReason": reason}})
+        return self.prints({"id": 3, "result": {"stopReason": reason}})
 
 
-def ready(told: list[Step]) -> ToolReady:
-    (found,) = [step for step in told if isinstance(step, ToolReady)]
+def ready(steps: list[Step]) -> ToolReady:
+    (found,) = [step for step in steps if isinstance(step, ToolReady)]
     return found
 
 
-def done(told: list[Step]) -> ToolDone:
-    (found,) = [step for step in told if isinstance(step, ToolDone)]
+def done(steps: list[Step]) -> ToolDone:
+    (found,) = [step for step in steps if isinstance(step, ToolDone)]
     return found
 
 
@@ -134,13 +134,13 @@ def test_a_command_may_print_nothing() -> None:
     assert end.error is not None
 
 
-def test_what_failed_is_not_part_of_why() -> None:
+def test_an_error_excludes_the_name_of_the_tool() -> None:
     talk = Acp()
     talk.calls("read: a.txt", "read")
     assert done(talk.ends("Read failed: File not found: a.txt", "failed")).error == "File not found: a.txt"
 
 
-def test_a_tool_that_says_failed_has_not_failed() -> None:
+def test_output_with_the_word_failed_is_no_failure() -> None:
     talk = Acp()
     talk.calls("search: x", "search")
     end = done(talk.ends("Build failed: see the log"))
@@ -162,9 +162,9 @@ def test_the_result_of_a_tool_of_a_server() -> None:
 def test_tools_that_work_on_files_end_when_something_else_comes() -> None:
     talk = Acp()
     talk.calls("read: a.txt", "read", locations=[{"path": "a.txt"}])
-    told = talk.speaks("\n\nI read it.")
-    assert [done(told).call_id, done(told).error] == ["tc-1", None]
-    assert told[-2:] == [StepBegin(), TextDelta("I read it.")]
+    steps = talk.speaks("\n\nI read it.")
+    assert [done(steps).call_id, done(steps).error] == ["tc-1", None]
+    assert steps[-2:] == [StepBegin(), TextDelta("I read it.")]
 
 
 def test_line_breaks_within_a_message_stay() -> None:
@@ -204,7 +204,7 @@ def test_permission_to_run_a_command_is_for_the_last_call_with_that_command() ->
     )
 
 
-def test_what_a_rule_of_ours_forbids_never_ran() -> None:
+def test_a_command_denied_by_rule_emits_no_shell_output() -> None:
     talk = Acp(approval_mode="deny")
     talk.calls("terminal: touch one")
     rule = "terminal failed: BLOCKED: this command matches the user-defined deny rule '*' (approvals.deny)."
@@ -220,7 +220,7 @@ def test_what_a_rule_of_ours_forbids_never_ran() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "code"),
+    ("text", "code"),
     [
         ("API call failed after 3 retries: HTTP 429: Rate limit reached", "RATE_LIMITED"),
         ("HTTP 401: Incorrect API key provided.", "AUTH_ERROR"),
@@ -228,18 +228,18 @@ def test_what_a_rule_of_ours_forbids_never_ran() -> None:
         ("Queued for the next turn. (1 queued)", "AGENT_CRASH"),
     ],
 )
-def test_some_messages_are_failures(said: str, code: str) -> None:
+def test_some_messages_are_failures(text: str, code: str) -> None:
     talk = Acp()
-    told = [*talk.speaks(said), *talk.stops()]
-    (failed,) = [step for step in told if isinstance(step, TurnFailed)]
+    steps = [*talk.speaks(text), *talk.stops()]
+    (failed,) = [step for step in steps if isinstance(step, TurnFailed)]
     assert isinstance(failed.failure, Failure)
     assert failed.failure.code == code
-    assert not [step for step in told if isinstance(step, TextDelta)]
+    assert not [step for step in steps if isinstance(step, TextDelta)]
 
 
-def test_words_about_an_error_are_words() -> None:
-    told = Acp().speaks("The server said HTTP 401: no.")
-    assert told[-1] == TextDelta("The server said HTTP 401: no.")
+def test_text_about_an_error_is_text() -> None:
+    steps = Acp().speaks("The server said HTTP 401: no.")
+    assert steps[-1] == TextDelta("The server said HTTP 401: no.")
 
 
 def test_a_turn_may_be_cancelled() -> None:

@@ -62,7 +62,7 @@ def test_nothing_of_the_run_is_in_argv(program: str) -> None:
     assert len(args.argv) == 4
 
 
-def test_without_its_python_hermes_is_spoken_to_over_acp(tmp_path: Path) -> None:
+def test_without_its_python_hermes_runs_over_acp(tmp_path: Path) -> None:
     path = tmp_path / "hermes"
     path.write_bytes(b"\x7fELF")
     args = spawn(str(path), max_turns=3)
@@ -85,7 +85,7 @@ def test_over_acp_too_an_administrators_settings_stay() -> None:
     assert any(note.endswith("not changed: approval_mode.") for note in args.notes)
 
 
-def test_a_program_that_is_not_there_is_no_reason_to_fail_here() -> None:
+def test_a_missing_program_does_not_raise() -> None:
     assert spawn("/nowhere/hermes").protocol == ACP
 
 
@@ -122,7 +122,7 @@ def test_a_virtual_environment_has_its_python_beside_the_program(tmp_path: Path)
 # -- permissions
 
 
-def test_yolo_asks_nobody(program: str) -> None:
+def test_yolo_asks_for_no_permission(program: str) -> None:
     args = spawn(program, approval_mode="yolo")
     assert args.env["HERMES_YOLO_MODE"] == "1"
     assert "HERMES_WRITE_SAFE_ROOT" not in args.env
@@ -165,7 +165,7 @@ def test_settings_lie_over_the_users_own_for_this_run(program: str) -> None:
     assert "secret-1" not in str([args.argv, args.env])
 
 
-def test_servers_of_every_transport_are_said(program: str) -> None:
+def test_servers_of_every_transport_are_configured(program: str) -> None:
     servers = [
         McpServer("a", transport="sse", url="http://a", headers={"K": "v"}),
         McpServer("b", transport="streamable-http", url="http://b"),
@@ -178,12 +178,12 @@ def test_servers_of_every_transport_are_said(program: str) -> None:
 
 def test_a_text_is_not_filled_in_from_the_environment(program: str) -> None:
     args = spawn(program, system_prompt="Say ${HOME} to $PATH.")
-    said = json.loads(args.files[SETTINGS_FILE])["agent"]["system_prompt"]
-    assert said == "Say ${AGENT_MUX_DOLLAR}{HOME} to $PATH."
+    prompt = json.loads(args.files[SETTINGS_FILE])["agent"]["system_prompt"]
+    assert prompt == "Say ${AGENT_MUX_DOLLAR}{HOME} to $PATH."
     assert args.env["AGENT_MUX_DOLLAR"] == "$"
 
 
-def test_what_an_administrator_manages_is_left_alone(program: str) -> None:
+def test_settings_of_an_administrator_are_kept(program: str) -> None:
     args = spawn(program, {"HERMES_MANAGED_DIR": "/srv/hermes"}, system_prompt="x", mcp_servers=[ECHO])
     assert args.files == {}
     assert "HERMES_MANAGED_DIR" not in args.env
@@ -205,7 +205,7 @@ def test_a_session_of_hermes_around_us_is_not_ours(program: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "note_part"),
     [
         ({"temperature": 0.5}, "temperature"),
         ({"top_p": 0.5}, "top_p"),
@@ -218,9 +218,9 @@ def test_a_session_of_hermes_around_us_is_not_ours(program: str) -> None:
         ({"attachments": [Attachment(file_path="/notes.txt")]}, "1 attachment"),
     ],
 )
-def test_each_option_that_cannot_be_honoured_is_one_note(program: str, options: dict[str, Any], said: str) -> None:
+def test_each_option_that_cannot_be_honoured_is_one_note(program: str, options: dict[str, Any], note_part: str) -> None:
     (note,) = spawn(program, approval_mode="yolo", **options).notes
-    assert said in note
+    assert note_part in note
 
 
 # -- what the codec knows

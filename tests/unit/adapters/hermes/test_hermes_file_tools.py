@@ -22,7 +22,7 @@ def replaced(diff: str, path: str = f"{PLACE}/a.txt") -> FilePatched:
     return patched
 
 
-def test_a_file_is_read_where_the_model_says() -> None:
+def test_a_file_is_read_at_the_path_of_the_call() -> None:
     assert effects("read_file", {"path": "a.txt"}) == (FileRead("a.txt"),)
 
 
@@ -56,7 +56,7 @@ def test_the_header_of_a_diff_can_be_applied_in_the_project() -> None:
     assert elsewhere.diff.startswith("--- a/etc/motd\n+++ b/etc/motd\n@@ ")
 
 
-def test_a_last_line_without_a_newline_says_so() -> None:
+def test_a_last_line_without_a_newline_is_marked() -> None:
     assert replaced("@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three").diff.endswith(
         "\n three\n\\ No newline at end of file\n"
     )
@@ -65,11 +65,11 @@ def test_a_last_line_without_a_newline_says_so() -> None:
 @pytest.mark.parametrize(
     "diff", ["@@ -1,2 +1,2 @@\n one\n-two+TWO", "@@ -1,2 +1,2 @@\n one\n-two+TWO\n", "", "@@ -1 +1 @@"]
 )
-def test_a_diff_whose_lines_ran_into_each_other_is_made_anew(diff: str) -> None:
+def test_an_invalid_diff_is_rebuilt_from_the_replacement(diff: str) -> None:
     assert replaced(diff).diff.split("\n")[2:5] == ["@@ -1,1 +1,1 @@", "-two", "\\ No newline at end of file"]
 
 
-def test_a_patch_of_several_files_is_told_file_by_file() -> None:
+def test_a_patch_of_several_files_has_one_effect_per_file() -> None:
     diff = (
         "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n\n"
         "--- /dev/null\n+++ b/new/b.txt\n+hello\n+world\n"

@@ -85,11 +85,11 @@ def test_where_there_is_a_url_it_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "enabled"),
+    ("value", "enabled"),
     [(True, True), (False, False), ("off", False), ("No ", False), ("yes", True), (None, True), ("what", True)],
 )
-def test_enabled_may_be_a_word(said: Any, enabled: bool) -> None:
-    assert MCP.is_enabled({"command": "x", "enabled": said}) is enabled
+def test_enabled_may_be_a_word(value: Any, enabled: bool) -> None:
+    assert MCP.is_enabled({"command": "x", "enabled": value}) is enabled
 
 
 # -- configuration
@@ -163,7 +163,7 @@ def test_a_named_profile_counts_more_than_the_chosen_one(tmp_path: Path, directo
 # -- credentials
 
 
-def test_nothing_is_known_of_nobody(tmp_path: Path) -> None:
+def test_a_missing_installation_has_no_credentials(tmp_path: Path) -> None:
     assert state(tmp_path) == AuthState(agent="hermes", status="unauthenticated")
 
 
@@ -234,7 +234,7 @@ def test_a_key_in_the_configuration(tmp_path: Path, directory: Path, text: str, 
     assert state(tmp_path).status == status
 
 
-def test_the_login_of_another_agent_may_do(tmp_path: Path) -> None:
+def test_the_login_of_another_agent_is_reported(tmp_path: Path) -> None:
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / ".credentials.json").write_text("{}", "utf-8")
     found = state(tmp_path)

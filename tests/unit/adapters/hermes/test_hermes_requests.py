@@ -12,13 +12,13 @@ BLOCKED = "BLOCKED: Command denied by user."
 
 
 def asks(talk: Talk, command: str, call: str = "c1", **payload: object) -> ApprovalAsked:
-    talk.tells("tool.start", tool_id=call, name="terminal", args_text=f'{{"command": "{command}"}}')
+    talk.emits("tool.start", tool_id=call, name="terminal", args_text=f'{{"command": "{command}"}}')
     return permission(talk, command, **payload)
 
 
 def permission(talk: Talk, command: str, **payload: object) -> ApprovalAsked:
     fields = {"command": command, "description": "recursive delete", "choices": CHOICES, **payload}
-    (asked,) = talk.tells("approval.request", **fields)
+    (asked,) = talk.emits("approval.request", **fields)
     assert isinstance(asked, ApprovalAsked)
     return asked
 
@@ -50,7 +50,7 @@ def test_always_is_once_where_hermes_offers_no_more() -> None:
     assert talk.takes()[1]["choice"] == "once"
 
 
-def test_the_reason_of_a_denial_is_said_behind_the_result_of_the_tool() -> None:
+def test_the_reason_of_a_denial_is_steered_into_the_turn() -> None:
     talk = talk_in_turn()
     asked = asks(talk, "rm -rf victim")
     assert talk.wants(Deny(asked.request_id, "not here")) == [
@@ -59,14 +59,16 @@ def test_the_reason_of_a_denial_is_said_behind_the_result_of_the_tool() -> None:
     assert talk.takes() == ("session.steer", {"session_id": LIVE, "text": "not here"})
     assert talk.takes() == ("approval.respond", {"session_id": LIVE, "choice": "deny"})
     blocked = {"output": "", "exit_code": -1, "error": BLOCKED, "status": "blocked"}
-    told = talk.tells("tool.complete", tool_id="c1", name="terminal", args={"command": "rm -rf victim"}, result=blocked)
-    (done,) = [fact for fact in told if isinstance(fact, ToolDone)]
+    facts = talk.emits(
+        "tool.complete", tool_id="c1", name="terminal", args={"command": "rm -rf victim"}, result=blocked
+    )
+    (done,) = [fact for fact in facts if isinstance(fact, ToolDone)]
     assert done.error == BLOCKED
     assert done.exit_code is None  # it never ran
-    assert not any(isinstance(fact, RequestSettled) for fact in told)
+    assert not any(isinstance(fact, RequestSettled) for fact in facts)
 
 
-def test_decisions_are_said_in_the_order_of_the_questions() -> None:
+def test_decisions_are_written_in_the_order_of_the_requests() -> None:
     talk = talk_in_turn()
     first, second = asks(talk, "rm -rf a", "c1"), asks(talk, "rm -rf b", "c2")
     assert (first.call_id, second.call_id) == ("c1", "c2")
@@ -85,7 +87,7 @@ def test_a_decision_is_taken_once() -> None:
     assert refused.code == "INTERACTION_NOT_FOUND"
 
 
-def test_an_approval_is_not_answered_with_words() -> None:
+def test_an_approval_cannot_be_answered_with_text() -> None:
     talk = talk_in_turn()
     (refused,) = talk.wants(Answer(asks(talk, "rm -rf victim").request_id, "yes"))
     assert isinstance(refused, Refuse)
@@ -94,42 +96,42 @@ def test_an_approval_is_not_answered_with_words() -> None:
 
 def test_a_script_is_asked_about_as_what_it_is() -> None:
     talk = talk_in_turn()
-    talk.tells("tool.start", tool_id="c1", name="execute_code", args_text='{"code": "print(1)"}')
+    talk.emits("tool.start", tool_id="c1", name="execute_code", args_text='{"code": "print(1)"}')
     asked = permission(talk, "execute_code <<'PY'\nprint(1)\nPY")
     assert (asked.action, asked.tool_name, asked.call_id) == ("Run a script", "execute_code", "c1")
 
 
 def test_a_question_of_unknown_origin_belongs_to_no_call() -> None:
     talk = talk_in_turn()
-    talk.tells("tool.start", tool_id="c1", name="terminal")
-    talk.tells("tool.start", tool_id="c2", name="terminal")
+    talk.emits("tool.start", tool_id="c1", name="terminal")
+    talk.emits("tool.start", tool_id="c2", name="terminal")
     assert permission(talk, "rm -rf victim").call_id is None
 
 
 def test_hermes_denies_by_itself_when_its_time_is_up() -> None:
     talk = talk_in_turn()
     asked = asks(talk, "rm -rf victim")
-    told = talk.tells(
+    facts = talk.emits(
         "tool.complete", tool_id="c1", name="terminal", args={}, result={"error": BLOCKED, "status": "blocked"}
     )
-    assert told[0] == RequestSettled(asked.request_id, granted=False, reason="hermes continued without an answer")
+    assert facts[0] == RequestSettled(asked.request_id, granted=False, reason="hermes continued without an answer")
 
 
 def test_the_end_of_a_turn_settles_what_is_open() -> None:
     talk = talk_in_turn()
     asked = asks(talk, "rm -rf victim")
     talk.wants(Interrupt())
-    told = talk.ends(status="interrupted")
-    assert told[0] == RequestSettled(asked.request_id, granted=False, reason="the turn ended")
+    facts = talk.ends(status="interrupted")
+    assert facts[0] == RequestSettled(asked.request_id, granted=False, reason="the turn ended")
 
 
-def test_a_command_that_our_rule_denies_is_told_as_denied() -> None:
+def test_a_command_that_our_rule_denies_is_reported_as_denied() -> None:
     talk = talk_in_turn()
     blocked = {
         "error": "BLOCKED: this command matches the user-defined deny rule '*' (approvals.deny)",
         "status": "blocked",
     }
-    asked, settled, _, done = talk.tells(
+    asked, settled, _, done = talk.emits(
         "tool.complete", tool_id="c1", name="terminal", args={"command": "ls"}, result=blocked
     )
     assert isinstance(asked, ApprovalAsked)
@@ -138,9 +140,9 @@ def test_a_command_that_our_rule_denies_is_told_as_denied() -> None:
     assert isinstance(done, ToolDone)
 
 
-def test_a_file_that_our_rule_keeps_from_being_written_is_told_as_denied() -> None:
+def test_a_write_that_our_rule_denies_is_reported_as_denied() -> None:
     outside = "is outside HERMES_WRITE_SAFE_ROOT (/tmp/agent-mux-1/nowhere). Unset the variable or add this path"
-    asked, settled, _, done = talk_in_turn().tells(
+    asked, settled, _, done = talk_in_turn().emits(
         "tool.complete",
         tool_id="c1",
         name="write_file",
@@ -155,29 +157,29 @@ def test_a_file_that_our_rule_keeps_from_being_written_is_told_as_denied() -> No
 
 
 def test_an_error_that_is_no_rule_of_ours_is_no_denial() -> None:
-    told = talk_in_turn().tells(
+    facts = talk_in_turn().emits(
         "tool.complete", tool_id="c1", name="write_file", args={"path": "/x"}, result={"error": "Permission denied"}
     )
-    assert not [fact for fact in told if isinstance(fact, ApprovalAsked | RequestSettled)]
+    assert not [fact for fact in facts if isinstance(fact, ApprovalAsked | RequestSettled)]
 
 
 # -- questions
 
 
 def question(talk: Talk) -> InputAsked:
-    talk.tells("tool.start", tool_id="c1", name="clarify", args_text='{"question": "Which?"}')
-    (asked,) = talk.tells("clarify.request", question="Which?", choices=["Red", "Blue"], request_id="q1")
+    talk.emits("tool.start", tool_id="c1", name="clarify", args_text='{"question": "Which?"}')
+    (asked,) = talk.emits("clarify.request", question="Which?", choices=["Red", "Blue"], request_id="q1")
     assert isinstance(asked, InputAsked)
     return asked
 
 
-def test_a_question_is_answered_in_words() -> None:
+def test_a_question_is_answered_with_text() -> None:
     talk = talk_in_turn()
     assert question(talk) == InputAsked("q1", "Which?", options=("Red", "Blue"))
     assert talk.wants(Answer("q1", "Green")) == [RequestSettled("q1", granted=True)]
     assert talk.takes() == ("clarify.respond", {"session_id": LIVE, "request_id": "q1", "answer": "Green"})
     result = {"question": "Which?", "user_response": "Green"}
-    assert talk.tells("tool.complete", tool_id="c1", name="clarify", args={}, result=result) == []
+    assert talk.emits("tool.complete", tool_id="c1", name="clarify", args={}, result=result) == []
 
 
 def test_a_question_is_declined_with_the_reason_as_the_answer() -> None:
@@ -194,34 +196,34 @@ def test_a_question_is_not_approved() -> None:
     assert refused.code == "VALIDATION_ERROR"
 
 
-def test_hermes_goes_on_without_an_answer_after_five_minutes() -> None:
+def test_a_question_that_timed_out_is_settled() -> None:
     talk = talk_in_turn()
     question(talk)
     result = {"question": "Which?", "user_response": ""}
-    told = talk.tells("tool.complete", tool_id="c1", name="clarify", args={}, result=result)
-    assert told == [RequestSettled("q1", granted=False, reason="hermes continued without an answer")]
+    facts = talk.emits("tool.complete", tool_id="c1", name="clarify", args={}, result=result)
+    assert facts == [RequestSettled("q1", granted=False, reason="hermes continued without an answer")]
 
 
 def test_a_question_that_could_not_be_asked_is_a_failed_call() -> None:
     talk = talk_in_turn()
     failed = {"error": "Question text is required."}
-    told = talk.tells("tool.complete", tool_id="c1", name="clarify", args={"question": ""}, result=failed)
-    assert isinstance(told[-1], ToolDone)
-    assert told[-1].error == "Question text is required."
+    facts = talk.emits("tool.complete", tool_id="c1", name="clarify", args={"question": ""}, result=failed)
+    assert isinstance(facts[-1], ToolDone)
+    assert facts[-1].error == "Question text is required."
 
 
 def test_secrets_are_not_given() -> None:
     talk = talk_in_turn()
-    (note,) = talk.tells("sudo.request", request_id="s1")
+    (note,) = talk.emits("sudo.request", request_id="s1")
     assert isinstance(note, Note)
     assert talk.takes() == ("sudo.respond", {"session_id": LIVE, "request_id": "s1", "password": ""})
-    talk.tells("secret.request", request_id="s2", prompt="Key?", env_var="KEY")
+    talk.emits("secret.request", request_id="s2", prompt="Key?", env_var="KEY")
     assert talk.takes() == ("secret.respond", {"session_id": LIVE, "request_id": "s2", "value": ""})
 
 
-def test_there_is_no_screen_to_read() -> None:
+def test_a_request_for_the_screen_gets_empty_text() -> None:
     talk = talk_in_turn()
-    assert talk.tells("terminal.read.request", request_id="t1") == []
+    assert talk.emits("terminal.read.request", request_id="t1") == []
     assert talk.takes() == ("terminal.read.respond", {"session_id": LIVE, "request_id": "t1", "text": ""})
 
 
@@ -237,11 +239,11 @@ def observed(method: str, **params: str) -> list[object]:
     else:
         question(talk)
     asked = {"jsonrpc": "2.0", "id": "r3", "method": method, "params": {"session_id": LIVE, **params}}
-    assert talk.says(asked, source=Source.STDIN) == []
-    return list(talk.says({"jsonrpc": "2.0", "id": "r3", "result": {"resolved": 1}}))
+    assert talk.prints(asked, source=Source.STDIN) == []
+    return list(talk.prints({"jsonrpc": "2.0", "id": "r3", "result": {"resolved": 1}}))
 
 
-def test_an_overheard_answer_settles_the_question_when_hermes_has_it() -> None:
+def test_an_observed_answer_settles_the_question() -> None:
     assert observed("approval.respond", choice="session") == [RequestSettled("approval-1", granted=True)]
     assert observed("approval.respond", choice="deny") == [RequestSettled("approval-1", granted=False)]
     assert observed("clarify.respond", request_id="q1", answer="Red") == [RequestSettled("q1", granted=True)]

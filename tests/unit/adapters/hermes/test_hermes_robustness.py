@@ -24,7 +24,7 @@ LINES = {protocol: lines for protocol in ADAPTER.protocols if (lines := RECORDIN
 @pytest.mark.parametrize("protocol", LINES)
 @patient
 @given(data=st.data())
-def test_damaged_lines_are_survived(protocol: str, data: st.DataObject) -> None:
+def test_damaged_lines_raise_nothing(protocol: str, data: st.DataObject) -> None:
     line = data.draw(damaged(LINES[protocol]))
     for prompt in (None, "hello"):
         codec = new_codec(protocol, prompt=prompt)
@@ -40,7 +40,7 @@ def test_damaged_lines_are_survived(protocol: str, data: st.DataObject) -> None:
                                                 "command", "choices", "request_id", "question", "mcp_servers", "kind",
                                                 "subagent_id", "inline_diff", "running", "duration_s", "args_text",
                                                 "stored_session_id", "message"]), ANYTHING))  # fmt: skip
-def test_events_with_any_payload_are_survived(kind: str, payload: dict[str, Any]) -> None:
+def test_events_with_any_payload_raise_nothing(kind: str, payload: dict[str, Any]) -> None:
     line = json.dumps(event(kind, LIVE, **payload)).encode()
     talk = Talk()
     talk.opens()
@@ -61,7 +61,7 @@ def test_a_new_kind_of_event_is_unknown() -> None:
     assert fact.kind == "weather.changed"
 
 
-def test_a_silent_event_says_why() -> None:
+def test_an_ignored_event_has_a_reason() -> None:
     for kind, reason in IGNORED_KINDS.items():
         assert list(new_codec().receive(line_of(event(kind, None)), Source.STDOUT)) == [facts.Ignored(kind, reason)]
 
@@ -73,7 +73,7 @@ def test_fragments_are_read_alike_however_they_are_spelled() -> None:
     assert list(new_codec().receive(quick, Source.STDOUT)) == list(new_codec().receive(slow, Source.STDOUT))
 
 
-def test_actions_before_anything_happened_are_survived() -> None:
+def test_actions_before_the_start_raise_nothing() -> None:
     for action in (
         actions.Interrupt(),
         actions.Steer("x"),
@@ -85,10 +85,10 @@ def test_actions_before_anything_happened_are_survived() -> None:
             assert all(isinstance(step, facts.Fact | Effect) for step in new_codec(prompt=prompt).request(action))
 
 
-def test_a_turn_that_ends_twice_is_survived() -> None:
+def test_a_turn_that_ends_twice_raises_nothing() -> None:
     talk = Talk()
     talk.opens()
     talk.begins()
     talk.ends("Yes.")
-    talk.tells("message.complete", text="Yes.", usage=USAGE, status="complete")
+    talk.emits("message.complete", text="Yes.", usage=USAGE, status="complete")
     assert talk.is_closed

@@ -1,4 +1,4 @@
-"""The store that Hermes 0.19.0 left behind: tests/stores/README.md says how."""
+"""The store that Hermes 0.19.0 left behind; see tests/stores/README.md."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def sessions(home: Path) -> Iterator[Sessions]:
     assert not skipped
 
 
-def say(home: Path, session: str, role: str, content: str, **fields: Any) -> None:
+def add_message(home: Path, session: str, role: str, content: str, **fields: Any) -> None:
     """One more message in a session that is stored."""
     fields = {"active": 1, "compacted": 0, "timestamp": 1795400000.0, **fields}
     names = ", ".join(["id", "session_id", "role", "content", *fields])
@@ -75,13 +75,13 @@ def test_tools_have_their_results(sessions: Sessions) -> None:
     assert "There are 3 files." in subagent.output
 
 
-def test_files_are_told(sessions: Sessions) -> None:
-    told: Any = [event for event in sessions.events(LONG) if event.type.startswith("file_")]
-    assert [event.type for event in told] == ["file_write", "file_patch", "file_read"]
-    assert told[1].diff == "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
+def test_file_tools_emit_file_events(sessions: Sessions) -> None:
+    events: Any = [event for event in sessions.events(LONG) if event.type.startswith("file_")]
+    assert [event.type for event in events] == ["file_write", "file_patch", "file_read"]
+    assert events[1].diff == "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
 
 
-def test_what_hermes_says_in_the_users_place_is_no_prompt(sessions: Sessions) -> None:
+def test_user_messages_of_hermes_itself_are_no_prompts(sessions: Sessions) -> None:
     messages = sessions.get(LONG).messages
     assert [message.text for message in messages if message.role == "user"] == [
         "first question", "second question", "third question",
@@ -91,13 +91,13 @@ def test_what_hermes_says_in_the_users_place_is_no_prompt(sessions: Sessions) ->
 
 
 @pytest.mark.parametrize("session", [TOOL_INTERRUPTED, TEXT_INTERRUPTED])
-def test_an_interrupted_turn_is_told_as_one(session: str, sessions: Sessions) -> None:
-    told: Any = [event for event in sessions.events(session) if event.type == "error"]
-    assert [event.code for event in told] == ["ABORTED"]
+def test_an_interrupted_turn_ends_as_aborted(session: str, sessions: Sessions) -> None:
+    events: Any = [event for event in sessions.events(session) if event.type == "error"]
+    assert [event.code for event in events] == ["ABORTED"]
     assert "Operation interrupted." not in {message.text for message in sessions.get(session).messages}
 
 
-def test_a_fork_has_the_words_of_what_it_was_copied_from(sessions: Sessions) -> None:
+def test_a_fork_has_the_texts_of_its_origin(sessions: Sessions) -> None:
     difference = sessions.diff(LONG, FORK)
     added = [message.text for change in difference.changes for message in change.added]
     assert added[-2:] == ["fork question", "Fork answer."]
@@ -110,20 +110,20 @@ def test_the_events_keep_the_contract(sessions: Sessions) -> None:
         assert validate(list(sessions.events(summary.id))) == []
 
 
-def test_what_was_taken_back_is_not_part_of_the_conversation(home: Path, sessions: Sessions) -> None:
-    say(home, FAILED, "user", "never mind", active=0)
+def test_withdrawn_messages_are_skipped(home: Path, sessions: Sessions) -> None:
+    add_message(home, FAILED, "user", "never mind", active=0)
     assert [message.text for message in sessions.get(FAILED).messages] == ["eighth question"]
 
 
-def test_a_compressed_conversation_is_told_once(home: Path, sessions: Sessions) -> None:
+def test_a_compressed_conversation_is_not_repeated(home: Path, sessions: Sessions) -> None:
     with database_of(home) as database:
         database.execute("UPDATE messages SET active = 0, compacted = 1 WHERE session_id = ?", [TEXT_INTERRUPTED])
-    say(home, TEXT_INTERRUPTED, "user", "[CONTEXT COMPACTION — REFERENCE ONLY] It was about a text.")
-    say(home, TEXT_INTERRUPTED, "user", "seventh question")
-    say(home, TEXT_INTERRUPTED, "assistant", "Continued.", finish_reason="stop")
-    say(home, TEXT_INTERRUPTED, "user", "[System: Your previous response was truncated")
-    say(home, TEXT_INTERRUPTED, "user", "new question")
-    say(home, TEXT_INTERRUPTED, "user", "seventh question")  # not kept, but said again
+    add_message(home, TEXT_INTERRUPTED, "user", "[CONTEXT COMPACTION — REFERENCE ONLY] It was about a text.")
+    add_message(home, TEXT_INTERRUPTED, "user", "seventh question")
+    add_message(home, TEXT_INTERRUPTED, "assistant", "Continued.", finish_reason="stop")
+    add_message(home, TEXT_INTERRUPTED, "user", "[System: Your previous response was truncated")
+    add_message(home, TEXT_INTERRUPTED, "user", "new question")
+    add_message(home, TEXT_INTERRUPTED, "user", "seventh question")  # not kept, but sent again
     assert [message.text for message in sessions.get(TEXT_INTERRUPTED).messages] == [
         "sixth question", "A long text that hangs here.", "seventh question", "Continued.", "new question",
         "seventh question",
@@ -131,44 +131,46 @@ def test_a_compressed_conversation_is_told_once(home: Path, sessions: Sessions) 
     assert "context_compacted" in [event.type for event in sessions.events(TEXT_INTERRUPTED)]
 
 
-def test_a_turn_that_reached_its_limit_says_so(home: Path, sessions: Sessions) -> None:
-    say(home, FAILED, "user", "You've reached the maximum number of tool-calling iterations allowed. Please sum up.")
-    say(home, FAILED, "assistant", "I got half way.")
+def test_a_turn_that_reached_its_limit_ends_with_it(home: Path, sessions: Sessions) -> None:
+    add_message(
+        home, FAILED, "user", "You've reached the maximum number of tool-calling iterations allowed. Please sum up."
+    )
+    add_message(home, FAILED, "assistant", "I got half way.")
     assert [event.type for event in sessions.events(FAILED)].count("turn_limit") == 1
     assert sessions.get(FAILED).summary.turn_count == 1
 
 
 def test_content_may_be_a_list_and_anything_may_be_damaged(home: Path, sessions: Sessions) -> None:
     parts = '[{"type": "text", "text": "look"}, {"type": "image_url"}]'
-    say(home, FAILED, "user", f"\x00json:{parts}", timestamp="late")
-    say(home, FAILED, "assistant", "", tool_calls="[{", reasoning="Hm.", finish_reason="tool_calls")
-    say(home, FAILED, "tool", "{}", tool_call_id="nobody's")
-    say(home, FAILED, "ghost", "boo")
+    add_message(home, FAILED, "user", f"\x00json:{parts}", timestamp="late")
+    add_message(home, FAILED, "assistant", "", tool_calls="[{", reasoning="Hm.", finish_reason="tool_calls")
+    add_message(home, FAILED, "tool", "{}", tool_call_id="nobody's")
+    add_message(home, FAILED, "ghost", "boo")
     messages = sessions.get(FAILED).messages
     assert [(message.text, message.thinking) for message in messages[1:]] == [("look", ""), ("", "Hm.")]
 
 
-def test_what_is_added_is_read_later(home: Path) -> None:
+def test_later_messages_are_read_by_the_next_pass(home: Path) -> None:
     [found] = [found for found in STORE.find(Place(environ={"HOME": str(home)})) if found.key == FAILED]
     cursor = STORE.open(found)
     assert len(list(cursor.read())) == 2  # what it is, and the prompt
-    say(home, FAILED, "assistant", "Here I am.", finish_reason="stop")
+    add_message(home, FAILED, "assistant", "Here I am.", finish_reason="stop")
     with database_of(home) as database:
         database.execute(
             "INSERT INTO session_model_usage (session_id, model, input_tokens, output_tokens, estimated_cost_usd, "
             "cost_status) VALUES (?, 'dear-model', 10, 2, 0.5, 'estimated')",
             [FAILED],
         )
-    told: list[Any] = [entry.fact for entry in cursor.read()]
-    assert [type(fact).__name__ for fact in told] == ["Described", "StepBegin", "Text", "ModelCalled", "TurnDone"]
-    assert (told[3].usage.input_tokens, told[3].usd) == (10, 0.5)
+    facts: list[Any] = [entry.fact for entry in cursor.read()]
+    assert [type(fact).__name__ for fact in facts] == ["Described", "StepBegin", "Text", "ModelCalled", "TurnDone"]
+    assert (facts[3].usage.input_tokens, facts[3].usd) == (10, 0.5)
     with database_of(home) as database:
         database.execute("UPDATE session_model_usage SET input_tokens = 15 WHERE model = 'dear-model'")
-    told = [entry.fact for entry in cursor.read()]
-    assert (told[1].usage.input_tokens, told[1].usd) == (5, 0.0)  # what was added
+    facts = [entry.fact for entry in cursor.read()]
+    assert (facts[1].usage.input_tokens, facts[1].usd) == (5, 0.0)  # what was added
 
 
-def test_the_place_can_be_another(home: Path, sessions: Sessions) -> None:
+def test_a_variable_moves_the_store(home: Path, sessions: Sessions) -> None:
     moved = Sessions(environ={"HOME": "/nowhere", "HERMES_HOME": str(home / ".hermes")})
     assert moved.list() == sessions.list()
     copied = SessionFilter(agent="hermes", directory=home / ".hermes")
@@ -182,7 +184,7 @@ def test_profiles_have_databases_of_their_own(home: Path, sessions: Sessions) ->
     assert len(sessions.list()) == 5
 
 
-def test_something_else_is_passed_over(tmp_path: Path) -> None:
+def test_an_unreadable_database_is_skipped(tmp_path: Path) -> None:
     (tmp_path / ".hermes").mkdir()
     with database_of(tmp_path) as database:
         database.execute("CREATE TABLE messages (id INTEGER)")

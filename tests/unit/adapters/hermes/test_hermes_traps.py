@@ -42,38 +42,38 @@ from agent_mux_adapters.hermes.text_codec import TEXT
 from agent_mux_adapters.hermes.wire import is_gateway_line
 
 
-def said(talk: Talk, *words: str) -> list[Any]:
-    return [fact for word in words for fact in talk.tells("message.delta", text=word)]
+def streams(talk: Talk, *words: str) -> list[Any]:
+    return [fact for word in words for fact in talk.emits("message.delta", text=word)]
 
 
 def spins(talk: Talk, *shown: str) -> list[Any]:
-    return [fact for text in shown for fact in talk.tells("thinking.delta", text=text)]
+    return [fact for text in shown for fact in talk.emits("thinking.delta", text=text)]
 
 
 def completes(talk: Talk, name: str, arguments: Any, result: Any, **payload: Any) -> list[Any]:
-    return talk.tells("tool.complete", tool_id="c1", name=name, args=arguments, result=result, **payload)
+    return talk.emits("tool.complete", tool_id="c1", name=name, args=arguments, result=result, **payload)
 
 
-def failure(told: list[Any]) -> Failure:
-    (failed,) = [fact for fact in told if isinstance(fact, TurnFailed)]
+def failure(facts: list[Any]) -> Failure:
+    (failed,) = [fact for fact in facts if isinstance(fact, TurnFailed)]
     return failed.failure
 
 
 # -- words
 
 
-def test_words_of_an_interrupted_call_may_come_late_and_are_not_said_again() -> None:
+def test_late_text_of_an_interrupted_call_is_not_repeated() -> None:
     talk = talk_in_turn()
-    said(talk, "Going on.", "(old words)")
+    streams(talk, "Going on.", "(old words)")
     assert not [fact for fact in talk.ends("Going on.") if isinstance(fact, Text | Note)]
 
 
-def test_the_animation_is_no_thought_and_begins_a_model_call() -> None:
+def test_the_animation_begins_a_model_call_and_emits_no_thinking() -> None:
     talk = Talk()
     talk.opens()
     assert talk.begins() == [TurnBegin(), StepBegin()]
     assert spins(talk, "") == []
-    assert talk.tells("reasoning.delta", text="Let me ") == [ThinkingDelta("Let me ")]
+    assert talk.emits("reasoning.delta", text="Let me ") == [ThinkingDelta("Let me ")]
 
 
 def test_a_notice_in_place_of_the_animation_begins_nothing() -> None:
@@ -83,50 +83,50 @@ def test_a_notice_in_place_of_the_animation_begins_nothing() -> None:
     ]
 
 
-def test_the_line_break_before_words_after_a_tool_is_hermes_own() -> None:
+def test_the_line_break_before_text_after_a_tool_is_removed() -> None:
     talk = talk_in_turn()
-    said(talk, "One. ")
+    streams(talk, "One. ")
     spins(talk, "", "ಠ_ಠ mulling...")
-    assert said(talk, "\n\nTwo.", "\n\nThree.") == [TextDelta("Two."), TextDelta("\n\nThree.")]
+    assert streams(talk, "\n\nTwo.", "\n\nThree.") == [TextDelta("Two."), TextDelta("\n\nThree.")]
 
 
-def test_words_in_several_model_calls_are_several_messages() -> None:
+def test_text_in_several_model_calls_is_several_messages() -> None:
     talk = talk_in_turn()
-    said(talk, "One. ")
+    streams(talk, "One. ")
     assert spins(talk, "", "ಠ_ಠ mulling...") == [TextEnd(), StepBegin()]
 
 
-def test_what_was_streamed_is_not_said_again() -> None:
+def test_streamed_text_is_not_repeated() -> None:
     talk = talk_in_turn()
-    said(talk, "All ", "done. ")
-    assert talk.tells("reasoning.available", text="All done.") == []
-    assert talk.tells("message.interim", text="All done.", already_streamed=True) == []
+    streams(talk, "All ", "done. ")
+    assert talk.emits("reasoning.available", text="All done.") == []
+    assert talk.emits("message.interim", text="All done.", already_streamed=True) == []
     assert not any(isinstance(fact, Text) for fact in talk.ends("All done."))
 
 
-def test_what_was_not_streamed_is_said_whole() -> None:
+def test_an_answer_without_stream_is_emitted_whole() -> None:
     talk = talk_in_turn()
-    assert talk.tells("message.interim", text="Working.", already_streamed=False) == [Text("Working.")]
+    assert talk.emits("message.interim", text="Working.", already_streamed=False) == [Text("Working.")]
     spins(talk, "", "ಠ_ಠ mulling...")
-    told = talk.ends("All done.", reasoning="I thought.")
-    assert [fact for fact in told if isinstance(fact, Text | Thinking)] == [Thinking("I thought."), Text("All done.")]
+    facts = talk.ends("All done.", reasoning="I thought.")
+    assert [fact for fact in facts if isinstance(fact, Text | Thinking)] == [Thinking("I thought."), Text("All done.")]
 
 
-def test_a_remark_behind_the_answer_is_hermes_own() -> None:
+def test_a_remark_after_the_answer_is_a_note() -> None:
     talk = talk_in_turn()
-    said(talk, "All good.")
-    told = talk.ends("All good.\n\n⚠️ File-mutation verifier: 1 file(s) were NOT modified")
-    assert Note("⚠️ File-mutation verifier: 1 file(s) were NOT modified", "warn") in told
-    assert not any(isinstance(fact, Text) for fact in told)
+    streams(talk, "All good.")
+    facts = talk.ends("All good.\n\n⚠️ File-mutation verifier: 1 file(s) were NOT modified")
+    assert Note("⚠️ File-mutation verifier: 1 file(s) were NOT modified", "warn") in facts
+    assert not any(isinstance(fact, Text) for fact in facts)
 
 
-def test_a_continued_answer_is_not_said_twice() -> None:
+def test_a_continued_answer_is_not_repeated() -> None:
     talk = talk_in_turn()
-    said(talk, "partial te")
+    streams(talk, "partial te")
     spins(talk, "", "ಠ_ಠ mulling...", "")
-    said(talk, "Whole now.")
-    told = talk.ends("partial teWhole now.")
-    assert [fact for fact in told if isinstance(fact, Text | Note)] == []
+    streams(talk, "Whole now.")
+    facts = talk.ends("partial teWhole now.")
+    assert [fact for fact in facts if isinstance(fact, Text | Note)] == []
 
 
 # -- model calls that fail
@@ -134,36 +134,36 @@ def test_a_continued_answer_is_not_said_twice() -> None:
 
 def test_a_second_end_of_the_animation_is_a_call_that_is_repeated() -> None:
     talk = talk_in_turn()
-    told = spins(talk, "", "", "")
-    assert [fact.attempt for fact in told if isinstance(fact, Retrying)] == [1, 2]
-    assert said(talk, "Recovered.") == [TextDelta("Recovered.")]
+    facts = spins(talk, "", "", "")
+    assert [fact.attempt for fact in facts if isinstance(fact, Retrying)] == [1, 2]
+    assert streams(talk, "Recovered.") == [TextDelta("Recovered.")]
 
 
 def test_the_ends_of_the_animation_around_an_answer_are_no_retries() -> None:
     talk = talk_in_turn()
     spins(talk, "")
-    said(talk, "Yes.")
+    streams(talk, "Yes.")
     assert spins(talk, "") == []
     assert not any(isinstance(fact, Retrying) for fact in talk.ends("Yes."))
 
 
-def test_words_after_the_end_of_a_call_are_from_its_repetition() -> None:
+def test_text_after_the_end_of_a_call_belongs_to_its_retry() -> None:
     talk = talk_in_turn()
     spins(talk, "")
-    talk.tells("tool.generating", name="terminal")
+    talk.emits("tool.generating", name="terminal")
     spins(talk, "", "")
-    told = said(talk, "ok")
-    assert isinstance(told[0], Retrying)
-    assert told[1:] == [TextDelta("ok")]
+    facts = streams(talk, "ok")
+    assert isinstance(facts[0], Retrying)
+    assert facts[1:] == [TextDelta("ok")]
 
 
 def test_a_dropped_connection_is_no_message() -> None:
     talk = talk_in_turn()
-    said(talk, "Calling.")
-    told = said(talk, "\n\n⚠ Connection dropped mid tool-call; reconnecting…\n\n")
-    assert told == [Retrying(1, 0, "the connection dropped in the middle of a tool call")]
+    streams(talk, "Calling.")
+    facts = streams(talk, "\n\n⚠ Connection dropped mid tool-call; reconnecting…\n\n")
+    assert facts == [Retrying(1, 0, "the connection dropped in the middle of a tool call")]
     assert spins(talk, "") == []
-    assert said(talk, "Whole now.") == [TextDelta("Whole now.")]
+    assert streams(talk, "Whole now.") == [TextDelta("Whole now.")]
 
 
 @pytest.mark.parametrize(
@@ -178,36 +178,36 @@ def test_a_dropped_connection_is_no_message() -> None:
     ],
 )
 def test_an_error_as_the_answer_is_a_failure_and_no_message(answer: str, code: str) -> None:
-    told = talk_in_turn().ends(answer, status="error")
-    assert failure(told).code == code
-    assert failure(told).message == answer
-    assert not any(isinstance(fact, Text) for fact in told)
+    facts = talk_in_turn().ends(answer, status="error")
+    assert failure(facts).code == code
+    assert failure(facts).message == answer
+    assert not any(isinstance(fact, Text) for fact in facts)
 
 
-def test_a_full_context_says_how_full() -> None:
-    told = talk_in_turn().ends("Context length exceeded (15,000 tokens). Cannot compress further.", status="error")
-    assert failure(told).used_tokens == 15000
+def test_a_full_context_reports_its_tokens() -> None:
+    facts = talk_in_turn().ends("Context length exceeded (15,000 tokens). Cannot compress further.", status="error")
+    assert failure(facts).used_tokens == 15000
 
 
-def test_a_failure_whose_answer_is_what_was_said_has_no_reason() -> None:
+def test_a_failure_that_repeats_the_streamed_text_has_no_reason() -> None:
     talk = talk_in_turn()
-    said(talk, "partial te")
+    streams(talk, "partial te")
     assert failure(talk.ends("partial te", status="error")).message == "hermes gave no reason for the failed turn"
 
 
-def test_an_empty_answer_is_a_failure_whatever_hermes_calls_it() -> None:
+def test_an_empty_answer_is_a_failure_despite_its_status() -> None:
     talk = talk_in_turn()
-    talk.tells("status.update", kind="lifecycle", text="❌ Model returned no content after all retries.")
-    told = talk.ends("⚠️ No reply: the model returned empty content", status="complete")
-    assert failure(told).message == "Model returned no content after all retries."
+    talk.emits("status.update", kind="lifecycle", text="❌ Model returned no content after all retries.")
+    facts = talk.ends("⚠️ No reply: the model returned empty content", status="complete")
+    assert failure(facts).message == "Model returned no content after all retries."
 
 
 def test_the_iteration_budget_is_a_turn_limit_with_a_summary() -> None:
     talk = talk_in_turn()
-    talk.tells("status.update", kind="lifecycle", text="⚠️ Iteration budget exhausted (3/3) — asking model to summarise")
-    told = talk.ends("Summary.")
-    assert Text("Summary.") in told
-    assert [fact for fact in told if isinstance(fact, TurnLimitHit)] == [TurnLimitHit(3)]
+    talk.emits("status.update", kind="lifecycle", text="⚠️ Iteration budget exhausted (3/3) — asking model to summarise")
+    facts = talk.ends("Summary.")
+    assert Text("Summary.") in facts
+    assert [fact for fact in facts if isinstance(fact, TurnLimitHit)] == [TurnLimitHit(3)]
 
 
 def test_an_unknown_status_is_no_end() -> None:
@@ -219,17 +219,17 @@ def test_an_unknown_status_is_no_end() -> None:
 # -- figures
 
 
-def test_usage_is_counted_over_the_session_and_told_for_the_turn() -> None:
+def test_usage_of_a_turn_is_the_difference_of_session_counts() -> None:
     talk = talk_in_turn(interactive=True)
     assert Usage(100, 20, thinking_tokens=5, cached_tokens=30) in talk.ends()
     talk.begins()
-    told = talk.ends(usage={"input": 220, "output": 32, "reasoning": 10, "prompt": 280})
-    assert Usage(120, 12, thinking_tokens=5, cached_tokens=30) in told
-    (cost,) = [fact.cost for fact in told if isinstance(fact, RunCost)]
+    facts = talk.ends(usage={"input": 220, "output": 32, "reasoning": 10, "prompt": 280})
+    assert Usage(120, 12, thinking_tokens=5, cached_tokens=30) in facts
+    (cost,) = [fact.cost for fact in facts if isinstance(fact, RunCost)]
     assert (cost.input_tokens, cost.cached_tokens, cost.source) == (220, 60, "unknown")
 
 
-def test_a_full_context_window_is_told_once() -> None:
+def test_a_full_context_window_is_reported_once() -> None:
     talk = talk_in_turn(interactive=True)
     full = {**USAGE, "context_used": 90, "context_max": 100}
     assert ContextFilling(90, 100) in talk.ends(usage=full)
@@ -242,23 +242,23 @@ def test_a_full_context_window_is_told_once() -> None:
 # -- tools
 
 
-def test_arguments_that_are_told_early_are_believed() -> None:
-    told = talk_in_turn().tells("tool.start", tool_id="c1", name="terminal", args_text='{\n  "command": "ls"\n}')
-    assert told == [ToolBegin("c1", "terminal"), ToolReady("c1", "terminal", {"command": "ls"}, Shell("ls"))]
+def test_early_arguments_are_used() -> None:
+    facts = talk_in_turn().emits("tool.start", tool_id="c1", name="terminal", args_text='{\n  "command": "ls"\n}')
+    assert facts == [ToolBegin("c1", "terminal"), ToolReady("c1", "terminal", {"command": "ls"}, Shell("ls"))]
 
 
 @pytest.mark.parametrize(
     "shown", ['{"command": "export KEY=***"}', '{"command": "echo sk-abc...wxyz"}', '[showing verbose tail]\n "}', ""]
 )
-def test_arguments_that_may_be_masked_or_cut_are_not_believed(shown: str) -> None:
-    told = talk_in_turn().tells("tool.start", tool_id="c1", name="terminal", args_text=shown)
-    assert told == [ToolBegin("c1", "terminal")]
+def test_arguments_that_may_be_masked_or_cut_are_not_used(shown: str) -> None:
+    facts = talk_in_turn().emits("tool.start", tool_id="c1", name="terminal", args_text=shown)
+    assert facts == [ToolBegin("c1", "terminal")]
 
 
-def test_where_nobody_is_asked_a_command_starts_at_once() -> None:
+def test_without_permission_requests_a_command_starts_at_once() -> None:
     talk = talk_in_turn()
     talk.is_built(yolo=True)
-    ready = talk.tells("tool.start", tool_id="c1", name="terminal", args_text='{"command": "ls"}')[-1]
+    ready = talk.emits("tool.start", tool_id="c1", name="terminal", args_text='{"command": "ls"}')[-1]
     assert isinstance(ready, ToolReady)
     assert ready.permitted
 
@@ -269,13 +269,13 @@ def test_a_command_that_exits_with_an_error_failed() -> None:
     assert done == ToolDone("c1", None, "oops", 140, stdout="oops", exit_code=3, name="terminal")
 
 
-def test_a_command_that_fails_silently_says_its_code() -> None:
+def test_a_command_that_fails_without_output_reports_its_exit_code() -> None:
     _, done = completes(talk_in_turn(), "terminal", {"command": "false"}, {"output": "", "exit_code": 1, "error": None})
     assert done.error == "exit code 1"
 
 
 @pytest.mark.parametrize("remark", ["[Command timed out after 1s]", "[Command interrupted]"])
-def test_what_hermes_says_behind_an_output_is_no_output(remark: str) -> None:
+def test_a_remark_after_the_output_is_not_output(remark: str) -> None:
     result = {"output": f"late\n\n{remark}", "exit_code": 124, "error": None}
     _, done = completes(talk_in_turn(), "terminal", {"command": "sleep 9"}, result)
     assert (done.stdout, done.error) == ("late", f"late\n\n{remark}")
@@ -286,7 +286,7 @@ def test_a_background_command_is_no_shell_of_its_call() -> None:
     assert ready.shell is None
 
 
-def test_a_tool_says_in_its_result_that_it_failed() -> None:
+def test_a_failure_in_a_result_fails_the_tool() -> None:
     result = {"content": "", "total_lines": 0, "error": "File not found: nope.txt"}
     _, done = completes(talk_in_turn(), "read_file", {"path": "nope.txt"}, result)
     assert (done.error, done.files) == ("File not found: nope.txt", ())
@@ -295,15 +295,15 @@ def test_a_tool_says_in_its_result_that_it_failed() -> None:
 
 
 def test_a_skill_that_is_read_is_used() -> None:
-    told = completes(talk_in_turn(), "skill_view", {"name": "greet"}, {"success": True})
-    assert told[-1] == SkillInvoked("greet")
+    facts = completes(talk_in_turn(), "skill_view", {"name": "greet"}, {"success": True})
+    assert facts[-1] == SkillInvoked("greet")
 
 
 def test_a_tool_of_an_mcp_server_is_only_that() -> None:
     talk = talk_in_turn()
     talk.is_built(mcp_servers=[{"name": "my-echo", "status": "connected"}])
     name = "mcp__my_echo__say__it"
-    begun = talk.tells("tool.start", tool_id="c1", name=name, args_text='{"text": "x"}')
+    begun = talk.emits("tool.start", tool_id="c1", name=name, args_text='{"text": "x"}')
     assert begun == [McpBegin("c1", "my-echo", "say__it", {"text": "x"})]
     assert completes(talk, name, {"text": "x"}, {"result": "echo: x"})[-1] == McpDone("c1", "echo: x")
     assert completes(talk, name, {}, {"error": "boom failed"})[-1] == McpDone("c1", None, "boom failed")
@@ -312,38 +312,38 @@ def test_a_tool_of_an_mcp_server_is_only_that() -> None:
 # -- sub-agents
 
 
-def test_a_delegation_is_told_by_the_sub_agents_themselves() -> None:
+def test_a_delegation_is_reported_by_subagent_events() -> None:
     talk = talk_in_turn()
-    assert talk.tells("tool.start", tool_id="c1", name="delegate_task") == []
-    told = talk.tells("subagent.start", subagent_id="sa-0", goal="count the files", task_index=0)
-    assert told == [SubagentBegin("sa-0", "subagent", "count the files")]
+    assert talk.emits("tool.start", tool_id="c1", name="delegate_task") == []
+    facts = talk.emits("subagent.start", subagent_id="sa-0", goal="count the files", task_index=0)
+    assert facts == [SubagentBegin("sa-0", "subagent", "count the files")]
     assert completes(talk, "delegate_task", {}, {"mode": "background", "delegation_id": "d1"}) == []
-    assert talk.tells("subagent.tool", subagent_id="sa-0", tool_name="terminal", text="ls") == []
+    assert talk.emits("subagent.tool", subagent_id="sa-0", tool_name="terminal", text="ls") == []
     figures = {"input_tokens": 300, "output_tokens": 24, "reasoning_tokens": 10}
-    told = talk.tells("subagent.complete", subagent_id="sa-0", status="completed", summary="3 files.", **figures)
+    facts = talk.emits("subagent.complete", subagent_id="sa-0", status="completed", summary="3 files.", **figures)
     cost = CostRecord(
         total_usd=0.0, input_tokens=300, output_tokens=24, thinking_tokens=10, cached_tokens=0, source="unknown"
     )
-    assert told == [SubagentDone("sa-0", "3 files.", cost=cost)]
+    assert facts == [SubagentDone("sa-0", "3 files.", cost=cost)]
     (total,) = [fact.cost for fact in talk.ends() if isinstance(fact, RunCost)]
     assert total.input_tokens == 400  # usage does not have them
 
 
-def test_a_sub_agent_that_fails_says_why() -> None:
-    told = talk_in_turn().tells("subagent.complete", subagent_id="sa-0", goal="g", status="failed", summary="no model")
-    assert told == [SubagentBegin("sa-0", "subagent", "g"), SubagentDone("sa-0", error="no model")]
+def test_a_failed_sub_agent_reports_its_reason() -> None:
+    facts = talk_in_turn().emits("subagent.complete", subagent_id="sa-0", goal="g", status="failed", summary="no model")
+    assert facts == [SubagentBegin("sa-0", "subagent", "g"), SubagentDone("sa-0", error="no model")]
 
 
-def test_a_delegation_that_starts_nobody_failed() -> None:
-    told = completes(talk_in_turn(), "delegate_task", {"tasks": [{"goal": "a"}, {"goal": "b"}]}, {"error": "paused"})
-    assert told == [SubagentBegin("c1", "subagent", "a\nb"), SubagentDone("c1", error="paused")]
+def test_a_delegation_without_sub_agents_fails() -> None:
+    facts = completes(talk_in_turn(), "delegate_task", {"tasks": [{"goal": "a"}, {"goal": "b"}]}, {"error": "paused"})
+    assert facts == [SubagentBegin("c1", "subagent", "a\nb"), SubagentDone("c1", error="paused")]
 
 
 def test_a_sub_agent_of_a_sub_agent_only_costs() -> None:
     talk = talk_in_turn()
-    assert talk.tells("subagent.start", subagent_id="sa-1", parent_id="sa-0", goal="g") == []
-    told = talk.tells("subagent.complete", subagent_id="sa-1", parent_id="sa-0", status="completed", input_tokens=7)
-    assert told == []
+    assert talk.emits("subagent.start", subagent_id="sa-1", parent_id="sa-0", goal="g") == []
+    facts = talk.emits("subagent.complete", subagent_id="sa-1", parent_id="sa-0", status="completed", input_tokens=7)
+    assert facts == []
     (total,) = [fact.cost for fact in talk.ends() if isinstance(fact, RunCost)]
     assert total.input_tokens == 107
 
@@ -351,7 +351,7 @@ def test_a_sub_agent_of_a_sub_agent_only_costs() -> None:
 # -- one-shot runs
 
 
-def test_a_one_shot_run_tells_no_end_and_no_answer() -> None:
+def test_text_output_has_no_answer_and_no_closing_message() -> None:
     codec = new_codec(TEXT)
     assert [*codec.start()] == []
     assert [*codec.receive(b"Hello from the model.", Source.STDOUT)] == [LogLine("Hello from the model.")]
@@ -389,7 +389,7 @@ def test_a_turn_that_is_done_is_done() -> None:
     ],
 )
 def test_a_remark_is_a_note(kind: str, payload: dict[str, Any], note: Note) -> None:
-    assert talk_in_turn().tells(kind, **payload) == [note]
+    assert talk_in_turn().emits(kind, **payload) == [note]
 
 
 # -- what a recording is of

@@ -60,7 +60,7 @@ def test_an_agent_that_is_built_before_the_answer_comes_counts() -> None:
     assert talk.takes()[0] == "prompt.submit"
 
 
-def test_servers_that_nobody_began_to_start_are_started_before_the_prompt() -> None:
+def test_configured_servers_are_started_before_the_prompt() -> None:
     talk = Talk()
     talk.opens(mcp_servers=[{"name": "echo", "status": "configured"}])
     assert talk.takes() == ("reload.mcp", {"session_id": LIVE, "confirm": True})
@@ -76,7 +76,7 @@ def test_servers_that_are_being_started_are_left_alone() -> None:
     assert talk.takes()[0] == "prompt.submit"
 
 
-def test_a_server_that_failed_is_told_once() -> None:
+def test_a_failed_server_is_reported_once() -> None:
     talk = Talk()
     failed = [{"name": "dead", "status": "failed", "error": "no such file"}]
     assert talk.opens(mcp_servers=failed)[-1] == Note(
@@ -117,7 +117,7 @@ def test_an_agent_that_cannot_be_built_ends_the_run() -> None:
     talk = Talk()
     talk.takes()
     talk.answers(session_id=LIVE, stored_session_id=STORED, message_count=0, info={})
-    (failed,) = talk.tells("error", message="agent init failed: No LLM provider configured. Run `hermes model`.")
+    (failed,) = talk.emits("error", message="agent init failed: No LLM provider configured. Run `hermes model`.")
     assert isinstance(failed, TurnFailed)
     assert failed.failure.code == "AUTH_ERROR"
     assert talk.is_closed
@@ -128,12 +128,12 @@ def test_an_agent_that_cannot_be_built_ends_the_run() -> None:
 
 def resumed(talk: Talk, place: str = PLACE, session: str = LIVE) -> list[object]:
     assert talk.takes() == ("session.resume", {"session_id": "old", "cols": 80})
-    said = [
+    messages = [
         {"role": "user", "text": "one"}, {"role": "assistant", "text": "1"},
         {"role": "user", "text": "[System: The active model has changed]"}, {"role": "user", "text": "two"},
     ]  # fmt: skip
     info = {"model": "fake-model", "cwd": place, "lazy": True}
-    return list(talk.answers(session_id=session, resumed="old", message_count=4, messages=said, info=info))
+    return list(talk.answers(session_id=session, resumed="old", message_count=4, messages=messages, info=info))
 
 
 def test_a_resumed_session_keeps_its_id_and_counts_its_turns() -> None:
@@ -143,7 +143,7 @@ def test_a_resumed_session_keeps_its_id_and_counts_its_turns() -> None:
     assert talk.takes()[0] == "prompt.submit"
 
 
-def test_a_resumed_session_is_moved_and_told_its_model() -> None:
+def test_a_resumed_session_gets_directory_and_model_of_the_run() -> None:
     talk = Talk(session_id="old", model="other")
     resumed(talk, place="/elsewhere")
     assert talk.takes() == ("session.cwd.set", {"session_id": LIVE, "cwd": PLACE})
@@ -162,7 +162,7 @@ def test_a_model_that_would_be_taken_for_flags_is_not_set() -> None:
         assert talk.takes()[0] == "prompt.submit"
 
 
-def test_a_missing_session_is_told_as_such() -> None:
+def test_a_missing_session_is_session_not_found() -> None:
     talk = Talk(session_id="old")
     talk.takes()
     (failed,) = talk.refuses(4007, "session not found")
@@ -184,13 +184,13 @@ def test_a_fork_is_opened_through_the_session_it_is_made_of() -> None:
     assert talk.takes() == ("prompt.submit", {"session_id": "b2", "text": "hello"})
 
 
-def test_what_is_told_of_another_session_is_not_ours() -> None:
+def test_events_of_another_session_are_ignored() -> None:
     talk = talk_in_turn()
-    assert talk.tells("message.delta", session="ffff", text="not ours") == []
-    assert talk.tells("message.complete", session="ffff", status="complete") == []
+    assert talk.emits("message.delta", session="ffff", text="not ours") == []
+    assert talk.emits("message.complete", session="ffff", status="complete") == []
 
 
-def test_a_session_that_is_to_leave_nothing_is_deleted() -> None:
+def test_a_session_that_must_not_be_kept_is_deleted() -> None:
     talk = talk_in_turn(no_session=True)
     talk.ends()
     assert talk.takes() == ("session.close", {"session_id": LIVE})
@@ -262,7 +262,7 @@ def test_a_refused_prompt_is_a_failed_turn_and_not_the_end() -> None:
 def test_a_turn_that_hermes_itself_fails_is_followed_by_the_next() -> None:
     talk = talk_in_turn(interactive=True)
     talk.wants(Send("again"))
-    (failed,) = talk.tells("error", message="'NoneType' object is not iterable")
+    (failed,) = talk.emits("error", message="'NoneType' object is not iterable")
     assert isinstance(failed, TurnFailed)
     assert talk.sent == []
     talk.is_built()
@@ -273,7 +273,7 @@ def test_a_prompt_that_is_refused_before_its_turn_begins_fails_at_once() -> None
     talk = Talk()
     talk.opens()
     talk.takes()
-    talk.tells("error", message="agent initialization timed out")
+    talk.emits("error", message="agent initialization timed out")
     assert talk.is_closed
 
 
@@ -283,12 +283,12 @@ def test_a_prompt_that_is_refused_before_its_turn_begins_fails_at_once() -> None
 def test_a_run_waits_for_the_reports_of_sub_agents() -> None:
     talk = talk_in_turn()
     dispatched = {"status": "dispatched", "mode": "background", "delegation_id": "deleg_1"}
-    talk.tells("tool.complete", tool_id="c1", name="delegate_task", args={"goal": "g"}, result=dispatched)
+    talk.emits("tool.complete", tool_id="c1", name="delegate_task", args={"goal": "g"}, result=dispatched)
     talk.ends("I delegated it.")
     assert not talk.is_closed
-    talk.tells("status.update", kind="process", text="[ASYNC DELEGATION BATCH COMPLETE — deleg_1]")
-    assert talk.tells("message.start")[0] == TurnBegin()
-    assert talk.tells("message.start") == []  # told twice
+    talk.emits("status.update", kind="process", text="[ASYNC DELEGATION BATCH COMPLETE — deleg_1]")
+    assert talk.emits("message.start")[0] == TurnBegin()
+    assert talk.emits("message.start") == []  # steps twice
     talk.ends("It is done.")
     assert talk.is_closed
 
@@ -301,7 +301,7 @@ def test_a_report_that_was_not_announced_counts() -> None:
         "exit_code": 0,
         "notify_on_complete": True,
     }
-    talk.tells(
+    talk.emits(
         "tool.complete", tool_id="c1", name="terminal", args={"command": "x", "background": True}, result=started
     )
     talk.ends("Started.")
@@ -314,19 +314,19 @@ def test_a_report_that_was_not_announced_counts() -> None:
 def test_a_background_command_that_the_model_waited_for_reports_no_more() -> None:
     talk = talk_in_turn()
     started = {"session_id": "proc_1", "exit_code": 0, "notify_on_complete": True}
-    talk.tells(
+    talk.emits(
         "tool.complete", tool_id="c1", name="terminal", args={"command": "x", "background": True}, result=started
     )
     waited = {"action": "wait", "session_id": "proc_1"}
-    talk.tells("tool.complete", tool_id="c2", name="process", args=waited, result={"status": "exited", "exit_code": 0})
+    talk.emits("tool.complete", tool_id="c2", name="process", args=waited, result={"status": "exited", "exit_code": 0})
     talk.ends("It is done.")
     assert talk.is_closed
 
 
-def test_nobody_waits_for_reports_after_an_interruption() -> None:
+def test_an_interrupted_run_does_not_wait_for_reports() -> None:
     talk = talk_in_turn()
     dispatched = {"mode": "background", "delegation_id": "deleg_1"}
-    talk.tells("tool.complete", tool_id="c1", name="delegate_task", args={}, result=dispatched)
+    talk.emits("tool.complete", tool_id="c1", name="delegate_task", args={}, result=dispatched)
     talk.wants(Interrupt())
     talk.ends(status="interrupted")
     assert talk.is_closed
@@ -340,7 +340,7 @@ def test_a_message_for_the_turn_is_steered_into_it() -> None:
     talk.wants(Steer("faster"))
     assert talk.takes() == ("session.steer", {"session_id": LIVE, "text": "faster"})
     talk.answers(status="queued", text="faster")
-    talk.tells("tool.complete", tool_id="c1", name="todo", args={}, result={"todos": []})
+    talk.emits("tool.complete", tool_id="c1", name="todo", args={}, result={"todos": []})
     talk.ends()
     assert talk.sent == []
     assert talk.is_closed
@@ -433,17 +433,17 @@ def test_cancel_leaves_at_once_where_nothing_runs() -> None:
 # -- observing
 
 
-def test_an_observer_says_nothing() -> None:
+def test_an_observer_writes_nothing() -> None:
     talk = Talk(prompt=None)
     assert talk.sent == []
-    talk.says({"jsonrpc": "2.0", "id": "r1", "method": "session.create", "params": {}}, source=_STDIN)
+    talk.prints({"jsonrpc": "2.0", "id": "r1", "method": "session.create", "params": {}}, source=_STDIN)
     created = {"session_id": LIVE, "stored_session_id": STORED, "message_count": 0, "info": {"model": "m"}}
-    assert talk.says({"jsonrpc": "2.0", "id": "r1", "result": created}) == [SessionKnown(STORED, model="m")]
+    assert talk.prints({"jsonrpc": "2.0", "id": "r1", "result": created}) == [SessionKnown(STORED, model="m")]
     talk.is_built()
     talk.begins()
-    assert talk.tells("message.delta", text="Hi") == [TextDelta("Hi")]
-    talk.tells("terminal.read.request", request_id="x")
-    talk.tells("sudo.request", request_id="y")
+    assert talk.emits("message.delta", text="Hi") == [TextDelta("Hi")]
+    talk.emits("terminal.read.request", request_id="x")
+    talk.emits("sudo.request", request_id="y")
     talk.ends("Hi")
     assert talk.sent == []
     assert not talk.is_closed
@@ -452,7 +452,7 @@ def test_an_observer_says_nothing() -> None:
 def test_an_observer_knows_the_session_by_its_shape() -> None:
     talk = Talk(prompt=None)
     created = {"session_id": LIVE, "stored_session_id": STORED, "message_count": 0, "info": {}}
-    assert talk.says({"jsonrpc": "2.0", "id": "r1", "result": created}) == [SessionKnown(STORED)]
+    assert talk.prints({"jsonrpc": "2.0", "id": "r1", "result": created}) == [SessionKnown(STORED)]
 
 
 def test_an_observer_who_came_late_still_knows_the_session() -> None:
@@ -461,19 +461,19 @@ def test_an_observer_who_came_late_still_knows_the_session() -> None:
     assert talk.begins() == [TurnBegin(), StepBegin()]
 
 
-def test_an_observer_knows_a_fork_from_what_it_is_made_of() -> None:
+def test_an_observer_distinguishes_a_fork_from_its_origin() -> None:
     talk = Talk(prompt=None)
-    talk.says({"jsonrpc": "2.0", "id": 1, "method": "session.resume", "params": {"session_id": "old"}}, source=_STDIN)
+    talk.prints({"jsonrpc": "2.0", "id": 1, "method": "session.resume", "params": {"session_id": "old"}}, source=_STDIN)
     opened = {"session_id": "a1", "resumed": "old", "message_count": 0, "messages": [], "info": {}}
-    assert talk.says({"jsonrpc": "2.0", "id": 1, "result": opened}) == []
-    talk.says({"jsonrpc": "2.0", "id": 2, "method": "session.branch", "params": {"session_id": "a1"}}, source=_STDIN)
+    assert talk.prints({"jsonrpc": "2.0", "id": 1, "result": opened}) == []
+    talk.prints({"jsonrpc": "2.0", "id": 2, "method": "session.branch", "params": {"session_id": "a1"}}, source=_STDIN)
     assert talk.is_built("a1", stored="old") == []
     assert talk.is_built("b2", stored="new") == []
-    told = talk.says({"jsonrpc": "2.0", "id": 2, "result": {"session_id": "b2", "parent": "old"}})
-    assert told == [SessionKnown("new", forked_from="old", model="fake-model")]
+    steps = talk.prints({"jsonrpc": "2.0", "id": 2, "result": {"session_id": "b2", "parent": "old"}})
+    assert steps == [SessionKnown("new", forked_from="old", model="fake-model")]
 
 
-def test_an_approval_that_nobody_asked_for_is_refused() -> None:
+def test_an_approval_without_a_request_is_refused() -> None:
     (refused,) = talk_in_turn().wants(Approve("approval-7"))
     assert isinstance(refused, Refuse)
     assert refused.code == "INTERACTION_NOT_FOUND"

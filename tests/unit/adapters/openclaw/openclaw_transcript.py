@@ -25,12 +25,12 @@ def facts(steps: list[Step]) -> list[Fact]:
 
 
 class Talk(talking.Talk):
-    """A live codec, a bridge that says what the test wants, and a gateway that writes down what it wants."""
+    """A live codec, a bridge and a gateway whose output the test chooses."""
 
-    def __init__(self, *, hears_gateway: bool = True, **context: Any) -> None:
+    def __init__(self, *, has_gateway: bool = True, **context: Any) -> None:
         super().__init__(new_codec(ACP, **{"prompt": "hello", **context}))
         self._at = 1_000_000
-        if hears_gateway:
+        if has_gateway:
             self.notifies("listening")
 
     # -- the bridge
@@ -41,23 +41,25 @@ class Talk(talking.Talk):
     def answers(self, request_id: int, result: Any) -> list[Step]:
         return self.says({"id": request_id, "result": result})
 
-    def tells(self, kind: str, /, **update: Any) -> list[Step]:
+    def updates(self, kind: str, /, **update: Any) -> list[Step]:
         params = {"sessionId": SESSION, "update": {"sessionUpdate": kind, **update}}
         return self.says({"method": "session/update", "params": params})
 
     def chunk(self, text: str) -> list[Step]:
-        return self.tells("agent_message_chunk", content={"type": "text", "text": text})
+        return self.updates("agent_message_chunk", content={"type": "text", "text": text})
 
     def calls(self, call_id: str, name: str, kind: str = "other", **given: Any) -> list[Step]:
         pairs = ", ".join(f"{key}: {value}" for key, value in given.items())
         title = f"{name}: {pairs}" if pairs else name
-        return self.tells("tool_call", toolCallId=call_id, title=title, status="in_progress", rawInput=given, kind=kind)
+        return self.updates(
+            "tool_call", toolCallId=call_id, title=title, status="in_progress", rawInput=given, kind=kind
+        )
 
     def runs(self, call_id: str, command: str, **given: Any) -> list[Step]:
         return self.calls(call_id, "exec", "execute", command=command, **given)
 
     def prints(self, call_id: str, text: str, ended: str = "in_progress", /, **details: Any) -> list[Step]:
-        return self.tells(
+        return self.updates(
             "tool_call_update",
             toolCallId=call_id,
             status=ended,

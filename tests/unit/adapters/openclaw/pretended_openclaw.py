@@ -1,6 +1,6 @@
 """What `openclaw` is to the launcher: `gateway run`, which listens on a port, and `acp`, which speaks on its streams.
 
-How it behaves is said by `PRETEND`, a JSON object; what it was started with is written into the folder that is named
+`PRETEND`, a JSON object, sets its behaviour; what it was started with is written into the folder that is named
 there. Run as a program.
 """
 
@@ -25,10 +25,10 @@ def main() -> None:
 
 
 def gateway() -> None:
-    """Listens until it is told to leave."""
-    tell(sys.stdout, "a line on stdout")
+    """Listen until SIGTERM."""
+    print_line(sys.stdout, "a line on stdout")
     for line in PRETEND.get("log", []):
-        tell(sys.stderr, line)
+        print_line(sys.stderr, line)
     if "gateway_exits" in PRETEND:
         sys.exit(PRETEND["gateway_exits"])
     if PRETEND.get("gateway_is_deaf"):
@@ -52,7 +52,7 @@ class Health(http.server.BaseHTTPRequestHandler):
 def bridge() -> None:
     """Says its lines, `{"raw": ...}` among them as the gateway would write them down, then echoes its input."""
     raw = Path(os.environ["OPENCLAW_RAW_STREAM_PATH"])
-    for line in PRETEND.get("says", []):
+    for line in PRETEND.get("bridge_lines", []):
         if "raw" in line:
             if "late" in line:
                 threading.Timer(line["late"], append, (raw, line["raw"])).start()
@@ -62,13 +62,13 @@ def bridge() -> None:
         if "wait" in line:
             time.sleep(line["wait"])
             continue
-        tell(sys.stdout, json.dumps(line, separators=(",", ":")))
+        print_line(sys.stdout, json.dumps(line, separators=(",", ":")))
     for heard in sys.stdin:
-        tell(sys.stdout, heard.rstrip("\n"))
+        print_line(sys.stdout, heard.rstrip("\n"))
     sys.exit(PRETEND.get("acp_exits", 0))
 
 
-def tell(stream: TextIO, line: str) -> None:
+def print_line(stream: TextIO, line: str) -> None:
     stream.write(f"{line}\n")
     stream.flush()
 

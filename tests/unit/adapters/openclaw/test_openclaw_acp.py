@@ -43,23 +43,23 @@ def only(steps: list[Any], kind: type) -> Any:
     return found[0]
 
 
-# -- what the model says
+# -- messages of the model
 
 
-def test_a_text_before_a_call_which_the_bridge_drops_is_told() -> None:
+def test_text_that_the_bridge_drops_before_a_call_is_emitted() -> None:
     talk = Talk().opened()
     assert talk.writes("I run it. ", "Let me think.") == [StepBegin(), Thinking("Let me think."), Text("I run it. ")]
     assert talk.runs("c1", "echo hi") == [ToolReady("c1", "exec", {"command": "echo hi"}, Shell("echo hi"))]
 
 
-def test_what_the_bridge_streamed_of_an_answer_is_not_told_again() -> None:
+def test_text_that_the_bridge_streamed_is_not_repeated() -> None:
     talk = Talk().opened()
     assert talk.chunk("I ru") == [StepBegin(), TextDelta("I ru")]
     assert talk.chunk("n it.") == [TextDelta("n it.")]
     assert talk.writes("I run it. ") == [TextDelta(" "), TextEnd()]
 
 
-def test_what_the_bridge_tells_late_is_not_told_twice() -> None:
+def test_late_fragments_of_the_bridge_are_not_repeated() -> None:
     talk = Talk().opened()
     talk.writes("Done.")
     assert isinstance(only(talk.chunk("Done."), Ignored), Ignored)
@@ -68,7 +68,7 @@ def test_what_the_bridge_tells_late_is_not_told_twice() -> None:
     assert talk.chunk("\n\nNext") == [StepBegin(), TextDelta("Next")]
 
 
-def test_a_late_rest_and_the_next_message_in_one_fragment_are_told_apart() -> None:
+def test_a_fragment_with_a_late_rest_and_a_new_message_is_split() -> None:
     talk = Talk().opened()
     talk.chunk("On")
     talk.writes("One.")
@@ -76,34 +76,34 @@ def test_a_late_rest_and_the_next_message_in_one_fragment_are_told_apart() -> No
     assert talk.chunk("e.\n\nTwo.") == [StepBegin(), TextDelta("Two.")]
 
 
-def test_a_message_that_the_bridge_cut_from_the_wrong_place_is_told_whole() -> None:
+def test_a_message_that_the_bridge_cut_wrongly_is_emitted_whole() -> None:
     talk = Talk().opened()
     talk.chunk("swer")
     assert talk.writes("The answer.") == [TextEnd(), Text("The answer.")]
 
 
 def test_the_blank_line_between_two_messages_belongs_to_neither() -> None:
-    for hears_gateway in (True, False):
-        talk = Talk(hears_gateway=hears_gateway).opened()
+    for has_gateway in (True, False):
+        talk = Talk(has_gateway=has_gateway).opened()
         assert TextDelta("Both done.") in talk.chunk("\n\nBoth done.")
-        talk = Talk(hears_gateway=hears_gateway).opened()
+        talk = Talk(has_gateway=has_gateway).opened()
         assert not any(isinstance(step, TextDelta) for step in talk.chunk("\n\n"))
 
 
-def test_a_thought_is_told_before_the_text_and_once() -> None:
+def test_thinking_is_emitted_once_before_the_text() -> None:
     talk = Talk().opened()
     assert talk.thinks("Hm.") == [StepBegin(), Thinking("Hm.")]
     talk.chunk("Fo")
     assert talk.writes("Four.", "Hm.") == [TextDelta("ur."), TextEnd()]
 
 
-def test_a_thought_that_is_written_down_after_its_answer_is_not_told_again() -> None:
+def test_thinking_recorded_after_its_answer_is_not_repeated() -> None:
     talk = Talk().opened()
     talk.writes("Four.", "Hm.", at=5_000_000)
     assert isinstance(only(talk.thinks("Hm."), Ignored), Ignored)
 
 
-def test_each_answer_is_a_step_even_without_a_word() -> None:
+def test_each_answer_is_a_step_even_without_text() -> None:
     talk = Talk().opened()
     talk.writes("One.")
     talk.runs("c1", "true")
@@ -118,7 +118,7 @@ def test_silence_is_no_message(silence: str) -> None:
     assert only(talk.ends(), TurnDone)
 
 
-def test_what_a_sub_agent_says_is_not_told_as_the_agents() -> None:
+def test_answers_of_a_sub_agent_are_ignored() -> None:
     talk = Talk().opened()
     talk.writes("I delegate.")
     talk.calls("c1", "sessions_spawn", task="look around")
@@ -126,15 +126,15 @@ def test_what_a_sub_agent_says_is_not_told_as_the_agents() -> None:
     assert Text("Done.") in talk.writes("Done.")
 
 
-def test_after_the_end_of_a_turn_nothing_more_is_told_of_it() -> None:
+def test_records_after_the_end_of_a_turn_are_ignored() -> None:
     talk = Talk(interactive=True).opened()
     talk.writes("Done.")
     talk.ends()
     assert all(isinstance(step, Ignored) for step in [*talk.writes("late"), *talk.retries(), *talk.fails("late")])
 
 
-def test_without_a_gateway_it_is_what_the_bridge_tells() -> None:
-    talk = Talk(hears_gateway=False).opened()
+def test_without_a_gateway_the_bridge_is_the_only_source() -> None:
+    talk = Talk(has_gateway=False).opened()
     assert talk.chunk("Fail") == [StepBegin(), TextDelta("Fail")]
     assert talk.chunk("ing.") == [TextDelta("ing.")]
     assert StepBegin() not in talk.runs("c1", "false")
@@ -143,7 +143,7 @@ def test_without_a_gateway_it_is_what_the_bridge_tells() -> None:
 # -- failures
 
 
-def test_what_a_turn_used_is_told_with_its_end() -> None:
+def test_the_end_of_a_turn_has_its_usage() -> None:
     talk = Talk().opened()
     talk.writes("Hello.")
     used = talk.notifies("used", usage={"input": 100, "output": 12, "cacheRead": 30, "cost": {"total": 0.25}})
@@ -152,7 +152,7 @@ def test_what_a_turn_used_is_told_with_its_end() -> None:
     assert (cost.total_usd, cost.input_tokens, cost.cached_tokens, cost.source) == (0.25, 100, 30, "native")
 
 
-def test_a_model_without_prices_costs_nobody_knows_what() -> None:
+def test_a_model_without_prices_has_no_cost() -> None:
     talk = Talk().opened()
     talk.writes("Hello.")
     assert talk.notifies("used", usage={"input": 100, "output": 12, "cost": {"total": 0}}) == [
@@ -161,7 +161,7 @@ def test_a_model_without_prices_costs_nobody_knows_what() -> None:
     assert only(talk.ends(), TurnDone).cost is None
 
 
-def test_a_refused_key_is_an_auth_error_though_the_bridge_says_end_turn() -> None:
+def test_a_refused_key_is_an_auth_error_despite_end_turn() -> None:
     talk = Talk().opened()
     talk.fails("⚠️ request failed (authentication failed, HTTP 401).", failoverReason="auth", httpCode="401",
                providerErrorMessagePreview="invalid x-api-key")  # fmt: skip
@@ -190,7 +190,7 @@ def test_failures_are_named_by_openclaws_reason(reason: str, code: str) -> None:
     assert only(talk.ends(), TurnFailed).failure.code == code
 
 
-def test_a_failure_without_a_model_call_is_told_by_its_words() -> None:
+def test_a_failure_without_a_model_call_is_classified_by_its_message() -> None:
     talk = Talk().opened()
     talk.logs("Embedded agent failed before reply: Inline API key is disabled after a provider auth/billing failure.")
     assert only(talk.ends(), TurnFailed).failure.code == "AUTH_ERROR"
@@ -205,7 +205,7 @@ def test_a_failure_after_some_work_fails_the_turn_too() -> None:
     assert only(talk.ends(), TurnFailed)
 
 
-def test_a_failure_that_the_agent_got_over_is_none() -> None:
+def test_a_failure_after_which_the_agent_continued_is_dropped() -> None:
     talk = Talk().opened()
     talk.fails("slow", failoverReason="timeout")
     talk.writes("The other model says hello.")
@@ -219,8 +219,8 @@ def test_the_answer_that_failed_may_be_written_down_after_its_failure() -> None:
     assert only(talk.ends(), TurnFailed).failure.code == "CONTEXT_EXCEEDED"
 
 
-def test_a_turn_without_a_word_has_failed_even_if_nobody_says_why() -> None:
-    talk = Talk(hears_gateway=False).opened()
+def test_a_turn_without_output_has_failed() -> None:
+    talk = Talk(has_gateway=False).opened()
     failure = only(talk.ends(), TurnFailed).failure
     assert failure.code == "AGENT_CRASH"
     assert "without output" in failure.message
@@ -235,7 +235,7 @@ def test_a_failure_of_the_turn_before_is_not_of_this_one() -> None:
     assert only(talk.ends(4), TurnDone)
 
 
-def test_a_retry_is_told_and_closes_the_answer_that_failed() -> None:
+def test_a_retry_is_reported_and_closes_the_failed_answer() -> None:
     talk = Talk().opened()
     talk.chunk("This will be cu")
     assert talk.retries("rate_limit") == [RateLimited(1200), Retrying(1, 8, "rate_limit", 1200)]
@@ -246,15 +246,15 @@ def test_a_retry_is_told_and_closes_the_answer_that_failed() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "[OpenClaw interruption] rate limit reached",
         "⚠️ OpenClaw couldn't produce or deliver a reply. Please try again. rate limit",
     ],
 )
-def test_an_error_that_is_printed_as_a_message_is_an_error(said: str) -> None:
-    talk = Talk(hears_gateway=False).opened()
-    assert not any(isinstance(step, TextDelta) for step in talk.chunk(said))
+def test_an_error_that_is_printed_as_a_message_is_an_error(text: str) -> None:
+    talk = Talk(has_gateway=False).opened()
+    assert not any(isinstance(step, TextDelta) for step in talk.chunk(text))
     assert only(talk.ends(), TurnFailed).failure.code == "RATE_LIMITED"
 
 
@@ -276,11 +276,11 @@ def test_a_command_that_prints_nothing_has_no_output() -> None:
     assert (done.stdout, done.error, done.exit_code) == (None, None, 0)
 
 
-def test_a_command_that_goes_on_in_the_background_has_not_exited() -> None:
+def test_a_command_that_continues_in_the_background_has_not_exited() -> None:
     talk = Talk().opened()
     talk.runs("c1", "sleep 99")
     details = {"status": "running", "sessionId": "x", "tail": ""}
-    done = only(talk.tells("tool_call_update", toolCallId="c1", status="completed", rawOutput={"details": details},
+    done = only(talk.updates("tool_call_update", toolCallId="c1", status="completed", rawOutput={"details": details},
                            content=[]), ToolDone)  # fmt: skip
     assert (done.exit_code, done.error) == (-1, None)
     assert only(talk.runs("c2", "sleep 99", background=True), ToolReady).shell is None
@@ -290,7 +290,7 @@ def test_a_command_has_its_own_directory() -> None:
     assert only(Talk().opened().runs("c1", "ls", workdir="/x"), ToolReady).shell == Shell("ls", "/x")
 
 
-def test_file_tools_tell_what_they_did() -> None:
+def test_file_tools_report_their_effects() -> None:
     talk = Talk().opened()
     talk.calls("w", "write", "edit", path="/work/a.txt", content="ä\n")
     written = only(talk.prints("w", "ok", "completed", created=True), ToolDone)
@@ -306,13 +306,13 @@ def test_file_tools_tell_what_they_did() -> None:
     assert only(talk.prints("n", "no such file", "failed"), ToolDone).files == ()
 
 
-def test_a_tool_of_an_mcp_server_is_told_as_such() -> None:
+def test_a_tool_of_an_mcp_server_is_an_mcp_call() -> None:
     talk = Talk().opened()
     assert McpBegin("c1", "echo", "say", {"text": "hi"}) in talk.calls("c1", "echo__say", text="hi")
     assert talk.prints("c1", "hi", "completed") == [McpDone("c1", "hi")]
 
 
-def test_a_call_through_the_catalog_is_told_once_as_the_call_it_makes() -> None:
+def test_a_call_through_the_catalog_is_reported_once_as_the_call_it_makes() -> None:
     talk = Talk().opened()
     talk.writes("MCP.")
     outer = talk.calls("c1", "tool_call", id="echo__say", args={"text": "hi"})
@@ -325,7 +325,7 @@ def test_a_call_through_the_catalog_is_told_once_as_the_call_it_makes() -> None:
     assert isinstance(last[0], Ignored)
 
 
-def test_a_call_through_the_catalog_that_makes_none_is_told_by_itself() -> None:
+def test_a_call_through_the_catalog_without_another_call_is_reported() -> None:
     talk = Talk().opened()
     talk.calls("c1", "tool_call", id="nope")
     steps = talk.prints("c1", "unknown tool", "failed")
@@ -413,13 +413,13 @@ def test_a_session_is_continued_and_its_past_counted_not_shown() -> None:
     talk = Talk(session_id=SESSION)
     talk.answers(1, {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}})
     assert talk.sent()[-1]["method"] == "session/load"
-    talk.tells("user_message_chunk", content={"type": "text", "text": "before"})
-    talk.tells("agent_message_chunk", content={"type": "text", "text": "Hm."})
+    talk.updates("user_message_chunk", content={"type": "text", "text": "before"})
+    talk.updates("agent_message_chunk", content={"type": "text", "text": "Hm."})
     assert SessionKnown(SESSION, resumed=True, prior_turns=1) in talk.answers(2, {})
     assert talk.sent()[-1]["method"] == "session/prompt"
 
 
-def test_a_session_that_openclaw_made_up_for_an_unknown_id_is_not_found() -> None:
+def test_a_session_that_openclaw_created_for_an_unknown_id_is_not_found() -> None:
     talk = Talk(session_id=SESSION)
     talk.answers(1, {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}})
     failed, hangs_up = talk.answers(2, {})

@@ -41,7 +41,7 @@ def config(**options: Any) -> Any:
 # -- which way
 
 
-def test_a_prompt_that_nobody_answers_for_takes_agent_exec_and_is_on_stdin() -> None:
+def test_a_prompt_without_requests_uses_agent_exec_and_stdin() -> None:
     args = spawn(prompt="-n what\nis this")
     head = ("/bin/openclaw", "agent", "exec", "--json", "--message-file=-", "--cwd=/", "--timeout=0")
     assert args.argv == head
@@ -116,11 +116,11 @@ def test_a_run_has_a_workspace_and_leaves_no_files_of_its_own_there() -> None:
         ({"approval_mode": "deny"}, "ask"),
     ],
 )
-def test_openclaw_asks_about_commands_whenever_somebody_wants_to_be_asked(options: dict[str, Any], level: str) -> None:
+def test_openclaw_asks_about_commands_when_a_consumer_can_answer(options: dict[str, Any], level: str) -> None:
     assert config(**options)["tools"]["exec"] == {"mode": level}
 
 
-def test_tools_that_nobody_can_answer_are_left_out() -> None:
+def test_tools_that_wait_for_a_person_are_denied() -> None:
     assert config(approval_mode="prompt")["tools"]["deny"] == ["ask_user"]
 
 
@@ -129,7 +129,7 @@ def test_in_mode_deny_there_are_no_tools_that_change_files_since_it_would_not_as
     assert any("without the tools that change files" in note for note in spawn(approval_mode="deny").notes)
 
 
-def test_it_is_said_that_file_tools_work_unasked() -> None:
+def test_a_note_states_that_file_tools_work_unasked() -> None:
     assert any("commands only" in note for note in spawn(approval_mode="prompt").notes)
 
 
@@ -148,7 +148,7 @@ def test_mcp_servers_are_in_the_configuration_of_the_run_and_their_secrets_not_i
     assert context(mcp_servers=[ECHO]).mcp_servers == ()  # the bridge would refuse them
 
 
-def test_the_gateway_of_a_run_listens_for_nobody_else() -> None:
+def test_the_gateway_of_a_run_has_its_own_token() -> None:
     gateway = config(stream=True)["gateway"]
     assert gateway["auth"] == {"mode": "token", "token": "${OPENCLAW_GATEWAY_TOKEN}"}
     assert gateway["controlUi"] == {"enabled": False}
@@ -185,7 +185,7 @@ def test_a_system_prompt_is_put_before_the_prompt() -> None:
 
 
 @pytest.mark.parametrize("option", [{"top_p": 0.5}, {"top_k": 3}, {"thinking_budget_tokens": 2048}])
-def test_what_it_has_no_setting_for_is_said(option: dict[str, Any]) -> None:
+def test_options_without_a_setting_are_noted(option: dict[str, Any]) -> None:
     (name,) = option
     assert spawn(**option).notes == (f"openclaw has no setting for {name}: ignored",)
 

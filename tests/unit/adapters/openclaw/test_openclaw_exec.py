@@ -42,17 +42,17 @@ OK: dict[str, Any] = {
 RETRY = b"[agent/embedded] transient same-model retry 2/9 for p/m reason=rate_limit: delayMs=1529"
 
 
-def told(document: Any, indent: int | None = 2) -> list[Fact]:
+def all_facts(document: Any, indent: int | None = 2) -> list[Fact]:
     lines = json.dumps(document, indent=indent).encode().split(b"\n")
     return facts(receive(new_codec(EXEC), *lines))
 
 
-def said(document: Any) -> list[Fact]:
-    return [fact for fact in told(document) if not isinstance(fact, Ignored)]
+def facts_of(document: Any) -> list[Fact]:
+    return [fact for fact in all_facts(document) if not isinstance(fact, Ignored)]
 
 
 def closing(**fields: Any) -> Fact:
-    return told({**OK, **fields})[-1]
+    return all_facts({**OK, **fields})[-1]
 
 
 def failed(**fields: Any) -> Any:
@@ -63,16 +63,16 @@ def failed(**fields: Any) -> Any:
 
 def test_every_line_but_the_last_is_part_of_the_document() -> None:
     lines = json.dumps(OK, indent=2).split("\n")
-    before = told(OK)[: len(lines) - 1]
+    before = all_facts(OK)[: len(lines) - 1]
     assert before == [Ignored("document", "part of one JSON document")] * (len(lines) - 1)
 
 
 def test_a_document_on_one_line_is_understood() -> None:
-    assert told(OK, indent=None) == said(OK)
+    assert all_facts(OK, indent=None) == facts_of(OK)
 
 
-def test_the_answer_its_usage_and_its_cost_are_told() -> None:
-    facts_ = said(OK)
+def test_the_document_has_answer_usage_and_cost() -> None:
+    facts_ = facts_of(OK)
     assert Text("Done.") in facts_
     assert Usage(300, 36, None, 90, 60, of_one_call=False) in facts_
     done = facts_[-1]
@@ -81,17 +81,17 @@ def test_the_answer_its_usage_and_its_cost_are_told() -> None:
     assert (done.cost.total_usd, done.cost.source, done.cost.cache_creation_tokens) == (0.5, "native", 60)
 
 
-def test_a_cost_that_is_not_told_is_not_made_up() -> None:
+def test_a_missing_cost_stays_unknown() -> None:
     document = {key: value for key, value in OK.items() if key != "costUsd"}
-    assert said(document)[-1] == TurnDone(None)
+    assert facts_of(document)[-1] == TurnDone(None)
 
 
-def test_a_session_that_is_deleted_at_the_end_is_none_to_go_on_with() -> None:
-    assert SessionKnown("transient-s-1", model="m") in said(OK)
+def test_a_session_that_is_deleted_at_the_end_has_a_transient_id() -> None:
+    assert SessionKnown("transient-s-1", model="m") in facts_of(OK)
 
 
 def test_that_tools_were_called_is_a_note_since_more_is_not_known() -> None:
-    assert any(isinstance(fact, Note) and "exec, read" in fact.message for fact in said(OK))
+    assert any(isinstance(fact, Note) and "exec, read" in fact.message for fact in facts_of(OK))
 
 
 def test_reasoning_is_a_thought_and_media_are_images() -> None:
@@ -100,13 +100,15 @@ def test_reasoning_is_a_thought_and_media_are_images() -> None:
         {"text": "Look:", "mediaUrl": "file:///work/a.PNG"},
         {"text": "a song", "mediaUrl": "/work/a.mp3"},
     ]
-    shown = [fact for fact in said({**OK, "payloads": payloads}) if isinstance(fact, Text | Thinking | ImageProduced)]
+    shown = [
+        fact for fact in facts_of({**OK, "payloads": payloads}) if isinstance(fact, Text | Thinking | ImageProduced)
+    ]
     image = ImageProduced("image/png", file_path="/work/a.PNG")
     assert shown == [Thinking("Hm."), Text("Look:"), image, Text("a song")]
 
 
 def test_the_final_text_counts_where_there_are_no_payloads() -> None:
-    assert Text("Done.") in said({**OK, "payloads": []})
+    assert Text("Done.") in facts_of({**OK, "payloads": []})
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_the_final_text_counts_where_there_are_no_payloads() -> None:
         ("request failed (provider internal error, HTTP 500).", "AGENT_CRASH"),
     ],
 )
-def test_errors_are_named_by_their_words(message: str, code: str) -> None:
+def test_error_codes_follow_from_the_message(message: str, code: str) -> None:
     failure = failed(error={"message": message, "kind": "exception"})
     assert (failure.code, failure.message) == (code, message.removeprefix("⚠️ "))
 
@@ -139,15 +141,15 @@ def test_a_time_out_is_named_after_its_reason_where_there_is_one() -> None:
 
 def test_an_error_that_is_called_a_payload_is_no_message() -> None:
     document = {**OK, "ok": False, "status": "error", "final": "", "payloads": [{"text": "Boom.", "isError": True}]}
-    assert not any(isinstance(fact, Text) for fact in said(document))
-    last = said(document)[-1]
+    assert not any(isinstance(fact, Text) for fact in facts_of(document))
+    last = facts_of(document)[-1]
     assert isinstance(last, TurnFailed)
     assert last.failure.message == "Boom."
 
 
 def test_the_error_of_the_command_itself_fails_the_turn() -> None:
     document = {"ok": False, "error": {"type": "cli_error", "message": "--cwd does not exist"}}
-    last = said(document)[-1]
+    last = facts_of(document)[-1]
     assert isinstance(last, TurnFailed)
     assert last.failure.message == "--cwd does not exist"
 
@@ -161,13 +163,13 @@ def local(**meta: Any) -> dict[str, Any]:
 
 
 def test_the_document_of_agent_local_names_a_session_that_stays() -> None:
-    facts_ = said(local())
+    facts_ = facts_of(local())
     assert facts_ == [SessionKnown("s-2", model="m"), Text("Hi."), Usage(5, 6, of_one_call=False), TurnDone()]
 
 
 @pytest.mark.parametrize("meta", [{"aborted": True}, {"stopReason": "error"}, {"error": {"message": "no"}}])
 def test_agent_local_may_fail_too(meta: dict[str, Any]) -> None:
-    assert isinstance(said(local(**meta))[-1], TurnFailed)
+    assert isinstance(facts_of(local(**meta))[-1], TurnFailed)
 
 
 # -- around the document
@@ -191,7 +193,7 @@ def test_a_document_that_breaks_off_is_shown_and_closes_nothing() -> None:
     assert list(codec.finish(Exit(0))) == [LogLine("{"), LogLine('  "ok": true,')]
 
 
-def test_a_retry_in_the_log_is_told() -> None:
+def test_a_retry_in_the_log_is_reported() -> None:
     steps = receive(new_codec(EXEC), RETRY, source=Source.STDERR)
     assert steps == [LogLine(RETRY.decode(), "stderr"), RateLimited(1529), Retrying(2, 9, "rate_limit", 1529)]
 

@@ -157,7 +157,7 @@ def test_variables_move_it(tmp_path: Path, variables: dict[str, str], path: str)
 # -- credentials
 
 
-def test_nothing_is_known_of_nobody(tmp_path: Path) -> None:
+def test_a_missing_installation_has_no_credentials(tmp_path: Path) -> None:
     assert state(tmp_path) == AuthState(agent="openclaw", status="unauthenticated")
 
 

@@ -83,8 +83,8 @@ def launched(folder: Path, *flags: str, environ: dict[str, str] | None = None, *
         process.communicate()
 
 
-def test_the_bridge_speaks_through_it_and_its_end_is_the_end(tmp_path: Path) -> None:
-    with launched(tmp_path, says=[HELLO], acp_exits=5) as run:
+def test_the_lines_and_the_exit_code_of_the_bridge_are_passed_on(tmp_path: Path) -> None:
+    with launched(tmp_path, bridge_lines=[HELLO], acp_exits=5) as run:
         code, lines, error = run.end(b'{"id":1}\n')
         assert (code, lines[1:]) == (5, [HELLO, {"id": 1}])
         assert lines[0]["method"] == "_agent_mux/listening"
@@ -117,7 +117,7 @@ def test_a_gateway_of_the_users_is_not_used(tmp_path: Path) -> None:
     assert "theirs" not in bridge["env"].values()
 
 
-def test_the_gateway_is_no_messenger(tmp_path: Path) -> None:
+def test_the_gateway_starts_without_channels_and_schedules(tmp_path: Path) -> None:
     with launched(tmp_path) as run:
         run.end()
         env = run.seen("gateway")["env"]
@@ -152,21 +152,21 @@ def raw(kind: str, at: int, **more: Any) -> dict[str, Any]:
     return {"ts": 1795313575000 + at, "event": kind, "runId": "r", **more}
 
 
-SAID = raw("assistant_message_end", 5, rawText="I run it.", rawThinking="")
+ANSWER = raw("assistant_message_end", 5, rawText="I run it.", rawThinking="")
 
 
 def test_an_answer_comes_before_the_call_it_makes_even_if_it_is_written_late(tmp_path: Path) -> None:
     begun = raw("assistant_text_stream", 1, evtType="text_start")
-    with launched(tmp_path, says=[{"raw": begun}, {"raw": SAID, "late": 0.15}, CALL, RESULT]) as run:
+    with launched(tmp_path, bridge_lines=[{"raw": begun}, {"raw": ANSWER, "late": 0.15}, CALL, RESULT]) as run:
         _, lines, _ = run.end()
-    assert lines[1:] == [{"jsonrpc": "2.0", "method": "_agent_mux/answer", "params": SAID}, CALL, RESULT]
+    assert lines[1:] == [{"jsonrpc": "2.0", "method": "_agent_mux/answer", "params": ANSWER}, CALL, RESULT]
 
 
 def test_a_thought_comes_before_the_text_even_if_it_is_written_late(tmp_path: Path) -> None:
     thought = raw("assistant_thinking_stream", 1, evtType="thinking_end", content="Hm.")
     text = raw("assistant_text_stream", 2, evtType="text_start")
-    says = [{"raw": thought, "late": 0.1}, {"raw": text, "late": 0.2}, CHUNK, CHUNK]
-    with launched(tmp_path, says=says) as run:
+    lines_ = [{"raw": thought, "late": 0.1}, {"raw": text, "late": 0.2}, CHUNK, CHUNK]
+    with launched(tmp_path, bridge_lines=lines_) as run:
         _, lines, _ = run.end()
     assert lines[1:] == [{"jsonrpc": "2.0", "method": "_agent_mux/answer", "params": thought}, CHUNK, CHUNK]
 
@@ -174,24 +174,24 @@ def test_a_thought_comes_before_the_text_even_if_it_is_written_late(tmp_path: Pa
 def test_an_answer_waits_for_the_results_of_the_one_before(tmp_path: Path) -> None:
     """The bridge is slow: the gateway has written down two answers when it comes to the call of the first."""
     later = raw("assistant_message_end", 9, rawText="Done.", rawThinking="")
-    with launched(tmp_path, says=[{"raw": SAID}, {"raw": later}, {"wait": 0.3}, CALL, RESULT, CHUNK]) as run:
+    with launched(tmp_path, bridge_lines=[{"raw": ANSWER}, {"raw": later}, {"wait": 0.3}, CALL, RESULT, CHUNK]) as run:
         _, lines, _ = run.end()
-    told = [{"jsonrpc": "2.0", "method": "_agent_mux/answer", "params": entry} for entry in (SAID, later)]
-    assert lines[1:] == [told[0], CALL, RESULT, told[1], CHUNK]
+    notifications = [{"jsonrpc": "2.0", "method": "_agent_mux/answer", "params": entry} for entry in (ANSWER, later)]
+    assert lines[1:] == [notifications[0], CALL, RESULT, notifications[1], CHUNK]
 
 
 def test_a_call_whose_answer_is_never_written_down_is_passed_on(tmp_path: Path) -> None:
-    with launched(tmp_path, says=[CALL, RESULT]) as run:
+    with launched(tmp_path, bridge_lines=[CALL, RESULT]) as run:
         _, lines, _ = run.end()
     assert lines[1:] == [CALL, RESULT]
 
 
-def test_what_the_log_tells_of_the_run_is_passed_on(tmp_path: Path) -> None:
-    telling = {"event": "embedded_run_agent_end", "isError": True}
-    log = [json.dumps(telling, separators=(",", ":")), '{"event":"other"}', "no JSON"]
+def test_log_lines_about_the_run_are_passed_on(tmp_path: Path) -> None:
+    failure = {"event": "embedded_run_agent_end", "isError": True}
+    log = [json.dumps(failure, separators=(",", ":")), '{"event":"other"}', "no JSON"]
     with launched(tmp_path, log=log) as run:
         _, lines, error = run.end()
-    assert {"jsonrpc": "2.0", "method": "_agent_mux/log", "params": telling} in lines
+    assert {"jsonrpc": "2.0", "method": "_agent_mux/log", "params": failure} in lines
     assert len(lines) == 2
     assert all(line in error for line in log)
 
@@ -201,7 +201,7 @@ def test_what_the_log_tells_of_the_run_is_passed_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_everything(tmp_path: Path, number: signal.Signals) -> None:
-    with launched(tmp_path, says=[HELLO]) as run:
+    with launched(tmp_path, bridge_lines=[HELLO]) as run:
         assert run.process.stdout is not None
         while b"hello" not in run.process.stdout.readline():
             pass
@@ -226,7 +226,7 @@ def test_a_gateway_that_dies_ends_the_run(tmp_path: Path) -> None:
         assert not run.is_alive("acp")
 
 
-def test_when_nobody_is_there_before_it_is_ready_it_leaves(tmp_path: Path) -> None:
+def test_the_launcher_exits_when_stdin_closes_before_it_is_ready(tmp_path: Path) -> None:
     with launched(tmp_path, gateway_is_deaf=True) as run:
         code, _, _ = run.end(b"")
         assert code == 0
@@ -260,11 +260,11 @@ def completed(at: int, used: Any) -> tuple[int, str]:
     return at, json.dumps(event, separators=(",", ":"))
 
 
-def test_what_a_prompt_used_is_told_once_and_before_its_end(tmp_path: Path) -> None:
+def test_usage_is_printed_once_before_the_end_of_the_prompt(tmp_path: Path) -> None:
     used = {"input": 100, "output": 12, "cost": {"total": 0.5}}
     database(tmp_path / "home", completed(5, {"input": 1}), completed(LATE, used))
     over = {"id": 3, "result": {"stopReason": "end_turn"}}
-    with launched(tmp_path, says=[over, over]) as run:
+    with launched(tmp_path, bridge_lines=[over, over]) as run:
         _, lines, _ = run.end()
     assert lines[1:] == [
         {"jsonrpc": "2.0", "method": "_agent_mux/used", "params": {"runId": "r", "usage": used}},
@@ -274,12 +274,12 @@ def test_what_a_prompt_used_is_told_once_and_before_its_end(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("event", ['{"type":"model.completed"}', '"type":"model.completed"', '{"type":"other"}'])
-def test_what_tells_no_usage_is_passed_over(tmp_path: Path, event: str) -> None:
+def test_events_without_usage_are_skipped(tmp_path: Path, event: str) -> None:
     database(tmp_path, (LATE, event))
     assert UsageDatabases(tmp_path / ".openclaw", 0).read_new() == []
 
 
-def test_a_database_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
+def test_an_unreadable_database_has_no_usage(tmp_path: Path) -> None:
     database(tmp_path).write_bytes(b"no database")
     assert UsageDatabases(tmp_path / ".openclaw", 0).read_new() == []
 

@@ -1,4 +1,4 @@
-"""The store that OpenClaw 2026.9.6 left behind: tests/stores/README.md says how."""
+"""The store that OpenClaw 2026.9.6 left behind; see tests/stores/README.md."""
 
 import json
 import sqlite3
@@ -89,7 +89,7 @@ def test_every_session_is_listed_with_what_it_was(sessions: Sessions) -> None:
 
 
 def test_tools_have_their_results(sessions: Sessions) -> None:
-    tools = [tool for said in sessions.get(LONG).messages for tool in said.tools]
+    tools = [tool for message in sessions.get(LONG).messages for tool in message.tools]
     write, edit, read, shell, echo, boom = tools
     assert [tool.name for tool in tools] == ["write", "edit", "read", "exec", "echo/echo", "echo/boom"]
     assert write.input == {"path": "/home/dev/project/a.txt", "content": "one\n"}
@@ -100,13 +100,13 @@ def test_tools_have_their_results(sessions: Sessions) -> None:
     assert boom.error == "boom failed"
 
 
-def test_files_are_told(sessions: Sessions) -> None:
-    told: Any = [event for event in sessions.events(LONG) if event.type.startswith("file_")]
-    assert [event.type for event in told] == ["file_create", "file_patch", "file_read"]
-    assert told[1].diff == "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n"
+def test_file_tools_emit_file_events(sessions: Sessions) -> None:
+    events: Any = [event for event in sessions.events(LONG) if event.type.startswith("file_")]
+    assert [event.type for event in events] == ["file_create", "file_patch", "file_read"]
+    assert events[1].diff == "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n"
 
 
-def test_a_change_is_told_though_its_details_were_too_long_to_be_stored(home: Path, sessions: Sessions) -> None:
+def test_an_edit_with_truncated_details_is_reported(home: Path, sessions: Sessions) -> None:
     edit = {"path": "/home/dev/project/a.txt", "edits": [{"oldText": "one\n", "newText": "two\n"}]}
     add(home, message("assistant", [{"type": "toolCall", "id": "c", "name": "edit", "arguments": edit}]))
     cut = {"persistedDetailsTruncated": True}
@@ -117,9 +117,9 @@ def test_a_change_is_told_though_its_details_were_too_long_to_be_stored(home: Pa
 
 
 @pytest.mark.parametrize("session", [TOOL_INTERRUPTED, TEXT_INTERRUPTED])
-def test_an_interrupted_turn_is_told_as_one(session: str, sessions: Sessions) -> None:
-    told: Any = [event for event in sessions.events(session) if event.type == "error"]
-    assert [event.code for event in told] == ["ABORTED"]
+def test_an_interrupted_turn_ends_as_aborted(session: str, sessions: Sessions) -> None:
+    events: Any = [event for event in sessions.events(session) if event.type == "error"]
+    assert [event.code for event in events] == ["ABORTED"]
 
 
 def test_a_refusal_is_the_error_of_its_turn(sessions: Sessions) -> None:
@@ -134,7 +134,7 @@ def test_the_events_keep_the_contract(sessions: Sessions) -> None:
         assert validate(list(sessions.events(summary.id))) == []
 
 
-def test_a_branch_that_was_left_is_not_part_of_the_conversation(home: Path, sessions: Sessions) -> None:
+def test_an_abandoned_branch_is_skipped(home: Path, sessions: Sessions) -> None:
     add(home, message("user", "another question"))
     add(home, message("assistant", [{"type": "text", "text": "Of course."}], stopReason="stop"))
     with database_of(home) as database:
@@ -144,29 +144,29 @@ def test_a_branch_that_was_left_is_not_part_of_the_conversation(home: Path, sess
             "SELECT session_id, 0, MAX(seq) - 1 FROM transcript_events WHERE session_id = ?",
             [TRANSCRIPT],
         )
-    assert [said.text for said in sessions.get(FAILED).messages] == ["another question", "Of course."]
+    assert [message.text for message in sessions.get(FAILED).messages] == ["another question", "Of course."]
 
 
-def test_what_openclaw_says_by_itself_is_left_out(home: Path, sessions: Sessions) -> None:
+def test_messages_of_openclaw_itself_are_skipped(home: Path, sessions: Sessions) -> None:
     add(home, message("user", "It is done.", provenance={"kind": "inter_session"}))
     add(home, message("assistant", [{"type": "text", "text": "NO_REPLY"}], stopReason="stop"))
     add(
         home,
-        message("assistant", [{"type": "text", "text": "So I said."}], provider="openclaw", model="delivery-mirror"),
+        message("assistant", [{"type": "text", "text": "So I message."}], provider="openclaw", model="delivery-mirror"),
     )
-    assert [said.text for said in sessions.get(FAILED).messages] == ["eighth question", ""]
+    assert [message.text for message in sessions.get(FAILED).messages] == ["eighth question", ""]
     assert [event.type for event in sessions.events(FAILED)].count("turn_start") == 2
 
 
-def test_what_is_added_is_read_later(home: Path) -> None:
+def test_later_messages_are_read_by_the_next_pass(home: Path) -> None:
     [found] = [found for found in STORE.find(Place(environ={"HOME": str(home)})) if found.key == TRANSCRIPT]
     cursor = STORE.open(found)
     assert type([*cursor.read()][-1].fact).__name__ == "TurnFailed"
     thought = {"type": "thinking", "thinking": "Hm."}
     add(home, message("assistant", [thought], stopReason="stop", usage={"input": 3, "output": 1}, model="small"))
-    told: list[Any] = [entry.fact for entry in cursor.read()]
-    assert [type(fact).__name__ for fact in told] == ["Described", "StepBegin", "Thinking", "ModelCalled", "TurnDone"]
-    assert (told[3].usage.input_tokens, told[3].usd) == (3, None)
+    facts: list[Any] = [entry.fact for entry in cursor.read()]
+    assert [type(fact).__name__ for fact in facts] == ["Described", "StepBegin", "Thinking", "ModelCalled", "TurnDone"]
+    assert (facts[3].usage.input_tokens, facts[3].usd) == (3, None)
 
 
 def test_a_fork_knows_its_origin(home: Path, sessions: Sessions) -> None:
@@ -193,10 +193,15 @@ def test_a_compressed_event_is_read(decompressor: Any, home: Path, monkeypatch: 
     add(home, None, PACKED)
     add(home, None, b"damaged")
     sessions = Sessions(environ={"HOME": str(home)})
-    assert [said.text for said in sessions.get(FAILED).messages if said.role == "user"] == ["eighth question", "packed"]
+    assert [message.text for message in sessions.get(FAILED).messages if message.role == "user"] == [
+        "eighth question",
+        "packed",
+    ]
 
 
-def test_a_compressed_event_is_a_reason_where_python_cannot(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compressed_event_without_zstandard_is_skipped_with_a_reason(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(openclaw_sessions, "new_decompressor", lambda: None)
     add(home, None, PACKED)
     skipped: list[Any] = []
@@ -205,7 +210,7 @@ def test_a_compressed_event_is_a_reason_where_python_cannot(home: Path, monkeypa
     assert "backports.zstd" in skipped[0].reason
 
 
-def test_a_future_that_is_not_understood_is_passed_over(home: Path) -> None:
+def test_a_newer_format_is_skipped(home: Path) -> None:
     with database_of(home) as database:
         database.execute("""UPDATE transcript_events SET event_json = '{"type":"session","version":5}' WHERE seq = 0""")
     skipped: list[Any] = []
@@ -214,7 +219,7 @@ def test_a_future_that_is_not_understood_is_passed_over(home: Path) -> None:
     assert {str(found.reason) for found in skipped} == {"its events have version 5; 4 is the newest that is known"}
 
 
-def test_the_place_can_be_another(home: Path, sessions: Sessions) -> None:
+def test_a_variable_moves_the_store(home: Path, sessions: Sessions) -> None:
     moved = Sessions(environ={"HOME": "/nowhere", "OPENCLAW_STATE_DIR": str(home / ".openclaw")})
     assert moved.list() == sessions.list()
     copied = SessionFilter(agent="openclaw", directory=home / ".openclaw")
