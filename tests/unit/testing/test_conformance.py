@@ -1,4 +1,4 @@
-"""The conformance suite finds what is wrong with an adapter, and nothing where nothing is wrong."""
+"""The conformance suite finds the faults of wrong adapters, and none in the correct one."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ SEEDS = range(40)
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Recordings of the toy, with the goldens of its true adapter."""
+    """Write recordings of the toy agent, with goldens of its correct adapter."""
     root = save_recordings(tmp_path_factory.mktemp("fixtures"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(UPDATE, "1")

@@ -1,4 +1,4 @@
-"""Recordings are written as they are read, and every one in the repository can be read."""
+"""Writing and reading of recordings, and the validity of all recordings in the repository."""
 
 import datetime as dt
 import re

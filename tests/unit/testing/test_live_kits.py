@@ -1,4 +1,4 @@
-"""Kits: what one has to know of an agent to drive its real CLI offline. Each of them keeps the same promises."""
+"""Live kits: each one fulfils the requirements of the end-to-end suite."""
 
 import tomllib
 from pathlib import Path

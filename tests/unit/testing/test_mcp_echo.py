@@ -1,4 +1,4 @@
-"""The MCP test server, spoken to as an agent does."""
+"""The MCP test server, used as by an agent."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The scripted model, asked over HTTP as the real CLIs ask it. Every test is bounded by `serving`."""
+"""The scripted model over HTTP, with requests like those of real CLIs. `serving` bounds every test."""
 
 import asyncio
 import contextlib
@@ -40,7 +40,7 @@ def anyio_backend() -> str:
 
 
 class Client:
-    """Asks one server; streams come back as (name, data) pairs."""
+    """Sends requests to one server; returns streams as (name, data) pairs."""
 
     def __init__(self, session: aiohttp.ClientSession, server: ScriptedModelServer) -> None:
         self.session, self.server = session, server

@@ -1,4 +1,4 @@
-"""The binary event streams are those that AWS' own client reads."""
+"""Binary event streams, read by the client library of AWS."""
 
 import pytest
 from botocore.eventstream import EventStreamBuffer

@@ -1,4 +1,4 @@
-"""Journals become fixtures, and nothing of this machine is in them."""
+"""Conversion of journals to fixtures without traces of this machine."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ CLAUDE = FIXTURES / "claude" / "2.1.330"
 
 
 def journal_of(folder: Path, directory: Path, *, chunk: int = 1 << 20, killed: bool = False) -> Path:
-    """The fixture as a journal whose output came in chunks of so many bytes."""
+    """Write the fixture as a journal whose output arrived in chunks of that size."""
     recorded = Recorded(AdapterRegistry().get(folder.parent.parent.name), folder)
     path = directory / "run.journal"
     writer = JournalWriter(path, recorded.header())

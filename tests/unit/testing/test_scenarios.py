@@ -1,4 +1,4 @@
-"""Every scenario can be run, and has been: the recording of its name was made from it."""
+"""Every end-to-end scenario file is valid, and has a recording made from it."""
 
 import json
 from pathlib import Path

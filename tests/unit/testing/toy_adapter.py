@@ -1,4 +1,4 @@
-"""A toy agent that prints one JSON object a line, its true adapter, and adapters that are wrong in some way."""
+"""A toy agent that prints one JSON object per line, its correct adapter, and adapters with one fault each."""
 
 import datetime as dt
 import json
@@ -45,7 +45,7 @@ LINES: list[dict[str, Any]] = [
 
 
 class ToyCodec:
-    """What the adapter of the toy should be."""
+    """The correct codec of the toy agent."""
 
     def __init__(self, context: CodecContext) -> None:
         self.context = context
@@ -109,7 +109,7 @@ def toy_adapter(codec: type[ToyCodec] = ToyCodec, *, emits: frozenset[str] = EMI
 
 
 def save_recordings(root: Path) -> Path:
-    """A recording of a good session, and one of noise and an early death."""
+    """Write a recording of a successful run, and one with noise and an early exit."""
     stdout = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in LINES).encode()
     good = Fixture(
         agent="toy", version="1.0", scenario="good", protocol="lines", command=("toy",),
@@ -176,7 +176,7 @@ class RaisesAtTheEnd(ToyCodec):
 
 
 class Remembers(ToyCodec):
-    """Tells something else each time: it has a life beyond its run."""
+    """Keeps state beyond one run, so that its facts differ each time."""
 
     times = count()
 
@@ -197,7 +197,7 @@ class MixesUp(ToyCodec):
 
 
 class LeavesInside(ToyCodec):
-    """A torn line is taken for an unknown one."""
+    """Reports a torn line as an unknown one."""
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         return super().receive(line if line.endswith(b"}") else b'{"torn": 1}', source)

@@ -54,7 +54,7 @@ class Recorded:
 
     @cached_property
     def fixture(self) -> Fixture:
-        """The recorded run."""
+        """The recorded run, loaded from the folder."""
         return load_fixture(self.folder)
 
     @property

@@ -43,7 +43,7 @@ _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """A CLI to compare."""
+    """An installed CLI that is compared with its baseline."""
 
     program: str
     path: str

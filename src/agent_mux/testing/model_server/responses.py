@@ -77,7 +77,7 @@ def _response(model: str, ids: Ids) -> dict[str, Any]:
 
 
 def _whole(item: Item, ids: Ids) -> dict[str, Any]:
-    """Return the complete item."""
+    """Return the item as it is after its stream."""
     match item:
         case Message(text, phase):
             content = [{"type": "output_text", "text": text, "annotations": []}]

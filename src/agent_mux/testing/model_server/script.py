@@ -37,7 +37,7 @@ class Thinking(Part, frozen=True, tag="thinking"):
 
 
 class ToolUse(Part, frozen=True, tag="tool_use"):
-    """Block: a tool call."""
+    """Block: a tool call that the agent executes."""
 
     name: str
     input: dict[str, Any] = {}

@@ -89,17 +89,17 @@ class ScriptedModelServer:
         await self._runner.cleanup()
 
     async def messages(self, request: web.Request) -> web.StreamResponse:
-        """Answer `POST /v1/messages`."""
+        """Answer a request to `POST /v1/messages`."""
         body = await _json_body(request)
         aux = not RequestContent.of(body).has_tools
         return await self._answer(request, body, anthropic, "aux" if aux else "messages")
 
     async def responses(self, request: web.Request) -> web.StreamResponse:
-        """Answer `POST /v1/responses`."""
+        """Answer a request to `POST /v1/responses`."""
         return await self._answer(request, await _json_body(request), responses, "responses")
 
     async def chat_completions(self, request: web.Request) -> web.StreamResponse:
-        """Answer `POST /v1/chat/completions`."""
+        """Answer a request to `POST /v1/chat/completions`."""
         body = await _json_body(request)
         return await self._answer(request, body, chat, "chat" if RequestContent.of(body).has_tools else "aux")
 
@@ -115,12 +115,12 @@ class ScriptedModelServer:
         return await self._answer(request, body, gemini, kind, model=model, streams=streams)
 
     async def converse_stream(self, request: web.Request) -> web.StreamResponse:
-        """Answer `POST /model/<model>/converse-stream`."""
+        """Answer a request to `POST /model/<model>/converse-stream`."""
         body = await _json_body(request)
         return await self._answer(request, body, bedrock, "converse", model=request.match_info["model"], streams=True)
 
     async def count_tokens(self, request: web.Request) -> web.StreamResponse:
-        """Answer `POST /v1/messages/count_tokens`."""
+        """Answer a request to `POST /v1/messages/count_tokens`."""
         await self._record(request, await _json_body(request), "count_tokens", None)
         return web.json_response({"input_tokens": anthropic.TOKEN_COUNT})
 

@@ -21,7 +21,7 @@ _FRAME_SIZE = 16  # bytes of a binary message besides headers and payload
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """One server-sent event."""
+    """One server-sent event of a streamed answer."""
 
     name: str
     """The name; empty in APIs whose events have none."""

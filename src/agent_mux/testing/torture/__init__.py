@@ -4,7 +4,7 @@ Each case ends within its bound, and leaves no process, descriptor, thread or te
 agent is lost. See docs/how-to/torture.md.
 """
 
-from agent_mux.testing.torture.case import Case, Circumstances, Outcome
+from agent_mux.testing.torture.case import Case, CaseOutcome, Circumstances
 from agent_mux.testing.torture.cases import CASES
 from agent_mux.testing.torture.run_case import RunCase
 from agent_mux.testing.torture.suite import AT_TERMINAL, Row, case_names, run_torture, wanted_cases
@@ -13,8 +13,8 @@ __all__ = [
     "AT_TERMINAL",
     "CASES",
     "Case",
+    "CaseOutcome",
     "Circumstances",
-    "Outcome",
     "Row",
     "RunCase",
     "case_names",

@@ -199,7 +199,7 @@ def deaf_for_ever(_: int) -> None:
 
 @behaviour
 def hangs_up(_: int) -> None:
-    """Close stdin, and complete."""
+    """Close stdin, print more fragments, and complete."""
     read_prompt()
     os.close(0)
     put_fragments(0)
@@ -245,7 +245,7 @@ def stubborn(_: int) -> None:
 
 @behaviour
 def stopped(_: int) -> None:
-    """Stop itself with SIGSTOP."""
+    """Stop its own process with SIGSTOP."""
     put_fragments(0)
     os.kill(os.getpid(), signal.SIGSTOP)
     sleep()

@@ -17,7 +17,7 @@ class Circumstances:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CaseOutcome:
     """The outcome of one case. It has passed when `findings` is empty."""
 
     verdict: str
@@ -57,6 +57,6 @@ class Case(Protocol):
         """Whether the case is also played at a terminal."""
         ...
 
-    async def play(self, circumstances: Circumstances) -> Outcome:
+    async def play(self, circumstances: Circumstances) -> CaseOutcome:
         """Play the case. The caller bounds the time."""
         ...

@@ -69,7 +69,7 @@ class Footprint:
 
     @classmethod
     def now(cls) -> "Footprint":
-        """Return the current footprint."""
+        """Return the footprint of this process at this moment."""
         threads = (thread.name for thread in threading.enumerate())
         return cls(frozenset(_open_descriptors()), frozenset(name for name in threads if not name.startswith(_POOLED)))
 
@@ -100,7 +100,7 @@ class Memory:
         self._before = self._peak = _resident()
 
     async def watch(self) -> None:
-        """Measure until cancelled."""
+        """Measure repeatedly until the task is cancelled."""
         while True:
             self._peak = max(self._peak, _resident())
             await anyio.sleep(POLL_INTERVAL)

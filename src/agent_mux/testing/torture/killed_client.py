@@ -19,7 +19,7 @@ from agent_mux.run.derive import derive_events
 from agent_mux.run.journal import JournalReader
 from agent_mux.testing.torture import census
 from agent_mux.testing.torture.adapter import TortureCodec
-from agent_mux.testing.torture.case import Circumstances, Outcome
+from agent_mux.testing.torture.case import CaseOutcome, Circumstances
 
 SEED = 20261122
 MAX_DELAY = 1.2  # seconds from the first runs to the kill
@@ -41,7 +41,7 @@ class KilledClient:
     at_terminal: bool = False
     """Every repetition uses pipes and terminals already."""
 
-    async def play(self, circumstances: Circumstances) -> Outcome:
+    async def play(self, circumstances: Circumstances) -> CaseOutcome:
         """Kill one client after the other, and collect the findings."""
         chance = random.Random(SEED)  # noqa: S311  # the same delays in every torture
         findings: list[str] = []
@@ -51,7 +51,7 @@ class KilledClient:
             found, settle = await _repetition(self.kind, delay, circumstances.backend)
             findings += [f"killed {delay:.3f} s after its start (repetition {number}): {finding}" for finding in found]
             slowest = max(slowest, settle)
-        return Outcome(verdict="killed", findings=tuple(findings), settle=slowest)
+        return CaseOutcome(verdict="killed", findings=tuple(findings), settle=slowest)
 
 
 async def _repetition(kind: str, delay: float, backend: str) -> tuple[list[str], float]:

@@ -26,7 +26,7 @@ from agent_mux.run.result import RunResult
 from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.testing.torture import census
 from agent_mux.testing.torture.adapter import AGENT, TortureCodec, torture_adapter
-from agent_mux.testing.torture.case import Circumstances, Outcome
+from agent_mux.testing.torture.case import CaseOutcome, Circumstances
 
 SETTLE_BOUND = 4.0
 """Seconds within which a run ends after the agent's last output, or after our order to end.
@@ -73,7 +73,7 @@ class RunCase:
     events: tuple[str, ...] = ()
     """Event types that must occur."""
 
-    async def play(self, circumstances: Circumstances) -> Outcome:
+    async def play(self, circumstances: Circumstances) -> CaseOutcome:
         """Play the run, end what it leaves, and report leaks among the findings."""
         token = f"torture-{secrets.token_hex(8)}"
         before = census.Footprint.now()
@@ -84,7 +84,7 @@ class RunCase:
             finally:
                 census.end(token)
         findings = (*outcome.findings, *left, *before.leaks())
-        return Outcome(verdict=outcome.verdict, findings=findings, settle=outcome.settle, peak_mib=outcome.peak_mib)
+        return CaseOutcome(verdict=outcome.verdict, findings=findings, settle=outcome.settle, peak_mib=outcome.peak_mib)
 
 
 @asynccontextmanager
@@ -99,7 +99,7 @@ async def _client(case: RunCase, where: Circumstances, token: str, directory: Pa
         yield mux
 
 
-async def _play(case: RunCase, where: Circumstances, token: str, directory: Path) -> Outcome:
+async def _play(case: RunCase, where: Circumstances, token: str, directory: Path) -> CaseOutcome:
     memory = census.Memory() if case.peak_mib is not None else None
     with _jumping_clock() if case.clock_jumps else _steady_clock():
         async with _client(case, where, token, directory) as mux, anyio.create_task_group() as tasks:
@@ -119,7 +119,7 @@ async def _play(case: RunCase, where: Circumstances, token: str, directory: Path
     ]  # fmt: skip
     if temp_dir_of(run.run_id).exists():
         findings.append(f"{temp_dir_of(run.run_id)} was left")
-    return Outcome(verdict=result.exit_reason, findings=tuple(findings), settle=settle, peak_mib=peak)
+    return CaseOutcome(verdict=result.exit_reason, findings=tuple(findings), settle=settle, peak_mib=peak)
 
 
 async def _meanwhile(act: Callable[[RunHandle], Awaitable[None]], run: RunHandle) -> None:

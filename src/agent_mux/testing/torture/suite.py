@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.testing.torture.case import Case, Circumstances, Outcome
+from agent_mux.testing.torture.case import Case, CaseOutcome, Circumstances
 from agent_mux.testing.torture.cases import CASES
 
 AT_TERMINAL = "@terminal"
@@ -103,9 +103,9 @@ def _backend() -> str:
         return "trio"
 
 
-async def _bounded(case: Case, where: Circumstances) -> Outcome:
+async def _bounded(case: Case, where: Circumstances) -> CaseOutcome:
     try:
         with anyio.fail_after(case.bound):
             return await case.play(where)
     except TimeoutError:
-        return Outcome(verdict="-", findings=(f"it did not end within {case.bound:g} s",))
+        return CaseOutcome(verdict="-", findings=(f"it did not end within {case.bound:g} s",))

@@ -61,12 +61,12 @@ class Talk:
         return self.prints(event(kind, session=session, **payload))
 
     def takes(self) -> tuple[str, dict[str, Any]]:
-        """The oldest message that was sent: method and parameters. Its id is remembered for `answers`."""
+        """Take the oldest written message: its method and parameters. `answers` uses its id."""
         self._asked = self.sent.pop(0)
         return self._asked["method"], self._asked["params"]
 
     def answers(self, **result: Any) -> list[Step]:
-        """The answer to what was taken last."""
+        """Answer the message that was taken last."""
         return self.prints({"jsonrpc": "2.0", "id": self._asked["id"], "result": result})
 
     def refuses(self, code: int, message: str) -> list[Step]:
@@ -75,7 +75,7 @@ class Talk:
     # -- what happens in every conversation
 
     def opens(self, **info: Any) -> list[Step]:
-        """A new session, and its agent."""
+        """Open a new session and build its agent."""
         assert self.takes()[0] == "session.create"
         steps = self.answers(session_id=LIVE, stored_session_id=STORED, message_count=0, info={"model": "fake-model"})
         return [*steps, *self.is_built(**info)]
@@ -85,7 +85,7 @@ class Talk:
         return self.emits("session.info", session, **fields)
 
     def begins(self) -> list[Step]:
-        """A turn, up to its first model call."""
+        """Begin a turn with its first model call."""
         return [*self.emits("message.start"), *self.emits("thinking.delta", text="(⊙_⊙) musing...")]
 
     def ends(self, answer: str = "", status: str = "complete", *, is_idle: bool = True, **payload: Any) -> list[Step]:
@@ -95,7 +95,7 @@ class Talk:
 
 
 def talk_in_turn(**context: Any) -> Talk:
-    """A conversation whose first prompt is being answered."""
+    """Return a talk whose first turn is running."""
     talk = Talk(**context)
     talk.opens()
     assert talk.takes()[0] == "prompt.submit"

@@ -1,4 +1,4 @@
-"""How Hermes is started."""
+"""Command line, environment and settings of a Hermes run."""
 
 import json
 from pathlib import Path

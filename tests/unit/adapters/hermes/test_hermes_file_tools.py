@@ -1,4 +1,4 @@
-"""What file tools did on disk."""
+"""Effects of file tools."""
 
 from typing import Any
 

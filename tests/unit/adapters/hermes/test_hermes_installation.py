@@ -1,7 +1,7 @@
-"""What Hermes 0.19.0 keeps, in files as its own commands wrote them.
+"""The installation of Hermes 0.19.0, with files that its own commands wrote.
 
 `home/config.yaml` was written by `hermes mcp add remote --url ...` and `hermes mcp add theirs --command ...`, which
-were told to save servers that could not be reached.
+saved servers that could not be reached.
 """
 
 import json

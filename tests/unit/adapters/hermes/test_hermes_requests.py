@@ -1,4 +1,4 @@
-"""What Hermes asks a person, and what it is answered."""
+"""Permission requests and questions of Hermes, and the responses to them."""
 
 from hermes_transcript import LIVE, STORED, Talk, talk_in_turn
 

@@ -1,4 +1,4 @@
-"""Whatever Hermes prints: nothing raises, nothing is dropped."""
+"""Damaged and unknown output of Hermes raises nothing, and no line is dropped."""
 
 import json
 from typing import Any

@@ -42,7 +42,7 @@ def sessions(home: Path) -> Iterator[Sessions]:
 
 
 def add_message(home: Path, session: str, role: str, content: str, **fields: Any) -> None:
-    """One more message in a session that is stored."""
+    """Add a message to a stored session."""
     fields = {"active": 1, "compacted": 0, "timestamp": 1795400000.0, **fields}
     names = ", ".join(["id", "session_id", "role", "content", *fields])
     marks = ", ".join("?" * (4 + len(fields)))

@@ -1,4 +1,4 @@
-"""What is easily read wrongly in what Hermes prints."""
+"""Output of Hermes that is easily misread."""
 
 from typing import Any
 

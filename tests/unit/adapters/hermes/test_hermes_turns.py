@@ -1,4 +1,4 @@
-"""Our side of the conversation with the gateway: opening, prompts, steering, interrupting, leaving."""
+"""Our requests to the gateway: opening, prompts, steering, interruptions, leaving."""
 
 from hermes_transcript import LIVE, STORED, Talk, talk_in_turn
 from tests.unit.adapters.talking import PLACE

@@ -1,4 +1,4 @@
-"""What the tests of OpenClaw share: codecs, and both sides of a conversation."""
+"""Shared helpers of the OpenClaw tests: codecs, and a scripted bridge and gateway."""
 
 from typing import Any
 
@@ -74,7 +74,7 @@ class Talk(talking.Talk):
         return self.answers(request_id, {"stopReason": reason})
 
     def opened(self) -> "Talk":
-        """The session is open; the first prompt, if there is one, is sent."""
+        """Open the session and skip what was written, the first prompt included."""
         sessions: dict[str, Any] = {"list": {}, "resume": {}, "close": {}}
         able = {"loadSession": True, "promptCapabilities": {"image": True}, "sessionCapabilities": sessions}
         self.answers(1, {"protocolVersion": 1, "agentCapabilities": able})
@@ -88,7 +88,7 @@ class Talk(talking.Talk):
         return self.says({"method": f"_agent_mux/{what}", "params": params})
 
     def writes(self, text: str, thought: str = "", run: str = RUN, at: int | None = None) -> list[Step]:
-        """A whole answer."""
+        """Record a whole answer."""
         self._at += 1
         entry = {"event": "assistant_message_end", "runId": run, "rawText": text, "rawThinking": thought}
         return self.notifies("answer", ts=self._at if at is None else at, **entry)

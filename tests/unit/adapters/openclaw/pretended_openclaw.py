@@ -1,4 +1,4 @@
-"""What `openclaw` is to the launcher: `gateway run`, which listens on a port, and `acp`, which speaks on its streams.
+"""A fake `openclaw` for the launcher: `gateway run` listens on a port, `acp` prints lines and echoes its input.
 
 `PRETEND`, a JSON object, sets its behaviour; what it was started with is written into the folder that is named
 there. Run as a program.
@@ -50,7 +50,7 @@ class Health(http.server.BaseHTTPRequestHandler):
 
 
 def bridge() -> None:
-    """Says its lines, `{"raw": ...}` among them as the gateway would write them down, then echoes its input."""
+    """Print its lines, append those with `raw` to the raw stream of the gateway, then echo the input."""
     raw = Path(os.environ["OPENCLAW_RAW_STREAM_PATH"])
     for line in PRETEND.get("bridge_lines", []):
         if "raw" in line:

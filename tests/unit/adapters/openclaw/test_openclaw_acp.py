@@ -1,4 +1,4 @@
-"""ACP as OpenClaw's bridge speaks it, and what its gateway writes down."""
+"""Messages of OpenClaw's ACP bridge, together with the record of its gateway."""
 
 from typing import Any
 

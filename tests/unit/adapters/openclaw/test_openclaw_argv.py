@@ -1,4 +1,4 @@
-"""How OpenClaw is started."""
+"""Command line and configuration of an OpenClaw run."""
 
 import json
 import sys

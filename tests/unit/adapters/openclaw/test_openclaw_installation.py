@@ -1,4 +1,4 @@
-"""What OpenClaw 2026.9.6 keeps, in files as its own commands wrote them.
+"""The installation of OpenClaw 2026.9.6, with files that its own commands wrote.
 
 `home/openclaw.json` was written by `openclaw mcp add` (stdio, disabled, SSE, HTTP) and `openclaw models set`.
 """
@@ -64,7 +64,7 @@ def test_servers_that_the_cli_added(tmp_path: Path, config: Path) -> None:
     assert {one.path for one in listed} == {config}
     assert [one.server for one in listed] == [
         McpServer("theirs", command="/bin/echo", args=("one", "two words"), env={"KEY": "v"}),
-        # `openclaw mcp status` has a server that says no transport as SSE.
+        # `openclaw mcp status` lists a server without a transport as SSE.
         McpServer("remote", transport="sse", url="https://x.example/mcp", headers={"X-Key": "abc"}),
         McpServer("sse1", transport="sse", url="https://x.example/sse"),
         McpServer("http1", transport="streamable-http", url="https://x.example/mcp"),

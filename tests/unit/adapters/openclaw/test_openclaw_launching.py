@@ -1,4 +1,4 @@
-"""The program that starts a gateway and `openclaw acp`, against a pretended OpenClaw."""
+"""The launcher of a gateway and `openclaw acp`, run with a fake OpenClaw."""
 
 import json
 import os
@@ -30,20 +30,20 @@ RESULT = {
 
 
 class Launched:
-    """A launcher that runs, and the folder of its run."""
+    """A running launcher, and the folder of its run."""
 
     def __init__(self, folder: Path, process: "subprocess.Popen[bytes]") -> None:
         self.folder = folder
         self.process = process
 
     def end(self, stdin: bytes = b"[]\n") -> tuple[int, list[Any], str]:
-        """Say something, close its stdin and wait. Returns its exit code, its lines and its stderr."""
+        """Write to its stdin, close it and wait. Return exit code, lines and stderr."""
         out, error = self.process.communicate(stdin, timeout=BOUND)
         lines = [json.loads(line) for line in out.splitlines() if line != b"[]"]
         return self.process.returncode, lines, error.decode()
 
     def seen(self, role: str) -> Any:
-        """What the gateway or the bridge was started with."""
+        """Return how the gateway or the bridge was started."""
         return json.loads((self.folder / f"{role}.json").read_bytes())
 
     def is_alive(self, role: str) -> bool:
@@ -172,7 +172,7 @@ def test_a_thought_comes_before_the_text_even_if_it_is_written_late(tmp_path: Pa
 
 
 def test_an_answer_waits_for_the_results_of_the_one_before(tmp_path: Path) -> None:
-    """The bridge is slow: the gateway has written down two answers when it comes to the call of the first."""
+    """The bridge is slow: the gateway has recorded two answers before the call of the first one."""
     later = raw("assistant_message_end", 9, rawText="Done.", rawThinking="")
     with launched(tmp_path, bridge_lines=[{"raw": ANSWER}, {"raw": later}, {"wait": 0.3}, CALL, RESULT, CHUNK]) as run:
         _, lines, _ = run.end()
@@ -244,7 +244,7 @@ def test_a_program_that_cannot_be_started_is_one_clear_line(tmp_path: Path) -> N
 
 
 def database(home: Path, *events: Any) -> Path:
-    """The database of an agent, with these events."""
+    """Create the database of an agent with these events."""
     place = home / ".openclaw" / "agents" / "main" / "agent"
     place.mkdir(parents=True)
     path = place / "openclaw-agent.sqlite"

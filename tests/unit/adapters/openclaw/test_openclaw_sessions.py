@@ -20,7 +20,7 @@ DUMP = Path(__file__).parents[3] / "stores" / "openclaw" / "2026.9.6" / "opencla
 LONG, TOOL_INTERRUPTED = "2ec11a17-4dfc-4d1a-83d4-d39a8bf87e18", "00a4d7dc-7030-4009-a385-75e9fea222ca"
 TEXT_INTERRUPTED, FAILED = "60b9be63-438c-46da-a40b-f57b811d453e", "717e4977-54d8-4ac8-a11d-8807833da2e8"
 TRANSCRIPT = "ec7bd9d5-5592-4bf6-90cd-67649d4b37f2"
-"""That of the session that failed."""
+"""The transcript of the failed session."""
 PER_CALL = 0.000564  # USD
 
 
@@ -33,7 +33,7 @@ PACKED = zstd(b'{"type":"message","id":"p","message":{"role":"user","content":"p
 
 
 class Unpacking:
-    """In place of Python's own, which not every Python has."""
+    """A decompressor for Python versions without one."""
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
         assert max_length == openclaw_sessions.MAX_EVENT_SIZE
@@ -64,7 +64,7 @@ def sessions(home: Path) -> Iterator[Sessions]:
 
 
 def add(home: Path, event: dict[str, Any] | None, zstd: bytes | None = None) -> None:
-    """One more event in the transcript of the session that failed."""
+    """Add an event to the transcript of the failed session."""
     text = None if event is None else json.dumps({"timestamp": "2026-11-22T13:00:00.000Z", **event})
     with database_of(home) as database:
         [[last]] = database.execute("SELECT MAX(seq) FROM transcript_events WHERE session_id = ?", [TRANSCRIPT])
