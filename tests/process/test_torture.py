@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent_mux import AgentMuxError
-from agent_mux.testing.torture import AT_TERMINAL, CASES, Circumstances, Outcome, case_names, run_torture
+from agent_mux.testing.torture import AT_TERMINAL, CASES, CaseOutcome, Circumstances, case_names, run_torture
 
 pytestmark = pytest.mark.anyio
 FULL = os.environ.get("AMUX_TORTURE") == "full"
@@ -42,7 +42,7 @@ async def test_a_name_that_is_none_is_told_before_anything_is_played() -> None:
 class TooSlow:
     name, meaning, bound, sizes, at_terminal = "slow", "it takes too long", 0.05, (1, 1), False
 
-    async def play(self, circumstances: Circumstances) -> Outcome:
+    async def play(self, circumstances: Circumstances) -> CaseOutcome:
         import anyio
 
         await anyio.sleep(60)
