@@ -64,10 +64,10 @@ def with_odd_value(line: bytes, random: Random) -> bytes:
         native = json.loads(line)
     except (ValueError, RecursionError):
         return line
-    places = list(_places(native))
-    if not places:
+    candidates = list(_replaceable(native))
+    if not candidates:
         return line
-    holder, key = random.choice(places)
+    holder, key = random.choice(candidates)
     if random.random() < 0.3:
         del holder[key]
     else:
@@ -75,12 +75,12 @@ def with_odd_value(line: bytes, random: Random) -> bytes:
     return json.dumps(native).encode()
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+def _replaceable(value: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the container and the key of every value inside of a JSON value."""
     keys: Any = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     for key in keys:
         yield value, key
-        yield from _places(value[key])
+        yield from _replaceable(value[key])
 
 
 # -- fuzzing
@@ -129,15 +129,15 @@ def _move(lines: list[bytes], others: Sequence[bytes], random: Random) -> None: 
 
 def _cut_line(lines: list[bytes], others: Sequence[bytes], random: Random) -> None:  # noqa: ARG001
     if lines:
-        place = random.randrange(len(lines))
-        lines[place] = lines[place][: random.randrange(len(lines[place]) + 1)]
+        index = random.randrange(len(lines))
+        lines[index] = lines[index][: random.randrange(len(lines[index]) + 1)]
 
 
 def _splice(lines: list[bytes], others: Sequence[bytes], random: Random) -> None:
     if others:
         start = random.randrange(len(others))
-        place = random.randrange(len(lines) + 1)
-        lines[place:place] = others[start : start + random.randint(1, 8)]
+        index = random.randrange(len(lines) + 1)
+        lines[index:index] = others[start : start + random.randint(1, 8)]
 
 
 def _insert_odd_line(lines: list[bytes], others: Sequence[bytes], random: Random) -> None:  # noqa: ARG001
@@ -146,8 +146,8 @@ def _insert_odd_line(lines: list[bytes], others: Sequence[bytes], random: Random
 
 def _replace_value(lines: list[bytes], others: Sequence[bytes], random: Random) -> None:  # noqa: ARG001
     if lines:
-        place = random.randrange(len(lines))
-        lines[place] = with_odd_value(lines[place], random)
+        index = random.randrange(len(lines))
+        lines[index] = with_odd_value(lines[index], random)
 
 
 _MUTATIONS = (

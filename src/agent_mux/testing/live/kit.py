@@ -54,7 +54,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The surroundings of a run, from which its environment is built."""
+    """The addresses and directories from which the environment of a run is built."""
 
     url: str
     """The URL of the scripted model, without a path."""
