@@ -17,7 +17,7 @@ from agent_mux_adapters.native import ADAPTER
 
 pytestmark = pytest.mark.anyio
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "speak-agent-events.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "connect-your-program.md"
 PRELUDE = """
 import json, os, signal, sys
 def say(kind, **fields): print(json.dumps({"type": kind, **fields}), flush=True)

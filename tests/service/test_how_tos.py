@@ -42,7 +42,7 @@ def test_the_websocket_that_approves_everything(tmp_path: Path, capsys: pytest.C
 
 
 def test_the_receiver_that_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    receive = program("be-told-by-webhooks.md")["receive"]
+    receive = program("receive-webhooks.md")["receive"]
     with (
         receiving() as receiver,
         serving(tmp_path, agents("hear(); say(done=True)"), allow_private_webhooks=True) as served,
