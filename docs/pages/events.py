@@ -2,6 +2,7 @@
 
 import inspect as python_inspect
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ ORDER = """## Order
 `agent_mux.contract.validate(events)` checks these rules and those of each category below. The number is the section of
 the [event specification](../spec/events.md).
 """
+CITATION = re.compile(r"(?:Source: agent-events spec,|See docs/spec/events\.md,) section (\d+(?:\.\d+)*)")
 SAMPLES: dict[str, Any] = json.loads(Path(__file__).with_name("event_samples.json").read_text(encoding="utf-8"))
 """Values for the examples, by `type.field` or by `field`."""
 
@@ -84,7 +86,9 @@ def _event_section(event: type[BaseEvent]) -> str:
 
 
 def _docstring(kind: type) -> str:
-    return python_inspect.getdoc(kind) or ""
+    """Return the docstring of an event class, with its citation as a link to the specification."""
+    text = " ".join((python_inspect.getdoc(kind) or "").split())
+    return CITATION.sub(r"[Section \1](../spec/events.md)", text)
 
 
 def _table(kind: type[msgspec.Struct]) -> str:
