@@ -1,4 +1,4 @@
-"""Around a run: finding credentials, changing a large file, showing help."""
+"""Access to the files of agents: finding credentials, changing a large JSON file."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ from benchmarks.measure import interleaved, report, verdict
 
 ROUNDS = 15
 PROJECTS = 600
-"""As many as make one megabyte of a state file like Claude Code's."""
+"""Enough for a state file of one megabyte, like Claude Code's."""
 COLD = """
 import time
 from agent_mux.auth.client import Auth
@@ -24,18 +24,16 @@ began = time.perf_counter()
 Auth(homes).check_all()
 print(time.perf_counter() - began)
 """
-HELP = (["--help"], ["run", "--help"], ["mcp", "add", "--help"], ["sessions", "list", "--help"], ["hooks", "--help"])
 
 
 def main(scratch: Path) -> None:
-    """Print three reports."""
+    """Print both reports."""
     _credentials(scratch)
     _changes()
-    _help()
 
 
 def _credentials(scratch: Path) -> None:
-    """All agents: for the first time in a process (its homes are imported), and again."""
+    """Measure the credential check of all agents: first in a process (with imports), and repeated."""
     cold = [float(subprocess.check_output([sys.executable, "-c", COLD])) for _ in range(ROUNDS)]
     auth = Auth(Homes(environ={"HOME": str(scratch)}))
     auth.check_all()
@@ -51,7 +49,7 @@ def _credentials(scratch: Path) -> None:
 
 
 def _changes() -> None:
-    """One value in a megabyte of JSON, against reading it; every change is read again before it is kept."""
+    """Measure changing one value in a megabyte of JSON, compared with parsing it. Changed text is parsed again."""
     project = {"allowedTools": [], "history": [{"display": "x" * 50}] * 20, "mcpServers": {}}
     text = json.dumps({"projects": {f"/home/dev/p{number}": project for number in range(PROJECTS)}}, indent=2)
     seconds = interleaved(
@@ -70,22 +68,3 @@ def _changes() -> None:
             f"ratio      {seconds.ratio('change', 'read'):6.0f}",
         ],
     )
-
-
-def _help() -> None:
-    """Of some commands, against importing what prints it."""
-    amux = Path(sys.executable).parent / "amux"
-    contestants = {"typer": lambda: _run(sys.executable, "-c", "import typer, typer.rich_utils")}
-    for words in HELP:
-        contestants[" ".join(words)] = lambda words=words: _run(str(amux), *words)  # type: ignore[misc]
-    seconds = interleaved(contestants, ROUNDS)
-    lines = [f"import typer, rich     {seconds.typical('typer') * 1000:6.1f} ms"]
-    for words in HELP:
-        name = " ".join(words)
-        told = seconds.typical(name) * 1000
-        lines.append(f"amux {name:<18}{told:6.1f} ms, {seconds.ratio(name, 'typer'):.2f} {verdict(told, most=400)}")
-    report("Help", lines)
-
-
-def _run(*argv: str) -> None:
-    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)

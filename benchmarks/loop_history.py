@@ -1,4 +1,4 @@
-"""What a turn costs after a history of 10 to 10,000 messages: no worse than linear in what is sent."""
+"""The cost of a turn after a history of 10 to 10,000 messages: at most linear in the size of the request."""
 
 import asyncio
 import time
@@ -20,12 +20,12 @@ from agent_loop.messages.saving import save_messages
 from agent_loop.providers import ModelRequest, ModelResponse, OnChunk
 from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.session import LoopRecord, Session
-from benchmarks.loop_contestants import (
+from benchmarks.loops import (
     BEHAVIOR,
     MEASURED,
     PROMPT,
     TOOL,
-    InMemory,
+    InMemoryProvider,
     Work,
     pydantic_agent,
     run_pydantic_ai,
@@ -34,25 +34,25 @@ from benchmarks.measure import report, verdict
 
 LENGTHS = (10, 100, 1_000, 10_000)
 TURNS = 20
-OUTPUT = "A line of what the tool said, as long as lines are.\n" * 8
+OUTPUT = "A line of tool output with the usual length of lines.\n" * 8
 MOST = 1.15
-"""A turn may take ten times as long for ten times as much, and what a measurement may err."""
+"""Upper limit for the growth of the time divided by the growth of the size, with a margin for noise."""
 ROOMY = replace(BEHAVIOR, context=ContextSettings(max_context_tokens=100_000_000))
-"""Nothing is left out of what is sent."""
+"""Settings with which nothing is removed from requests."""
 
 
 class Turn(NamedTuple):
-    """The median of the turns of a run."""
+    """The medians over the turns of a run."""
 
     cpu: float
-    """Seconds of this process, all threads."""
+    """CPU seconds of this process, all threads."""
     wall: float
     size: int
-    """Bytes of the messages that were sent last."""
+    """Size of the last request, in bytes."""
 
 
-class Timed(InMemory):
-    """Looks at the clocks whenever it is asked: from one time to the next is a turn."""
+class TimedProvider(InMemoryProvider):
+    """A provider that records the time of each request. Two consecutive requests delimit a turn."""
 
     def __init__(self, work: Work) -> None:
         super().__init__(work)
@@ -66,13 +66,13 @@ class Timed(InMemory):
 
 
 def history(length: int) -> list[Message]:
-    """Requests, calls, results and answers in turn."""
-    said: list[Message] = []
+    """Return alternating prompts, calls, results and answers."""
+    messages: list[Message] = []
     for number in range(0, length, 4):
         call = ToolCall(f"old{number}", "add", {"a": number, "b": 1})
-        said += [user(f"Add {number} and one."), assistant("I add them.", call)]
-        said += [tool_message(call.id, "add", OUTPUT), assistant(f"It is {number + 1}.")]
-    return said[: length - length % 4]
+        messages += [user(f"Add {number} and one."), assistant("I add them.", call)]
+        messages += [tool_message(call.id, "add", OUTPUT), assistant(f"It is {number + 1}.")]
+    return messages[: length - length % 4]
 
 
 def _session(length: int) -> Session:
@@ -80,51 +80,51 @@ def _session(length: int) -> Session:
     return Session(session_id="s", agent_id="a", loops=[loop])
 
 
-def _agent(provider: Timed, length: int, **known: Any) -> Agent:
+def _agent(provider: TimedProvider, length: int, **known: Any) -> Agent:
     return Agent(provider, tools=[TOOL], behavior=ROOMY, session=_session(length), **known)
 
 
-async def plain(provider: Timed, length: int, _: Path) -> None:
-    """`run`, and nothing is kept."""
+async def plain(provider: TimedProvider, length: int, _: Path) -> None:
+    """Execute a run without a store."""
     await _agent(provider, length).run(PROMPT)
 
 
-async def stored(provider: Timed, length: int, scratch: Path) -> None:
-    """The session is in its file after each turn."""
+async def stored(provider: TimedProvider, length: int, scratch: Path) -> None:
+    """Execute a run that stores its session after each turn."""
     await _agent(provider, length, store=FileSessionStore(scratch)).run(PROMPT)
 
 
-async def watched(provider: Timed, length: int, _: Path) -> None:
-    """All events are read, each hook has a handler, and there is a wrapper around each model and tool call."""
-    hooks = Hooks(dict.fromkeys(HOOKS, _nothing))
-    hooks.wrap_model_call(_through)
-    hooks.wrap_tool_call(_through)
+async def watched(provider: TimedProvider, length: int, _: Path) -> None:
+    """Execute a run with all events read, a handler for each hook, and wrappers around model and tool calls."""
+    hooks = Hooks(dict.fromkeys(HOOKS, _ignore))
+    hooks.wrap_model_call(_pass_through)
+    hooks.wrap_tool_call(_pass_through)
     async with _agent(provider, length, hooks=hooks).run_stream(PROMPT) as events:
         async for _event in events:
             pass
 
 
-def _nothing(_context: Any) -> None:
-    """A handler."""
+def _ignore(_context: Any) -> None:
+    """Do nothing: a hook handler."""
 
 
-async def _through(subject: Any, inner: Callable[[Any], Awaitable[Any]]) -> Any:
+async def _pass_through(subject: Any, inner: Callable[[Any], Awaitable[Any]]) -> Any:
     return await inner(subject)
 
 
-WAYS = {"plain": plain, "stored": stored, "watched": watched}
+MODES = {"plain": plain, "stored": stored, "watched": watched}
 
 
-def ours(way: Callable[[Timed, int, Path], Awaitable[None]], length: int, scratch: Path) -> Turn:
-    """Turns behind a history of this length."""
-    provider = Timed(Work(TURNS, 1))
-    asyncio.run(way(provider, length, scratch))
+def ours(mode: Callable[[TimedProvider, int, Path], Awaitable[None]], length: int, scratch: Path) -> Turn:
+    """Measure the turns of our loop after a history of this length."""
+    provider = TimedProvider(Work(TURNS, 1))
+    asyncio.run(mode(provider, length, scratch))
     assert len(provider.sent) >= length
     return Turn(*_between(provider.asked), len(save_messages(provider.sent)))
 
 
 def pydantic_ai_turn(length: int) -> Turn:
-    """The same of pydantic-ai, where nothing is kept or watched."""
+    """Measure the turns of pydantic-ai, without a store and without handlers."""
     asked: list[tuple[float, float]] = []
     agent = pydantic_agent(Work(TURNS, 1), on_request=lambda: asked.append((time.process_time(), time.perf_counter())))
     asyncio.run(run_pydantic_ai(agent, [_theirs(each) for each in history(length)]))
@@ -148,31 +148,31 @@ def _between(asked: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def main(scratch: Path) -> None:
-    """Print what a turn costs, by length and way, and how that grows against what is sent."""
+    """Print the cost of a turn by length and mode, and its growth compared with that of the request."""
     lines = []
-    for name, way in WAYS.items():
-        turns = [ours(way, length, scratch / f"{name}{length}") for length in LENGTHS]
+    for name, mode in MODES.items():
+        turns = [ours(mode, length, scratch / f"{name}{length}") for length in LENGTHS]
         lines += [_row(name, length, turn) for length, turn in zip(LENGTHS, turns, strict=True)]
         lines.append(_growth(name, turns[-2], turns[-1]))
     for length in LENGTHS:
         theirs_one, one = pydantic_ai_turn(length), ours(plain, length, scratch)
         share = one.cpu / theirs_one.cpu
         lines.append(
-            f"pydantic-ai {length:6,} messages: {theirs_one.cpu * 1e3:8.2f} ms of processor; "
-            f"agent_loop takes {share:4.2f} of it {verdict(share, most=1)}"
+            f"pydantic-ai {length:6,} messages: {theirs_one.cpu * 1e3:8.2f} ms CPU; "
+            f"agent_loop takes {share:4.2f} of this {verdict(share, most=1)}"
         )
-    report(f"A turn behind a history, median of {TURNS}", lines)
+    report(f"A turn after a history, median of {TURNS}", lines)
 
 
 def _row(name: str, length: int, turn: Turn) -> str:
     share = turn.cpu * 1e9 / turn.size
     return (
-        f"{name:<8}{length:7,} messages, {turn.size / 1024:8,.0f} KiB sent: {turn.cpu * 1e3:8.2f} ms of processor, "
-        f"{turn.wall * 1e3:8.2f} ms by the clock; {share:7.2f} ns a byte"
+        f"{name:<8}{length:7,} messages, {turn.size / 1024:8,.0f} KiB sent: {turn.cpu * 1e3:8.2f} ms CPU, "
+        f"{turn.wall * 1e3:8.2f} ms wall; {share:7.2f} ns/byte"
     )
 
 
 def _growth(name: str, small: Turn, large: Turn) -> str:
     ratio = (large.cpu / small.cpu) / (large.size / small.size)
     judged = verdict(ratio, most=MOST)
-    return f"{name:<8}growth of the time over that of what is sent, last two rows: {ratio:4.2f} {judged}"
+    return f"{name:<8}growth of the time divided by growth of the request, last two rows: {ratio:4.2f} {judged}"

@@ -1,12 +1,17 @@
-"""The same work for our loop, two others and none: a model in memory that calls one tool, so often, in so many turns.
+"""The cost of our agent loop per turn and per tool call, compared with no loop, pydantic-ai's and openai-agents' loops.
 
-Each model answers at once, with the same text and the same calls, as the values that its framework takes; none counts
-tokens. The tool is one coroutine function. What is left is what the loop around them costs.
+All contestants do the same work: a model in memory calls one tool, in a given number of turns. Each model answers at
+once, with the same text and calls as values of its framework, and counts no tokens. The tool is one coroutine function.
+The difference is the cost of the loop.
 """
 
+import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import agents as openai_agents
@@ -30,6 +35,7 @@ from agent_loop.providers import (
     ToolCallChunk,
 )
 from agent_loop.tools.function import function_tool
+from benchmarks.measure import Rounds, interleaved, report, verdict
 
 PIECES = ("Let ", "me ", "add ", "the ", "next ", "two ", "numbers, ", "then ", "see.")
 TEXT = "".join(PIECES)
@@ -39,7 +45,7 @@ ENOUGH = 1_000_000
 
 
 added: Counter[str] = Counter()
-"""How often the tool was called: the proof that all do the same."""
+"""Number of tool calls, to verify that all contestants do the same work."""
 
 
 async def add(a: int, b: int) -> str:
@@ -50,13 +56,13 @@ async def add(a: int, b: int) -> str:
 
 @dataclass(frozen=True)
 class Work:
-    """So many turns that call tools, each so many; then one more, which ends it."""
+    """A number of turns with a number of tool calls each, and one last turn without calls."""
 
     turns: int
     calls: int
 
     def numbers(self, turn: int) -> Iterator[int]:
-        """One for each call of a turn."""
+        """Return a number for each call of a turn."""
         return iter(range(turn * self.calls, (turn + 1) * self.calls))
 
 
@@ -64,7 +70,7 @@ class Work:
 
 
 async def bare(work: Work) -> None:
-    """The least: await the model, await the tools, keep what they said."""
+    """Await the model and the tools, and store their results: the minimum of any loop."""
     history: list[Any] = [PROMPT]
 
     async def model(turn: int) -> list[tuple[str, dict[str, int]]]:
@@ -80,7 +86,7 @@ async def bare(work: Work) -> None:
 # -- ours -------------------------------------------------------------------------------------------------------------
 
 
-class InMemory:
+class InMemoryProvider:
     """Our provider."""
 
     id = "memory"
@@ -109,11 +115,11 @@ TOOL = function_tool(add)
 
 
 async def ours(work: Work, **known: Any) -> None:
-    await Agent(InMemory(work), tools=[TOOL], behavior=BEHAVIOR, **known).run(PROMPT)
+    await Agent(InMemoryProvider(work), tools=[TOOL], behavior=BEHAVIOR, **known).run(PROMPT)
 
 
 async def ours_streamed(work: Work, **known: Any) -> None:
-    async with Agent(InMemory(work), tools=[TOOL], behavior=BEHAVIOR, **known).run_stream(PROMPT) as events:
+    async with Agent(InMemoryProvider(work), tools=[TOOL], behavior=BEHAVIOR, **known).run_stream(PROMPT) as events:
         async for _ in events:
             pass
 
@@ -121,16 +127,16 @@ async def ours_streamed(work: Work, **known: Any) -> None:
 # -- pydantic-ai ------------------------------------------------------------------------------------------------------
 
 MEASURED = RequestUsage(input_tokens=1, output_tokens=1)
-"""Said, so that it is not estimated: nobody else here counts tokens for the model."""
+"""Given explicitly, so that pydantic-ai does not estimate it: no other contestant counts tokens."""
 UNLIMITED = UsageLimits(request_limit=None)
 
 
-def _nothing() -> None:
-    """Nobody wants to know."""
+def _ignore() -> None:
+    """Do nothing: the default of `on_request`."""
 
 
-def pydantic_agent(work: Work, on_request: Callable[[], None] = _nothing) -> PydanticAgent[None, str]:
-    """Its agent; `on_request` is called whenever its model is asked."""
+def pydantic_agent(work: Work, on_request: Callable[[], None] = _ignore) -> PydanticAgent[None, str]:
+    """Return a pydantic-ai agent for this work; each model call calls `on_request`."""
     turns = iter(range(ENOUGH))
 
     async def answer(_messages: Any, _info: Any) -> pydantic_messages.ModelResponse:
@@ -157,7 +163,7 @@ def pydantic_agent(work: Work, on_request: Callable[[], None] = _nothing) -> Pyd
 
 
 async def run_pydantic_ai(agent: PydanticAgent[None, str], history: Sequence[Any] = ()) -> None:
-    """One run of it behind this history."""
+    """Execute one run after this history."""
     await agent.run(PROMPT, usage_limits=UNLIMITED, message_history=list(history) or None)
 
 
@@ -182,14 +188,14 @@ class _OpenAIInMemory(OpenAIModel):
     def _output(self) -> list[Any]:
         self._turn += 1
         if self._turn >= self._work.turns:
-            return [_said(DONE)]
+            return [_message(DONE)]
         calls = [
             wire.ResponseFunctionToolCall(
                 arguments=f'{{"a":{each},"b":1}}', call_id=f"c{each}", name="add", type="function_call"
             )
             for each in self._work.numbers(self._turn)
         ]
-        return [_said(TEXT), *calls]
+        return [_message(TEXT), *calls]
 
     async def get_response(self, *_: Any, **__: Any) -> openai_agents.ModelResponse:
         return openai_agents.ModelResponse(output=self._output(), usage=openai_agents.Usage(), response_id=None)
@@ -213,7 +219,7 @@ class _OpenAIInMemory(OpenAIModel):
         yield wire.ResponseCompletedEvent(response=whole, sequence_number=0, type="response.completed")
 
 
-def _said(text: str) -> wire.ResponseOutputMessage:
+def _message(text: str) -> wire.ResponseOutputMessage:
     part = wire.ResponseOutputText(annotations=[], text=text, type="output_text")
     return wire.ResponseOutputMessage(id="m", content=[part], role="assistant", status="completed", type="message")
 
@@ -242,3 +248,47 @@ STREAMED: dict[str, Contestant] = {
     "pydantic-ai": pydantic_ai_streamed,
     "openai-agents": openai_streamed,
 }
+
+
+# -- measurement -------------------------------------------------------------------------------------------------------
+
+ROUNDS = 5
+TURNS = Work(turns=50, calls=1)
+CALLS = Work(turns=1, calls=200)
+BETTER = 1.0
+"""Upper limit for our time divided by that of any other loop."""
+
+
+def rounds(contestants: dict[str, Contestant], work: Work) -> Rounds:
+    """Return the CPU time of each contestant for this work, in seconds."""
+    runs = {name: partial(_run, contestant, work) for name, contestant in contestants.items()}
+    for name, run in runs.items():
+        added.clear()
+        run()  # warm-up: imports and caches are not measured
+        assert added["calls"] == work.turns * work.calls, (name, added)
+    return interleaved(runs, ROUNDS, time.process_time)
+
+
+def _run(contestant: Contestant, work: Work) -> None:
+    asyncio.run(contestant(work))
+
+
+def main(_: Path) -> None:
+    """Print the time of each contestant per turn and per tool call, compared with ours."""
+    for title, work, count in (
+        (f"A turn with one tool call, of {TURNS.turns}", TURNS, TURNS.turns),
+        (f"A tool call, of {CALLS.calls} in one turn", CALLS, CALLS.calls),
+    ):
+        for mode, contestants in (("whole", WHOLE), ("streamed", STREAMED)):
+            report(f"{title}, {mode}", _rows(rounds(contestants, work), count))
+
+
+def _rows(seconds: Rounds, count: int) -> list[str]:
+    rows = []
+    for name in seconds:
+        row = f"{name:<14}{seconds.typical(name) / count * 1e6:9.1f} us"
+        if name not in {"agent_loop", "bare"}:
+            share = seconds.ratio("agent_loop", name)
+            row += f"   agent_loop takes {share:4.2f} of this {verdict(share, most=BETTER)}"
+        rows.append(row)
+    return rows
