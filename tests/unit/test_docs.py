@@ -61,3 +61,17 @@ def test_relative_links_have_targets(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_link_anchors_name_headings(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text("utf-8")):
+        linked = page.parent / target if target else page
+        if linked.suffix == ".md":
+            assert anchor in slugs_of(linked), f"{target}#{anchor}"
+
+
+def slugs_of(page: Path) -> set[str]:
+    """Return the anchors of all headings, as GitHub derives them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
