@@ -1,14 +1,13 @@
-"""Codex CLI: `codex exec --json` for one-shot runs, `codex app-server` for everything else."""
+"""Codex CLI: `codex exec --json` for one-shot runs, `codex app-server` for all others."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.codex.app_server_codec import AppServerCodec
+from agent_mux_adapters.codex.app_server_codec import AppServerCodec, is_app_server_line
 from agent_mux_adapters.codex.argv import APP_SERVER, EXEC, build_spawn_args, codec_context
-from agent_mux_adapters.codex.exec_codec import ExecCodec
-from agent_mux_adapters.codex.model_listing import LISTING
-from agent_mux_adapters.codex.sniffing import is_app_server_line, is_exec_line
+from agent_mux_adapters.codex.exec_codec import ExecCodec, is_exec_line
+from agent_mux_adapters.codex.models import LISTING
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -50,13 +49,13 @@ CAPABILITIES = AgentCapabilities(
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters.codex.sessions import STORE  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.codex.sessions import STORE  # noqa: PLC0415  # runs do not need it
 
     return STORE
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.codex.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.codex.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME
 

@@ -1,4 +1,4 @@
-"""Notifications of the app-server that are about no item: most say nothing about the run, some are worth a note."""
+"""Notifications of the app-server that belong to no item: most are ignored, some become notes."""
 
 from typing import Any
 
@@ -61,91 +61,96 @@ IGNORED = {
     "windows/worldWritableWarning": "about the machine",
     "windowsSandbox/setupCompleted": "about the machine",
 }
+"""Ignored notifications, and why."""
 _REALTIME = "thread/realtime/"
 
 
-class _Said(msgspec.Struct, frozen=True, gc=False):
+class _MessageParams(msgspec.Struct, frozen=True, gc=False):
     message: str
 
 
-class _Summary(msgspec.Struct, frozen=True, gc=False):
+class _SummaryParams(msgspec.Struct, frozen=True, gc=False):
     summary: str
     details: str | None = None
 
 
-class _McpStatus(msgspec.Struct, frozen=True, gc=False):
+class _McpStatusParams(msgspec.Struct, frozen=True, gc=False):
     name: str
     status: str
     error: str | None = None
 
 
-class _Limits(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _RateLimits(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     rate_limit_reached_type: str | None = None
 
 
-class _LimitParams(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    rate_limits: _Limits
+class _RateLimitParams(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    rate_limits: _RateLimits
 
 
-class _Rerouted(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _ReroutedParams(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     from_model: str
     to_model: str
 
 
-class _Hook(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _HookRun(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     event_name: str
     status: str
     status_message: str | None = None
 
 
 class _HookParams(msgspec.Struct, frozen=True, gc=False):
-    run: _Hook
+    run: _HookRun
 
 
 def _message(params: Any) -> Fact | None:
-    said = read(_Said, params)
-    return None if said is None else Note(said.message, "warn")
+    notice = read(_MessageParams, params)
+    return None if notice is None else Note(notice.message, "warn")
 
 
 def _summary(params: Any) -> Fact | None:
-    said = read(_Summary, params)
-    return None if said is None else Note(f"{said.summary}\n{said.details}" if said.details else said.summary)
+    notice = read(_SummaryParams, params)
+    if notice is None:
+        return None
+    return Note(f"{notice.summary}\n{notice.details}" if notice.details else notice.summary)
 
 
 def _mcp_status(params: Any) -> Fact | None:
-    said = read(_McpStatus, params)
-    if said is None:
+    server = read(_McpStatusParams, params)
+    if server is None:
         return None
-    if said.status != "failed":
+    if server.status != "failed":
         return Ignored("mcpServer/startupStatus/updated", "an MCP server that works is told by its calls")
-    return Note(f"the MCP server {said.name} does not work: {said.error or 'it did not start'}", "warn")
+    return Note(f"the MCP server {server.name} does not work: {server.error or 'it did not start'}", "warn")
 
 
-def _limits(params: Any) -> Fact | None:
-    said = read(_LimitParams, params)
-    if said is None:
+def _rate_limits(params: Any) -> Fact | None:
+    updated = read(_RateLimitParams, params)
+    if updated is None:
         return None
-    if said.rate_limits.rate_limit_reached_type is None:
+    if updated.rate_limits.rate_limit_reached_type is None:
         return Ignored("account/rateLimits/updated", "no limit was reached")
     return RateLimited()
 
 
 def _rerouted(params: Any) -> Fact | None:
-    said = read(_Rerouted, params)
-    return None if said is None else Note(f"codex answers with {said.to_model} instead of {said.from_model}", "warn")
+    models = read(_ReroutedParams, params)
+    if models is None:
+        return None
+    return Note(f"codex answers with {models.to_model} instead of {models.from_model}", "warn")
 
 
 def _hook(params: Any) -> Fact | None:
-    said = read(_HookParams, params)
-    if said is None:
+    completed = read(_HookParams, params)
+    if completed is None:
         return None
-    told = f": {said.run.status_message}" if said.run.status_message else ""
-    level = "info" if said.run.status == "completed" else "warn"
-    return Note(f"the hook {said.run.event_name} {said.run.status}{told}", "warn" if level == "warn" else "info")
+    run = completed.run
+    detail = f": {run.status_message}" if run.status_message else ""
+    return Note(f"the hook {run.event_name} {run.status}{detail}", "info" if run.status == "completed" else "warn")
 
 
 _NOTED = {
-    "account/rateLimits/updated": _limits,
+    "account/rateLimits/updated": _rate_limits,
     "configWarning": _summary,
     "deprecationNotice": _summary,
     "guardianWarning": _message,
@@ -156,11 +161,11 @@ _NOTED = {
     "modelProvider/authRecoveryStarted": _message,
     "warning": _message,
 }
-KNOWN = IGNORED.keys() | _NOTED.keys()
+KNOWN_NOTICES = IGNORED.keys() | _NOTED.keys()
 
 
-def notice(method: str, params: Any) -> Fact | None:
-    """What a notification says; None when it is not known, or does not have its known shape."""
+def read_notice(method: str, params: Any) -> Fact | None:
+    """Return the fact for a notification; None when its method or the shape of its parameters is unknown."""
     if method in IGNORED:
         return Ignored(method, IGNORED[method])
     if method.startswith(_REALTIME):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.errors import ValidationError
 from agent_mux.options import Attachment, McpServer, RunOptions
-from agent_mux_adapters.codex.settings import effort_of
-from agent_mux_adapters.codex.toml import toml_list, toml_string, toml_table
+from agent_mux_adapters.codex.argv import toml_list, toml_string, toml_table
+from agent_mux_adapters.codex.requests import effort_of
 
 BOUNDED = "--config=features.unbounded_connection_retries=false"
 

@@ -1,8 +1,8 @@
-"""Sub-agents. A spawned agent has its id when its item completes; what became of it is told by later items.
+"""Sub-agents. A spawned agent gets its id when the item of the spawn call completes; later items report its outcome.
 
-Codex has two generations of these tools. The first (`spawn_agent` and `wait` as items that carry ids and states) is
-told by both protocols. The second, which the newer models use, shows in the app-server as `subAgentActivity` items
-and in `exec --json` not at all.
+Codex has two generations of sub-agent tools. Both protocols report the first one (`spawn_agent` and `wait`) as items
+with ids and states. The second one, which newer models use, appears in the app-server as `subAgentActivity` items and
+not at all in `codex exec --json`.
 """
 
 import msgspec
@@ -10,11 +10,11 @@ import msgspec
 from agent_mux.events.cost import CostRecord
 from agent_mux.facts import Fact, Ignored, SubagentBegin, SubagentDone, ToolDone, ToolReady
 
-UNNAMED = "agent"  # the first generation has no names
+UNNAMED = "agent"  # sub-agents of the first generation have no names
 
 
-class AgentState(msgspec.Struct, frozen=True, gc=False):
-    """How a sub-agent does, as another item last saw it."""
+class SubagentState(msgspec.Struct, frozen=True, gc=False):
+    """The state of a sub-agent in an item of another tool."""
 
     status: str
     message: str | None = None
@@ -22,18 +22,18 @@ class AgentState(msgspec.Struct, frozen=True, gc=False):
 
 
 class CollabCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A call of one of the first generation's tools."""
+    """A call of a first-generation tool."""
 
     id: str
     tool: str
     status: str = "completed"
     receiver_thread_ids: list[str] = []
     prompt: str | None = None
-    agents_states: dict[str, AgentState] = {}
+    agents_states: dict[str, SubagentState] = {}
 
 
-class Activity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a sub-agent of the second generation did: started, interacted, interrupted or completed."""
+class SubagentActivity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A change of a second-generation sub-agent: started, interacted, interrupted or completed."""
 
     id: str
     kind: str
@@ -41,22 +41,22 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     agent_path: str = UNNAMED
 
 
-class Delegation:
-    """The sub-agents of one run, each begun once and reported once."""
+class CodexSubagents:
+    """The sub-agents of one run. Each begins once and reports once."""
 
     def __init__(self) -> None:
         self._begun: set[str] = set()
         self._reported: set[str] = set()
         self.spawning: set[str] = set()
-        """Items of spawn calls that have not told their agent's id yet."""
+        """Ids of the spawn calls whose agent has no id yet."""
 
-    def knows(self, agent_id: str) -> bool:
-        """This one was begun."""
+    def has_begun(self, agent_id: str) -> bool:
+        """Return whether a sub-agent with this id has begun."""
         return agent_id in self._begun
 
     def call_started(self, call: CollabCall) -> tuple[Fact, ...]:
-        """One of the tools is called."""
-        tool = _snake(call.tool)
+        """Return the facts for the start of a sub-agent tool call."""
+        tool = _snake_case(call.tool)
         if tool == "spawn_agent":
             self.spawning.add(call.id)
             return (Ignored("spawn_agent", "the sub-agent has no id before it is spawned"),)
@@ -65,8 +65,8 @@ class Delegation:
         return (ToolReady(call.id, tool, {"agents": call.receiver_thread_ids, "prompt": call.prompt}),)
 
     def call_completed(self, call: CollabCall) -> tuple[Fact, ...]:
-        """The call returned, with what it saw of the sub-agents."""
-        tool = _snake(call.tool)
+        """Return the facts for the end of a call and for the states of sub-agents that it lists."""
+        tool = _snake_case(call.tool)
         facts: list[Fact] = []
         if tool == "spawn_agent":
             self.spawning.discard(call.id)
@@ -75,11 +75,11 @@ class Delegation:
             failed = "the call failed" if call.status == "failed" else None
             facts += [*self.call_started(call), ToolDone(call.id, error=failed, name=tool)]
         for agent_id, state in call.agents_states.items():
-            facts += self._seen(agent_id, state)
+            facts += self._report_state(agent_id, state)
         return tuple(facts) or (Ignored(tool, "no sub-agent reported"),)
 
     def begin(self, agent_id: str, name: str, prompt: str) -> tuple[Fact, ...]:
-        """A task was delegated."""
+        """Return the begin fact of a sub-agent; empty when it has begun before."""
         if agent_id in self._begun:
             return ()
         self._begun.add(agent_id)
@@ -88,7 +88,7 @@ class Delegation:
     def report(
         self, agent_id: str, summary: str = "", error: str | None = None, cost: CostRecord | None = None
     ) -> tuple[Fact, ...]:
-        """A sub-agent is done; the first one to say so is believed."""
+        """Return the end fact of a sub-agent; empty when it has reported before: the first report counts."""
         if agent_id in self._reported:
             return ()
         self._reported.add(agent_id)
@@ -100,8 +100,8 @@ class Delegation:
             return [fact for agent in call.receiver_thread_ids for fact in self.begin(agent, UNNAMED, prompt)]
         return [*self.begin(call.id, UNNAMED, prompt), *self.report(call.id, error="the sub-agent was not spawned")]
 
-    def _seen(self, agent_id: str, state: AgentState) -> tuple[Fact, ...]:
-        match _snake(state.status):
+    def _report_state(self, agent_id: str, state: SubagentState) -> tuple[Fact, ...]:
+        match _snake_case(state.status):
             case "completed":
                 return self.report(agent_id, state.message or "")
             case "errored" | "interrupted" | "shutdown" | "not_found" as ending:
@@ -109,5 +109,5 @@ class Delegation:
         return ()
 
 
-def _snake(name: str) -> str:
+def _snake_case(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -13,7 +13,7 @@ from agent_mux.config.client import AgentConfigs
 from agent_mux.definitions.client import skills, subagents
 from agent_mux.homes import Homes
 from agent_mux.mcp.client import McpServers
-from agent_mux_adapters.codex.home import HOME, PLUGINS
+from agent_mux_adapters.codex.installation import HOME, PLUGINS
 
 # A file of one's own, after `codex mcp add files --env KEY=v -- npx -y server --root "/a b"`, `codex mcp add docs --url
 # https://h.example/mcp --bearer-token-env-var TOKEN` and `codex features enable memories`.

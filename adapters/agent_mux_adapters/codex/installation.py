@@ -1,7 +1,8 @@
-"""What Codex keeps on a machine. Measured with 0.169.0; tests/e2e/test_live_home.py asks the CLI itself.
+"""Installation of Codex: settings, MCP servers, skills, sub-agents and plugins.
 
-The files of a project count when its directory is trusted: `[projects."<path>"] trust_level = "trusted"` in the user's
-configuration. Its skills are an exception.
+Measured with 0.169.0; tests/e2e/test_live_home.py compares it with the CLI. The files of a project are effective when
+its directory is trusted: `[projects."<path>"] trust_level = "trusted"` in the user's configuration. Its skills are
+effective without that.
 """
 
 import json
@@ -83,7 +84,7 @@ CONFIG = AgentConfig(
 
 
 def _read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
-    """The keys that count: Codex has no types of servers, and its own word for headers."""
+    """Read a server. Codex has no field for the type of a server, and calls headers `http_headers`."""
     known = {key: native[key] for key in ("command", "args", "env", "url") if key in native}
     return read_server(name, {**known, "headers": native.get("http_headers")})
 
@@ -91,12 +92,12 @@ def _read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
 def _write_server(server: McpServer) -> dict[str, Any]:
     match server.transport:
         case "sse":
-            raise ValueError("MCP servers over SSE: it speaks streamable HTTP only")
+            raise ValueError("MCP servers over SSE: it supports streamable HTTP only")
         case "stdio":
-            said: dict[str, Any] = {"command": server.command, "args": list(server.args), "env": dict(server.env)}
+            entry: dict[str, Any] = {"command": server.command, "args": list(server.args), "env": dict(server.env)}
         case _:
-            said = {"url": server.url, "http_headers": dict(server.headers)}
-    return {key: value for key, value in said.items() if value}
+            entry = {"url": server.url, "http_headers": dict(server.headers)}
+    return {key: value for key, value in entry.items() if value}
 
 
 MCP = McpFiles(
@@ -133,34 +134,34 @@ SUBAGENTS = DefinitionFolders(
 )
 
 
-def _listed(of: str) -> Callable[[str], tuple[Plugin, ...]]:
-    """Plugins that `plugin list --json` prints under a name: `installed`, `available`."""
+def _plugins_under(key: str) -> Callable[[str], tuple[Plugin, ...]]:
+    """Return a parser of the plugins that `plugin list --json` prints under a key: `installed` or `available`."""
 
     def parse(printed: str) -> tuple[Plugin, ...]:
         listed = json.loads(printed)
-        return tuple(_plugin(one) for one in rows(mapping(listed).get(of)))
+        return tuple(_plugin(entry) for entry in rows(mapping(listed).get(key)))
 
     return parse
 
 
-def _plugin(one: Mapping[str, Any]) -> Plugin:
-    where = mapping(one.get("marketplaceSource"))
+def _plugin(entry: Mapping[str, Any]) -> Plugin:
+    source = mapping(entry.get("marketplaceSource"))
     return Plugin(
-        name=text(one.get("pluginId")),
-        version=text(one.get("version")) or None,
-        enabled=one.get("enabled") is True,
-        source=text(where.get("source")) or text(one.get("marketplaceName")) or None,
-        description=text(one.get("description")) or None,
+        name=text(entry.get("pluginId")),
+        version=text(entry.get("version")) or None,
+        enabled=entry.get("enabled") is True,
+        source=text(source.get("source")) or text(entry.get("marketplaceName")) or None,
+        description=text(entry.get("description")) or None,
     )
 
 
 PLUGINS = PluginCommands(
     list=("plugin", "list", "--json"),
-    parse=_listed("installed"),
+    parse=_plugins_under("installed"),
     install=lambda name: ("plugin", "add", name),
     uninstall=lambda name: ("plugin", "remove", name),
     search=lambda _: ("plugin", "list", "--available", "--json"),
-    parse_search=_listed("available"),
+    parse_search=_plugins_under("available"),
     search_lists_all=True,
 )
 

@@ -4,10 +4,10 @@ import pytest
 
 from agent_mux import facts
 from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
-from agent_mux_adapters.codex.diffs import Change, ChangeKind, effects_of, unified
-from agent_mux_adapters.codex.failures import code_of, failure_of, retrying, session_code_of
-from agent_mux_adapters.codex.meter import Meter
-from agent_mux_adapters.codex.wire import Tokens
+from agent_mux_adapters.codex.outcome import error_code_of, failure_of, read_retry, session_error_code_of
+from agent_mux_adapters.codex.tools import FileChange, FileChangeKind, file_effects_of, unified_diff
+from agent_mux_adapters.codex.usage import TokenCounter
+from agent_mux_adapters.codex.wire import CodexTokens
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from agent_mux_adapters.codex.wire import Tokens
     ],
 )
 def test_a_failure_has_a_code(message: str, info: object, code: str) -> None:
-    assert code_of(message, info) == code
+    assert error_code_of(message, info) == code
 
 
 def test_a_rate_limit_may_say_how_long_to_wait() -> None:
@@ -55,21 +55,21 @@ def test_token_counts_belong_to_an_exceeded_context_only() -> None:
     ],
 )
 def test_a_thread_that_cannot_be_opened_has_a_code(message: str, code: str) -> None:
-    assert session_code_of(message) == code
+    assert session_error_code_of(message) == code
 
 
 def test_only_reconnecting_is_a_retry() -> None:
-    assert retrying("bad thing", None, None, nth=1) is None
-    assert retrying("Reconnecting... 2/5", "why", None, nth=1) == (facts.Retrying(2, 5, "why"),)
-    assert retrying("Reconnecting... 2/5 (why\nso)", None, None, nth=1) == (facts.Retrying(2, 5, "why\nso"),)
-    assert retrying("Reconnecting... 2/5", None, None, nth=1) == (facts.Retrying(2, 5, "Reconnecting... 2/5"),)
-    waiting = retrying("Reconnecting... waiting for network (down)", None, None, nth=3)
+    assert read_retry("bad thing", None, None, nth=1) is None
+    assert read_retry("Reconnecting... 2/5", "why", None, nth=1) == (facts.Retrying(2, 5, "why"),)
+    assert read_retry("Reconnecting... 2/5 (why\nso)", None, None, nth=1) == (facts.Retrying(2, 5, "why\nso"),)
+    assert read_retry("Reconnecting... 2/5", None, None, nth=1) == (facts.Retrying(2, 5, "Reconnecting... 2/5"),)
+    waiting = read_retry("Reconnecting... waiting for network (down)", None, None, nth=3)
     assert waiting == (facts.Retrying(3, 0, "down"),)
-    assert retrying("Reconnecting... 99999999999999999999/5", None, None, nth=1) is None
+    assert read_retry("Reconnecting... 99999999999999999999/5", None, None, nth=1) is None
 
 
-def change(kind: str, diff: str = "", path: str = "/p/a", moved: str | None = None) -> Change:
-    return Change(path, ChangeKind(kind, moved), diff)
+def change(kind: str, diff: str = "", path: str = "/p/a", moved: str | None = None) -> FileChange:
+    return FileChange(path, FileChangeKind(kind, moved), diff)
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def change(kind: str, diff: str = "", path: str = "/p/a", moved: str | None = No
         (change("update", "@@\n", path="/else/x"), "--- a/else/x\n+++ b/else/x\n@@\n"),
     ],
 )
-def test_a_change_is_shown_as_a_unified_diff(given: Change, diff: str) -> None:
-    assert unified(given, "/p") == diff
+def test_a_change_is_shown_as_a_unified_diff(given: FileChange, diff: str) -> None:
+    assert unified_diff(given, "/p") == diff
 
 
 def test_a_file_that_was_deleted_is_created_again() -> None:
     made: set[str] = set()
-    kinds = [effects_of(change(kind, "x"), "/p", made) for kind in ("add", "add", "delete", "add", "evaporate")]
+    kinds = [file_effects_of(change(kind, "x"), "/p", made) for kind in ("add", "add", "delete", "add", "evaporate")]
     assert kinds == [
         (facts.FileWritten("/p/a", 1, created=True),),
         (facts.FileWritten("/p/a", 1, created=False),),
@@ -100,17 +100,17 @@ def test_a_file_that_was_deleted_is_created_again() -> None:
 
 
 def test_bytes_are_counted_not_characters() -> None:
-    [written] = effects_of(change("add", "é😀\n"), "/p", set())
+    [written] = file_effects_of(change("add", "é😀\n"), "/p", set())
     assert written == facts.FileWritten("/p/a", 7, created=True)
 
 
 def test_a_counter_that_was_set_back_counts_the_last_call() -> None:
-    meter = Meter(None)
-    last = Tokens(input_tokens=5)
-    assert meter.advance(Tokens(input_tokens=100), last) == last
-    assert meter.advance(Tokens(input_tokens=107), last) == Tokens(input_tokens=7)
-    assert meter.advance(Tokens(input_tokens=20), last) == last
-    assert Meter(None).advance(Tokens(input_tokens=20), None) is None
+    counter = TokenCounter(None)
+    last = CodexTokens(input_tokens=5)
+    assert counter.advance(CodexTokens(input_tokens=100), last) == last
+    assert counter.advance(CodexTokens(input_tokens=107), last) == CodexTokens(input_tokens=7)
+    assert counter.advance(CodexTokens(input_tokens=20), last) == last
+    assert TokenCounter(None).advance(CodexTokens(input_tokens=20), None) is None
 
 
 def test_answers_find_their_requests_whatever_their_order() -> None:
