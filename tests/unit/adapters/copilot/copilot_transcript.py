@@ -11,7 +11,7 @@ from agent_mux.adapter import Codec, CodecContext, Exit, Step
 from agent_mux.effects import Effect, WriteStdin
 from agent_mux_adapters.copilot import ADAPTER
 from agent_mux_adapters.copilot.argv import HEADLESS, JSON
-from agent_mux_adapters.copilot.settings import HeadlessContext
+from agent_mux_adapters.copilot.requests import HeadlessContext
 
 RECORDINGS = Recordings(ADAPTER, JSON)
 NAMES = RECORDINGS.spoken

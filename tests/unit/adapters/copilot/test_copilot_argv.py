@@ -8,8 +8,8 @@ import pytest
 from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.options import Attachment, McpServer, RunOptions
 from agent_mux_adapters.copilot import ADAPTER
-from agent_mux_adapters.copilot.provider import model_of, provider_of, unspeakable
-from agent_mux_adapters.copilot.settings import HeadlessContext, session_params
+from agent_mux_adapters.copilot.argv import model_of, provider_of, unsendable_secrets
+from agent_mux_adapters.copilot.requests import HeadlessContext, session_params
 
 HEAD = ("/bin/copilot", "--headless", "--no-auto-update", "--stdio")
 ONE_SHOT = ("/bin/copilot", "--output-format=json", "--yolo", "--no-color", "--no-auto-update")
@@ -157,13 +157,15 @@ def test_a_command_tells_the_key(environ: dict[str, str], command: str | None) -
 
 
 def test_what_no_command_can_tell() -> None:
-    assert unspeakable({}) == unspeakable(OWN) == ()
-    assert unspeakable({"COPILOT_PROVIDER_HEADERS": "X: y"}) == ()  # no provider of one's own
-    assert unspeakable(HEADERS) == ("COPILOT_PROVIDER_HEADERS",)
+    assert unsendable_secrets({}) == unsendable_secrets(OWN) == ()
+    assert unsendable_secrets({"COPILOT_PROVIDER_HEADERS": "X: y"}) == ()  # no provider of one's own
+    assert unsendable_secrets(HEADERS) == ("COPILOT_PROVIDER_HEADERS",)
     token = {"COPILOT_PROVIDER_BEARER_TOKEN": "t"}
-    assert unspeakable({**OWN, **token}) == ()
-    assert unspeakable({**OWN, **token, "COPILOT_PROVIDER_TYPE": "anthropic"}) == ("COPILOT_PROVIDER_BEARER_TOKEN",)
-    assert unspeakable({"COPILOT_PROVIDER_BASE_URL": "https://me:pw@x/v1"}) == ("COPILOT_PROVIDER_BASE_URL",)
+    assert unsendable_secrets({**OWN, **token}) == ()
+    assert unsendable_secrets({**OWN, **token, "COPILOT_PROVIDER_TYPE": "anthropic"}) == (
+        "COPILOT_PROVIDER_BEARER_TOKEN",
+    )
+    assert unsendable_secrets({"COPILOT_PROVIDER_BASE_URL": "https://me:pw@x/v1"}) == ("COPILOT_PROVIDER_BASE_URL",)
 
 
 def test_the_model_of_the_environment() -> None:

@@ -1,8 +1,8 @@
-"""`copilot --acp`: Copilot behind the Agent Client Protocol, for whoever already speaks that.
+"""`copilot --acp`: Copilot over the Agent Client Protocol, for transcripts of clients that use that.
 
-It loses what the headless protocol tells: retries, the compaction of the context, questions, and the tokens of each
-model call. What a sub-agent does looks as if the agent itself did it, and in the background also what it says.
-No run of ours uses it.
+Compared with the headless protocol it lacks retries, the compaction of the context, questions, and the tokens of each
+model call. The tool calls of a sub-agent look like those of the agent itself; in the background its messages do, too.
+Our own runs do not use it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,13 +15,14 @@ from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, Call, Ended, ToolReader, is_acp_line, usual_usage
 from agent_mux_adapters._dialects.acp.wire import THOUGHT
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
-from agent_mux_adapters.copilot import tools
-from agent_mux_adapters.copilot.failures import code_of
-from agent_mux_adapters.copilot.results import NOT_EXITED, REMARK, files_of
+from agent_mux_adapters.copilot.outcome import error_code_of
+from agent_mux_adapters.copilot.tool_results import EXIT_LINE, NOT_EXITED, file_effects_of
+from agent_mux_adapters.copilot.tools import shell_of
+from agent_mux_adapters.copilot.wire import EDIT_TOOL, READ_TOOL, SUBAGENT_TOOL, WRITE_TOOL
 
 _INFO = "Info: "
 _ERROR = "Error: "
-_NO_MESSAGE = (_INFO, _ERROR)
+_NOT_A_MESSAGE = (_INFO, _ERROR)
 _ERROR_LINE = b'"text":"Error: '
 _ANSWER = b'"stopReason"'
 _USAGE = b'"usage_update"'
@@ -29,24 +30,24 @@ _INFO_LINE = b'"text":"Info: '
 _CHUNK = b'_chunk"'
 _THOUGHT = b'"agent_thought_chunk"'
 _CALL = b'"tool_call'
-_INSIDE = Ignored("agent_message_chunk", "a sub-agent's words: its last ones are the result of the call")
+_SUBAGENT_TEXT = Ignored("agent_message_chunk", "a sub-agent's words: its last ones are the result of the call")
 _CAPTION = Ignored("agent_thought_chunk", "what is in progress, as a caption: a tool call told it")
 _HELD = Ignored("agent_message_chunk", "a message or a failure: the next line tells")
 _NAMES_BY_FIELD = {
-    "file_text": tools.WRITING_TOOL,
-    "old_str": tools.EDITING_TOOL,
-    "agent_type": tools.DELEGATING_TOOL,
+    "file_text": WRITE_TOOL,
+    "old_str": EDIT_TOOL,
+    "agent_type": SUBAGENT_TOOL,
     "query": "sql",
     "delay": "read_bash",
 }
-_NAMES_BY_TITLE = {"Viewing ": tools.READING_TOOL, "Searching for ": "grep", "Finding files ": "glob"}
+_NAMES_BY_TITLE = {"Viewing ": READ_TOOL, "Searching for ": "grep", "Finding files ": "glob"}
 
 
-class CopilotTools(ToolReader):
-    """Calls are announced with a description as their title; input and output are Copilot's own."""
+class CopilotAcpTools(ToolReader):
+    """Reads tool calls: their titles are descriptions; their inputs and outputs are those of Copilot's tools."""
 
     def name(self, call: Call) -> str:
-        """The tool, by what is in its input; of a tool that Copilot does not know, its name is the title."""
+        """Return the tool, recognized by its input or its title. The title of an unknown tool is its name."""
         if call.kind == "execute":
             return "bash"
         fields = mapping(call.raw_input)
@@ -55,58 +56,58 @@ class CopilotTools(ToolReader):
         return by_field or by_title or super().name(call)
 
     def shell(self, call: Call) -> Shell | None:
-        """The exit of a background command is not the call's."""
-        return tools.shell_of(self.name(call), call.raw_input)
+        """Return the command of a foreground shell call; None for any other call."""
+        return shell_of(self.name(call), call.raw_input)
 
     def subagent(self, call: Call) -> tuple[str, str] | None:
-        """The kind of the agent, and its prompt."""
+        """Return the type of the sub-agent and its prompt; None when the call starts none."""
         fields = mapping(call.raw_input)
         name, prompt = text(fields.get("agent_type")), text(fields.get("prompt"))
         return (name, prompt) if name and prompt else None
 
     def output(self, call: Call) -> str:
-        """What the model was shown."""
+        """Return the text that the model gets."""
         return text(mapping(call.raw_output).get("content")) or super().output(call)
 
     def streams(self, call: Call) -> tuple[str | None, str | None]:
-        """Both streams come as one, and a remark for the model after it."""
+        """Return stdout without the line about the exit, and no stderr: Copilot merges both streams."""
         shown = self.output(call)
-        remark = REMARK.search(shown)
-        return (shown[: remark.start()] or None if remark is not None else None), None
+        exit_line = EXIT_LINE.search(shown)
+        return (shown[: exit_line.start()] or None if exit_line is not None else None), None
 
     def exit_code(self, call: Call) -> int | None:
-        """How the command exited; a command that goes on in the background did not."""
+        """Return the exit code; -1 for a command that continues in the background, None for any other call."""
         if not call.is_shell or call.status != "completed":
             return None
         codes = [row.get("exitCode") for row in rows(mapping(call.raw_output).get("contents"))]
         code = next((code for code in codes if isinstance(code, int) and not isinstance(code, bool)), None)
-        remark = REMARK.search(self.output(call))
-        if code is None and remark is not None:
-            return int(remark[1])
+        exit_line = EXIT_LINE.search(self.output(call))
+        if code is None and exit_line is not None:
+            return int(exit_line[1])
         return NOT_EXITED if code is None else code
 
     def error(self, call: Call) -> str | None:
-        """Why it failed. A command that runs on in the background did not."""
+        """Return why the call failed. A command that continues in the background did not fail."""
         return None if self.exit_code(call) == NOT_EXITED else super().error(call)
 
     def files(self, call: Call, cwd: str) -> tuple[FileEffect, ...]:
-        """As its input and its result tell."""
+        """Return the effects on files, from the input and the result of the call."""
         name = self.name(call)
-        if name in (tools.READING_TOOL, tools.WRITING_TOOL, tools.EDITING_TOOL):
-            return files_of(name, call.raw_input, {"result": call.raw_output}, cwd)
+        if name in (READ_TOOL, WRITE_TOOL, EDIT_TOOL):
+            return file_effects_of(name, call.raw_input, {"result": call.raw_output}, cwd)
         return super().files(call, cwd) if call.kind == "edit" else ()
 
 
-def _info(said: str) -> Fact:
-    what = said.removeprefix(_INFO)
-    if what.startswith("/"):
+def _info(message: str) -> Fact:
+    info = message.removeprefix(_INFO)
+    if info.startswith("/"):
         return Ignored("agent_message_chunk", "the call that made the file tells it")
-    return Note(what)
+    return Note(info)
 
 
 QUIRKS = AcpQuirks(
     agent="copilot",
-    tools=CopilotTools(),
+    tools=CopilotAcpTools(),
     asides={_INFO: _info},
     usage_is_cumulative=True,
     plan_is_told_by_its_tool=True,
@@ -114,76 +115,78 @@ QUIRKS = AcpQuirks(
 
 
 class CopilotAcpCodec(AcpCodec):
-    """ACP, where the order of the lines says more than the lines.
+    """ACP with Copilot's conventions, which depend on the order of lines.
 
-    A `usage_update` comes before what each model call says. A failure is a message that begins with "Error: ", and is
-    the last word of the turn.
+    A `usage_update` precedes the output of each model call. A failure is a message that begins with "Error: " and is
+    the last message of the turn.
     """
 
     def __init__(self, context: CodecContext) -> None:
-        super().__init__(context, replace(QUIRKS, ended=self._ended, usage=self._usage))
+        super().__init__(context, replace(QUIRKS, ended=self._turn_failure, usage=self._usage))
         self._held: bytes | None = None
+        """A line with a message that may be a failure; the next line decides."""
         self._failure: Failure | None = None
         self._counted: Usage | None = None
-        self._is_called = True
-        """The model was called since the last tool."""
-        self._has_spoken = False
-        """It said something since it was called."""
-        self._is_called_again = False
-        """And then it was called once more, without a tool between."""
-        self._flows = False
-        """The last line was a fragment of what the agent itself says: another one changes nothing of the above."""
+        """The tokens of the process so far."""
+        self._is_in_model_call = True
+        """Whether a model call has begun since the last tool call."""
+        self._has_output = False
+        """Whether that model call has returned a message or a thought."""
+        self._is_next_step_due = False
+        """Whether another model call has begun since, without a tool call between them: its output begins a step."""
+        self._is_streaming = False
+        """Whether the last line was a fragment of the agent's own output. Another fragment changes none of these."""
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line."""
+        """Return the steps for one line."""
         if source is not STDOUT:
             return super().receive(line, source)
-        chunk = self.chunk(line) if self._flows else None
-        if chunk is not None and (self._is_called or chunk.kind != THOUGHT):
-            said = self._updates.fragment(chunk) if not chunk.content.text.startswith(_NO_MESSAGE) else None
-            if said is not None:  # nearly all of them
-                return said
-        self._flows = False
-        return self._read(line) if self._held is None and _ERROR_LINE not in line else self._weigh(line)
+        chunk = self.chunk(line) if self._is_streaming else None
+        if chunk is not None and (self._is_in_model_call or chunk.kind != THOUGHT):
+            facts = self._updates.fragment(chunk) if not chunk.content.text.startswith(_NOT_A_MESSAGE) else None
+            if facts is not None:  # nearly all fragments
+                return facts
+        self._is_streaming = False
+        return self._read(line) if self._held is None and _ERROR_LINE not in line else self._read_around_held(line)
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
-        """The process is gone."""
+        """Return the held message and the facts that the dialect kept back, when the process has exited."""
         return *self._release(), *super().finish(exit)
 
-    # -- calls of the model
+    # -- model calls
 
     def _read(self, line: bytes) -> Iterable[Step]:
         if _CHUNK in line and _INFO_LINE not in line:
             return self._chunk(line)
         if _USAGE in line:
-            self._is_called, self._is_called_again, self._has_spoken = True, self._has_spoken, False
+            self._is_in_model_call, self._is_next_step_due, self._has_output = True, self._has_output, False
         elif _CALL in line or _ANSWER in line:
-            self._is_called, self._is_called_again, self._has_spoken = _ANSWER in line, False, False
+            self._is_in_model_call, self._is_next_step_due, self._has_output = _ANSWER in line, False, False
         return super().receive(line, STDOUT)
 
     def _chunk(self, line: bytes) -> Iterable[Step]:
         if any(call.is_subagent for call in self._tools.open):
-            return (_INSIDE,)
-        if not self._is_called and _THOUGHT in line:
+            return (_SUBAGENT_TEXT,)
+        if not self._is_in_model_call and _THOUGHT in line:
             return (_CAPTION,)
         steps = super().receive(line, STDOUT)
-        again, self._is_called_again, self._has_spoken = self._is_called_again, False, self._session.in_turn
-        self._flows = self._in_run
+        again, self._is_next_step_due, self._has_output = self._is_next_step_due, False, self._session.in_turn
+        self._is_streaming = self._in_run
         return (StepBegin(), *steps) if again else steps
 
-    # -- a message that may be a failure waits for what comes after it
+    # -- a message that may be a failure is held until the next line
 
-    def _weigh(self, line: bytes) -> Iterable[Step]:
+    def _read_around_held(self, line: bytes) -> Iterable[Step]:
         if self._held is not None and _USAGE in line:
             return self._read(line)
         if self._held is not None and _ANSWER in line:
-            said = _said(self._held).removeprefix(_ERROR)
-            self._failure, self._held = Failure(code_of(said), said), None
+            message = _message_text(self._held).removeprefix(_ERROR)
+            self._failure, self._held = Failure(error_code_of(message), message), None
             return self._read(line)
         released = self._release()
-        if not _said(line).startswith(_ERROR):
+        if not _message_text(line).startswith(_ERROR):
             return *released, *self._read(line)
-        self._held, self._flows = line, False
+        self._held, self._is_streaming = line, False
         return *released, _HELD
 
     def _release(self) -> tuple[Step, ...]:
@@ -192,18 +195,18 @@ class CopilotAcpCodec(AcpCodec):
 
     # -- the end of a turn
 
-    def _ended(self, how: Ended) -> Fact | None:
+    def _turn_failure(self, ended: Ended) -> Fact | None:
         failure, self._failure = self._failure, None
-        return None if failure is None else TurnFailed(failure, how.cost)
+        return None if failure is None else TurnFailed(failure, ended.cost)
 
     def _usage(self, result: Mapping[str, Any]) -> Usage | None:
-        """Of the process so far; the same again after a turn that failed."""
+        """Return the tokens of the process so far; None after a failed turn, which reports the same counts again."""
         before, self._counted = self._counted, usual_usage(result) or self._counted
         return None if self._counted == before else self._counted
 
 
-def _said(line: bytes) -> str:
-    """The text of an `agent_message_chunk`; empty when the line is something else."""
+def _message_text(line: bytes) -> str:
+    """Return the text of an `agent_message_chunk`; empty for any other line."""
     update = mapping(mapping(mapping(load_object(line)).get("params")).get("update"))
     if update.get("sessionUpdate") != "agent_message_chunk":
         return ""

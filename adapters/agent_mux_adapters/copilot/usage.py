@@ -1,6 +1,6 @@
-"""Token counts, call by call. Copilot's input count includes what was read from the cache and written to it.
+"""Token counts of model calls. Copilot's input count includes what was read from the cache and written to it.
 
-What a call costs is told in premium requests and AI credits, never in money.
+Copilot reports the price of a call in premium requests and AI credits, never in money.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from agent_mux.facts import Usage
 from agent_mux_adapters._dialects.tolerant import whole
 
 
-class Tokens(msgspec.Struct, frozen=True, gc=False):
-    """Tokens of one call, or of several."""
+class CopilotTokens(msgspec.Struct, frozen=True, gc=False):
+    """Tokens of one or more model calls."""
 
     input: int = 0
     """Neither read from the cache nor written to it."""
@@ -24,20 +24,20 @@ class Tokens(msgspec.Struct, frozen=True, gc=False):
     cached: int = 0
     cache_creation: int = 0
 
-    def __add__(self, other: "Tokens") -> "Tokens":
-        """Both together."""
+    def __add__(self, other: "CopilotTokens") -> "CopilotTokens":
+        """Add the counts of other calls."""
         pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
-        return Tokens(*(left + right for left, right in pairs))
+        return CopilotTokens(*(left + right for left, right in pairs))
 
     @property
     def usage(self) -> Usage:
-        """As a fact about one call."""
+        """The counts as a fact about one call."""
         return Usage(self.input, self.output, self.thinking, self.cached, self.cache_creation)
 
     @property
     def cost(self) -> CostRecord | None:
-        """As a cost without a price; None when there is nothing to pay for."""
-        if self == Tokens():
+        """The counts as a cost without a price; None when no tokens were used."""
+        if self == CopilotTokens():
             return None
         return CostRecord(
             total_usd=0.0,
@@ -50,10 +50,10 @@ class Tokens(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-def tokens_of(data: Mapping[str, Any]) -> Tokens:
-    """The counts of `assistant.usage`, or of a compaction."""
+def tokens_of(data: Mapping[str, Any]) -> CopilotTokens:
+    """Read the counts of `assistant.usage` or of a compaction."""
     read, written = whole(data.get("cacheReadTokens")), whole(data.get("cacheWriteTokens"))
-    return Tokens(
+    return CopilotTokens(
         max(whole(data.get("inputTokens")) - read - written, 0),
         whole(data.get("outputTokens")),
         whole(data.get("reasoningTokens")),

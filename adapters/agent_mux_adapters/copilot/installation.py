@@ -1,6 +1,7 @@
-"""What Copilot keeps on a machine. Measured with 1.0.102; tests/e2e/test_live_home.py asks the CLI itself.
+"""Installation of Copilot: settings, MCP servers, skills, sub-agents and plugins.
 
-MCP servers of a project count when its folder, or one above it, is in `trustedFolders` of Copilot's `config.json`.
+Measured with 1.0.102; tests/e2e/test_live_home.py compares it with the CLI. MCP servers of a project are effective when
+its folder, or one above it, is in `trustedFolders` of Copilot's `config.json`.
 """
 
 import json
@@ -17,24 +18,24 @@ from agent_mux.place import Place
 from agent_mux.plugins.commands import Plugin, PluginCommands
 from agent_mux_adapters._dialects.mcp_servers import read_server
 from agent_mux_adapters._dialects.tolerant import rows, text
+from agent_mux_adapters.copilot.argv import mcp_entry
 from agent_mux_adapters.copilot.credentials import AUTH, directory
 from agent_mux_adapters.copilot.hooks import HOOKS
-from agent_mux_adapters.copilot.mcp import mcp_entry
 
 
-def _settings(place: Place) -> Path:
+def _settings_file(place: Place) -> Path:
     return directory(place) / "settings.json"
 
 
-def _of_project(name: str) -> Any:
+def _project_file(name: str) -> Any:
     return lambda place: place.project_file(".github", "copilot", name)
 
 
 CONFIG = AgentConfig(
     files=(
-        ConfigFile(scope="global", format="json", path=_settings),
-        ConfigFile(scope="project", format="json", path=_of_project("settings.json")),
-        ConfigFile(scope="local", format="json", path=_of_project("settings.local.json")),
+        ConfigFile(scope="global", format="json", path=_settings_file),
+        ConfigFile(scope="project", format="json", path=_project_file("settings.json")),
+        ConfigFile(scope="local", format="json", path=_project_file("settings.local.json")),
     ),
     fields={
         "model": Field(kind="string", meaning="the model, of those that GitHub offers"),
@@ -70,16 +71,16 @@ CONFIG = AgentConfig(
 )
 
 
-def _servers_of_project(place: Place) -> Path | None:
-    """`.mcp.json`; only where that is not there, `.github/mcp.json`."""
+def _project_mcp_file(place: Place) -> Path | None:
+    """Return `.mcp.json`, or `.github/mcp.json` if only that exists. None outside of projects."""
     first, second = place.project_file(".mcp.json"), place.project_file(".github", "mcp.json")
     if first is None or second is None:
         return None
     return second if second.is_file() and not first.is_file() else first
 
 
-def _switched_off(place: Place) -> frozenset[str]:
-    """What `copilot mcp disable` writes down: into the settings, not to the server."""
+def _disabled_servers(place: Place) -> frozenset[str]:
+    """Return the servers that `copilot mcp disable` has disabled, which it records in the settings."""
     names: set[str] = set()
     for file in CONFIG.files:
         path = file.path(place)
@@ -95,19 +96,19 @@ MCP = McpFiles(
             scope="global", format="json", path=lambda place: directory(place) / "mcp-config.json",
             table=lambda _: ("mcpServers",),
         ),
-        ConfigFile(scope="project", format="json", path=_servers_of_project, table=lambda _: ("mcpServers",)),
+        ConfigFile(scope="project", format="json", path=_project_mcp_file, table=lambda _: ("mcpServers",)),
     ),
     read=read_server,
     write=mcp_entry,
-    is_switched_off=lambda place, name: name in _switched_off(place),
+    is_switched_off=lambda place, name: name in _disabled_servers(place),
 )  # fmt: skip
 
 
-def _shared(*names: str) -> Folder:
+def _shared_folder(*names: str) -> Folder:
     return Folder(scope="project", path=lambda place: place.project_file(*names), is_shared=True)
 
 
-def _own(kind: str) -> tuple[Folder, ...]:
+def _own_folders(kind: str) -> tuple[Folder, ...]:
     return (
         Folder(scope="global", path=lambda place: directory(place) / kind),
         Folder(scope="project", path=lambda place: place.project_file(".github", kind)),
@@ -116,36 +117,42 @@ def _own(kind: str) -> tuple[Folder, ...]:
 
 SKILLS = DefinitionFolders(
     folders=(
-        *_own("skills"),
+        *_own_folders("skills"),
         Folder(scope="global", path=lambda place: place.home / ".agents" / "skills", is_shared=True),
-        _shared(".agents", "skills"),
-        _shared(".claude", "skills"),
+        _shared_folder(".agents", "skills"),
+        _shared_folder(".claude", "skills"),
     ),
     layout="folder",
     file="SKILL.md",
-    required=(),  # the folder is the name, and the first words are the description
+    required=(),  # the name defaults to the folder, the description to the first words
 )
 SUBAGENTS = DefinitionFolders(
-    folders=(*_own("agents"), _shared(".claude", "agents")), layout="file", file=".md", required=("description",)
+    folders=(*_own_folders("agents"), _shared_folder(".claude", "agents")),
+    layout="file",
+    file=".md",
+    required=("description",),
 )
 
 
 def _plugins(printed: str) -> tuple[Plugin, ...]:
-    return tuple(_plugin(one) for one in rows(json.loads(printed)) if not _is_only_offered(one))
+    return tuple(_plugin(entry) for entry in rows(json.loads(printed)) if not _is_only_offered(entry))
 
 
-def _is_only_offered(one: Mapping[str, Any]) -> bool:
-    """All plugins of a marketplace in a local folder are listed: being enabled is being installed there."""
-    return one.get("source") == "live" and one.get("enabled") is not True
+def _is_only_offered(entry: Mapping[str, Any]) -> bool:
+    """Return whether a listed plugin is not installed.
+
+    Copilot lists all plugins of a marketplace in a local folder. Of those, the enabled ones are installed.
+    """
+    return entry.get("source") == "live" and entry.get("enabled") is not True
 
 
-def _plugin(one: Mapping[str, Any]) -> Plugin:
-    market = text(one.get("marketplace"))
+def _plugin(entry: Mapping[str, Any]) -> Plugin:
+    market = text(entry.get("marketplace"))
     return Plugin(
-        name=f"{text(one.get('name'))}@{market}" if market else text(one.get("name")),
-        version=text(one.get("version")) or None,
-        enabled=one.get("enabled") is True,
-        source=text(one.get("installedFrom")) or market or text(one.get("source")) or None,
+        name=f"{text(entry.get('name'))}@{market}" if market else text(entry.get("name")),
+        version=text(entry.get("version")) or None,
+        enabled=entry.get("enabled") is True,
+        source=text(entry.get("installedFrom")) or market or text(entry.get("source")) or None,
     )
 
 

@@ -5,7 +5,7 @@ from copilot_transcript import new_codec
 from tests.unit.adapters.talking import PLACE, receive
 
 from agent_mux import facts
-from agent_mux_adapters.copilot import diffs
+from agent_mux_adapters.copilot import tool_results
 
 PATH = f"{PLACE}/a.txt"
 
@@ -34,19 +34,19 @@ def shown(*lines: str, path: str = PATH, old: str | None = None) -> str:
     ],
 )  # fmt: skip
 def test_hunks_at_the_end_of_a_file(hunk: tuple[str, ...], mended: tuple[str, ...]) -> None:
-    [section] = diffs.sections(shown(*hunk))
+    [section] = tool_results.file_diffs(shown(*hunk))
     assert section.hunks == list(mended)
-    assert (section.path, section.made) == (PATH, False)
+    assert (section.path, section.created) == (PATH, False)
 
 
 def test_the_files_of_a_diff() -> None:
     both = shown("@@ -1,0 +1,2 @@", "+one", "+", path="/new", old="dev/null") + shown("@@ -1,1 +1,1 @@", "-x", "+y")
-    made, changed = diffs.sections(both)
-    assert (made.path, made.made, made.added) == ("/new", True, "one\n")
-    assert (changed.path, changed.made, changed.added) == (PATH, False, "y")
-    assert diffs.of_file(both, PATH).startswith(f"--- a{PATH}\n+++ b{PATH}\n@@ ")
-    assert diffs.of_file(both, "/other") == ""
-    assert list(diffs.sections("\ndiff --git nothing more")) == []
+    made, changed = tool_results.file_diffs(both)
+    assert (made.path, made.created, made.added) == ("/new", True, "one\n")
+    assert (changed.path, changed.created, changed.added) == (PATH, False, "y")
+    assert tool_results.diff_of_file(both, PATH).startswith(f"--- a{PATH}\n+++ b{PATH}\n@@ ")
+    assert tool_results.diff_of_file(both, "/other") == ""
+    assert list(tool_results.file_diffs("\ndiff --git nothing more")) == []
 
 
 def test_fragments_are_decoded_by_their_type() -> None:

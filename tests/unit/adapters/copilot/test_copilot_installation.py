@@ -12,7 +12,7 @@ from agent_mux.config.client import AgentConfigs
 from agent_mux.definitions.client import skills, subagents
 from agent_mux.homes import Homes
 from agent_mux.mcp.client import McpServers
-from agent_mux_adapters.copilot.home import PLUGINS
+from agent_mux_adapters.copilot.installation import PLUGINS
 
 # `copilot mcp add s1 --env A=b -- node x.js --flag`, `copilot mcp add --transport http --header "X-Key: abc" h1
 # https://x.example/mcp`, `copilot mcp add --transport sse e1 https://x.example/sse --timeout 5000 --tools a,b`

@@ -5,8 +5,7 @@ from copilot_transcript import event, new_codec
 from tests.unit.adapters.talking import receive
 
 from agent_mux import facts
-from agent_mux_adapters.copilot.notices import NOTICES
-from agent_mux_adapters.copilot.silent import SILENT
+from agent_mux_adapters.copilot.notices import IGNORED, NOTICES
 
 SCHEMA = (
     "abort", "agent.interrupted", "assistant.fusion_phase_activity", "assistant.fusion_phase_completed",
@@ -76,9 +75,9 @@ def test_copies_of_what_the_runtime_works_with_are_known_by_their_kind() -> None
 
 
 def test_the_tables_name_nothing_else() -> None:
-    assert (SILENT.keys() | NOTICES) <= set(SCHEMA)
-    assert not SILENT.keys() & NOTICES
-    assert all(SILENT.values())
+    assert (IGNORED.keys() | NOTICES.keys()) <= set(SCHEMA)
+    assert not IGNORED.keys() & NOTICES.keys()
+    assert all(IGNORED.values())
 
 
 @pytest.mark.parametrize("kind", sorted({"assistant.message", "session.start", "tool.execution_complete"}))
