@@ -4,9 +4,9 @@ from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeP
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.codex.app_server_codec import AppServerCodec, is_app_server_line
+from agent_mux_adapters.codex.app_server_codec import CodexAppServerCodec, is_app_server_line
 from agent_mux_adapters.codex.argv import APP_SERVER, EXEC, build_spawn_args, codec_context
-from agent_mux_adapters.codex.exec_codec import ExecCodec, is_exec_line
+from agent_mux_adapters.codex.exec_codec import CodexExecCodec, is_exec_line
 from agent_mux_adapters.codex.models import LISTING
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
@@ -71,7 +71,7 @@ ADAPTER = Adapter(
     protocols={
         EXEC: NativeProtocol(
             name=EXEC,
-            codec=ExecCodec,
+            codec=CodexExecCodec,
             streams=frozenset(),
             two_way=False,
             sniff=is_exec_line,
@@ -88,7 +88,7 @@ ADAPTER = Adapter(
         ),
         APP_SERVER: NativeProtocol(
             name=APP_SERVER,
-            codec=AppServerCodec,
+            codec=CodexAppServerCodec,
             streams=frozenset({"text", "thinking"}),
             two_way=True,
             sniff=is_app_server_line,

@@ -34,7 +34,7 @@ _DISTINCTIVE_METHODS = (
 )
 
 
-class AppServerCodec:
+class CodexAppServerCodec:
     """Drives `codex app-server`, or reads a transcript of another client that does."""
 
     def __init__(self, context: CodecContext) -> None:
@@ -52,7 +52,7 @@ class AppServerCodec:
         }
 
     def start(self) -> Iterable[Step]:
-        """Begin the handshake."""
+        """Begin the handshake with the app-server."""
         return self._turns.start()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:

@@ -62,7 +62,7 @@ class _ErrorMessage(msgspec.Struct, frozen=True, gc=False):
     message: str
 
 
-class ExecCodec:
+class CodexExecCodec:
     """Reads the output of one `codex exec --json`."""
 
     def __init__(self, context: CodecContext) -> None:

@@ -47,7 +47,7 @@ class CodexToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CommandCall(CodexToolCall, frozen=True, kw_only=True, gc=False):
-    """A shell command as it is executed: wrapped by Codex in a call of a shell."""
+    """A shell command. Codex executes it with a shell, which is part of `command`."""
 
     command: str
     cwd: str | None = None
@@ -106,7 +106,7 @@ class ExecPatchCall(CodexToolCall, frozen=True, kw_only=True, gc=False):
 
 
 class FileChangeKind(msgspec.Struct, frozen=True, gc=False):
-    """How a file changed."""
+    """How one file of a patch changed."""
 
     type: str
     """add, update or delete."""

@@ -132,7 +132,7 @@ class ThreadTokenUsage(_Camel, frozen=True):
 
 
 class TokenUsageParams(_Camel, frozen=True):
-    """Parameters of `thread/tokenUsage/updated`."""
+    """Parameters of `thread/tokenUsage/updated`, printed after each model call."""
 
     token_usage: ThreadTokenUsage
 
@@ -145,7 +145,7 @@ class PlanStep(_Camel, frozen=True):
 
 
 class PlanParams(_Camel, frozen=True):
-    """Parameters of `turn/plan/updated`."""
+    """Parameters of `turn/plan/updated`: the whole plan."""
 
     plan: list[PlanStep]
     explanation: str | None = None
@@ -171,6 +171,6 @@ class ThreadResult(_Camel, frozen=True):
 
 
 class ThreadStarted(_Camel, frozen=True):
-    """Parameters of `thread/started`."""
+    """Parameters of `thread/started`: the new thread."""
 
     thread: ThreadInfo

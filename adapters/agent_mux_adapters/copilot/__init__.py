@@ -6,7 +6,7 @@ from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.copilot.acp_codec import ACP_PROTOCOL
 from agent_mux_adapters.copilot.argv import ACP, HEADLESS, JSON, build_context, build_spawn_args
-from agent_mux_adapters.copilot.headless_codec import HeadlessCodec, is_headless_line
+from agent_mux_adapters.copilot.headless_codec import CopilotHeadlessCodec, is_headless_line
 from agent_mux_adapters.copilot.json_codec import CopilotJsonCodec, is_json_line
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
@@ -84,7 +84,7 @@ ADAPTER = Adapter(
         ),
         HEADLESS: NativeProtocol(
             name=HEADLESS,
-            codec=HeadlessCodec,
+            codec=CopilotHeadlessCodec,
             streams=frozenset({"text", "tool_calls", "thinking"}),
             two_way=True,
             sniff=is_headless_line,

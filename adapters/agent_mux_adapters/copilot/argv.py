@@ -48,9 +48,9 @@ def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
         headless_context(context),
         provider=spawn.provider,
         model=spawn.model,
-        asks_nobody=options.approval_mode == "yolo" and options.on_approval_request is None,
+        approves_all=options.approval_mode == "yolo" and options.on_approval_request is None,
         answers_questions=_can_answer(options),
-        shows_insides=options.include_subagent_events,
+        streams_subagents=options.include_subagent_events,
         attachments=tuple(_attached(attachment) for attachment in options.attachments if attachment.url is None),
         images=(),
     )

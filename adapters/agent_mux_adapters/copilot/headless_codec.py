@@ -35,7 +35,7 @@ _REFUSED = frozenset({
 """Known requests of the runtime that we refuse, because we did not announce support for them."""
 
 
-class HeadlessCodec:
+class CopilotHeadlessCodec:
     """Drives the headless runtime, or reads a transcript of another client that does."""
 
     def __init__(self, context: CodecContext) -> None:
@@ -51,7 +51,7 @@ class HeadlessCodec:
         }
 
     def start(self) -> Iterable[Step]:
-        """Begin the handshake."""
+        """Begin the handshake with the runtime."""
         return self._turns.start()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:

@@ -16,11 +16,11 @@ class HeadlessContext(CodecContext, frozen=True, kw_only=True):
 
     provider: dict[str, Any] | None = None
     """The user's own model provider (`COPILOT_PROVIDER_*`), with a command that prints the key in place of the key."""
-    asks_nobody: bool = False
-    """Whether all permissions are granted without a request."""
+    approves_all: bool = False
+    """Whether Copilot runs all tools without asking for permission."""
     answers_questions: bool = True
     """Whether the consumer can answer questions; otherwise the model does not get the tool that asks."""
-    shows_insides: bool = True
+    streams_subagents: bool = True
     """Whether the messages of sub-agents are streamed, too."""
     attachments: tuple[dict[str, str], ...] = ()
     """The attachments of the first prompt."""
@@ -46,7 +46,7 @@ def session_params(context: HeadlessContext) -> dict[str, Any]:
     params: dict[str, Any] = {
         "workingDirectory": context.cwd,
         "streaming": True,
-        "includeSubAgentStreamingEvents": context.shows_insides,
+        "includeSubAgentStreamingEvents": context.streams_subagents,
         "requestPermission": True,
         "requestUserInput": context.answers_questions,
         # Without it, a headless session has none of the user's skills and agents, and no MCP server of the project.
@@ -67,7 +67,7 @@ def session_params(context: HeadlessContext) -> dict[str, Any]:
 
 def permission_request(context: HeadlessContext, session_id: str) -> tuple[str, dict[str, Any]]:
     """Return the request that sets which tool calls need no permission."""
-    if context.asks_nobody:
+    if context.approves_all:
         return "session.permissions.setMode", {"sessionId": session_id, "mode": "allow-all"}
     return "session.permissions.configure", {"sessionId": session_id, "rules": READ_RULES}
 

@@ -40,7 +40,7 @@ _LINE = re.compile(_DELTA_START)
 _NOTIFICATION = re.compile(
     rb'\{"jsonrpc":"2\.0","method":"session\.event","params":\{"sessionId":"[^"]{0,99}","event":' + _DELTA_START
 )
-"""The start of lines with a fragment, of which there is one for every few words of the model. Lines that start in
+"""The start of lines with a fragment, which Copilot prints for every few words of the model. Lines that start in
 another way are decoded as objects."""
 
 

@@ -178,10 +178,10 @@ def test_the_model_of_the_environment() -> None:
 
 
 def test_who_is_asked() -> None:
-    assert context().asks_nobody
+    assert context().approves_all
     assert not context().answers_questions
-    assert not context(on_approval_request=print).asks_nobody
-    assert not context(approval_mode="prompt").asks_nobody
+    assert not context(on_approval_request=print).approves_all
+    assert not context(approval_mode="prompt").approves_all
     assert not context(approval_mode="deny").answers_questions
     for options in ({"approval_mode": "prompt"}, {"interactive": True}, {"on_input_required": print}):
         assert context(**options).answers_questions
