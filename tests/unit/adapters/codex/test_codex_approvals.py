@@ -1,9 +1,9 @@
-"""Approvals and questions: asked once, answered once, in our conversation and in those of others."""
+"""Approvals and questions of Codex, in our own runs and in transcripts of other clients."""
 
 from typing import Any
 
 import pytest
-from codex_recordings import OWN_THREAD, new_codec, told
+from codex_recordings import OWN_THREAD, new_codec, recorded_facts
 from codex_transcript import Talk
 from tests.unit.adapters.talking import receive
 
@@ -26,8 +26,8 @@ def kinds(steps: list[Any]) -> list[str]:
 
 
 def test_a_command_is_shown_whole_with_the_reason() -> None:
-    [asked] = told("as_approval_accept", facts.ApprovalAsked)
-    [ready] = told("as_approval_accept", facts.ToolReady)
+    [asked] = recorded_facts("as_approval_accept", facts.ApprovalAsked)
+    [ready] = recorded_facts("as_approval_accept", facts.ToolReady)
     assert asked.detail == ready.shell.command
     assert (asked.action, asked.risk, asked.tool_name) == ("Run a command: need it", "high", "exec_command")
     assert asked.call_id == ready.call_id
@@ -45,13 +45,13 @@ def test_a_command_that_only_reads_is_a_low_risk() -> None:
 
 
 def test_a_patch_is_shown_as_its_diff() -> None:
-    [asked] = told("as_file_change_approval", facts.ApprovalAsked)
+    [asked] = recorded_facts("as_file_change_approval", facts.ApprovalAsked)
     assert (asked.detail, asked.risk) == ("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n", "medium")
 
 
 def test_an_mcp_tool_is_shown_with_its_arguments_and_call() -> None:
-    asked = told("as_mcp", facts.ApprovalAsked)[0]
-    begun = told("as_mcp", facts.McpBegin)[0]
+    asked = recorded_facts("as_mcp", facts.ApprovalAsked)[0]
+    begun = recorded_facts("as_mcp", facts.McpBegin)[0]
     assert (asked.call_id, asked.tool_name) == (begun.call_id, "echo")
     assert '{"text": "ping"}' in asked.detail
 
@@ -70,11 +70,11 @@ def test_a_command_is_decided(action: Approve | Deny, result: dict[str, str], gr
     settled = talk.want(action)[-1]
     assert talk.sent() == [{"id": 0, "result": result}]
     assert settled == facts.RequestSettled("0", granted, getattr(action, "reason", None))
-    assert kinds(talk.tells("serverRequest/resolved", requestId=0)) == ["Ignored"]
+    assert kinds(talk.notifies("serverRequest/resolved", requestId=0)) == ["Ignored"]
 
 
 def test_the_servers_ids_are_not_ours() -> None:
-    # The server counts from 0, we from 1: its request 3 comes while our request 3 has no answer yet.
+    # The server counts from 0, we from 1: its request 3 arrives while our request 3 is unanswered.
     talk = Talk().opened()
     talk.begins("turn-1")
     talk.sent()
@@ -136,7 +136,10 @@ def test_permissions_are_granted_as_they_were_asked() -> None:
 
 
 def test_an_approval_inside_a_sub_agent_is_asked_of_the_run() -> None:
-    [asked], [settled] = told("as_agent_approval", facts.ApprovalAsked), told("as_agent_approval", facts.RequestSettled)
+    [asked], [settled] = (
+        recorded_facts("as_agent_approval", facts.ApprovalAsked),
+        recorded_facts("as_agent_approval", facts.RequestSettled),
+    )
     assert asked.call_id is None  # no call of the main stream waits for it
     assert settled.granted
 
@@ -150,7 +153,7 @@ def test_a_reply_is_given_once() -> None:
     assert refused.code == "INTERACTION_NOT_FOUND"
 
 
-def test_an_approval_is_not_answered_with_words() -> None:
+def test_answering_an_approval_is_refused() -> None:
     talk = Talk().running()
     talk.asks(0, RUN, itemId="c", command="rm x")
     [refused] = talk.want(Answer("0", "sure"))
@@ -159,13 +162,13 @@ def test_an_approval_is_not_answered_with_words() -> None:
     assert kinds(talk.want(Approve("0"))) == ["WriteStdin", "RequestSettled"]
 
 
-def test_what_waits_when_the_turn_ends_is_settled_before_it_ends() -> None:
-    # The server says that it no longer waits only after turn/completed.
-    assert kinds(told("as_interrupt_approval", facts.RequestSettled, facts.TurnStopped)) == [
+def test_open_requests_are_settled_before_the_turn_ends() -> None:
+    # The server resolves the request only after turn/completed.
+    assert kinds(recorded_facts("as_interrupt_approval", facts.RequestSettled, facts.TurnStopped)) == [
         "RequestSettled",
         "TurnStopped",
     ]
-    [settled] = told("as_interrupt_approval", facts.RequestSettled)
+    [settled] = recorded_facts("as_interrupt_approval", facts.RequestSettled)
     assert not settled.granted
 
 
@@ -202,10 +205,10 @@ def test_a_question_may_stay_without_an_answer() -> None:
     assert talk.sent()[0]["result"]["answers"]["q1"] == {"answers": []}
 
 
-def test_a_question_that_codex_gave_up_is_settled() -> None:
+def test_a_question_that_codex_withdrew_is_settled() -> None:
     talk = Talk().running()
     ask_two(talk)
-    steps = talk.tells("serverRequest/resolved", requestId=0)
+    steps = talk.notifies("serverRequest/resolved", requestId=0)
     assert [(step.request_id, step.granted) for step in steps] == [("0/q1", False), ("0/q2", False)]
     assert kinds(talk.want(Answer("0/q1", "B"))) == ["Refuse"]
 
@@ -261,7 +264,7 @@ def test_a_question_is_not_approved() -> None:
     assert kinds(talk.want(Approve("0/q1"))) == ["Refuse"]
 
 
-# -- what we do not offer
+# -- unsupported requests
 
 
 def test_an_unknown_request_is_refused_so_that_codex_does_not_wait() -> None:
@@ -280,7 +283,7 @@ def test_a_request_of_an_unknown_shape_is_refused() -> None:
     assert kinds(talk.asks(5, RUN, itemId=["c"])) == ["Unknown", "WriteStdin"]
 
 
-# -- the requests of others
+# -- requests to other clients
 
 
 @pytest.mark.parametrize("with_stdin", [True, False])
@@ -295,14 +298,14 @@ def test_a_request_of_an_unknown_shape_is_refused() -> None:
         ("as_file_change_decline", False),
     ],
 )
-def test_anothers_decision_is_known_from_its_reply_or_else_from_what_became_of_the_item(
+def test_another_clients_decision_follows_from_its_reply_or_from_the_item(
     name: str, granted: bool, with_stdin: bool
 ) -> None:
-    [settled] = told(name, facts.RequestSettled, with_stdin=with_stdin)
+    [settled] = recorded_facts(name, facts.RequestSettled, with_stdin=with_stdin)
     assert settled.granted is granted
 
 
-def test_anothers_reply_settles_when_it_is_seen_in_its_place() -> None:
+def test_another_clients_reply_settles_the_request() -> None:
     codec = new_codec()
     asked = {"method": RUN, "id": 0, "params": {"threadId": OWN_THREAD, "itemId": "c", "command": "rm x"}}
     assert kinds(receive(codec, asked)) == ["ApprovalAsked"]
@@ -312,6 +315,6 @@ def test_anothers_reply_settles_when_it_is_seen_in_its_place() -> None:
     ]
 
 
-def test_anothers_answers_settle_a_question() -> None:
-    [settled] = told("as_request_user_input", facts.RequestSettled)
+def test_another_clients_answers_settle_a_question() -> None:
+    [settled] = recorded_facts("as_request_user_input", facts.RequestSettled)
     assert settled == facts.RequestSettled("0/q1", granted=True)

@@ -1,4 +1,4 @@
-"""What Codex keeps on a machine, against files and answers of 0.169.0."""
+"""Installation of Codex, with files and outputs of 0.169.0."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ from agent_mux.homes import Homes
 from agent_mux.mcp.client import McpServers
 from agent_mux_adapters.codex.installation import HOME, PLUGINS
 
-# A file of one's own, after `codex mcp add files --env KEY=v -- npx -y server --root "/a b"`, `codex mcp add docs --url
+# A user's file after `codex mcp add files --env KEY=v -- npx -y server --root "/a b"`, `codex mcp add docs --url
 # https://h.example/mcp --bearer-token-env-var TOKEN` and `codex features enable memories`.
 CONFIG = """\
 # mine
@@ -50,7 +50,7 @@ NOW = 1_800_000_000_000
 
 
 class Machine:
-    """A home, a project, and what is looked at there."""
+    """A home directory and a project, with access to what they contain."""
 
     def __init__(self, directory: Path) -> None:
         self.home = directory / "home" / ".codex"
@@ -65,7 +65,7 @@ class Machine:
         return Homes(environ=self.environ, project=self.project)
 
     def auth(self, **stored: Any) -> tuple[str, str | None, str | None]:
-        """Status, method and place, with this `auth.json` if there is anything in it."""
+        """Return status, method and location, after writing this `auth.json` unless it is empty."""
         if stored:
             (self.home / "auth.json").write_text(json.dumps(stored), "utf-8")
         state = Auth(self.homes).check("codex", now_ms=NOW)
@@ -78,7 +78,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def token(expires: int) -> str:
-    """A JSON Web Token that expires (seconds)."""
+    """Return a JSON Web Token with this expiry in seconds."""
     body = base64.urlsafe_b64encode(json.dumps({"exp": expires}).encode()).decode().rstrip("=")
     return f"eyJhbGciOiJub25lIn0.{body}.signature"
 
@@ -99,8 +99,8 @@ def test_a_server_is_switched_off_by_its_own_key(machine: Machine) -> None:
 
 
 def test_headers_have_another_name_and_a_type_counts_for_nothing(machine: Machine) -> None:
-    said = '[mcp_servers.x]\ntype = "sse"\nurl = "https://h"\nhttp_headers = { "X-A" = "1" }\n'
-    machine.config.write_text(said, "utf-8")
+    content = '[mcp_servers.x]\ntype = "sse"\nurl = "https://h"\nhttp_headers = { "X-A" = "1" }\n'
+    machine.config.write_text(content, "utf-8")
     [found] = McpServers(machine.homes).list("codex")
     assert found.server == McpServer("x", "streamable-http", url="https://h", headers={"X-A": "1"})
 
@@ -131,9 +131,9 @@ def test_no_server_over_sse(machine: Machine) -> None:
 def test_the_model_is_read_and_set_and_comments_stay(machine: Machine) -> None:
     machine.config.write_text(CONFIG, "utf-8")
     configs = AgentConfigs(machine.homes)
-    said = configs.model("codex")
-    assert said is not None
-    assert said.value == "gpt-5.5"
+    effective = configs.model("codex")
+    assert effective is not None
+    assert effective.value == "gpt-5.5"
     configs.set_model("codex", "gpt-6-sol")
     assert machine.config.read_text("utf-8") == CONFIG.replace('"gpt-5.5"', '"gpt-6-sol"')
 
@@ -148,7 +148,7 @@ def test_a_field_that_is_set_and_unset_leaves_every_byte(machine: Machine) -> No
         assert machine.config.read_text("utf-8") == CONFIG
 
 
-def test_a_policy_may_be_one_of_the_words_or_a_table(machine: Machine) -> None:
+def test_a_policy_is_a_string_or_a_table(machine: Machine) -> None:
     configs = AgentConfigs(machine.homes)
     with pytest.raises(ValidationError, match="one of untrusted, on-failure, on-request, never or a table"):
         configs.set_field("codex", "approval_policy", "always")
@@ -158,13 +158,13 @@ def test_a_policy_may_be_one_of_the_words_or_a_table(machine: Machine) -> None:
     assert [one["type"] for one in known["anyOf"]] == ["string", "object"]
 
 
-def test_the_project_has_the_last_word(machine: Machine) -> None:
+def test_the_project_file_takes_precedence(machine: Machine) -> None:
     machine.config.write_text(CONFIG, "utf-8")
     configs = AgentConfigs(machine.homes)
     configs.set_model("codex", "gpt-5.4", scope="project")
-    said = configs.model("codex")
-    assert said is not None
-    assert (said.value, said.path) == ("gpt-5.4", machine.project / ".codex" / "config.toml")
+    effective = configs.model("codex")
+    assert effective is not None
+    assert (effective.value, effective.path) == ("gpt-5.4", machine.project / ".codex" / "config.toml")
 
 
 def test_its_directory_may_be_elsewhere(machine: Machine, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_its_directory_may_be_elsewhere(machine: Machine, tmp_path: Path) -> Non
     assert (tmp_path / "moved" / "config.toml").read_text("utf-8") == 'model = "gpt-5.4"\n'
 
 
-def test_nobody_is_logged_in(machine: Machine) -> None:
+def test_a_new_home_is_unauthenticated(machine: Machine) -> None:
     assert machine.auth() == ("unauthenticated", None, None)
 
 
@@ -184,7 +184,7 @@ def test_an_api_key_that_codex_stored(machine: Machine) -> None:
     )  # fmt: skip
 
 
-def test_an_account_is_renewed_as_long_as_it_can_be(machine: Machine) -> None:
+def test_an_account_with_a_refresh_token_does_not_expire(machine: Machine) -> None:
     old = token(NOW // 1000 - 60)
     stored = {"access_token": old, "refresh_token": "r", "id_token": old}
     status, method, _ = machine.auth(auth_mode="chatgpt", OPENAI_API_KEY=None, tokens=stored)
@@ -196,24 +196,24 @@ def test_an_account_is_renewed_as_long_as_it_can_be(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("odd", ["opaque", "a.b.c", "a.!!!.c"])
-def test_a_token_that_says_nothing_does_not_expire(machine: Machine, odd: str) -> None:
+def test_a_token_without_an_expiry_does_not_expire(machine: Machine, odd: str) -> None:
     assert machine.auth(tokens={"access_token": odd})[:2] == ("authenticated", "chatgpt")
 
 
-def test_a_broken_file_is_no_answer(machine: Machine) -> None:
+def test_a_broken_file_is_an_error(machine: Machine) -> None:
     (machine.home / "auth.json").write_text("{broken", "utf-8")
     state = Auth(machine.homes).check("codex")
     assert state.status == "unknown"
     assert "an API key" in (state.problem or "")
 
 
-def test_an_empty_file_is_no_login_although_codex_once_says_so(machine: Machine) -> None:
-    # `codex login status` says of {} that it is ChatGPT's; `codex doctor` says that it is incomplete.
+def test_an_empty_auth_file_is_unauthenticated(machine: Machine) -> None:
+    # For {}, `codex login status` reports a ChatGPT account and `codex doctor` incomplete credentials.
     (machine.home / "auth.json").write_text("{}", "utf-8")
     assert machine.auth() == ("unauthenticated", None, None)
 
 
-def test_a_key_that_only_one_shot_runs_look_at_is_told_as_such(machine: Machine) -> None:
+def test_an_exec_key_is_marked_as_for_one_shot_runs(machine: Machine) -> None:
     machine.environ["CODEX_API_KEY"] = "k"
     status, method, where = machine.auth()
     assert (status, method) == ("authenticated", "exec-key")
@@ -221,7 +221,7 @@ def test_a_key_that_only_one_shot_runs_look_at_is_told_as_such(machine: Machine)
     assert machine.auth(auth_mode="apikey", OPENAI_API_KEY="KEY")[1] == "api-key"
 
 
-def test_openai_api_key_is_not_looked_at(machine: Machine) -> None:
+def test_openai_api_key_is_not_read(machine: Machine) -> None:
     machine.environ["OPENAI_API_KEY"] = "k"
     assert machine.auth()[0] == "unauthenticated"
 
@@ -229,7 +229,7 @@ def test_openai_api_key_is_not_looked_at(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("more", "environ", "expected"),
     [
-        ("", {}, "authenticated"),  # it asks for nothing
+        ("", {}, "authenticated"),  # this provider needs no credentials
         ('env_key = "MINE"\n', {"MINE": "k"}, "authenticated"),
         ('env_key = "MINE"\n', {}, "unauthenticated"),
         ("requires_openai_auth = true\n", {}, "unauthenticated"),
@@ -253,7 +253,7 @@ def test_an_account_of_openai_is_nothing_to_another_provider(machine: Machine) -
         ('model_provider = "amazon-bedrock"\n', "the credentials of AWS"),
     ],
 )
-def test_what_is_kept_where_nobody_looks_is_unknown(machine: Machine, config: str, where: str) -> None:
+def test_credentials_in_a_keyring_are_unknown(machine: Machine, config: str, where: str) -> None:
     machine.config.write_text(config, "utf-8")
     state = Auth(machine.homes).check("codex")
     assert (state.status, state.problem) == ("unknown", f"it may be in {where}")
@@ -308,7 +308,7 @@ def test_plugins_are_listed() -> None:
     assert (other.name, other.version, other.enabled, other.source) == ("other@shop", None, False, "shop")
 
 
-def test_a_plugin_is_named_as_a_word() -> None:
+def test_the_name_of_a_plugin_is_one_argument() -> None:
     assert HOME.plugins is not None
     assert HOME.plugins.install is not None
     assert HOME.plugins.uninstall is not None

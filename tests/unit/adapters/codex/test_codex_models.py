@@ -1,4 +1,4 @@
-"""`codex debug models` of 0.169.0: offline, without an account; its prompts were taken out."""
+"""`codex debug models` of 0.169.0: offline, without an account; prompts removed."""
 
 from tests.unit.adapters.listings import listed, parsed, refuses, survives_every_cut
 
@@ -19,7 +19,7 @@ def test_the_window_is_the_one_that_codex_uses() -> None:
 
 
 def test_noise() -> None:
-    said = '{"slug":"a","visibility":"list","supported_reasoning_levels":7},{"slug":"b"},{"visibility":"list"}'
-    assert list(parsed("codex", f'{{"models":[{said}]}}')) == ["a"]
+    entries = '{"slug":"a","visibility":"list","supported_reasoning_levels":7},{"slug":"b"},{"visibility":"list"}'
+    assert list(parsed("codex", f'{{"models":[{entries}]}}')) == ["a"]
     refuses("codex", "error", "no JSON object")
     survives_every_cut("codex", "0.169.0.json")

@@ -1,4 +1,4 @@
-"""Small readers of Codex's words: failures, diffs, counters."""
+"""Failures, retries, diffs and token counters of Codex, and the JSON-RPC client."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_a_failure_has_a_code(message: str, info: object, code: str) -> None:
     assert error_code_of(message, info) == code
 
 
-def test_a_rate_limit_may_say_how_long_to_wait() -> None:
+def test_a_rate_limit_can_have_a_waiting_time() -> None:
     assert failure_of("Rate limit reached. Please try again in 20s.").retry_after_ms == 20_000
     assert failure_of("Rate limit reached. Please try again in 120ms.").retry_after_ms == 120
     assert failure_of("You've hit your usage limit, try again at 10:26 PM.").retry_after_ms is None
@@ -118,7 +118,7 @@ def test_answers_find_their_requests_whatever_their_order() -> None:
     assert rpc.ask("one", {}) == b'{"jsonrpc":"2.0","id":1,"method":"one","params":{}}\n'
     rpc.ask("two", {"a": 1})
     assert rpc.take(2) == Asked("two", {"a": 1})
-    assert rpc.take("1") is None  # a text is another id than a number
+    assert rpc.take("1") is None  # the ids "1" and 1 differ
     assert rpc.take(1) == Asked("one", {})
     assert rpc.take(1) is None
 

@@ -1,7 +1,7 @@
-"""Our side of the app-server's conversation, read like a transcript."""
+"""Handshake, prompts, steering and the end of input with the app-server."""
 
 import pytest
-from codex_recordings import OWN_THREAD, codec_for, new_codec, recording, told
+from codex_recordings import OWN_THREAD, codec_for, new_codec, recorded_facts, recording
 from codex_transcript import Talk, start
 from tests.unit.adapters.talking import PLACE, effects, receive
 
@@ -50,7 +50,7 @@ def test_a_one_turn_run_from_handshake_to_the_end_of_input() -> None:
     ]
 
 
-def test_everything_the_options_say_is_said() -> None:
+def test_all_options_are_sent() -> None:
     talk = Talk(
         model="gpt-6.1-sol",
         system_prompt="be brief",
@@ -93,7 +93,7 @@ def test_replacing_the_system_prompt_replaces_the_base_instructions() -> None:
         ("deny", "untrusted", "read-only"),
     ],
 )
-def test_the_approval_mode_decides_what_is_asked_and_confined(mode: str, policy: str, sandbox: str) -> None:
+def test_the_approval_mode_selects_policy_and_sandbox(mode: str, policy: str, sandbox: str) -> None:
     talk = Talk(approval_mode=mode)
     talk.answers(1, {})
     params = talk.sent()[-1]["params"]
@@ -107,7 +107,7 @@ def test_where_rules_decide_codex_asks_before_everything_and_may_write() -> None
     assert (params["approvalPolicy"], params["sandbox"]) == ("untrusted", "workspace-write")
 
 
-def test_a_resumed_or_forked_thread_is_told_its_permissions_again_and_not_read_back() -> None:
+def test_a_resumed_or_forked_thread_gets_its_permissions_and_returns_no_history() -> None:
     for context, method in (({"session_id": "s"}, "thread/resume"), ({"fork_session_id": "s"}, "thread/fork")):
         talk = Talk(**context)
         talk.sent()
@@ -149,7 +149,7 @@ def test_a_turn_that_cannot_begin_fails_and_the_run_ends() -> None:
 
 
 def test_a_prompt_sent_in_mid_turn_waits_for_its_own_turn() -> None:
-    # Codex would merge it into the turn that runs.
+    # Sent at once, Codex would merge it into the running turn.
     talk = Talk().running()
     talk.want(Send("second"))
     assert talk.sent() == []
@@ -211,7 +211,7 @@ def test_steering_without_a_turn_is_a_prompt() -> None:
 
 
 def test_orders_wait_until_the_turn_runs_because_before_that_they_are_refused() -> None:
-    # Knowing the id from the answer to turn/start is not enough: "no active turn to interrupt".
+    # After the result of turn/start, Codex still refuses: "no active turn to interrupt".
     talk = Talk().opened()
     talk.sent()
     talk.want(Steer("left"))
@@ -227,7 +227,7 @@ def test_steering_that_came_too_late_is_the_next_prompt() -> None:
     talk.want(Steer("left"))
     talk.sent()
     talk.ends("turn-1")
-    assert talk.sent() == []  # not yet: what was steered may still be refused
+    assert talk.sent() == []  # the steering message may still be refused
     steps = talk.refuses(4, "no active turn to steer")
     assert isinstance(steps[0], facts.Note)
     assert talk.sent() == [start(5, "left")]
@@ -251,7 +251,7 @@ def test_interrupting_before_the_first_turn_stops_it_as_it_begins() -> None:
     assert talk.sent()[-1] == interrupt(4, "turn-1")
 
 
-def test_there_is_nothing_to_interrupt_between_turns() -> None:
+def test_an_interrupt_between_turns_is_noted() -> None:
     talk = Talk(interactive=True, prompt="").opened()
     [note] = talk.want(Interrupt())
     assert isinstance(note, facts.Note)
@@ -314,30 +314,30 @@ def test_a_turn_ends_whatever_is_wrong_with_its_ending() -> None:
 def test_we_do_not_hang_up_on_a_sub_agent_that_still_works() -> None:
     talk = Talk().running()
     other = "01a20000-0000-7000-8000-000000000009"
-    talk.tells("item/started", item={"type": "subAgentActivity", "id": "a", "kind": "started",
+    talk.notifies("item/started", item={"type": "subAgentActivity", "id": "a", "kind": "started",
                                      "agentThreadId": other, "agentPath": "/root/a"})  # fmt: skip
-    talk.tells("turn/started", threadId=other, turn={"id": "inner"})
+    talk.notifies("turn/started", threadId=other, turn={"id": "inner"})
     talk.ends("turn-1")
     assert talk.sent() == []
-    talk.tells("turn/completed", threadId=other, turn={"id": "inner", "status": "completed"})
+    talk.notifies("turn/completed", threadId=other, turn={"id": "inner", "status": "completed"})
     assert talk.sent() == ["EOF"]
 
 
 def test_an_interrupted_run_does_not_wait_for_its_sub_agents() -> None:
     for action in (Interrupt(), Cancel()):
         talk = Talk().running()
-        talk.tells("turn/started", threadId="01a20000-0000-7000-8000-000000000009", turn={"id": "inner"})
+        talk.notifies("turn/started", threadId="01a20000-0000-7000-8000-000000000009", turn={"id": "inner"})
         talk.want(action)
         talk.ends("turn-1", "interrupted")
         assert talk.sent() == [interrupt(4, "turn-1"), "EOF"]
 
 
-def test_a_sub_agent_that_came_to_rest_without_a_word_holds_nobody_up() -> None:
+def test_an_idle_sub_agent_without_a_report_does_not_keep_the_input_open() -> None:
     talk = Talk().running()
     other = "01a20000-0000-7000-8000-000000000009"
-    talk.tells("turn/started", threadId=other, turn={"id": "inner"})
+    talk.notifies("turn/started", threadId=other, turn={"id": "inner"})
     talk.ends("turn-1")
-    talk.tells("thread/status/changed", threadId=other, status={"type": "systemError"})
+    talk.notifies("thread/status/changed", threadId=other, status={"type": "systemError"})
     assert talk.sent() == ["EOF"]
 
 
@@ -349,7 +349,7 @@ def test_an_observer_sends_nothing() -> None:
 
 
 def test_orders_that_another_client_gave_too_late_are_notes() -> None:
-    notes = [fact.message for fact in told("as_orders_refused", facts.Note)]
+    notes = [fact.message for fact in recorded_facts("as_orders_refused", facts.Note)]
     assert any("turn/interrupt" in message for message in notes)
     assert any("into the turn" in message for message in notes)
 

@@ -1,9 +1,9 @@
-"""What copilot waits for, and our answers."""
+"""Permissions and questions of Copilot, and the replies to them."""
 
 from typing import Any
 
 import pytest
-from copilot_transcript import SESSION, Talk, event, events_of, new_codec, said_by
+from copilot_transcript import SESSION, Talk, event, events_of, facts_from, new_codec
 from tests.unit.adapters.talking import facts_of, receive
 
 from agent_mux import facts
@@ -25,10 +25,10 @@ def wanted(request: dict[str, Any], prompt: dict[str, Any] | None = None, **more
 
 
 def asking(request: dict[str, Any] | None = None, prompt: dict[str, Any] | None = None) -> Talk:
-    """A turn in which a call waits for permission."""
+    """Return a transcript in which a call waits for permission."""
     talk = Talk().running()
-    talk.tells("tool.execution_start", toolCallId="c", toolName="bash", arguments={"command": "rm made"})
-    talk.tells("permission.requested", **wanted(request or SHELL, prompt))
+    talk.notifies("tool.execution_start", toolCallId="c", toolName="bash", arguments={"command": "rm made"})
+    talk.notifies("permission.requested", **wanted(request or SHELL, prompt))
     return talk
 
 
@@ -46,8 +46,8 @@ def test_a_call_waits_for_permission() -> None:
     assert talk.want(Approve("r"))[-1] == facts.RequestSettled("r", granted=True)
     assert talk.sent() == [decision(5, kind="approve-once")]
     talk.answers(5, {"success": True})
-    told = talk.tells("permission.completed", requestId="r", result={"kind": "approved"})
-    assert facts_of(told) == []
+    steps = talk.notifies("permission.completed", requestId="r", result={"kind": "approved"})
+    assert facts_of(steps) == []
     assert talk.want(Approve("r")) == [Refuse("INTERACTION_NOT_FOUND", "copilot does not wait for r (any more)")]
 
 
@@ -74,7 +74,7 @@ def test_a_refusal_and_its_reason(reason: str | None, result: dict[str, Any]) ->
         ({"kind": "something"}, {}, None),
     ],
 )
-def test_always_covers_the_like_for_the_session(
+def test_approving_always_covers_similar_requests_for_the_session(
     request_: dict[str, Any], prompt: dict[str, Any], approval: dict[str, Any] | None
 ) -> None:
     talk = asking(request_, prompt)
@@ -104,7 +104,7 @@ def test_always_covers_the_like_for_the_session(
         ({"kind": "hook", "x": 1}, {}, "hook", '{"kind":"hook","x":1}', "medium"),
     ],
 )  # fmt: skip
-def test_what_a_person_sees(
+def test_an_approval_has_a_title_a_detail_and_a_risk(
     request_: dict[str, Any], prompt: dict[str, Any], action: str, detail: str, risk: str
 ) -> None:
     asked = asking(request_, prompt).facts()[-1]
@@ -118,42 +118,42 @@ def test_an_approval_cannot_be_answered_like_a_question() -> None:
     assert refused.code == "VALIDATION_ERROR"
 
 
-def test_what_waits_when_the_turn_ends_waits_no_more() -> None:
+def test_open_requests_are_settled_at_the_end_of_the_turn() -> None:
     talk = asking()
-    talk.tells("assistant.idle", aborted=True)
+    talk.notifies("assistant.idle", aborted=True)
     assert facts.RequestSettled("r", granted=False, reason="the turn ended") in talk.facts()
     assert isinstance(talk.want(Approve("r"))[0], Refuse)
 
 
-def test_a_sub_agent_in_the_background_goes_on_waiting() -> None:
+def test_a_sub_agent_in_the_background_continues_to_wait() -> None:
     talk = Talk().running()
-    talk.tells("permission.requested", "inner", **wanted(SHELL))
-    talk.tells("assistant.idle")
+    talk.notifies("permission.requested", "inner", **wanted(SHELL))
+    talk.notifies("assistant.idle")
     asked = [fact for fact in talk.facts() if isinstance(fact, facts.ApprovalAsked)]
-    assert len(asked) == 2  # asked again, as what was open ended with the turn
+    assert len(asked) == 2  # emitted again, because the end of the turn closed it
     assert asked[0].call_id is None
     talk.want(Approve("r"))
     assert talk.sent() == [decision(5, kind="approve-once")]
 
 
-def test_what_a_hook_decides_is_asked_of_nobody() -> None:
+def test_a_request_decided_by_a_hook_is_not_emitted() -> None:
     talk = Talk().running()
-    assert facts_of(talk.tells("permission.requested", **wanted(SHELL, resolvedByHook=True))) == []
+    assert facts_of(talk.notifies("permission.requested", **wanted(SHELL, resolvedByHook=True))) == []
 
 
-def test_a_decision_that_is_not_taken_is_noted() -> None:
+def test_a_refused_decision_is_noted() -> None:
     talk = asking()
     talk.want(Approve("r"))
     [note] = facts_of(talk.refuses(5, "too late"))
     assert note == facts.Note("copilot did not take the decision: too late", "warn")
 
 
-def test_what_another_client_decides_is_told_when_it_is_completed() -> None:
+def test_another_clients_decision_is_emitted_when_it_is_completed() -> None:
     result = {"kind": "denied-interactively-by-user", "feedback": "no"}
-    told = said_by(
+    steps = facts_from(
         event("permission.requested", **wanted(SHELL)), event("permission.completed", requestId="r", result=result)
     )
-    assert told[-1] == facts.RequestSettled("r", granted=False, reason="no")
+    assert steps[-1] == facts.RequestSettled("r", granted=False, reason="no")
 
 
 # -- questions
@@ -161,8 +161,8 @@ def test_what_another_client_decides_is_told_when_it_is_completed() -> None:
 
 def question(**params: Any) -> Talk:
     talk = Talk().running()
-    talk.tells("tool.execution_start", toolCallId="q", toolName="ask_user", arguments={"question": "Which?"})
-    talk.tells("user_input.requested", requestId="x", question="Which?", toolCallId="q")
+    talk.notifies("tool.execution_start", toolCallId="q", toolName="ask_user", arguments={"question": "Which?"})
+    talk.notifies("user_input.requested", requestId="x", question="Which?", toolCallId="q")
     talk.asks(0, "userInput.request", **{"sessionId": SESSION, "question": "Which?", "choices": ["red"], **params})
     return talk
 
@@ -187,7 +187,7 @@ def test_a_question_and_its_answer(action: Any, result: dict[str, Any], granted:
     assert asked == facts.InputAsked("question:0", "Which?", options=("red",))
     assert talk.want(action)[-1] == facts.RequestSettled("question:0", granted=granted)
     assert talk.sent() == [answer(**result)]
-    ended = talk.tells("tool.execution_complete", toolCallId="q", success=True, result={"content": "red"})
+    ended = talk.notifies("tool.execution_complete", toolCallId="q", success=True, result={"content": "red"})
     assert facts_of(ended) == []  # the call is the question
 
 
@@ -201,19 +201,19 @@ def test_a_question_cannot_be_approved() -> None:
     assert isinstance(refused, Refuse)
 
 
-def test_a_question_that_is_none_is_refused() -> None:
+def test_a_question_of_an_unknown_shape_is_refused() -> None:
     talk = Talk().running()
-    told = talk.asks(0, "userInput.request", question=5)
-    assert isinstance(told[0], facts.Unknown)
+    steps = talk.asks(0, "userInput.request", question=5)
+    assert isinstance(steps[0], facts.Unknown)
     assert talk.sent()[0]["error"]["code"] == -32601
 
 
-def test_a_question_tool_that_is_not_there_is_a_call_that_fails() -> None:
-    told = said_by(
+def test_a_failed_call_of_the_question_tool_is_shown() -> None:
+    steps = facts_from(
         event("tool.execution_start", toolCallId="q", toolName="ask_user", arguments={"question": "Which?"}),
         event("tool.execution_complete", toolCallId="q", success=False, error={"message": "does not exist"}),
     )
-    assert [type(fact) for fact in told] == [facts.ToolReady, facts.ToolDone]
+    assert [type(fact) for fact in steps] == [facts.ToolReady, facts.ToolDone]
 
 
 def test_another_clients_answer_may_be_seen_before_the_question() -> None:
@@ -230,10 +230,10 @@ def test_another_clients_answer_may_be_seen_before_the_question() -> None:
 
 
 @pytest.mark.parametrize("method", ["tool.call", "hooks.invoke", "something.new"])
-def test_what_we_did_not_offer_is_refused(method: str) -> None:
+def test_unsupported_requests_are_refused(method: str) -> None:
     talk = Talk().running()
-    told = talk.asks("a", method)
-    assert isinstance(told[0], facts.Unknown if method == "something.new" else facts.Ignored)
+    steps = talk.asks("a", method)
+    assert isinstance(steps[0], facts.Unknown if method == "something.new" else facts.Ignored)
     assert talk.sent() == [
         {"jsonrpc": "2.0", "id": "a", "error": {"code": -32601, "message": f"agent-mux does not offer {method}"}}
     ]

@@ -1,4 +1,4 @@
-"""Every session event that the package's own schema names is known: mapped, or ignored for a reason."""
+"""All session events of Copilot's own schema are known: they have facts, or are ignored for a reason."""
 
 import pytest
 from copilot_transcript import event, new_codec
@@ -57,30 +57,30 @@ NEEDED = ("messageId", "deltaContent", "reasoningId", "toolCallId", "requestId",
 
 
 @pytest.mark.parametrize("kind", SCHEMA)
-def test_it_is_known(kind: str) -> None:
-    told = receive(new_codec("json"), event(kind, **dict.fromkeys(NEEDED, "x")))
-    assert told
-    assert not any(isinstance(fact, facts.Unknown) for fact in told)
+def test_events_of_the_schema_are_known(kind: str) -> None:
+    received = receive(new_codec("json"), event(kind, **dict.fromkeys(NEEDED, "x")))
+    assert received
+    assert not any(isinstance(fact, facts.Unknown) for fact in received)
 
 
 @pytest.mark.parametrize("kind", ["session.brand_new", "model.brand_new", "", "assistant"])
-def test_what_the_schema_does_not_name_is_not(kind: str) -> None:
-    [told] = receive(new_codec("json"), event(kind, a=1))
-    assert isinstance(told, facts.Unknown)
+def test_events_outside_of_the_schema_are_unknown(kind: str) -> None:
+    [fact] = receive(new_codec("json"), event(kind, a=1))
+    assert isinstance(fact, facts.Unknown)
 
 
-def test_copies_of_what_the_runtime_works_with_are_known_by_their_kind() -> None:
-    [told] = receive(new_codec("json"), event("model.brand_new", kind="brand_new"))
-    assert isinstance(told, facts.Ignored)
+def test_internal_copies_are_recognized_by_their_kind() -> None:
+    [fact] = receive(new_codec("json"), event("model.brand_new", kind="brand_new"))
+    assert isinstance(fact, facts.Ignored)
 
 
-def test_the_tables_name_nothing_else() -> None:
+def test_the_tables_contain_only_events_of_the_schema() -> None:
     assert (IGNORED.keys() | NOTICES.keys()) <= set(SCHEMA)
     assert not IGNORED.keys() & NOTICES.keys()
     assert all(IGNORED.values())
 
 
 @pytest.mark.parametrize("kind", sorted({"assistant.message", "session.start", "tool.execution_complete"}))
-def test_a_known_event_without_what_it_needs_is_not_understood(kind: str) -> None:
-    [told] = receive(new_codec("json"), event(kind))
-    assert told == facts.Unknown(kind, told.raw)  # type: ignore[union-attr]
+def test_a_known_event_without_required_fields_is_unknown(kind: str) -> None:
+    [fact] = receive(new_codec("json"), event(kind))
+    assert fact == facts.Unknown(kind, fact.raw)  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""What Copilot keeps on a machine, against files and answers of 1.0.102."""
+"""Installation of Copilot, with files and outputs of 1.0.102."""
 
 import json
 from pathlib import Path
@@ -55,7 +55,7 @@ SERVERS = """\
   }
 }
 """
-# A file of one's own; Copilot's own `config` command would lose its comments.
+# A user's file. Copilot's own `config` command would remove its comments.
 SETTINGS = """\
 {
   // mine
@@ -65,7 +65,7 @@ SETTINGS = """\
   ]
 }
 """
-# What Copilot itself made of a login that is kept in plain text; the token was made up.
+# Written by Copilot after a login in plain text, with an invented token.
 STATE = """\
 // User settings belong in settings.json.
 // This file is managed automatically.
@@ -87,7 +87,7 @@ STATE = """\
 
 
 class Machine:
-    """A home, a project, and what is looked at there."""
+    """A home directory and a project, with access to what they contain."""
 
     def __init__(self, directory: Path) -> None:
         self.user = directory / "home"
@@ -101,10 +101,10 @@ class Machine:
     def homes(self) -> Homes:
         return Homes(environ=self.environ, project=self.project)
 
-    def write(self, name: str, said: Any) -> Path:
+    def write(self, name: str, content: Any) -> Path:
         path = self.user / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(said if isinstance(said, str) else json.dumps(said), "utf-8")
+        path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
         return path
 
     def auth(self) -> tuple[str, str | None, str | None]:
@@ -167,17 +167,17 @@ def test_of_two_files_of_a_project_only_the_first_counts(machine: Machine) -> No
 def test_the_model_is_read_and_set_and_comments_stay(machine: Machine) -> None:
     path = machine.write(".copilot/settings.json", SETTINGS)
     configs = AgentConfigs(machine.homes)
-    said = configs.model("copilot")
-    assert said is not None
-    assert said.value == "gpt-5.4"
+    effective = configs.model("copilot")
+    assert effective is not None
+    assert effective.value == "gpt-5.4"
     configs.set_model("copilot", "claude-opus-5")
     assert path.read_text("utf-8") == SETTINGS.replace("gpt-5.4", "claude-opus-5")
     # `copilot config --repo model gpt-5.5`, `copilot config --local model gpt-5-mini`
     machine.write("../project/.github/copilot/settings.json", '{\n  "model": "gpt-5.5"\n}\n')
     machine.write("../project/.github/copilot/settings.local.json", '{\n  "model": "gpt-5-mini"\n}\n')
-    said = configs.model("copilot")
-    assert said is not None
-    assert (said.value, said.scope) == ("gpt-5-mini", "local")
+    effective = configs.model("copilot")
+    assert effective is not None
+    assert (effective.value, effective.scope) == ("gpt-5-mini", "local")
 
 
 def test_a_field_that_is_set_and_unset_leaves_every_byte(machine: Machine) -> None:
@@ -196,7 +196,7 @@ def test_its_directory_may_be_elsewhere(machine: Machine, tmp_path: Path) -> Non
     assert json.loads((tmp_path / "moved" / "settings.json").read_text("utf-8")) == {"model": "gpt-5.4"}
 
 
-def test_nobody_is_logged_in(machine: Machine) -> None:
+def test_a_new_home_is_unauthenticated(machine: Machine) -> None:
     assert machine.auth() == ("unauthenticated", None, None)
 
 
@@ -247,7 +247,7 @@ def test_the_account_of_the_github_cli(with_gh: Machine) -> None:
     hosts = with_gh.write(".config/gh/hosts.yml", "github.com:\n    user: octocat\n    oauth_token: made-up\n")
     assert with_gh.auth() == ("authenticated", "github-cli", str(hosts))
     with_gh.environ["PATH"] = ""
-    assert with_gh.auth() == ("unauthenticated", None, None)  # nobody could be asked
+    assert with_gh.auth() == ("unauthenticated", None, None)  # without the program `gh`
 
 
 def test_the_github_cli_may_use_a_keyring(with_gh: Machine) -> None:
@@ -255,7 +255,7 @@ def test_the_github_cli_may_use_a_keyring(with_gh: Machine) -> None:
     assert with_gh.auth() == ("unknown", None, "it may be in the keyring that the GitHub CLI uses")
 
 
-def test_a_broken_file_is_no_answer(machine: Machine) -> None:
+def test_a_broken_file_is_an_error(machine: Machine) -> None:
     machine.write(".copilot/config.json", "{broken")
     status, _, problem = machine.auth()
     assert status == "unknown"

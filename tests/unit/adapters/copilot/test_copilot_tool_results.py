@@ -1,4 +1,4 @@
-"""The diffs that copilot shows, as diffs that apply; and the fragments of the hot path."""
+"""Repair of Copilot's diffs, and the typed decoder of fragments."""
 
 import pytest
 from copilot_transcript import new_codec
@@ -18,17 +18,17 @@ def shown(*lines: str, path: str = PATH, old: str | None = None) -> str:
 @pytest.mark.parametrize(
     ("hunk", "mended"),
     [
-        # The end of the file is in it: the empty line after it is none.
+        # The hunk reaches the end of the file: the empty line after it is not part of the file.
         (("@@ -1,3 +1,3 @@", "-one", "+1", " two", " "), ("@@ -1,2 +1,2 @@", "-one", "+1", " two")),
         # The file does not end with a newline.
         (("@@ -1,1 +1,1 @@", "-x", "+y"),
          ("@@ -1,1 +1,1 @@", "-x", "\\ No newline at end of file", "+y", "\\ No newline at end of file")),
-        # Three lines of context: the file may go on.
+        # Three lines of context: the file may continue.
         (("@@ -1,4 +1,4 @@", "-1", "+one", " 2", " 3", " 4"), ("@@ -1,4 +1,4 @@", "-1", "+one", " 2", " 3", " 4")),
         (("@@ -1,4 +1,4 @@", "-1", "+one", " 2", " 3", " "), ("@@ -1,3 +1,3 @@", "-1", "+one", " 2", " 3")),
-        # Further down.
+        # A hunk further down in the file.
         (("@@ -9,3 +9,3 @@", " eight", "-nine", "+9", " "), ("@@ -9,2 +9,2 @@", " eight", "-nine", "+9")),
-        # Nothing was changed, or it is no hunk.
+        # No changes, or not a hunk.
         (("@@ -1,2 +1,2 @@", " one", " "), ()),
         (("@@ odd @@", " one"), ("@@ odd @@", " one")),
     ],
@@ -50,10 +50,10 @@ def test_the_files_of_a_diff() -> None:
 
 
 def test_fragments_are_decoded_by_their_type() -> None:
-    said = b'{"type":"assistant.message_delta","data":{"messageId":"m","deltaContent":"Hi"}}'
+    line = b'{"type":"assistant.message_delta","data":{"messageId":"m","deltaContent":"Hi"}}'
     wrapped = b'{"jsonrpc":"2.0","method":"session.event","params":{"sessionId":"s","event":%b}}'
-    assert receive(new_codec("json"), said) == [facts.TextDelta("Hi")]
-    assert receive(new_codec(), wrapped % said) == [facts.TextDelta("Hi")]
+    assert receive(new_codec("json"), line) == [facts.TextDelta("Hi")]
+    assert receive(new_codec(), wrapped % line) == [facts.TextDelta("Hi")]
     bytes_so_far = b'{"type":"assistant.streaming_delta","data":{"totalResponseSizeBytes":7}}'
     of_nothing = b'{"type":"assistant.tool_call_delta","data":{"toolName":"bash","inputDelta":"{"}}'
     for line in (bytes_so_far, of_nothing):

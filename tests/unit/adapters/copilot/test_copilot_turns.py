@@ -1,4 +1,4 @@
-"""Our side of a headless conversation, read like a transcript."""
+"""Handshake, prompts, steering and the end of input with the headless runtime."""
 
 from typing import Any
 
@@ -45,16 +45,16 @@ def test_a_one_turn_run_from_handshake_to_the_end_of_input() -> None:
     assert talk.sent() == [configure, prompt(4, "hello")]
     talk.answers(3, {"success": True})
     talk.takes_up(4, "m1")
-    talk.tells("assistant.idle")
-    assert talk.sent() == []  # something may go on in the background
-    talk.tells("session.idle")
+    talk.notifies("assistant.idle")
+    assert talk.sent() == []  # something may still run in the background
+    talk.notifies("session.idle")
     assert talk.sent() == ["EOF"]
     assert talk.facts() == [
         facts.SessionKnown(SESSION, model="big"), facts.TurnBegin(), facts.StepBegin(), facts.TurnDone()
     ]  # fmt: skip
 
 
-def test_everything_the_options_say_is_said() -> None:
+def test_all_options_are_sent() -> None:
     talk = Talk(
         model="m",
         provider={"type": "openai"},
@@ -90,7 +90,7 @@ def test_everything_the_options_say_is_said() -> None:
     assert talk.sent() == [prompt(5, "more", responseFormat=schema)]  # attachments go with the first prompt
 
 
-def test_a_context_as_every_codec_has_it_will_do() -> None:
+def test_a_plain_codec_context_is_accepted() -> None:
     plain = {"system_prompt": "you are a pirate", "system_prompt_mode": "replace", "images": ("/a/dot.png",)}
     talk = Talk()
     talk.codec = ADAPTER.protocols["headless"].codec(
@@ -183,7 +183,7 @@ def test_prompts_are_sent_one_after_the_other() -> None:
     talk.hands_back()
     assert talk.sent() == [prompt(5, "second")]
     talk.takes_up(5, "m2")
-    talk.tells("assistant.idle")
+    talk.notifies("assistant.idle")
     assert talk.sent() == [prompt(6, "third")]
     talk.takes_up(6, "m3")
     talk.hands_back()
@@ -201,13 +201,13 @@ def test_a_session_without_a_prompt_waits_for_one() -> None:
 
 def test_the_run_ends_when_the_background_is_done() -> None:
     talk = Talk().running()
-    talk.tells("assistant.idle")
+    talk.notifies("assistant.idle")
     talk.want(Close())
     assert talk.sent() == []
-    talk.tells("assistant.turn_start")  # a command in the background ended: Copilot goes on by itself
-    talk.tells("assistant.idle")
+    talk.notifies("assistant.turn_start")  # a command in the background ended: Copilot begins a turn on its own
+    talk.notifies("assistant.idle")
     assert talk.sent() == []
-    talk.tells("session.idle")
+    talk.notifies("session.idle")
     assert talk.sent() == ["EOF"]
 
 
@@ -227,15 +227,15 @@ def test_a_prompt_that_fails_before_the_model_sees_it() -> None:
     talk.answers(4, {"messageId": "m1"})
     talk.want(Send("second"))
     talk.sent()
-    talk.tells("session.error", message="no", originatingMessageId="m1")
-    talk.tells("assistant.idle")
+    talk.notifies("session.error", message="no", originatingMessageId="m1")
+    talk.notifies("assistant.idle")
     assert talk.sent() == [prompt(5, "second")]
 
 
 def test_the_answer_to_a_prompt_may_come_after_its_turn_has_begun() -> None:
     talk = Talk().opened()
-    talk.tells("user.message", messageId="m1")
-    talk.tells("assistant.turn_start")
+    talk.notifies("user.message", messageId="m1")
+    talk.notifies("assistant.turn_start")
     talk.answers(4, {"messageId": "m1"})
     talk.sent()
     talk.hands_back()
@@ -245,7 +245,7 @@ def test_the_answer_to_a_prompt_may_come_after_its_turn_has_begun() -> None:
 # -- steering and stopping
 
 
-def test_what_is_said_in_mid_turn_goes_into_it() -> None:
+def test_a_steering_message_is_sent_into_the_turn() -> None:
     talk = Talk().running()
     talk.want(Steer("hurry"))
     assert talk.sent() == [prompt(5, "hurry", mode="immediate")]
@@ -261,7 +261,7 @@ def test_steering_while_nothing_runs_is_a_prompt() -> None:
     assert talk.sent() == [prompt(5, "more")]
 
 
-def test_an_interrupt_stops_the_turn_and_the_session_goes_on() -> None:
+def test_an_interrupt_stops_the_turn_and_the_session_continues() -> None:
     talk = Talk(interactive=True).running()
     talk.want(Interrupt())
     assert talk.sent() == [abort(5)]
@@ -278,9 +278,9 @@ def test_an_interrupt_waits_for_the_turn_to_begin() -> None:
     talk.want(Interrupt())
     talk.answers(4, {"messageId": "m1"})
     assert talk.sent() == []
-    talk.tells("user.message", messageId="m1")
+    talk.notifies("user.message", messageId="m1")
     assert talk.sent() == [abort(5)]
-    talk.tells("assistant.idle", aborted=True)  # session.idle may never come
+    talk.notifies("assistant.idle", aborted=True)  # session.idle may never come
     assert talk.sent() == ["EOF"]
 
 
@@ -296,7 +296,7 @@ def test_a_cancelled_run_stops_and_forgets_its_prompts() -> None:
     talk.want(Send("never"))
     talk.want(Cancel())
     assert talk.sent() == [abort(5)]
-    talk.tells("assistant.idle", aborted=True)
+    talk.notifies("assistant.idle", aborted=True)
     assert talk.sent() == ["EOF"]
 
 
@@ -310,14 +310,14 @@ def test_an_idle_run_is_cancelled_at_once() -> None:
 def test_sub_agents_neither_begin_nor_end_our_turn() -> None:
     talk = Talk().running()
     for kind in ("assistant.idle", "session.idle"):
-        talk.tells(kind, "inner")
+        talk.notifies(kind, "inner")
     assert talk.sent() == []
 
 
-# -- looking on
+# -- observing
 
 
-def test_what_somebody_else_runs_is_only_observed() -> None:
+def test_an_observed_run_sends_nothing() -> None:
     codec = new_codec()
     assert list(codec.start()) == []
     ours = request(7, "session.create", workingDirectory="/")
