@@ -19,7 +19,7 @@ from agent_mux_adapters.codex.wire import DELTA_STARTS, InThread, ThreadResult, 
 
 _OPENING = frozenset({"thread/start", "thread/resume", "thread/fork"})
 _REFUSED = {
-    "account/chatgptAuthTokens/refresh": "the user's login is Codex's own",
+    "account/chatgptAuthTokens/refresh": "Codex manages the user's login",
     "applyPatchApproval": "the first version of the protocol",
     "attestation/generate": "not announced",
     "currentTime/read": "not announced",
@@ -127,7 +127,7 @@ class CodexAppServerCodec:
             return None
         if self._threads.main is None and read(ThreadResult, result) is not None:
             return self._thread_opened(Asked(""), result)
-        return (Ignored("response", "an answer whose request was not seen"),)
+        return (Ignored("response", "a response without a known request"),)
 
     def _thread_opened(self, asked: Asked, result: Any) -> tuple[Step, ...]:
         answer = read(ThreadResult, result)

@@ -94,7 +94,9 @@ class AppServerReader:
             return None
         thread = started.thread
         if thread.parent_thread_id is not None or self._threads.main is not None:
-            return (Ignored("thread/started", "told by the answer to our request, or by the item that delegates"),)
+            return (
+                Ignored("thread/started", "the response to our request or the item that starts a sub-agent reports it"),
+            )
         self._threads.get(thread.id)
         return (SessionKnown(thread.id, forked_from=thread.forked_from_id, model=thread.model),)
 
@@ -108,7 +110,7 @@ class AppServerReader:
         main = self._threads.main
         is_inside = main is not None and where.thread_id != main.id
         effects = self._turns.set_subagent_busy(where.thread_id, busy=False) if is_idle and is_inside else ()
-        return Ignored("thread/status/changed", "turns and requests tell it"), *effects
+        return Ignored("thread/status/changed", "turns and requests have their own messages"), *effects
 
     def _turn_started(self, params: Any) -> Steps:
         started = read(TurnParams, params)
@@ -159,7 +161,7 @@ class AppServerReader:
             case CodexToolCall() as call:
                 return thread.call_started(call)
             case MessageItem() | ReasoningItem() as item:
-                return thread.message_started(item) or (Ignored("item/started", "what it says follows"),)
+                return thread.message_started(item) or (Ignored("item/started", "its content follows"),)
             case CompactionItem() as item:
                 return thread.compaction_started(item)
             case CollabCall() as call:
@@ -190,7 +192,7 @@ class AppServerReader:
             case CollabCall() as call:
                 return *self._threads.subagents.call_completed(call), *self._threads.release_introduced()
             case SubagentActivity():
-                return (Ignored("item/completed:subAgentActivity", "told when it started"),)
+                return (Ignored("item/completed:subAgentActivity", "reported at its start"),)
         return None
 
     def _ignored_item(self, thread: CodexThread, raw: dict[str, Any], method: str) -> tuple[Fact, ...] | None:
@@ -209,8 +211,8 @@ class AppServerReader:
             case "completed":
                 inner = self._threads.get(agent_id)
                 done = self._threads.subagents.report(agent_id, inner.last_message, cost=inner.cost_of_turn)
-                return done or (Ignored(kind, "it has reported before"),)
-        return (Ignored(kind, "its own thread tells it"),)
+                return done or (Ignored(kind, "the sub-agent has reported before"),)
+        return (Ignored(kind, "the sub-agent's own thread reports it"),)
 
     # -- model calls, plans and requests
 

@@ -297,7 +297,7 @@ class CodexApprovals:
         request = self._open.pop(key, None)
         if request is None:
             self._early_replies[key] = granted
-            return (Ignored("stdin:reply", "the request it answers is told later"),)
+            return (Ignored("stdin:reply", "its request follows"),)
         reason = RpcError.read(error).message if error is not None else None
         return _settle(request, granted=granted, reason=reason)
 
@@ -309,12 +309,12 @@ class CodexApprovals:
             del self._open[key]
             return _settle(request, granted=self._early_replies.pop(key))
         if request is None:
-            return (Ignored("serverRequest/resolved", "settled before"),)
+            return (Ignored("serverRequest/resolved", "the request is settled already"),)
         if request.pending.item_id is None or request.pending.form is not None:
             del self._open[key]
             return _settle(request, granted=False, reason="codex went on without a reply")
         request.is_resolved = True
-        return (Ignored("serverRequest/resolved", "the decision shows in what happens to the item"),)
+        return (Ignored("serverRequest/resolved", "the completed item shows the decision"),)
 
     def item_completed(self, item_id: str, *, declined: bool) -> tuple[Fact, ...]:
         """Settle resolved requests whose decision is unknown: how their item ended shows it."""

@@ -186,7 +186,7 @@ class CodexExecCodec:
                 return self._plan_facts(plan)
             case None:
                 return None
-        return (Ignored(_kind_of(message), "told whole when it is completed"),)
+        return (Ignored(_kind_of(message), "the completed item has all of it"),)
 
     def _item_updated(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:
         match _item_of(message):
@@ -194,7 +194,7 @@ class CodexExecCodec:
                 return self._plan_facts(plan)
             case None:
                 return None
-        return (Ignored(_kind_of(message), "told whole when it is completed"),)
+        return (Ignored(_kind_of(message), "the completed item has all of it"),)
 
     def _item_completed(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:  # noqa: PLR0911  # a table
         match _item_of(message):
@@ -214,7 +214,7 @@ class CodexExecCodec:
             case WarningItem(message=text):
                 return (Note(text, "warn"),)
             case PlanItem():
-                return (Ignored(_kind_of(message), "the plan as it stood at the end of the turn"),)
+                return (Ignored(_kind_of(message), "repeats the last version of the plan"),)
         return None
 
     def _plan_facts(self, plan: PlanItem) -> tuple[Fact, ...]:

@@ -106,10 +106,10 @@ THREAD_ITEMS: dict[str, type[Item]] = {
 }
 IGNORED_ITEMS = {
     "userMessage": "our own prompt",
-    "hookPrompt": "what a hook told the model",
-    "functionCallOutput": "the answer to a call that another client makes",
-    "enteredReviewMode": "the review is told by its messages",
-    "exitedReviewMode": "the review was told by its messages",
+    "hookPrompt": "text of a hook for the model",
+    "functionCallOutput": "the result of a call by another client",
+    "enteredReviewMode": "the messages of the review show it",
+    "exitedReviewMode": "the messages of the review show it",
 }
 """Items of the app-server without facts of their own, and why."""
 

@@ -41,7 +41,7 @@ class CodexMessages:
         """
         before = self._parts.get(item)
         if before is not None and before[0] != kind:
-            return (Ignored(f"item/reasoning/{kind}", "the same thought is already told"),)
+            return (Ignored(f"item/reasoning/{kind}", "the same thought was streamed in its other form"),)
         if before is not None and before[1] != part:
             text = BETWEEN_PARTS + text
         self._parts[item] = (kind, part)

@@ -61,7 +61,7 @@ class CodexSubagents:
             self.spawning.add(call.id)
             return (Ignored("spawn_agent", "the sub-agent has no id before it is spawned"),)
         if tool == "wait":
-            return (Ignored("wait", "what became of the sub-agents is told when the wait is over"),)
+            return (Ignored("wait", "the end of the wait reports the sub-agents"),)
         return (ToolReady(call.id, tool, {"agents": call.receiver_thread_ids, "prompt": call.prompt}),)
 
     def call_completed(self, call: CollabCall) -> tuple[Fact, ...]:

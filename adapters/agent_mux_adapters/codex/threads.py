@@ -180,7 +180,7 @@ class CodexThread:
         self._kept_output.pop(call.id, None)
         self._output_budget.pop(call.id, None)
         if call.id in self._outlived:
-            return (Ignored("item/completed", "the call was closed with the turn that it outlived"),)
+            return (Ignored("item/completed", "the call was closed at the end of its turn"),)
         begun = () if self.calls.pop(call.id, None) else (*self.begin_step(), *call.begin_facts())
         if isinstance(call, PatchCall):
             return begun + call.end_facts_with_files(self.cwd, self._written)
@@ -189,7 +189,7 @@ class CodexThread:
     def compaction_started(self, _: CompactionItem) -> tuple[Fact, ...]:
         """Record the size of the context before a compaction."""
         self._compacting_from = self._context_used
-        return (Ignored("item/started:contextCompaction", "told when it is completed"),)
+        return (Ignored("item/started:contextCompaction", "reported on completion"),)
 
     def compaction_completed(self, _: CompactionItem) -> tuple[Fact, ...]:
         """Return the compaction and how many tokens it removed. Codex does not show the summary."""
@@ -248,7 +248,7 @@ class CodexThread:
         self._context_size = usage.model_context_window or self._context_size
         if self._turn_id is None:
             self._counter.set(usage.total)
-            return (Ignored("thread/tokenUsage/updated", "what the session used before this run"),)
+            return (Ignored("thread/tokenUsage/updated", "tokens that the session used before this run"),)
         added = self._counter.advance(usage.total, usage.last)
         fact = usage_of(added) if added is not None else None
         spent = self._count(fact, added) if added is not None else ()
@@ -339,7 +339,7 @@ class CodexThreads:
         self._waiting.setdefault(thread.id, []).extend(inner)
         if not self.subagents.has_begun(thread.id):
             if self.subagents.spawning:
-                return shown or (Ignored("sub-agent", "waits for the line that introduces it"),)
+                return shown or (Ignored("sub-agent", "deferred until the sub-agent is introduced"),)
             return (*self.introduce(thread.id, UNNAMED, ""), *shown)
         return (*self._release(thread.id), *shown) or facts
 

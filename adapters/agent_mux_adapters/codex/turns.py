@@ -85,11 +85,11 @@ class CodexTurns(Prompting):
             case "initialize" if not self._is_observed:
                 method, params = thread_request(self._context)
                 initialized = WriteStdin(self._rpc.tell("initialized"))
-                return Ignored(kind, "the handshake goes on"), initialized, self._ask(method, params)
+                return Ignored(kind, "the handshake continues"), initialized, self._ask(method, params)
             case "turn/steer":
                 self._unanswered_steers -= 1
                 return Ignored(kind, "the message is in the turn"), *self.next()
-        return (Ignored(kind, "the notifications tell what comes of it"),)
+        return (Ignored(kind, "notifications report the outcome"),)
 
     def refused(self, asked: Asked, error: RpcError) -> tuple[Step, ...]:
         """Handle the error response to one of our requests."""

@@ -30,9 +30,9 @@ _INFO_LINE = b'"text":"Info: '
 _CHUNK = b'_chunk"'
 _THOUGHT = b'"agent_thought_chunk"'
 _CALL = b'"tool_call'
-_SUBAGENT_TEXT = Ignored("agent_message_chunk", "a sub-agent's words: its last ones are the result of the call")
-_CAPTION = Ignored("agent_thought_chunk", "what is in progress, as a caption: a tool call told it")
-_HELD = Ignored("agent_message_chunk", "a message or a failure: the next line tells")
+_SUBAGENT_TEXT = Ignored("agent_message_chunk", "a sub-agent's text; the result of the call contains the last message")
+_CAPTION = Ignored("agent_thought_chunk", "a caption for a running tool call")
+_HELD = Ignored("agent_message_chunk", "a message or a failure: the next line decides")
 _NAMES_BY_FIELD = {
     "file_text": WRITE_TOOL,
     "old_str": EDIT_TOOL,
@@ -101,7 +101,7 @@ class CopilotAcpTools(ToolReader):
 def _info(message: str) -> Fact:
     info = message.removeprefix(_INFO)
     if info.startswith("/"):
-        return Ignored("agent_message_chunk", "the call that made the file tells it")
+        return Ignored("agent_message_chunk", "the call that created the file reports it")
     return Note(info)
 
 

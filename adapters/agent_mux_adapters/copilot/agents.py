@@ -38,7 +38,7 @@ from agent_mux_adapters.copilot.usage import CopilotTokens, tokens_of
 from agent_mux_adapters.copilot.wire import DeltaEvent
 
 _RATE_LIMIT = "rate_limit"
-_INPUT_NOT_STREAMED = Ignored("assistant.tool_call_delta", "the call is told when its input is complete")
+_INPUT_NOT_STREAMED = Ignored("assistant.tool_call_delta", "shown when the input is complete")
 _FACTS_INSIDE = (
     McpBegin, McpDone, Text, TextDelta, TextEnd, Thinking, ThinkingDelta, ThinkingEnd, ToolBegin, ToolDone, ToolInput,
     ToolOutput, ToolReady,
@@ -46,7 +46,7 @@ _FACTS_INSIDE = (
 """The facts of a sub-agent that are shown, nested in it."""
 _FACTS_OF_THE_RUN = (SubagentBegin, SubagentDone)
 """Facts that are never nested: sub-agents of a sub-agent belong to the run."""
-_HIDDEN = "about the work of a sub-agent, of which only the content is shown"
+_HIDDEN = "only the content of sub-agents is shown"
 
 
 class CopilotAgent:
@@ -80,12 +80,12 @@ class CopilotAgent:
     def model_call_started(self) -> tuple[Fact, ...]:
         """Handle `model.call_start`: the first call of a step, or a retry."""
         self.messages.begin_model_call()
-        return (Ignored("model.call_start", "the step is told by assistant.turn_start"),)
+        return (Ignored("model.call_start", "assistant.turn_start begins the step"),)
 
     def model_call_failed(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
         """Handle `model.call_failure`: a retry or the failure of the turn will follow."""
         self._failure_reason = _failure_reason_of(data)
-        return (Ignored("model.call_failure", "what follows says whether it is tried again"),)
+        return (Ignored("model.call_failure", "a retry or the end of the turn follows"),)
 
     def retrying(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
         """Handle `assistant.turn_retry`: the model repeats what it had streamed of its answer."""

@@ -177,7 +177,7 @@ class CopilotApprovals:
         if data.get("resolvedByHook") is True:
             return (Ignored("permission.requested", "a hook of the user has decided"),)
         if request_id in self._permissions:
-            return (Ignored("permission.requested", "asked before"),)
+            return (Ignored("permission.requested", "a repeated request"),)
         permission = _read_permission(request_id, data, tool, is_inside=is_inside)
         self._permissions[request_id] = permission
         return (permission.asked,)
@@ -186,7 +186,7 @@ class CopilotApprovals:
         """Handle `permission.completed`: return the decision, unless it is ours and was returned before."""
         request_id, result = need_text(data, "requestId"), mapping(data.get("result"))
         if self._permissions.pop(request_id, None) is None:
-            return (Ignored("permission.completed", "told when it was decided"),)
+            return (Ignored("permission.completed", "reported when it was decided"),)
         reason = text(result.get("feedback")) or text(result.get("reason")) or None
         return (RequestSettled(request_id, _is_granted(text(result.get("kind"))), reason),)
 
@@ -269,4 +269,4 @@ class CopilotApprovals:
         if key in self._questions:
             return self._settle_question(key, granted=granted)
         self._early_answers[key] = granted
-        return (Ignored("stdin:answer", "the question it answers is told later"),)
+        return (Ignored("stdin:answer", "its question follows"),)

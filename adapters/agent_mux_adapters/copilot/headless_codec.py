@@ -135,7 +135,7 @@ class CopilotHeadlessCodec:
         if asked is None and "workspacePath" in mapping(result):
             asked = Asked("session.create")  # in a transcript without stdin, the response is recognized by its shape
         if asked is None:
-            return (Ignored("response", "an answer whose request was not seen"),)
+            return (Ignored("response", "a response without a known request"),)
         return self._turns.answered(asked, result)
 
     # -- a message of another client

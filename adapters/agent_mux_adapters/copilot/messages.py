@@ -7,7 +7,7 @@ contains its thought, which comes first.
 
 from agent_mux.facts import Fact, Ignored, Note, Text, TextDelta, TextEnd, Thinking, ThinkingDelta, ThinkingEnd
 
-REPEATED_THOUGHT = "the thought is already told"
+REPEATED_THOUGHT = "the thought was emitted before"
 
 
 class CopilotMessages:

@@ -28,7 +28,7 @@ def _session(data: Mapping[str, Any]) -> tuple[Fact, ...]:
 def _skills(data: Mapping[str, Any]) -> tuple[Fact, ...]:
     found = [row for row in rows(data.get("skills")) if row.get("enabled") is not False and text(row.get("name"))]
     loaded = tuple(SkillLoaded(text(row.get("name")), _source_of(row)) for row in found)
-    return loaded or (Ignored("session.skills_loaded", "there are none"),)
+    return loaded or (Ignored("session.skills_loaded", "no skills"),)
 
 
 def _source_of(row: Mapping[str, Any]) -> str:
@@ -43,12 +43,12 @@ def _skill(data: Mapping[str, Any]) -> tuple[Fact, ...]:
 def _servers(data: Mapping[str, Any]) -> tuple[Fact, ...]:
     failed = [row for row in rows(data.get("servers")) if text(row.get("status")) in _FAILED]
     notes = tuple(_server_failed(text(row.get("name")), row) for row in failed)
-    return notes or (Ignored("session.mcp_servers_loaded", "those that work need no word"),)
+    return notes or (Ignored("session.mcp_servers_loaded", "no server failed"),)
 
 
 def _server(data: Mapping[str, Any]) -> tuple[Fact, ...]:
     if text(data.get("status")) not in _FAILED:
-        return (Ignored("session.mcp_server_status_changed", "those that work need no word"),)
+        return (Ignored("session.mcp_server_status_changed", "no server failed"),)
     return (_server_failed(need_text(data, "serverName"), data),)
 
 
@@ -64,7 +64,7 @@ def _notification(data: Mapping[str, Any]) -> tuple[Fact, ...]:
     kind = mapping(data.get("kind"))
     if kind.get("type") == "instruction_discovered" and text(kind.get("sourcePath")):
         return (AgentdocRead(text(kind.get("sourcePath"))),)
-    return (Ignored("system.notification", "told to the model; the event it is about is told itself"),)
+    return (Ignored("system.notification", "a text for the model about another event"),)
 
 
 def _hook(data: Mapping[str, Any]) -> tuple[Fact, ...]:
@@ -82,8 +82,8 @@ def _info(data: Mapping[str, Any]) -> tuple[Fact, ...]:
 
 
 _IGNORED_INFO = {
-    "file_created": "the call that made the file tells it",
-    "model_retry": "assistant.turn_retry tells it",
+    "file_created": "the call that created the file reports it",
+    "model_retry": "assistant.turn_retry reports it",
 }
 
 
@@ -118,29 +118,29 @@ NOTICES: Mapping[str, Callable[[Mapping[str, Any]], tuple[Fact, ...]]] = {
 
 # -- events without facts
 
-INTERNAL_COPY = "a copy of what the runtime works with; the session events tell it"
+INTERNAL_COPY = "a copy of internal state; session events report the same"
 
 _CANVAS = "a panel of a graphical client"
-_FUSION = "a phase of a turn that several models share; its message is told as such"
+_FUSION = "a phase of a turn of several models; its message has its own event"
 _HISTORIC = "only in sessions of older versions"
-_LOGIN = "a login of an MCP server, which a client with a browser would handle"
-_NOT_OFFERED = "not offered to Copilot by us; another client's"
-_OTHERS_LIST = "a list changed; nobody here keeps it"
+_LOGIN = "a login of an MCP server, for clients with a browser"
+_NOT_OFFERED = "a feature of other clients"
+_OTHERS_LIST = "a changed list that is not used here"
 _RECORD = "kept for the session's file"
 _SCHEDULE = "the user's own schedule"
 _SETTINGS = "settings of the user or the organization"
 _TELEMETRY = "telemetry"
 _UPDATE = "a hint to read something again"
-_WORKFLOW = "a workflow; its agents are told as such"
+_WORKFLOW = "a workflow; its agents have their own events"
 
 IGNORED: Mapping[str, str] = {
-    "abort": "assistant.idle says that the turn was aborted",
-    "agent.interrupted": "assistant.idle says that the turn was aborted",
+    "abort": "assistant.idle reports that the turn was aborted",
+    "agent.interrupted": "assistant.idle reports that the turn was aborted",
     "assistant.fusion_phase_activity": _FUSION,
     "assistant.fusion_phase_completed": _FUSION,
     "assistant.fusion_phase_failed": _FUSION,
     "assistant.fusion_phase_started": _FUSION,
-    "assistant.intent": "a title for what is done now",
+    "assistant.intent": "a title for the current work",
     "assistant.server_tool_progress": "progress of a search by the provider",
     "assistant.streaming_delta": "a byte count",
     "auto_mode_switch.completed": _NOT_OFFERED,
@@ -169,7 +169,7 @@ IGNORED: Mapping[str, str] = {
     "mcp.tools.list_changed": _OTHERS_LIST,
     "mcp_app.tool_call_complete": _CANVAS,
     "model.call_final_result": _TELEMETRY,
-    "model.call_finished": "the message, or the failure, tells it",
+    "model.call_finished": "the message or the failure has its own event",
     "pending_messages.modified": _UPDATE,
     "permission.assentDetected": _HISTORIC,
     "permission.carriedForward": _HISTORIC,
@@ -181,7 +181,7 @@ IGNORED: Mapping[str, str] = {
     "sampling.completed": _NOT_OFFERED,
     "sampling.requested": _NOT_OFFERED,
     "sandbox.decision": "whether the command is in a sandbox",
-    "session.auto_mode_resolved": "how the model was chosen; the model is told with its messages",
+    "session.auto_mode_resolved": "how the model was chosen",
     "session.auto_tier_recommendation": _SETTINGS,
     "session.auto_tier_switch_failed": _SETTINGS,
     "session.autopilot_objective_changed": _RECORD,
@@ -194,13 +194,13 @@ IGNORED: Mapping[str, str] = {
     "session.canvas.registry_changed": _CANVAS,
     "session.canvas.removed": _CANVAS,
     "session.canvas.unavailable": _CANVAS,
-    "session.compaction_start": "told when it is complete",
+    "session.compaction_start": "reported on completion",
     "session.completion_receipt": _RECORD,
     "session.context_changed": "where the project's git repository is",
-    "session.context_cleared": "the client's own doing",
+    "session.context_cleared": "an action of the client",
     "session.custom_agents_updated": _OTHERS_LIST,
-    "session.custom_notification": "of an extension",
-    "session.extensions.attachments_pushed": "of an extension",
+    "session.custom_notification": "an event of an extension",
+    "session.extensions.attachments_pushed": "an event of an extension",
     "session.extensions_loaded": _OTHERS_LIST,
     "session.fusion_change_checkpoint": _FUSION,
     "session.fusion_commit_started": _FUSION,
@@ -210,7 +210,7 @@ IGNORED: Mapping[str, str] = {
     "session.fusion_route_failed": _FUSION,
     "session.fusion_route_started": _FUSION,
     "session.handoff": "the session came from elsewhere",
-    "session.idle": "assistant.idle ends the turn; this says that nothing goes on in the background either",
+    "session.idle": "assistant.idle ends the turn; this reports that the background is idle, too",
     "session.indexed_search": _TELEMETRY,
     "session.managed_plugin_progress": _SETTINGS,
     "session.managed_settings_resolved": _SETTINGS,
@@ -219,21 +219,21 @@ IGNORED: Mapping[str, str] = {
     "session.memory_changed": _UPDATE,
     "session.mode_changed": _SETTINGS,
     "session.mode_notice_delivered": _RECORD,
-    "session.model_change": "the model is told with its messages",
-    "session.permission_recovery": "the approvals tell it",
-    "session.permissions_changed": "what we asked for",
+    "session.model_change": "messages name the model",
+    "session.permission_recovery": "the approvals report it",
+    "session.permissions_changed": "the result of our request",
     "session.plan_changed": _UPDATE,
     "session.quota_observation": _TELEMETRY,
     "session.remote_steerable_changed": _SETTINGS,
     "session.request_body_compression_disabled": _RECORD,
-    "session.resume": "told by the answer to our request",
+    "session.resume": "the response to our request reports it",
     "session.schedule_cancelled": _SCHEDULE,
     "session.schedule_created": _SCHEDULE,
     "session.schedule_rearmed": _SCHEDULE,
     "session.session_limits_changed": _SETTINGS,
-    "session.shutdown": "sums over the session; each model call was told",
-    "session.snapshot_rewind": "the client's own doing",
-    "session.task_complete": "the tool that says so is told",
+    "session.shutdown": "totals of the session; each model call was reported",
+    "session.snapshot_rewind": "an action of the client",
+    "session.task_complete": "the call of the tool is reported",
     "session.title_changed": "the session's title",
     "session.todos_changed": _UPDATE,
     "session.tools_updated": _OTHERS_LIST,
@@ -241,18 +241,18 @@ IGNORED: Mapping[str, str] = {
     "session.usage_record": _RECORD,
     "session.workspace_file_changed": "a file of the session's own folder",
     "session_limits_exhausted.completed": _NOT_OFFERED,
-    "skill.context_delivered": "what the skill told the model",
+    "skill.context_delivered": "text of a skill for the model",
     "skill.context_delivered_ref": _RECORD,
     "subagent.configured": "the model of a sub-agent",
     "subagent.deselected": "the user's choice of an agent",
     "subagent.selected": "the user's choice of an agent",
     "system.message": "the instructions of the model",
-    "tool.execution_partial_result": "tool.shell_output tells the same, once",
+    "tool.execution_partial_result": "repeats tool.shell_output",
     "tool.execution_progress": "progress of a tool",
-    "tool.user_requested": "tool.execution_start tells it",
+    "tool.user_requested": "tool.execution_start reports it",
     "tool_search.activated": _RECORD,
     "ui.ephemeral_query": _NOT_OFFERED,
-    "user_input.completed": "the answer is told when it is given",
+    "user_input.completed": "reported when the answer is given",
     "workflow.run_settled": _WORKFLOW,
     "workflow.run_started": _WORKFLOW,
     "workflow.run_updated": _WORKFLOW,

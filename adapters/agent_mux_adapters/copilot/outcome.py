@@ -102,7 +102,7 @@ class CopilotTurnReader:
         images = [text(row.get("mimeType")) for row in rows(data.get("attachments"))]
         taken = tuple(ImageTaken(mime) for mime in images if mime.startswith("image/"))
         if self.is_open and data.get("delivery") != _QUEUED:
-            return (*self._agents.main.messages.close(), *taken) or (Ignored("user.message", "said in mid turn"),)
+            return (*self._agents.main.messages.close(), *taken) or (Ignored("user.message", "a message in mid turn"),)
         before = self.over({}) if self.is_open else ()
         return *before, TurnBegin(), *self.open(), *taken
 
@@ -155,7 +155,7 @@ class CopilotTurnReader:
         """Handle `session.usage_info`: record the size of the context, and warn once when it fills."""
         self._context_used, self._context_size = whole(data.get("currentTokens")), whole(data.get("tokenLimit"))
         if self._warned or not self._context_size or self._context_used < CONTEXT_WARNING_SHARE * self._context_size:
-            return (Ignored("session.usage_info", "the context has room"),)
+            return (Ignored("session.usage_info", "the context is not filling up"),)
         self._warned = True
         return (ContextFilling(self._context_used, self._context_size),)
 
@@ -173,7 +173,7 @@ class CopilotTurnReader:
         """Handle `session.truncation`: the oldest part of the context was removed."""
         removed = whole(data.get("tokensRemovedDuringTruncation"))
         if not removed:
-            return (Ignored("session.truncation", "nothing was left out"),)
+            return (Ignored("session.truncation", "nothing was removed"),)
         return self._emit_or_defer(ContextCompacted("", removed))
 
     def _emit_or_defer(self, compaction: ContextCompacted) -> tuple[Fact, ...]:
@@ -181,4 +181,4 @@ class CopilotTurnReader:
         if self.is_open:
             return (compaction,)
         self._compactions.append(compaction)
-        return (Ignored("session.compaction_complete", "told when the next turn begins"),)
+        return (Ignored("session.compaction_complete", "emitted at the start of the next turn"),)

@@ -95,7 +95,7 @@ class CopilotReader:
             return *opened, *self._agents.place(agent_id, handler(self._agents.get(agent_id), data))
         main_handler = self._main_handlers.get(kind)
         if main_handler is not None:
-            return main_handler(data) if not agent_id else (Ignored(kind, "inside of a sub-agent"),)
+            return main_handler(data) if not agent_id else (Ignored(kind, "an event of a sub-agent"),)
         notice = read_notice(kind, data)
         if notice is not None:
             return notice

@@ -45,7 +45,7 @@ class CopilotSubagents:
             self._in_background.add(call_id)
         name = text(data.get("agentType")) or text(data.get("agentName"))
         begun = self.begin(call_id, {"agent_type": name, "prompt": text(data.get("agentDescription"))})
-        return begun or (Ignored("subagent.started", "told by the call that delegates"),)
+        return begun or (Ignored("subagent.started", "the call that starts the sub-agent reports it"),)
 
     def call_returned(self, call_id: str, result: str, error: str | None, cost: CostRecord | None) -> tuple[Fact, ...]:
         """Return the report of a sub-agent in the foreground from the result of its call."""

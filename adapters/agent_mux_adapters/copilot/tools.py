@@ -14,7 +14,7 @@ from agent_mux_adapters.copilot.subagents import CopilotSubagents
 from agent_mux_adapters.copilot.tool_results import CopilotToolCall, result_facts
 from agent_mux_adapters.copilot.wire import BUILT_IN_TOOLS, QUESTION_TOOL, SHELL_TOOLS, SUBAGENT_TOOL
 
-_QUESTION = Ignored("ask_user", "a question, which is told as such")
+_QUESTION = Ignored("ask_user", "a question, which has its own event")
 _IN_BACKGROUND = "async"
 
 
@@ -60,7 +60,7 @@ class CopilotToolCalls:
         """Return the start of a call from one of `assistant.message.toolRequests` or `tool.execution_start`."""
         call_id, arguments = need_text(row, "toolCallId"), row.get("arguments")
         if call_id in self._open:
-            return (Ignored("tool.execution_start", "the call was told with the message"),)
+            return (Ignored("tool.execution_start", "the message contained the call"),)
         mcp = mcp_tool_of(row, name)
         shell = shell_of(name, arguments) if mcp is None else None
         self._open[call_id] = CopilotToolCall(name, arguments, is_mcp=mcp is not None, is_command=shell is not None)
@@ -77,7 +77,7 @@ class CopilotToolCalls:
         call_id = need_text(data, "toolCallId")
         call = self._open.get(call_id)
         if call is None or not call.is_command:
-            return (Ignored("tool.shell_output", "of a command that runs on after its call"),)
+            return (Ignored("tool.shell_output", "output of a command that continues after its call"),)
         if data.get("stream") == "stderr":
             call.has_stderr = True
             return (ToolOutput(call_id, text(data.get("text")), "stderr"),)

@@ -107,7 +107,7 @@ class CopilotTurns(Prompting):
         if asked.method == "sessions.fork":
             self._forks[text(fields.get("sessionId"))] = text(mapping(asked.params).get("sessionId"))
         if self._is_observed:
-            return (Ignored(kind, "the events tell what comes of it"),)
+            return (Ignored(kind, "events report the outcome"),)
         match asked.method:
             case "connect":
                 return *self._connected(fields), self._open()
@@ -118,10 +118,10 @@ class CopilotTurns(Prompting):
                 message = text(fields.get("messageId"))
                 if message and message not in self._shown:
                     self._accepted.add(message)
-                return Ignored(kind, "the events tell what comes of it"), *self.next()
+                return Ignored(kind, "events report the outcome"), *self.next()
             case "sessions.delete":
-                return Ignored(kind, "nothing of the session is left"), *self._end_input()
-        return (Ignored(kind, "the events tell what comes of it"),)
+                return Ignored(kind, "the session is deleted"), *self._end_input()
+        return (Ignored(kind, "events report the outcome"),)
 
     def refused(self, asked: Asked, error: RpcError) -> tuple[Step, ...]:
         """Handle the error response to one of our requests."""
@@ -171,7 +171,7 @@ class CopilotTurns(Prompting):
     def _connected(self, fields: Mapping[str, Any]) -> tuple[Step, ...]:
         version = fields.get("protocolVersion")
         if version == PROTOCOL_VERSION:
-            return (Ignored("response:connect", "the handshake goes on"),)
+            return (Ignored("response:connect", "the handshake continues"),)
         return (Note(f"copilot speaks version {version} of its protocol; we know version {PROTOCOL_VERSION}", "warn"),)
 
     def _open(self) -> WriteStdin:
