@@ -151,7 +151,7 @@ class CodexAppServerCodec:
     def _receive_stdin(self, line: bytes) -> Iterable[Step]:
         message = load_object(line)
         if message is None:
-            return (Note("a line to codex that is no JSON object", "warn"),)
+            return (Note("a line to codex is not a JSON object", "warn"),)
         method = message.get("method")
         if isinstance(method, str):
             if "id" in message:

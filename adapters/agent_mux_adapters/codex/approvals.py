@@ -157,7 +157,11 @@ def _read_elicitation(key: str, params: Any, thread: CodexThread) -> PendingRequ
     arguments = meta.get("tool_params")
     detail = request.message if arguments is None else f"{request.message}\n{as_text(arguments)}"
     detail = detail if request.url is None else f"{detail}\n{request.url}"
-    title = f"Call a tool of the MCP server {request.server_name}" if tool else f"A request of {request.server_name}"
+    title = (
+        f"Call a tool of the MCP server {request.server_name}"
+        if tool
+        else f"Request from the MCP server {request.server_name}"
+    )
     call_id = None if call is None or thread.is_inside else call.id
     name = tool if isinstance(tool, str) else None
     scopes = meta.get("persist")
@@ -241,7 +245,7 @@ class CodexApprovals:
         """Send a decision to the app-server, or refuse an action that does not match an open request."""
         found = self._find(action.request_id)
         if found is None:
-            return (Refuse("INTERACTION_NOT_FOUND", f"codex does not wait for {action.request_id} (any more)"),)
+            return (Refuse("INTERACTION_NOT_FOUND", f"codex is not waiting for {action.request_id}"),)
         key, request = found
         if request.pending.form is not None:
             return self._fill_in(key, request, request.pending.form, action)
@@ -312,7 +316,7 @@ class CodexApprovals:
             return (Ignored("serverRequest/resolved", "the request is settled already"),)
         if request.pending.item_id is None or request.pending.form is not None:
             del self._open[key]
-            return _settle(request, granted=False, reason="codex went on without a reply")
+            return _settle(request, granted=False, reason="codex continued without a reply")
         request.is_resolved = True
         return (Ignored("serverRequest/resolved", "the completed item shows the decision"),)
 

@@ -124,10 +124,10 @@ def _notes(options: RunOptions) -> tuple[str, ...]:
     }
     notes = [f"codex has no setting for {name}: ignored" for name, value in unsupported.items() if value is not None]
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
-        notes.append("codex puts further instructions after its own: system_prompt_mode 'prepend' means 'append'")
+        notes.append("codex appends further instructions to its own: system_prompt_mode 'prepend' acts as 'append'")
     others = sum(not _is_image(attachment) for attachment in options.attachments)
     if others:
-        notes.append(f"codex takes images only: {others} attachment(s) are not sent")
+        notes.append(f"codex supports only images: {others} attachment(s) are not sent")
     return tuple(notes)
 
 

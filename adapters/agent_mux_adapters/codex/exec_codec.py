@@ -145,7 +145,7 @@ class CodexExecCodec:
         self._close_turn()
         output = parse_structured_output(self._last_message, self._context.output_schema)
         if tokens is None:
-            why = "codex exec counts tokens over the whole session: what this turn used is not known"
+            why = "codex exec counts tokens over the whole session: the tokens of this turn are unknown"
             return Note(why), TurnDone(structured_output=output)
         self._spent = sum_of(self._spent, tokens)
         usage = usage_of(tokens, of_one_call=False)

@@ -123,7 +123,7 @@ class CodexThread:
                 why = (Note(f"codex interrupted the turn: {error.message}", "warn"),) if error is not None else ()
                 return *why, TurnStopped(cost)
             case "failed":
-                message = error.message if error is not None else "codex does not say why the turn failed"
+                message = error.message if error is not None else "codex reported no reason for the failed turn"
                 info = error.codex_error_info if error is not None else None
                 used, size = self._context_used, self._context_size
                 return (TurnFailed(failure_of(message, info, used_tokens=used, max_tokens=size), cost),)

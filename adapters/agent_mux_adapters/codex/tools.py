@@ -253,7 +253,7 @@ class ImageGenerationCall(CodexToolCall, frozen=True, kw_only=True, gc=False):
 
     def end_facts(self) -> tuple[Fact, ...]:
         """Return the result, and the image if it was saved."""
-        error = "the image could not be made" if self.failure is not None or self.status == "failed" else None
+        error = "the image could not be generated" if self.failure is not None or self.status == "failed" else None
         done = ToolDone(self.id, self.saved_path, error, name="image_generation")
         image = () if error or self.saved_path is None else (ImageProduced("image/png", file_path=self.saved_path),)
         return done, *image

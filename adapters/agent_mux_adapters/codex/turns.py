@@ -183,7 +183,7 @@ class CodexTurns(Prompting):
     def _steer_refused(self, asked: Asked, message: str) -> tuple[Step, ...]:
         """Make a refused steering message the next prompt: the turn is over, or takes no messages."""
         self._unanswered_steers = max(self._unanswered_steers - 1, 0)
-        facts: tuple[Fact, ...] = (Note(f"codex did not take the message into the turn: {message}", "warn"),)
+        facts: tuple[Fact, ...] = (Note(f"codex did not add the message to the turn: {message}", "warn"),)
         parts = asked.params.get("input") if isinstance(asked.params, dict) else None
         if not self._is_observed and isinstance(parts, list):
             self._prompts.appendleft(parts[0]["text"])

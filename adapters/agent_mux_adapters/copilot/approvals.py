@@ -228,7 +228,7 @@ class CopilotApprovals:
             return self._decide(action)
         if action.request_id in self._questions:
             return self._answer(self._questions[action.request_id], action)
-        return (Refuse("INTERACTION_NOT_FOUND", f"copilot does not wait for {action.request_id} (any more)"),)
+        return (Refuse("INTERACTION_NOT_FOUND", f"copilot is not waiting for {action.request_id}"),)
 
     def _decide(self, action: Approve | Deny | Answer) -> Iterable[Step]:
         permission = self._permissions[action.request_id]

@@ -127,16 +127,16 @@ def _notes(options: RunOptions) -> Iterator[str]:
         if getattr(options, name) is not None:
             yield f"copilot has no setting for {name}: ignored"
     if options.output_limit is not None:
-        yield "copilot limits the output of the user's own provider only (COPILOT_PROVIDER_MAX_OUTPUT_TOKENS): ignored"
+        yield "copilot limits the output only of the user's own provider (COPILOT_PROVIDER_MAX_OUTPUT_TOKENS): ignored"
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
-        yield "copilot puts further instructions after its own: system_prompt_mode 'prepend' means 'append'"
+        yield "copilot appends further instructions to its own: system_prompt_mode 'prepend' acts as 'append'"
     links = sum(attachment.url is not None for attachment in options.attachments)
     if links:
-        yield f"copilot takes no links: {links} attachment(s) are not sent"
+        yield f"copilot does not support links: {links} attachment(s) are not sent"
 
 
 def _not_passed_on(name: str) -> str:
-    return f"the value of {name} is not passed on: a headless copilot takes it only as input, which would be recorded"
+    return f"the value of {name} is not passed on: headless copilot accepts it only as input, which would be recorded"
 
 
 # -- MCP servers of one run: a file in addition to the user's configuration

@@ -143,7 +143,7 @@ class CopilotHeadlessCodec:
     def _receive_stdin(self, line: bytes) -> Iterable[Step]:
         message = load_object(line)
         if message is None:
-            return (Note("a message to copilot that is no JSON object", "warn"),)
+            return (Note("a message to copilot is not a JSON object", "warn"),)
         method = message.get("method")
         if isinstance(method, str):
             if "id" in message:

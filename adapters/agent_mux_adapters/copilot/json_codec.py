@@ -72,7 +72,7 @@ class CopilotJsonCodec:
         known = (SessionKnown(session_id),) if session_id else ()
         if not self._closed or self._reader.turns.is_open:
             self._closed = True
-            failed = TurnFailed(Failure("AGENT_CRASH", f"copilot ends with code {code}"))
+            failed = TurnFailed(Failure("AGENT_CRASH", f"copilot exited with code {code}"))
             return *known, TurnDone() if code == 0 else failed
         return known or (Ignored(RESULT, "the turn was closed before"),)
 

@@ -53,11 +53,11 @@ def _server(data: Mapping[str, Any]) -> tuple[Fact, ...]:
 
 
 def _server_failed(name: str, row: Mapping[str, Any]) -> Note:
-    return Note(f"the MCP server {name} is not there ({text(row.get('status'))}): {text(row.get('error'))}", "warn")
+    return Note(f"the MCP server {name} is not available ({text(row.get('status'))}): {text(row.get('error'))}", "warn")
 
 
 def _server_lost(data: Mapping[str, Any]) -> tuple[Fact, ...]:
-    return (Note(f"the MCP server {need_text(data, 'serverName')} is not connected any more", "warn"),)
+    return (Note(f"the MCP server {need_text(data, 'serverName')} is no longer connected", "warn"),)
 
 
 def _notification(data: Mapping[str, Any]) -> tuple[Fact, ...]:
@@ -88,15 +88,15 @@ _IGNORED_INFO = {
 
 
 def _warning(data: Mapping[str, Any]) -> tuple[Fact, ...]:
-    return (Note(text(data.get("message")) or "copilot warns, and says nothing more", "warn"),)
+    return (Note(text(data.get("message")) or "copilot printed a warning without a message", "warn"),)
 
 
 def _limits(_: Mapping[str, Any]) -> tuple[Fact, ...]:
-    return (Note("the session's limit of AI credits is reached", "warn"),)
+    return (Note("the session has reached its limit of AI credits", "warn"),)
 
 
 def _model_lost(data: Mapping[str, Any]) -> tuple[Fact, ...]:
-    return (Note(f"the model {text(data.get('previousModel'))} is not offered any more", "warn"),)
+    return (Note(f"the model {text(data.get('previousModel'))} is no longer offered", "warn"),)
 
 
 NOTICES: Mapping[str, Callable[[Mapping[str, Any]], tuple[Fact, ...]]] = {

@@ -71,7 +71,7 @@ def error_code_of(message: str, kind: str = "", status: Any = None) -> ErrorCode
 
 def failure_of(data: Mapping[str, Any], *, used_tokens: int = 0, max_tokens: int = 0) -> Failure:
     """Return the failure in a `session.error`. The counts are those of the context, 0 when unknown."""
-    message = text(data.get("message")) or "copilot does not say why the turn failed"
+    message = text(data.get("message")) or "copilot reported no reason for the failed turn"
     code = error_code_of(message, text(data.get("errorType")), data.get("statusCode"))
     full = code == "CONTEXT_EXCEEDED"
     return Failure(code, message, used_tokens=used_tokens if full else 0, max_tokens=max_tokens if full else 0)
@@ -163,7 +163,7 @@ class CopilotTurnReader:
         """Handle `session.compaction_complete`: return the summary by the model and the tokens of that call."""
         used = self._agents.main.tokens_used(mapping(data.get("compactionTokensUsed")))
         if data.get("success") is not True:
-            why = text(data.get("error")) or text(data.get("failureReason")) or "copilot does not say why"
+            why = text(data.get("error")) or text(data.get("failureReason")) or "copilot reported no reason"
             return *used, Trouble("AGENT_CRASH", f"the context could not be compacted: {why}")
         compaction = ContextCompacted(text(data.get("summaryContent")), whole(data.get("tokensRemoved")))
         total = (RunCost(cost),) if not self.is_open and (cost := self._agents.cost) is not None else ()

@@ -66,7 +66,7 @@ def result_facts(call: CopilotToolCall, call_id: str, data: Mapping[str, Any], c
 
 
 def _error_of(data: Mapping[str, Any], shown: str) -> str:
-    return text(mapping(data.get("error")).get("message")) or shown or "the tool failed and said nothing"
+    return text(mapping(data.get("error")).get("message")) or shown or "the tool failed without a message"
 
 
 def _command_done(

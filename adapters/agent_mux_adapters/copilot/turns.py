@@ -132,7 +132,7 @@ class CopilotTurns(Prompting):
             self._unanswered = max(self._unanswered - 1, 0)
             return TurnFailed(Failure(error_code_of(message), message)), *self.next()
         if asked.method == DECISION:
-            return (Note(f"copilot did not take the decision: {message}", "warn"),)
+            return (Note(f"copilot refused the decision: {message}", "warn"),)
         note = Note(f"copilot refused {asked.method}: {message}", "warn")
         return (note, *self._end_input()) if asked.method == "sessions.delete" else (note, *self.next())
 
@@ -172,7 +172,11 @@ class CopilotTurns(Prompting):
         version = fields.get("protocolVersion")
         if version == PROTOCOL_VERSION:
             return (Ignored("response:connect", "the handshake continues"),)
-        return (Note(f"copilot speaks version {version} of its protocol; we know version {PROTOCOL_VERSION}", "warn"),)
+        return (
+            Note(
+                f"copilot uses version {version} of its protocol; agent-mux supports version {PROTOCOL_VERSION}", "warn"
+            ),
+        )
 
     def _open(self) -> WriteStdin:
         context = self._context

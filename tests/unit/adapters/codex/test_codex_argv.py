@@ -81,7 +81,7 @@ def test_exec_gets_the_options_as_flags() -> None:
         *("--output-schema=/run/tmp/output-schema.json", '--config=model_reasoning_effort="xhigh"'),
     }
     assert json.loads(args.files["output-schema.json"]) == {"type": "object"}
-    assert args.notes == ("codex takes images only: 1 attachment(s) are not sent",)
+    assert args.notes == ("codex supports only images: 1 attachment(s) are not sent",)
 
 
 def test_unsupported_options_are_noted() -> None:

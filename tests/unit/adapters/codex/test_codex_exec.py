@@ -144,7 +144,7 @@ def test_the_tokens_of_a_resumed_run_are_unknown(name: str, context: dict[str, s
     assert recorded_facts(name, facts.Usage, facts.RunCost, **context) == []
     [done] = recorded_facts(name, facts.TurnDone, **context)
     assert done.cost is None
-    assert "not known" in recorded_facts(name, facts.Note, **context)[-1].message
+    assert "unknown" in recorded_facts(name, facts.Note, **context)[-1].message
     [known] = recorded_facts(name, facts.SessionKnown, **context)
     assert (known.resumed, known.forked_from) == ("session_id" in context, context.get("fork_session_id"))
 

@@ -351,7 +351,7 @@ def test_an_observer_sends_nothing() -> None:
 def test_orders_that_another_client_gave_too_late_are_notes() -> None:
     notes = [fact.message for fact in recorded_facts("as_orders_refused", facts.Note)]
     assert any("turn/interrupt" in message for message in notes)
-    assert any("into the turn" in message for message in notes)
+    assert any("to the turn" in message for message in notes)
 
 
 def test_whatever_a_prompt_holds_is_one_line_of_utf_8() -> None:

@@ -48,7 +48,7 @@ def test_a_call_waits_for_permission() -> None:
     talk.answers(5, {"success": True})
     steps = talk.notifies("permission.completed", requestId="r", result={"kind": "approved"})
     assert facts_of(steps) == []
-    assert talk.want(Approve("r")) == [Refuse("INTERACTION_NOT_FOUND", "copilot does not wait for r (any more)")]
+    assert talk.want(Approve("r")) == [Refuse("INTERACTION_NOT_FOUND", "copilot is not waiting for r")]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_refused_decision_is_noted() -> None:
     talk = asking()
     talk.want(Approve("r"))
     [note] = facts_of(talk.refuses(5, "too late"))
-    assert note == facts.Note("copilot did not take the decision: too late", "warn")
+    assert note == facts.Note("copilot refused the decision: too late", "warn")
 
 
 def test_another_clients_decision_is_emitted_when_it_is_completed() -> None:

@@ -54,8 +54,8 @@ def test_unsupported_options_are_noted(name: str) -> None:
 
 def test_unsupported_attachments_and_prompts_are_noted() -> None:
     notes = spawn(system_prompt="x", system_prompt_mode="prepend", attachments=[Attachment(url="https://x/y")]).notes
-    assert ["means 'append'" in notes[0], "takes no links" in notes[1]] == [True, True]
-    assert "own provider only" in spawn(max_output_tokens=5).notes[0]
+    assert ["acts as 'append'" in notes[0], "does not support links" in notes[1]] == [True, True]
+    assert "only of the user's own provider" in spawn(max_output_tokens=5).notes[0]
 
 
 def test_mcp_servers_are_in_a_file_of_the_run() -> None:

@@ -31,7 +31,7 @@ def test_the_last_line_closes_a_turn_that_nothing_else_closed() -> None:
     assert facts_from(PROMPT, result())[-1] == facts.TurnDone()
     failed = facts_from(PROMPT, result(1))[-1]
     assert isinstance(failed, facts.TurnFailed)
-    assert failed.failure.message == "copilot ends with code 1"
+    assert failed.failure.message == "copilot exited with code 1"
 
 
 @pytest.mark.parametrize("name", ["sigint_sleep", "sigint_slow", "sigterm_slow", "sigkill_sleep"])

@@ -151,7 +151,7 @@ def test_a_refused_call_failed() -> None:
 def test_a_call_whose_beginning_is_missing() -> None:
     assert facts_from(done_with("c", "x", toolDescription={"name": "view"})) == [facts.ToolDone("c", "x", name="view")]
     assert facts_from(event("tool.execution_complete", toolCallId="c"))[0] == facts.ToolDone(
-        "c", error="the tool failed and said nothing"
+        "c", error="the tool failed without a message"
     )
 
 
@@ -370,8 +370,8 @@ def test_notices() -> None:
     )
     assert emitted == [
         facts.SessionKnown("s", model="m"), facts.SkillLoaded("x", "built-in"), facts.SkillInvoked("x"),
-        facts.Note("the MCP server a is not there (failed): gone", "warn"),
-        facts.Note("the MCP server b is not there (needs-auth): log in", "warn"), facts.Note("hear"),
+        facts.Note("the MCP server a is not available (failed): gone", "warn"),
+        facts.Note("the MCP server b is not available (needs-auth): log in", "warn"), facts.Note("hear"),
         facts.Note("careful", "warn"), facts.Note("the hook preToolUse failed: no", "warn"),
         facts.AgentdocRead("/AGENTS.md"),
     ]  # fmt: skip
