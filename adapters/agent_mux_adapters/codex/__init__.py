@@ -75,15 +75,15 @@ ADAPTER = Adapter(
             streams=frozenset(),
             two_way=False,
             sniff=is_exec_line,
-            chosen_for="one prompt in mode `yolo`, with nobody to ask, in a new session, without a system prompt, a "
-            "turn limit or inline images, where `stream` is not asked for",
+            chosen_for="one prompt in mode `yolo` without callbacks, in a new session, without a system prompt, a turn "
+            "limit, inline images or requested streaming",
             loses=(
-                "text, thoughts and the output of commands as they come: all of it comes whole",
-                "diffs of changed files, patches that failed and calls of unknown tools",
+                "streaming of text, thoughts and command output: each arrives whole",
+                "diffs of changed files, failed patches and calls of unknown tools",
                 "where model calls begin",
                 "the compaction of the context",
-                "error codes, apart from prose",
-                "stderr of commands apart from stdout",
+                "error codes: errors are prose only",
+                "stderr of commands: it is merged into stdout",
             ),
         ),
         APP_SERVER: NativeProtocol(
@@ -93,7 +93,7 @@ ADAPTER = Adapter(
             two_way=True,
             sniff=is_app_server_line,
             chosen_for="all other runs",
-            loses=("tool inputs as they stream", "stderr of commands apart from stdout"),
+            loses=("streaming of tool inputs", "stderr of commands: it is merged into stdout"),
         ),
     },
     spawn=build_spawn_args,

@@ -81,7 +81,7 @@ def _find_api_key(place: Place) -> Evidence | None:
 
 
 def _find_exec_key(place: Place) -> Evidence | None:
-    named = f"{EXEC_KEY}, which counts in one-shot runs only"
+    named = f"{EXEC_KEY}, used by one-shot runs only"
     return Evidence(where=named) if place.environ.get(EXEC_KEY) else None
 
 
@@ -112,22 +112,22 @@ def _elsewhere(place: Place) -> str | None:
     except (OSError, ValueError):
         return None  # the methods above report the same error
     if text(config.get("model_provider")) == _AWS_PROVIDER:
-        return "the credentials of AWS"
-    return "the keyring of the system" if config.get("cli_auth_credentials_store") in _KEYRING_STORES else None
+        return "the AWS credentials"
+    return "the system keyring" if config.get("cli_auth_credentials_store") in _KEYRING_STORES else None
 
 
 AUTH = AgentAuth(
     methods=(
-        AuthMethod(name="own-provider", display_name="a model provider of one's own", find=_find_own_provider),
+        AuthMethod(name="own-provider", display_name="your own model provider", find=_find_own_provider),
         AuthMethod(name="access-token", display_name="an access token", find=_if_openai(_find_token)),
         AuthMethod(name="api-key", display_name="an API key", find=_if_openai(_find_api_key)),
         AuthMethod(name="chatgpt", display_name="a ChatGPT account", find=_if_openai(_find_account)),
-        AuthMethod(name="exec-key", display_name="an API key of one-shot runs", find=_if_openai(_find_exec_key)),
+        AuthMethod(name="exec-key", display_name="an API key for one-shot runs", find=_if_openai(_find_exec_key)),
     ),
     steps=(
         SetupStep(text="Log in with a ChatGPT account, in a browser.", command=("login",)),
         SetupStep(text="Or store an API key, which is read from standard input.", command=("login", "--with-api-key")),
-        SetupStep(text="Or set an API key; only one-shot runs look at it.", variable=EXEC_KEY),
+        SetupStep(text="Or set an API key, which only one-shot runs use.", variable=EXEC_KEY),
     ),
     elsewhere=_elsewhere,
 )

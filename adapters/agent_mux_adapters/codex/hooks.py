@@ -73,5 +73,5 @@ HOOKS = NativeHooks(
     commands=hooks.commands_in_groups,
     read=read_call,
     answer=render_decision,
-    consent="Codex calls new hooks when you have trusted them: say /hooks in codex",
+    consent="Codex calls new hooks once you have trusted them: run /hooks in codex",
 )

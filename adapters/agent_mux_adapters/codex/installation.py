@@ -38,13 +38,13 @@ CONFIG = AgentConfig(
     files=_files(),
     fields={
         "model": Field(kind="string", meaning="the model"),
-        "model_provider": Field(kind="string", meaning="whose model: openai, or a name in model_providers"),
-        "model_providers": Field(kind="table", meaning="other providers: base_url, env_key, wire_api"),
-        "model_reasoning_effort": Field(kind="string", meaning="how much the model thinks, such as low or high"),
+        "model_provider": Field(kind="string", meaning="model provider: openai, or a name in model_providers"),
+        "model_providers": Field(kind="table", meaning="additional model providers: base_url, env_key, wire_api"),
+        "model_reasoning_effort": Field(kind="string", meaning="thinking effort, such as low or high"),
         "model_reasoning_summary": Field(
-            kind="string", meaning="how thoughts are summed up", choices=("auto", "concise", "detailed", "none")
+            kind="string", meaning="style of thought summaries", choices=("auto", "concise", "detailed", "none")
         ),
-        "model_verbosity": Field(kind="string", meaning="how much the model says", choices=("low", "medium", "high")),
+        "model_verbosity": Field(kind="string", meaning="length of answers", choices=("low", "medium", "high")),
         "approval_policy": Field(
             kind="string",
             meaning="when commands need approval",
@@ -53,31 +53,33 @@ CONFIG = AgentConfig(
         ),
         "sandbox_mode": Field(
             kind="string",
-            meaning="what commands may touch",
+            meaning="sandbox for commands",
             choices=("read-only", "workspace-write", "danger-full-access"),
         ),
-        "sandbox_workspace_write.network_access": Field(kind="boolean", meaning="sandboxed commands have the network"),
-        "sandbox_workspace_write.writable_roots": Field(kind="list", meaning="more directories to write to"),
+        "sandbox_workspace_write.network_access": Field(
+            kind="boolean", meaning="network access for sandboxed commands"
+        ),
+        "sandbox_workspace_write.writable_roots": Field(kind="list", meaning="additional writable directories"),
         "web_search": Field(
             kind="string",
-            meaning="how the web is searched",
+            meaning="web search mode",
             choices=("disabled", "cached", "indexed", "live"),
         ),
-        "developer_instructions": Field(kind="string", meaning="what the model is told besides"),
+        "developer_instructions": Field(kind="string", meaning="additional instructions for the model"),
         "model_instructions_file": Field(kind="string", meaning="a file that replaces the built-in instructions"),
-        "project_doc_max_bytes": Field(kind="number", meaning="how much of AGENTS.md is read"),
-        "project_doc_fallback_filenames": Field(kind="list", meaning="files that are read where AGENTS.md is missing"),
+        "project_doc_max_bytes": Field(kind="number", meaning="maximum size of AGENTS.md in bytes"),
+        "project_doc_fallback_filenames": Field(kind="list", meaning="files to read when AGENTS.md is missing"),
         "shell_environment_policy.inherit": Field(
-            kind="string", meaning="which variables commands get", choices=("core", "all", "none")
+            kind="string", meaning="environment variables passed to commands", choices=("core", "all", "none")
         ),
         "history.persistence": Field(
-            kind="string", meaning="whether prompts are remembered", choices=("save-all", "none")
+            kind="string", meaning="storage of the prompt history", choices=("save-all", "none")
         ),
-        "notify": Field(kind="list", meaning="a program, with arguments, that is told of finished turns"),
+        "notify": Field(kind="list", meaning="program and arguments to run after each turn"),
         "cli_auth_credentials_store": Field(
-            kind="string", meaning="where credentials are kept", choices=("file", "keyring", "auto", "ephemeral")
+            kind="string", meaning="storage of credentials", choices=("file", "keyring", "auto", "ephemeral")
         ),
-        "check_for_update_on_startup": Field(kind="boolean", meaning="look for a newer version at the start"),
+        "check_for_update_on_startup": Field(kind="boolean", meaning="check for updates at startup"),
     },
     model=ModelField(read=lambda data: text(data.get("model")) or None, write=lambda model, _: {("model",): model}),
 )

@@ -83,7 +83,7 @@ def spell(part: ToolPart, workspace: Path) -> Item:  # noqa: ARG001, PLR0911  # 
         case Answer(value):
             return Message(json.dumps(dict(value)))
         case Todo():
-            raise Unspeakable("Codex has its plan tool only when it is switched on")
+            raise Unspeakable("the plan tool of Codex is disabled by default")
 
 
 def _patch(hunks: str) -> CustomToolCall:
@@ -161,9 +161,11 @@ KIT = LiveKit(
     ),
     gaps={
         "file_read": Gap("never", "Codex has no tool that reads files: it runs `cat`, which is a command"),
-        "file_edits/one_shot": Gap("not_yet", "`codex exec` tells neither what a patch changed nor how much"),
-        "stored_session/one_shot": Gap("not_yet", "`codex exec` tells less of a patch than is stored"),
+        "file_edits/one_shot": Gap("not_yet", "`codex exec` reports neither the diff nor the size of a patch"),
+        "stored_session/one_shot": Gap(
+            "not_yet", "`codex exec` reports less about a patch than the stored session contains"
+        ),
         "deny_reason_reaches_the_model": Gap("not_yet", "a declined approval has no field for a reason"),
-        "unknown_tool": Gap("not_yet", "a call of an unknown tool shows on standard error only, in prose"),
+        "unknown_tool": Gap("not_yet", "a call of an unknown tool appears only on stderr, as prose"),
     },
 )

@@ -78,8 +78,8 @@ ADAPTER = Adapter(
             streams=frozenset({"text", "tool_calls", "thinking"}),
             two_way=False,
             sniff=is_json_line,
-            chosen_for="one prompt in mode `yolo`, with nothing that needs more, where the environment has a secret "
-            "that could only be handed over as recorded input",
+            chosen_for="one prompt in mode `yolo` without further options, if the environment has a secret that the "
+            "headless protocol could carry only as recorded input",
             loses=("tokens and cost", "the session's id until the last line"),
         ),
         HEADLESS: NativeProtocol(

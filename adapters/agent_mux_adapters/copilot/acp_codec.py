@@ -224,8 +224,8 @@ ACP_PROTOCOL = NativeProtocol(
         "the compaction of the context",
         "questions",
         "the tokens of each model call",
-        "what sub-agents do: it looks as if the agent itself did it",
-        "tool inputs as they stream",
-        "stderr of commands apart from stdout",
+        "sub-agents: their actions look like those of the agent itself",
+        "streaming of tool inputs",
+        "stderr of commands: it is merged into stdout",
     ),
 )

@@ -71,7 +71,7 @@ def _elsewhere(place: Place) -> str | None:
     except AgentMuxError:
         return None  # the method that reads this file reports the same error
     if rows(state.get("loggedInUsers")):
-        return "the keyring of the system"
+        return "the system keyring"
     return "the keyring that the GitHub CLI uses" if _hosts_file(place) else None
 
 
@@ -79,19 +79,19 @@ AUTH = AgentAuth(
     methods=(
         AuthMethod(
             name="own-provider",
-            display_name="a model provider of one's own",
+            display_name="your own model provider",
             variables=("COPILOT_PROVIDER_BASE_URL",),
         ),
-        AuthMethod(name="github-token", display_name="a token of GitHub", find=_find_token),
+        AuthMethod(name="github-token", display_name="a GitHub token", find=_find_token),
         AuthMethod(name="github-oauth", display_name="a GitHub account", find=_find_login),
-        AuthMethod(name="github-cli", display_name="the account of the GitHub CLI", find=_find_github_cli_token),
+        AuthMethod(name="github-cli", display_name="the GitHub CLI account", find=_find_github_cli_token),
     ),
     steps=(
         SetupStep(text="Log in with a GitHub account, in a browser or with a code.", command=("login",)),
         SetupStep(text="Or store a token, which is read from standard input.", command=("login", "--with-token")),
         SetupStep(text="Or set a token: fine-grained, not a classic one.", variable="COPILOT_GITHUB_TOKEN"),
         SetupStep(
-            text="Or set the address of a model provider of your own, and its key and model: COPILOT_PROVIDER_API_KEY, "
+            text="Or set the base URL of your own model provider, with its key and model: COPILOT_PROVIDER_API_KEY, "
             "COPILOT_MODEL.",
             variable="COPILOT_PROVIDER_BASE_URL",
         ),

@@ -129,7 +129,9 @@ KIT = LiveKit(
         trust=trust,
     ),
     gaps={
-        "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
-        "file_overwritten": Gap("never", "Copilot's tool for new files refuses one that is there"),
+        "policy_decides_about_read_files": Gap(
+            "not_yet", "Copilot reads files without an approval request; reads are reported, not prevented"
+        ),
+        "file_overwritten": Gap("never", "Copilot's tool for new files refuses existing files"),
     },
 )

@@ -249,8 +249,8 @@ def test_an_account_of_openai_is_nothing_to_another_provider(machine: Machine) -
 @pytest.mark.parametrize(
     ("config", "where"),
     [
-        ('cli_auth_credentials_store = "keyring"\n', "the keyring of the system"),
-        ('model_provider = "amazon-bedrock"\n', "the credentials of AWS"),
+        ('cli_auth_credentials_store = "keyring"\n', "the system keyring"),
+        ('model_provider = "amazon-bedrock"\n', "the AWS credentials"),
     ],
 )
 def test_credentials_in_a_keyring_are_unknown(machine: Machine, config: str, where: str) -> None:

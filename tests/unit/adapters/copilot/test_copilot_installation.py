@@ -212,7 +212,7 @@ def test_a_login_that_an_older_version_wrote(machine: Machine) -> None:
 
 def test_an_account_without_a_token_has_it_in_the_keyring(machine: Machine) -> None:
     machine.write(".copilot/config.json", {"loggedInUsers": [{"host": "https://github.com", "login": "octocat"}]})
-    assert machine.auth() == ("unknown", None, "it may be in the keyring of the system")
+    assert machine.auth() == ("unknown", None, "it may be in the system keyring")
 
 
 @pytest.mark.parametrize("name", ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"])
