@@ -35,7 +35,7 @@ _DISTINCTIVE_METHODS = (
 
 
 class CodexAppServerCodec:
-    """Drives `codex app-server`, or reads a transcript of another client that does."""
+    """Codec of `codex app-server`, for our own runs and for transcripts of other clients."""
 
     def __init__(self, context: CodecContext) -> None:
         self._is_observed = context.prompt is None

@@ -40,7 +40,7 @@ _IDLE_STATUSES = ("idle", "systemError", "notLoaded")
 
 
 class AppServerReader:
-    """Turns notifications into facts, and reports turns to `CodexTurns` and `CodexApprovals`."""
+    """Reader of notifications. It returns facts, and reports turns to `CodexTurns` and `CodexApprovals`."""
 
     def __init__(
         self, context: CodecContext, threads: CodexThreads, approvals: CodexApprovals, turns: CodexTurns

@@ -81,8 +81,8 @@ def _find_api_key(place: Place) -> Evidence | None:
 
 
 def _find_exec_key(place: Place) -> Evidence | None:
-    named = f"{EXEC_KEY}, used by one-shot runs only"
-    return Evidence(where=named) if place.environ.get(EXEC_KEY) else None
+    where = f"{EXEC_KEY}, used by one-shot runs only"
+    return Evidence(where=where) if place.environ.get(EXEC_KEY) else None
 
 
 def _find_account(place: Place) -> Evidence | None:
@@ -90,8 +90,8 @@ def _find_account(place: Place) -> Evidence | None:
     token = text(tokens.get("access_token"))
     if not token:
         return None
-    renews = bool(text(tokens.get("refresh_token")))
-    return Evidence(where=str(directory(place) / "auth.json"), expires_at=None if renews else _expiry(token))
+    is_renewable = bool(text(tokens.get("refresh_token")))
+    return Evidence(where=str(directory(place) / "auth.json"), expires_at=None if is_renewable else _expiry(token))
 
 
 def _expiry(token: str) -> int | None:

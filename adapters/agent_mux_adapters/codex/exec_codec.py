@@ -47,7 +47,7 @@ from agent_mux_adapters.codex.usage import NO_TOKENS, TokenCounter, cost_of, sum
 from agent_mux_adapters.codex.wire import CodexTokens, read
 
 _TURN_LINES = {"turn.started": None, "turn.completed": "usage", "turn.failed": "error"}
-"""The lines about turns, with the field that only Codex's have."""
+"""The lines about turns, each with a field that distinguishes it from lines of other agents, if it has one."""
 
 
 class _Usage(msgspec.Struct, frozen=True, gc=False):
@@ -63,7 +63,7 @@ class _ErrorMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class CodexExecCodec:
-    """Reads the output of one `codex exec --json`."""
+    """Codec of `codex exec --json`, which reads its output and sends nothing."""
 
     def __init__(self, context: CodecContext) -> None:
         self._context = context

@@ -27,7 +27,7 @@ QUIRKS = AnswerQuirks(asks=False, bare_allow=False, modified_permission=False)
 
 
 def read_call(hook_type: HookType, payload: Mapping[str, Any]) -> HookCall:
-    """Convert the input of a hook. The `command` of a patch tool is the patch itself."""
+    """Convert the input of a Codex hook. The `command` of a patch tool is the patch itself."""
     tool_input = payload.get("tool_input")
     command = text(mapping(tool_input).get("command"))
     is_patch = text(payload.get("tool_name")) == PATCH_TOOL
@@ -44,7 +44,7 @@ def read_call(hook_type: HookType, payload: Mapping[str, Any]) -> HookCall:
 
 
 def render_decision(call: HookCall, decision: HookDecision) -> HookAnswer:
-    """Render a decision as the output of a hook."""
+    """Render a decision as the output that Codex expects of a hook."""
     return answer(call, decision, TYPES[call.hook_type][0], QUIRKS)
 
 

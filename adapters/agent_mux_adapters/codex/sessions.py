@@ -86,7 +86,7 @@ class RolloutCursor:
 
 
 class RolloutReader:
-    """Reads the lines of one rollout."""
+    """Reader of the lines of one rollout, without those of its origin and its sub-agents."""
 
     def __init__(self, until: int | None = None) -> None:
         """`until`: the ordinal of the first line to leave out; None for no limit."""

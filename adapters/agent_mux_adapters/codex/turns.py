@@ -24,7 +24,7 @@ from agent_mux_adapters.codex.requests import initialize_params, thread_request,
 
 
 class CodexTurns(Prompting):
-    """The turns of a run: sends prompts, steering messages and interruptions. Only observed runs send nothing."""
+    """The turns of a run: prompts, steering messages and interruptions. An observed run sends nothing."""
 
     def __init__(self, context: CodecContext, rpc: JsonRpcClient) -> None:
         super().__init__("codex", interactive=context.interactive)

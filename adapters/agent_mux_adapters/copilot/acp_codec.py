@@ -44,7 +44,7 @@ _NAMES_BY_TITLE = {"Viewing ": READ_TOOL, "Searching for ": "grep", "Finding fil
 
 
 class CopilotAcpTools(ToolReader):
-    """Reads tool calls: their titles are descriptions; their inputs and outputs are those of Copilot's tools."""
+    """Reader of tool calls. Their titles are descriptions; their inputs and outputs are those of Copilot's tools."""
 
     def name(self, call: Call) -> str:
         """Return the tool, recognized by its input or its title. The title of an unknown tool is its name."""

@@ -220,7 +220,7 @@ def unsendable_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def model_of(environ: Mapping[str, str]) -> str | None:
-    """Return the model in the environment, None when unset. The headless runtime does not read it either."""
+    """Return the model in the environment, None when unset. The headless runtime does not read it, so we send it."""
     return environ.get("COPILOT_MODEL") or environ.get("COPILOT_PROVIDER_MODEL_ID") or None
 
 

@@ -58,8 +58,12 @@ def _find_github_cli_token(place: Place) -> Evidence | None:
 
 
 def _hosts_file(place: Place) -> Path | None:
-    directory_name, base = place.environ.get("GH_CONFIG_DIR"), place.environ.get("XDG_CONFIG_HOME")
-    config = Path(directory_name) if directory_name else (Path(base) if base else place.home / ".config") / "gh"
+    gh_directory, xdg_directory = place.environ.get("GH_CONFIG_DIR"), place.environ.get("XDG_CONFIG_HOME")
+    config = (
+        Path(gh_directory)
+        if gh_directory
+        else (Path(xdg_directory) if xdg_directory else place.home / ".config") / "gh"
+    )
     exists = shutil.which("gh", path=place.environ.get("PATH", "")) and (config / "hosts.yml").is_file()
     return config / "hosts.yml" if exists else None
 

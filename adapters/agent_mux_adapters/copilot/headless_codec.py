@@ -36,7 +36,7 @@ _REFUSED = frozenset({
 
 
 class CopilotHeadlessCodec:
-    """Drives the headless runtime, or reads a transcript of another client that does."""
+    """Codec of the headless runtime, for our own runs and for transcripts of other clients."""
 
     def __init__(self, context: CodecContext) -> None:
         self._is_observed = context.prompt is None

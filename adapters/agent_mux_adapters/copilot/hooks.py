@@ -28,7 +28,7 @@ TAKES_CONTEXT = frozenset({"session_start", "prompt_submit", "post_tool_use", "n
 
 
 def read_call(hook_type: HookType, payload: Mapping[str, Any]) -> HookCall:
-    """Convert the input of a hook."""
+    """Convert the input of a Copilot hook, whose fields are camelCase."""
     tool_input = payload.get("toolArgs", payload.get("toolInput"))
     is_command = text(payload.get("toolName")) in SHELLS
     return hooks.hook_call(
@@ -47,7 +47,7 @@ def read_call(hook_type: HookType, payload: Mapping[str, Any]) -> HookCall:
 
 
 def render_decision(call: HookCall, decision: HookDecision) -> HookAnswer:
-    """Render a decision as the output of a hook."""
+    """Render a decision as the output that Copilot expects of a hook."""
     output: dict[str, Any] = {}
     match call.hook_type:
         case "pre_tool_use":

@@ -23,7 +23,7 @@ _ENVELOPE = frozenset({"id", "parentId", "timestamp"})
 
 
 class CopilotJsonCodec:
-    """Reads the lines of one run."""
+    """Codec of `copilot --output-format json`, which reads its output and sends nothing."""
 
     def __init__(self, context: CodecContext) -> None:
         # The process reads no replies, so requests are only observed.

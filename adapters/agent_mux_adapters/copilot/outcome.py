@@ -1,4 +1,4 @@
-"""Turns of the main agent and how they end, with failures and the state of the context.
+"""The turns of the main agent and their ends, with failures and the state of the context.
 
 `assistant.idle` is Copilot's closing message: the main agent has ended its turn. Prompts that another client queued are
 taken up without it. What Copilot does on its own after it (when a background command ends, or the autopilot continues)
@@ -81,7 +81,10 @@ def failure_of(data: Mapping[str, Any], *, used_tokens: int = 0, max_tokens: int
 
 
 class CopilotTurnReader:
-    """The turn of the main agent that runs, and the state of the context."""
+    """Reader of the events of turns: facts about the turn of the main agent and about its context.
+
+    It sends nothing; `CopilotTurns` sends the prompts.
+    """
 
     def __init__(self, agents: CopilotAgents, schema: Mapping[str, Any] | None) -> None:
         self._agents = agents

@@ -54,7 +54,7 @@ _OPENING_A_TURN = frozenset({"assistant.message", "assistant.turn_start", "tool.
 
 
 class CopilotReader:
-    """Turns session events into facts."""
+    """Reader of session events, which returns their facts."""
 
     def __init__(self, context: CodecContext, approvals: CopilotApprovals) -> None:
         self._cwd = context.cwd

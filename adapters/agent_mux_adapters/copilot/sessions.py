@@ -37,7 +37,7 @@ def open_session(found: Found) -> LineCursor:
 
 
 class CopilotStoredEvents:
-    """Reads the events of one stored session."""
+    """Reader of the events of one stored session."""
 
     def __init__(self) -> None:
         self._reader = self._new_reader("")

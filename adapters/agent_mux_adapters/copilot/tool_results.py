@@ -204,6 +204,7 @@ def diff_of_file(shown: str, path: str) -> str:
 
 
 def _repair_hunk(hunk: list[str]) -> list[str]:
+    """Correct a hunk that reaches the end of the file. See the docstring of the module."""
     match = _HUNK.match(hunk[0])
     lines = hunk[1:]
     if match is None or not lines:
@@ -219,6 +220,7 @@ def _repair_hunk(hunk: list[str]) -> list[str]:
 
 
 def _diff_to_end(old_start: int, new_start: int, lines: list[str]) -> list[str]:
+    """Compute the hunks of the rest of a file again, from the start lines in the old and the new text."""
     old = "\n".join(line[1:] for line in lines if not line.startswith("+"))
     new = "\n".join(line[1:] for line in lines if not line.startswith("-"))
     diff = unified.from_texts("x", old, new).split("\n")[2:-1]

@@ -39,7 +39,7 @@ _HANDSHAKE = OPENING | {"connect", "sessions.fork"}
 
 
 class CopilotTurns(Prompting):
-    """The turns of a run: sends prompts, steering messages and interruptions. Only observed runs send nothing."""
+    """The turns of a run: prompts, steering messages and interruptions. An observed run sends nothing."""
 
     def __init__(self, context: CodecContext, rpc: JsonRpcClient, approvals: CopilotApprovals) -> None:
         super().__init__("copilot", interactive=context.interactive)

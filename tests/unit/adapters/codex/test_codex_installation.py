@@ -235,7 +235,9 @@ def test_openai_api_key_is_not_read(machine: Machine) -> None:
         ("requires_openai_auth = true\n", {}, "unauthenticated"),
     ],
 )
-def test_a_provider_of_ones_own(machine: Machine, more: str, environ: dict[str, str], expected: str) -> None:
+def test_an_own_model_provider_is_authenticated_with_its_key(
+    machine: Machine, more: str, environ: dict[str, str], expected: str
+) -> None:
     machine.config.write_text(OWN_PROVIDER + more, "utf-8")
     machine.environ |= environ
     assert machine.auth()[0] == expected

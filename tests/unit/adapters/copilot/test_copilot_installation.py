@@ -229,7 +229,7 @@ def test_a_classic_token_is_refused(machine: Machine) -> None:
     assert "GITHUB_TOKEN holds a classic token" in (problem or "")
 
 
-def test_a_provider_of_ones_own_needs_no_account(machine: Machine) -> None:
+def test_an_own_model_provider_needs_no_account(machine: Machine) -> None:
     machine.environ["COPILOT_PROVIDER_BASE_URL"] = "http://127.0.0.1:9/v1"
     assert machine.auth() == ("authenticated", "own-provider", "COPILOT_PROVIDER_BASE_URL")
 
