@@ -64,7 +64,7 @@ def _sessions() -> SessionStore:
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.native.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.native.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
 

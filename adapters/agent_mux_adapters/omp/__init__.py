@@ -12,13 +12,13 @@ from agent_mux_adapters._dialects.acp import acp_protocol
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
 from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
-from agent_mux_adapters._dialects.pi.sniffing import is_event, is_rpc_line
+from agent_mux_adapters._dialects.pi.wire import is_event, is_rpc_line
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.omp.acp import QUIRKS
+from agent_mux_adapters.omp.acp_reader import QUIRKS
 from agent_mux_adapters.omp.approvals import approval_of
 from agent_mux_adapters.omp.argv import JSON, RPC, build_context, build_spawn_args
-from agent_mux_adapters.omp.model_listing import LISTING
-from agent_mux_adapters.omp.silence import SILENT
+from agent_mux_adapters.omp.models import LISTING
+from agent_mux_adapters.omp.notices import SILENT
 from agent_mux_adapters.omp.tools import DELEGATING, EFFECTS, printed, shell_of, split_mcp_name
 
 __all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
@@ -91,14 +91,14 @@ def is_json_line(line: Mapping[str, Any]) -> bool:
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters._dialects.pi.stored import store_of  # noqa: PLC0415  # a run does without
-    from agent_mux_adapters.omp.places import data  # noqa: PLC0415
+    from agent_mux_adapters._dialects.pi.sessions import store_of  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.omp.paths import data  # noqa: PLC0415
 
     return store_of(FLAVOR, data)
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.omp.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.omp.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from agent_mux.facts import ApprovalAsked, Risk
 from agent_mux.risk import risk_of_command
-from agent_mux_adapters._dialects.pi.dialogs import Dialog
+from agent_mux_adapters._dialects.pi.approvals import Dialog
 from agent_mux_adapters._dialects.tolerant import text
 from agent_mux_adapters.omp.tools import SHELL, split_mcp_name
 

@@ -12,7 +12,7 @@ from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default
 from agent_mux.options import RunOptions
 from agent_mux_adapters._dialects.mcp_servers import write_server
 from agent_mux_adapters._dialects.pi import extension
-from agent_mux_adapters._dialects.pi.starting import (
+from agent_mux_adapters._dialects.pi.argv import (
     NO_KNOB,
     asks_first,
     attachment_flags,

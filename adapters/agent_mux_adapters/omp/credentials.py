@@ -6,8 +6,8 @@ from typing import Literal
 
 from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux.place import Place
-from agent_mux_adapters._dialects.pi.keys import CLOUD_VARIABLES, KEY_VARIABLES, aws_keys, provider_key
-from agent_mux_adapters.omp.places import data, directory, root
+from agent_mux_adapters._dialects.pi.installation import CLOUD_VARIABLES, KEY_VARIABLES, aws_keys, provider_key
+from agent_mux_adapters.omp.paths import data, directory, root
 
 LOGIN_VARIABLES = ("ANTHROPIC_OAUTH_TOKEN", "OPENAI_CODEX_OAUTH_TOKEN", "XAI_OAUTH_TOKEN", "QWEN_OAUTH_TOKEN")
 API_KEYS = (

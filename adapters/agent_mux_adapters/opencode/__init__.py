@@ -4,13 +4,13 @@ from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeP
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.opencode.acp import ACP_PROTOCOL
+from agent_mux_adapters.opencode.acp_reader import ACP_PROTOCOL
 from agent_mux_adapters.opencode.argv import ACP, RUN, SERVE, build_spawn_args, opencode_context
-from agent_mux_adapters.opencode.failures import GUIDANCE
-from agent_mux_adapters.opencode.model_listing import LISTING
+from agent_mux_adapters.opencode.models import LISTING
+from agent_mux_adapters.opencode.outcome import GUIDANCE
 from agent_mux_adapters.opencode.run_codec import RunCodec
 from agent_mux_adapters.opencode.serve_codec import ServeCodec
-from agent_mux_adapters.opencode.sniffing import is_run_line, is_serve_line
+from agent_mux_adapters.opencode.wire import is_run_line, is_serve_line
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -66,7 +66,7 @@ def _sessions() -> SessionStore:
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.opencode.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.opencode.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
 

@@ -16,8 +16,7 @@ from agent_mux.documents import DocumentError, open_document
 from agent_mux.place import Place
 from agent_mux.storage import read_text
 from agent_mux_adapters._dialects.tolerant import mapping, text
-from agent_mux_adapters.opencode.files_of_config import FILES
-from agent_mux_adapters.opencode.places import data_directory
+from agent_mux_adapters.opencode.paths import FILES, data_directory
 
 KEYS = (
     "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY",

@@ -23,19 +23,11 @@ from agent_mux.facts import (
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.talking import of_one_prompt
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, need_mapping, text
-from agent_mux_adapters.opencode.failures import failure_of, is_overflow
-from agent_mux_adapters.opencode.names import Names
-from agent_mux_adapters.opencode.threads import Threads
-from agent_mux_adapters.opencode.wire import mapped_or_not, unknown
+from agent_mux_adapters.opencode.outcome import failure_of, is_overflow
+from agent_mux_adapters.opencode.subagents import Threads
+from agent_mux_adapters.opencode.tools import Names
+from agent_mux_adapters.opencode.wire import PARTS, mapped_or_not, unknown
 
-PARTS = {
-    "reasoning": "reasoning",
-    "step_finish": "step-finish",
-    "step_start": "step-start",
-    "text": "text",
-    "tool_use": "tool",
-}
-"""Type of a line -> type of the part that it carries."""
 _NO_SESSION = "session not found"
 _GOES_ON = "tool-calls"
 

@@ -9,11 +9,11 @@ from agent_mux.facts import Ignored, LogLine, Note, SessionKnown
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.talking import carry_out
 from agent_mux_adapters._dialects.tolerant import text, whole
-from agent_mux_adapters.opencode.client import Client
-from agent_mux_adapters.opencode.conversation import Conversation
-from agent_mux_adapters.opencode.events import Events
-from agent_mux_adapters.opencode.names import Names
-from agent_mux_adapters.opencode.requests import Requests
+from agent_mux_adapters.opencode.approvals import Requests
+from agent_mux_adapters.opencode.requests import Client
+from agent_mux_adapters.opencode.serve_reader import Events
+from agent_mux_adapters.opencode.tools import Names
+from agent_mux_adapters.opencode.turns import Conversation
 from agent_mux_adapters.opencode.wire import DELTA_MARK, MARK_AT, decode_delta, mapped_or_not, unknown
 
 

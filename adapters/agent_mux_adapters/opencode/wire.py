@@ -1,6 +1,8 @@
 """Lines of OpenCode: the hot path of its server's events, and how a line is accounted for."""
 
-from typing import TypeVar
+# MERGED DOC: """Which lines can only be OpenCode's."""
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -31,6 +33,15 @@ MARK_AT = 37
 """Where a line says its type: behind an id, which always has the same length."""
 decode_delta = msgspec.json.Decoder(Delta).decode
 
+PARTS = {
+    "reasoning": "reasoning",
+    "step_finish": "step-finish",
+    "step_start": "step-start",
+    "text": "text",
+    "tool_use": "tool",
+}
+"""Type of a line -> type of the part that it carries."""
+
 _WRAP = 1 << 36
 
 
@@ -59,3 +70,19 @@ def mapped_or_not(steps: tuple[_Said, ...]) -> tuple[_Said, ...]:
         return steps
     rest = tuple(step for step in steps if not isinstance(step, Ignored))
     return rest if any(isinstance(step, Fact) for step in rest) else (silent[0], *rest)
+
+
+def is_run_line(line: Mapping[str, Any]) -> bool:
+    """A line of `opencode run --format json`."""
+    return _is_session(line.get("sessionID")) and (line.get("type") in PARTS or line.get("type") == "error")
+
+
+def is_serve_line(line: Mapping[str, Any]) -> bool:
+    """An event of `opencode serve`, or the first line of the bridge."""
+    event_id = line.get("id")
+    is_event = isinstance(event_id, str) and event_id.startswith("evt_")
+    return "properties" in line and (is_event or line.get("type") == "bridge.starting")
+
+
+def _is_session(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("ses_")

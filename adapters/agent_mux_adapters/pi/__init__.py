@@ -11,11 +11,11 @@ from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
 from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
-from agent_mux_adapters._dialects.pi.sniffing import is_event, is_rpc_line
+from agent_mux_adapters._dialects.pi.wire import is_event, is_rpc_line
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.pi.approvals import approval_of
 from agent_mux_adapters.pi.argv import JSON, RPC, build_context, build_spawn_args
-from agent_mux_adapters.pi.model_listing import LISTING
+from agent_mux_adapters.pi.models import LISTING
 from agent_mux_adapters.pi.tools import EFFECTS, printed, shell_of
 
 __all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
@@ -66,14 +66,14 @@ def is_json_line(line: Mapping[str, Any]) -> bool:
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters._dialects.pi.stored import store_of  # noqa: PLC0415  # a run does without
-    from agent_mux_adapters.pi.places import directory  # noqa: PLC0415
+    from agent_mux_adapters._dialects.pi.sessions import store_of  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.pi.installation import directory  # noqa: PLC0415
 
     return store_of(FLAVOR, directory)
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.pi.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.pi.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
 

@@ -6,7 +6,7 @@ from typing import Any
 from agent_mux.facts import ApprovalAsked, Risk
 from agent_mux.native_json import load_object
 from agent_mux.risk import risk_of_command
-from agent_mux_adapters._dialects.pi.dialogs import Dialog
+from agent_mux_adapters._dialects.pi.approvals import Dialog
 from agent_mux_adapters._dialects.pi.extension import TITLE
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
 from agent_mux_adapters.pi.tools import SHELLS

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.options import RunOptions
 from agent_mux_adapters._dialects.pi import extension
-from agent_mux_adapters._dialects.pi.starting import (
+from agent_mux_adapters._dialects.pi.argv import (
     NO_KNOB,
     asks_first,
     attachment_flags,

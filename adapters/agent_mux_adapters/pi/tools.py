@@ -6,8 +6,7 @@ from typing import Any
 
 from agent_mux.facts import FileEffect, FilePatched, FileRead, Shell
 from agent_mux_adapters._dialects.pi.flavor import Effects, Printed
-from agent_mux_adapters._dialects.pi.numbered import from_numbered
-from agent_mux_adapters._dialects.pi.results import written
+from agent_mux_adapters._dialects.pi.tool_results import from_numbered, written
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text
 from agent_mux_adapters._dialects.unified import from_replacements
 

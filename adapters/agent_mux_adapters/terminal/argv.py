@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, TerminalSize, default_context
 from agent_mux.options import RunOptions
-from agent_mux_adapters.terminal.extra import require_extra
 from agent_mux_adapters.terminal.profile import MODEL, Profile, Rest, built_in, profile_for, read_profile
+from agent_mux_adapters.terminal.screen import require_extra
 
 PROFILE_VARIABLE = "AMUX_TERMINAL_PROFILE"
 """The name of a built-in profile, or a file with one of the user's own; else the program's name chooses."""

@@ -1,20 +1,33 @@
-"""What a person would see: the screen of a terminal, and what has scrolled off its top.
+"""What has to be installed besides agent-mux for programs at a terminal."""
 
-The cells are kept by `pyte`; what is done to them is decided here. Colours and other attributes are left out: nobody
-looks at them. Whatever a program sends, nothing is raised, nothing grows without bound, and nothing that it chose is
-answered: the only answers are those to "what are you", "are you well" and "where is the cursor".
-"""
-
+# MERGED DOC: """What a person would see: the screen of a terminal, and what has scrolled off its top.
+#
+# The cells are kept by `pyte`; what is done to them is decided here. Colours and other attributes are left out: nobody
+# looks at them. Whatever a program sends, nothing is raised, nothing grows without bound, and nothing that it chose is
+# answered: the only answers are those to "what are you", "are you well" and "where is the cursor".
+# """
 import codecs
 from collections import deque
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from agent_mux.adapter import TerminalSize
-from agent_mux_adapters.terminal.extra import require_extra
+from agent_mux.errors import AgentMuxError
 from agent_mux_adapters.terminal.sequences import Parser
+
+EXTRA = ("pyte",)
+
+
+def require_extra(*modules: str) -> None:
+    """See that these modules are there, by default all. Raises PTY_NOT_AVAILABLE, saying how to get them."""
+    missing = [module for module in modules or EXTRA if find_spec(module) is None]
+    if missing:
+        needed = f"a program at a terminal needs {' and '.join(missing)}"
+        raise AgentMuxError("PTY_NOT_AVAILABLE", f"{needed}: pip install 'agent-mux[terminal]'")
+
 
 if TYPE_CHECKING:
     import pyte

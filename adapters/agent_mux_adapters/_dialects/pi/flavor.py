@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent_mux.facts import FileEffect, Shell
-from agent_mux_adapters._dialects.pi.dialogs import Dialog
+from agent_mux_adapters._dialects.pi.approvals import Dialog
 
 Arguments = Mapping[str, Any]
 Details = Mapping[str, Any]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_mux import facts
-from agent_mux_adapters._dialects.pi.calls import ToolCalls
+from agent_mux_adapters._dialects.pi.tools import ToolCalls
 from agent_mux_adapters._dialects.pi.wire import UpdateEvent, begun_call
 from agent_mux_adapters._dialects.tolerant import mapping, text
 

@@ -7,15 +7,21 @@ import msgspec
 
 from agent_mux import facts
 from agent_mux.adapter import CodecContext, Exit
-from agent_mux_adapters._dialects.pi.calls import ToolCalls
-from agent_mux_adapters._dialects.pi.delegation import Delegation, silent_event
-from agent_mux_adapters._dialects.pi.failures import retrying
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.messages import Messages
-from agent_mux_adapters._dialects.pi.silence import SILENT_LINES, SILENT_ROLES
-from agent_mux_adapters._dialects.pi.turns import Turns, summary_of
+from agent_mux_adapters._dialects.pi.notices import (
+    SILENT_LINES,
+    fallback_model,
+    notice_of,
+    silent_role,
+    summary_of,
+    summary_retry,
+)
+from agent_mux_adapters._dialects.pi.subagents import Delegation, silent_event
+from agent_mux_adapters._dialects.pi.tools import ToolCalls
+from agent_mux_adapters._dialects.pi.turns import Turns
 from agent_mux_adapters._dialects.pi.wire import UPDATE_START, AgentEnd, decode_agent_end, decode_update
-from agent_mux_adapters._dialects.tolerant import as_json, mapping, text, whole
+from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
 
 Facts = tuple[facts.Fact, ...]
 _AGENT_END_START = b'{"type":"agent_end",'
@@ -55,12 +61,12 @@ class Reader:
             "compaction_end": self._compacted,
             "auto_compaction_start": self._compacts,
             "auto_compaction_end": self._compacted,
-            "summarization_retry_scheduled": _summary_again,
+            "summarization_retry_scheduled": summary_retry,
             "extension_error": self._extension_failed,
-            "notice": _noticed,
+            "notice": notice_of,
             "subagent_lifecycle": self._delegation.lifecycle,
             "subagent_event": self._delegation.event,
-            "retry_fallback_applied": _other_model,
+            "retry_fallback_applied": fallback_model,
         }
 
     # -- lines
@@ -143,13 +149,13 @@ class Reader:
         if role == _ASSISTANT:
             self._messages.begin()
             return (facts.Ignored("message_start/assistant", "its fragments follow"),)
-        return _silent_role("message_start", role)
+        return silent_role("message_start", role)
 
     def _message_end(self, line: Mapping[str, Any]) -> Facts | None:
         message = mapping(line.get("message"))
         role = text(message.get("role"))
         if role != _ASSISTANT:
-            return self._delegation.reported(message) or _silent_role("message_end", role)
+            return self._delegation.reported(message) or silent_role("message_end", role)
         told = *self._messages.end(message.get("content")), *self.turns.answered(message)
         return *told, *self._model_known(message)
 
@@ -186,24 +192,6 @@ def _reordered(native: Mapping[str, Any]) -> bytes:
     return as_json({"type": "message_update", **native}).encode("utf-8", "replace")
 
 
-def _silent_role(kind: str, role: str) -> Facts | None:
-    return (facts.Ignored(f"{kind}/{role}", SILENT_ROLES[role]),) if role in SILENT_ROLES else None
-
-
 def _id_in(path: str) -> str | None:
     """The id in `<time>_<id>.jsonl`."""
     return path.rpartition("/")[2].removesuffix(".jsonl").partition("_")[2] or None
-
-
-def _summary_again(line: Mapping[str, Any]) -> Facts:
-    delay, reason = whole(line.get("delayMs")), text(line.get("errorMessage"))
-    return retrying(whole(line.get("attempt")), whole(line.get("maxAttempts")), delay, reason or "unknown")
-
-
-def _noticed(line: Mapping[str, Any]) -> Facts:
-    said = text(line.get("message")) or "an empty notice"
-    return (facts.Note(said, "info" if line.get("level") == "info" else "warn"),)
-
-
-def _other_model(line: Mapping[str, Any]) -> Facts:
-    return (facts.Note(f"the agent goes on with {text(line.get('to'))} instead of {text(line.get('from'))}", "warn"),)

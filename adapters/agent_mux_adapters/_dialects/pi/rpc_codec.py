@@ -8,13 +8,12 @@ from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import ApprovalAsked, Fact
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.pi.chunks import Chunks
-from agent_mux_adapters._dialects.pi.conversation import Conversation
-from agent_mux_adapters._dialects.pi.dialogs import Dialogs
+from agent_mux_adapters._dialects.pi.approvals import Dialogs
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import BLANK
 from agent_mux_adapters._dialects.pi.reader import Reader, unknown
-from agent_mux_adapters._dialects.pi.wire import UPDATE_START
+from agent_mux_adapters._dialects.pi.requests import Conversation
+from agent_mux_adapters._dialects.pi.wire import UPDATE_START, Chunks
 from agent_mux_adapters._dialects.talking import carry_out
 from agent_mux_adapters._dialects.tolerant import text
 

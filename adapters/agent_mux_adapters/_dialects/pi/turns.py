@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from agent_mux import facts
-from agent_mux_adapters._dialects.pi.failures import ABORTED, failure_of, refusal_of, retrying
-from agent_mux_adapters._dialects.pi.meter import Meter
+from agent_mux_adapters._dialects.pi.outcome import ABORTED, failure_of, refusal_of, retrying
+from agent_mux_adapters._dialects.pi.usage import Meter
 from agent_mux_adapters._dialects.pi.wire import AgentEnd
-from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text, whole
+from agent_mux_adapters._dialects.tolerant import optional_whole, text, whole
 
 Facts = tuple[facts.Fact, ...]
 Closing = facts.TurnDone | facts.TurnFailed | facts.TurnStopped
@@ -139,16 +139,3 @@ class Turns:
         if message in ABORTED or self.interrupting:
             return facts.TurnStopped()
         return facts.TurnFailed(failure_of(message, optional_whole(status)))
-
-
-def summary_of(line: Mapping[str, Any], *, in_turn: bool) -> Facts:
-    """What a compaction did: the end line of either agent. Between two turns, a client wanted it."""
-    result = mapping(line.get("result"))
-    before, after = whole(result.get("tokensBefore")), optional_whole(result.get("estimatedTokensAfter"))
-    if result and not in_turn:
-        return (facts.Note(f"the context was compacted: {text(result.get('summary'))}"),)
-    if result:
-        saved = max(before - after, 0) if after is not None else 0
-        return (facts.ContextCompacted(text(result.get("summary")), saved),)
-    error = text(line.get("errorMessage"))
-    return (facts.Note(error, "warn"),) if error else ()

@@ -4,9 +4,16 @@ Until 0.73 every `message_update` repeats the whole message so far, twice; `agen
 msgspec skips what a shape does not name, so such lines cost little more than looking at each byte once.
 """
 
+# MERGED DOC: """Lines longer than 1 MiB come in parts, where the client asked for that (omp, protocol 2): `rpc_chunk`."""
+# MERGED DOC: """Which lines can only be of this dialect."""
+import base64
+import binascii
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+
+from agent_mux_adapters._dialects.tolerant import text, whole
 
 UPDATE_START = b'{"type":"message_update",'
 PARTIAL = b'","partial":{'
@@ -92,3 +99,54 @@ def begun_call(line: bytes, index: int) -> tuple[str, str]:
         return "", ""
     named = isinstance(block.id, str) and isinstance(block.name, str)
     return (block.id, block.name) if named else ("", "")
+
+
+class Chunks:
+    """The parts of the long line that is being received; the agent sends them one after the other."""
+
+    def __init__(self) -> None:
+        self._id = ""
+        self._parts: list[bytes] = []
+
+    def add(self, line: Mapping[str, Any]) -> bytes | None:
+        """One part. Returns the line when it is complete."""
+        if text(line.get("chunkId")) != self._id or whole(line.get("index")) != len(self._parts):
+            self._id, self._parts = text(line.get("chunkId")), []
+        try:
+            self._parts.append(base64.b64decode(text(line.get("data"))))
+        except (binascii.Error, ValueError):
+            self._parts.append(b"")
+        if len(self._parts) < whole(line.get("count")):
+            return None
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
+
+
+_EVENTS: Mapping[str, str] = {
+    "agent_end": "messages",
+    "message_end": "message",
+    "message_start": "message",
+    "message_update": "assistantMessageEvent",
+    "tool_execution_end": "toolCallId",
+    "tool_execution_start": "toolCallId",
+    "turn_end": "toolResults",
+}
+"""Type -> a field that it has here."""
+
+
+def is_event(line: Mapping[str, Any]) -> bool:
+    """An event, of either mode; a session header only where it says the version of its file."""
+    kind = line.get("type")
+    if kind == "session":
+        return "version" in line and "cwd" in line
+    return isinstance(kind, str) and kind in _EVENTS and _EVENTS[kind] in line
+
+
+def is_rpc_line(line: Mapping[str, Any]) -> bool:
+    """A line of rpc mode."""
+    match line.get("type"):
+        case "response":
+            return "command" in line and "success" in line
+        case "extension_ui_request":
+            return "method" in line and "id" in line
+    return False

@@ -11,7 +11,7 @@ from agent_mux import facts
 from agent_mux.adapter import Codec
 from agent_mux_adapters._dialects.acp import Call
 from agent_mux_adapters.omp import ADAPTER
-from agent_mux_adapters.omp.acp import OmpTools
+from agent_mux_adapters.omp.acp_reader import OmpTools
 
 ALL = Recordings(ADAPTER, "json")
 

@@ -17,8 +17,8 @@ from agent_mux.place import Place
 from agent_mux.plugins.commands import Plugin
 from agent_mux_adapters.omp import ADAPTER
 from agent_mux_adapters.omp.credentials import AUTH
-from agent_mux_adapters.omp.home import PLUGINS
-from agent_mux_adapters.omp.places import data, directory, own
+from agent_mux_adapters.omp.installation import PLUGINS
+from agent_mux_adapters.omp.paths import data, directory, own
 
 # `omp config set` of three fields: without a newline at the end. The comment is a person's.
 CONFIG = """\

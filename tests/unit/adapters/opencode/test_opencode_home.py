@@ -12,7 +12,7 @@ from agent_mux.config.files import Scope
 from agent_mux.definitions.client import skills, subagents
 from agent_mux.homes import Homes
 from agent_mux.mcp.client import McpServers
-from agent_mux_adapters.opencode.home import PLUGINS
+from agent_mux_adapters.opencode.installation import PLUGINS
 
 # `opencode mcp add u1 --env A=b -- node x.js --flag "two words"`, `opencode mcp add r1 --url https://x.example/mcp
 # --header X-Key=abc`, `opencode plugin --global /src/plug`; the comments and the last two servers by hand.

@@ -14,7 +14,7 @@ from agent_mux.mcp.client import McpServers
 from agent_mux.place import Place
 from agent_mux.plugins.commands import Plugin
 from agent_mux_adapters.pi import ADAPTER
-from agent_mux_adapters.pi.home import AUTH, HOME, PLUGINS
+from agent_mux_adapters.pi.installation import AUTH, HOME, PLUGINS
 
 # `pi install` of each source, and a filter that `pi config` writes; no newline at the end.
 SETTINGS = """\

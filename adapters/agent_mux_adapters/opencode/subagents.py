@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from agent_mux.facts import Fact, Ignored, InSubagent, RunCost, SubagentBegin, SubagentDone, Usage
 from agent_mux_adapters._dialects.tolerant import text
-from agent_mux_adapters.opencode.accounting import Spending
-from agent_mux_adapters.opencode.names import TASK_TOOL, Names
-from agent_mux_adapters.opencode.thread import Thread
+from agent_mux_adapters.opencode.messages import Thread
+from agent_mux_adapters.opencode.tools import TASK_TOOL, Names
+from agent_mux_adapters.opencode.usage import Spending
 
 
 class Threads:

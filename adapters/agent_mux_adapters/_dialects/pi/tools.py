@@ -9,8 +9,7 @@ from agent_mux import facts
 from agent_mux.adapter import CodecContext
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.pi.flavor import Flavor
-from agent_mux_adapters._dialects.pi.results import Result, images, read_result
-from agent_mux_adapters._dialects.pi.shell import ShellOutput, shell_done
+from agent_mux_adapters._dialects.pi.tool_results import Result, ShellOutput, images, read_result, shell_done
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters._dialects.unified import relative_to
 

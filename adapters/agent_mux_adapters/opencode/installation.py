@@ -1,5 +1,6 @@
 """What OpenCode keeps on a machine. Measured with 1.18.33; tests/e2e/test_live_home.py asks the CLI itself."""
 
+# MERGED DOC: """MCP servers as OpenCode has them: `local` ones with a list of words, `remote` ones whose transport it finds out."""
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,13 +11,14 @@ from agent_mux.definitions.folders import DefinitionFolders, Folder
 from agent_mux.documents import FieldPath
 from agent_mux.home import AgentHome
 from agent_mux.mcp.files import McpFiles
+from agent_mux.options import McpServer
 from agent_mux.place import Place
 from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux_adapters._dialects.mcp_servers import texts_of
 from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters.opencode.argv import write_server
 from agent_mux_adapters.opencode.credentials import AUTH
-from agent_mux_adapters.opencode.files_of_config import FILES, with_table
-from agent_mux_adapters.opencode.mcp_servers import is_enabled, read_server, write_server
-from agent_mux_adapters.opencode.places import config_dir, further_directory, project_file
+from agent_mux_adapters.opencode.paths import FILES, config_dir, further_directory, project_file, with_table
 
 
 def _model(model: str, _: Mapping[str, Any]) -> dict[FieldPath, Any]:
@@ -59,6 +61,24 @@ CONFIG = AgentConfig(
     },
     model=ModelField(read=lambda data: text(data.get("model")) or None, write=_model),
 )
+
+
+def read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
+    """A server, as it was written down. None where it only switches off one of a file that counts less."""
+    words = native.get("command")
+    if isinstance(words, list) and words:
+        program, *args = map(str, words)
+        return McpServer(name=name, command=program, args=tuple(args), env=texts_of(native.get("environment")))
+    url = text(native.get("url"))
+    if not url:
+        return None
+    return McpServer(name=name, transport="streamable-http", url=url, headers=texts_of(native.get("headers")))
+
+
+def is_enabled(native: Mapping[str, Any]) -> bool:
+    """It says nothing else."""
+    return native.get("enabled") is not False
+
 
 MCP = McpFiles(files=with_table("mcp"), read=read_server, write=write_server, is_enabled=is_enabled)
 

@@ -10,9 +10,8 @@ from typing import Any
 from agent_mux.facts import FileEffect
 from agent_mux_adapters._dialects.acp import AcpQuirks, Call, ToolReader, acp_protocol
 from agent_mux_adapters._dialects.tolerant import mapping, text
-from agent_mux_adapters.opencode.calls import NO_OUTPUT, REMARKS
-from agent_mux_adapters.opencode.files import effects_of
-from agent_mux_adapters.opencode.names import INVALID_TOOL, Names
+from agent_mux_adapters.opencode.tool_results import effects_of
+from agent_mux_adapters.opencode.tools import INVALID_TOOL, NO_OUTPUT, REMARKS, Names
 
 
 class OpencodeTools(ToolReader):

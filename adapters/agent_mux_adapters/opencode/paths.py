@@ -1,15 +1,42 @@
-"""The files from which OpenCode reads its configuration, all of them, the later ones win. Measured with 1.18.33.
+"""Where OpenCode keeps its files: below the XDG directories."""
 
-There may be several for one scope. The one that OpenCode itself would make is made; the others are used where they are.
-Not among them: what its variables say, what an organization or an administrator prescribes, and the directories above
-the working directory up to the root of its repository.
-"""
-
+# MERGED DOC: """The files from which OpenCode reads its configuration, all of them, the later ones win. Measured with 1.18.33.
+#
+# There may be several for one scope. The one that OpenCode itself would make is made; the others are used where they are.
+# Not among them: what its variables say, what an organization or an administrator prescribes, and the directories above
+# the working directory up to the root of its repository.
+# """
 from pathlib import Path
 
 from agent_mux.config.files import ConfigFile, Scope
 from agent_mux.place import Place
-from agent_mux_adapters.opencode.places import config_dir, further_directory, project_file
+
+
+def config_dir(place: Place) -> Path:
+    """Configuration, skills and agents of the user."""
+    return _below(place, "XDG_CONFIG_HOME", ".config")
+
+
+def data_directory(place: Place) -> Path:
+    """Credentials and sessions."""
+    return place.directory if place.directory is not None else _below(place, "XDG_DATA_HOME", ".local/share")
+
+
+def further_directory(place: Place) -> Path | None:
+    """A directory that counts after all others, if there is one."""
+    named = place.environ.get("OPENCODE_CONFIG_DIR")
+    return place.home.joinpath(named) if named else None
+
+
+def project_file(place: Place, *names: str) -> Path | None:
+    """A file of the project; None where no project is meant, or its files are told not to count."""
+    is_left_out = place.environ.get("OPENCODE_DISABLE_PROJECT_CONFIG") in {"1", "true"}
+    return None if is_left_out else place.project_file(*names)
+
+
+def _below(place: Place, variable: str, default: str) -> Path:
+    named = place.environ.get(variable)
+    return (Path(named) if named else place.home / default) / "opencode"
 
 
 def _global(name: str, *, is_optional: bool = True) -> ConfigFile:

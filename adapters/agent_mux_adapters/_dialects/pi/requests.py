@@ -20,7 +20,7 @@ import msgspec
 from agent_mux import facts
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.effects import CloseStdin, WriteStdin
-from agent_mux_adapters._dialects.pi.dialogs import Dialogs
+from agent_mux_adapters._dialects.pi.approvals import Dialogs
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.reader import Reader, model_name
 from agent_mux_adapters._dialects.prompting import Prompting

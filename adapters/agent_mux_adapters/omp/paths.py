@@ -39,3 +39,9 @@ def _profile(place: Place) -> str:
     """Empty: the default one. The older variable counts only where the newer one is not there."""
     chosen = place.environ.get("OMP_PROFILE", place.environ.get("PI_PROFILE", "")).strip()
     return "" if chosen == "default" or "/" in chosen or chosen.startswith(".") else chosen
+
+
+def settings_file(place: Place) -> Path:
+    """The one that is written; the other name is read where only that is there."""
+    usual, other = (directory(place) / name for name in ("config.yml", "config.yaml"))
+    return other if other.is_file() and not usual.exists() else usual

@@ -9,9 +9,9 @@ from collections.abc import Collection
 
 from agent_mux.facts import Fact, Failure, FileEffect, Shell, TextDelta
 from agent_mux_adapters._dialects.acp import AcpQuirks, Call, ToolReader
-from agent_mux_adapters._dialects.pi.failures import failure_of
 from agent_mux_adapters._dialects.pi.flavor import Printed
-from agent_mux_adapters._dialects.pi.results import Result, read_result
+from agent_mux_adapters._dialects.pi.outcome import failure_of
+from agent_mux_adapters._dialects.pi.tool_results import Result, read_result
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters._dialects.unified import relative_to
 from agent_mux_adapters.omp.tools import DELEGATING, EFFECTS, printed, shell_of, split_mcp_name

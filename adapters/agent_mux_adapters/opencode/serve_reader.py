@@ -8,13 +8,12 @@ import msgspec
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.facts import ContextCompacted, Fact, Ignored, SessionKnown
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, need_mapping, text
-from agent_mux_adapters.opencode.conversation import Conversation
-from agent_mux_adapters.opencode.names import Names
+from agent_mux_adapters.opencode.approvals import Requests
+from agent_mux_adapters.opencode.messages import Thread
 from agent_mux_adapters.opencode.notices import NEXT, NOTICES
-from agent_mux_adapters.opencode.requests import Requests
-from agent_mux_adapters.opencode.thread import Thread
-from agent_mux_adapters.opencode.threads import Threads
-from agent_mux_adapters.opencode.turns import Turns
+from agent_mux_adapters.opencode.subagents import Threads
+from agent_mux_adapters.opencode.tools import Names
+from agent_mux_adapters.opencode.turns import Conversation, Turns
 from agent_mux_adapters.opencode.wire import DELTA, DeltaProperties
 
 Event = Mapping[str, Any]

@@ -23,11 +23,11 @@ from agent_mux.sessions.store import (
     UnreadableError,
 )
 from agent_mux.sessions.trees import Tree
-from agent_mux_adapters._dialects.pi.calls import ToolCalls
-from agent_mux_adapters._dialects.pi.failures import ABORTED, failure_of
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.messages import Messages
-from agent_mux_adapters._dialects.pi.meter import record_of
+from agent_mux_adapters._dialects.pi.outcome import ABORTED, failure_of
+from agent_mux_adapters._dialects.pi.tools import ToolCalls
+from agent_mux_adapters._dialects.pi.usage import record_of
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 
 NEWEST = 3

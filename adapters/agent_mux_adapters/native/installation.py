@@ -1,11 +1,24 @@
-"""What the embedded agent keeps besides its sessions: the model that was set, and skills."""
+"""Where the embedded agent keeps its files."""
+
+# MERGED DOC: """What the embedded agent keeps besides its sessions: the model that was set, and skills."""
+from pathlib import Path
 
 from agent_mux.auth.methods import AgentAuth, AuthMethod, SetupStep
 from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
 from agent_mux.definitions.folders import DefinitionFolders, Folder
 from agent_mux.home import AgentHome
+from agent_mux.place import Place
 from agent_mux_adapters._dialects.tolerant import text
-from agent_mux_adapters.native.places import directory
+
+
+def directory(place: Place) -> Path:
+    """`$AMUX_AGENT_HOME`, or the place for data of the user."""
+    named = place.environ.get("AMUX_AGENT_HOME")
+    if named:
+        return Path(named)
+    data = place.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else place.home / ".local/share") / "agent-mux" / "native"
+
 
 CONFIG = AgentConfig(
     files=(ConfigFile(scope="global", format="json", path=lambda place: directory(place) / "settings.json"),),

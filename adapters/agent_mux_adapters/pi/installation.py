@@ -1,5 +1,6 @@
-"""What pi keeps on a machine. Measured with 0.87.1 and 0.73.1; tests/e2e/test_live_home.py asks the CLI itself."""
+"""Where pi keeps its files."""
 
+# MERGED DOC: """What pi keeps on a machine. Measured with 0.87.1 and 0.73.1; tests/e2e/test_live_home.py asks the CLI itself."""
 import json
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -13,10 +14,21 @@ from agent_mux.documents import FieldPath
 from agent_mux.home import AgentHome
 from agent_mux.place import Place
 from agent_mux.plugins.commands import Plugin, PluginCommands
-from agent_mux_adapters._dialects.pi.keys import CLOUD_VARIABLES, KEY_VARIABLES, aws_keys, is_key, provider_key
-from agent_mux_adapters._dialects.pi.skills import skills_in
+from agent_mux_adapters._dialects.pi.installation import (
+    CLOUD_VARIABLES,
+    KEY_VARIABLES,
+    aws_keys,
+    is_key,
+    provider_key,
+    skills_in,
+)
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
-from agent_mux_adapters.pi.places import directory
+
+
+def directory(place: Place) -> Path:
+    """The directory that pi calls its own."""
+    return place.home_of("PI_CODING_AGENT_DIR", ".pi/agent")
+
 
 ONE_BY_ONE = ("all", "one-at-a-time")
 DISTANT = ("npm:", "git:", "http:", "https:", "ssh:")

@@ -13,10 +13,10 @@ import msgspec
 from agent_mux import facts
 from agent_mux.adapter import CodecContext
 from agent_mux.events.cost import CostRecord
-from agent_mux_adapters._dialects.pi.calls import ToolCalls
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.messages import Messages
-from agent_mux_adapters._dialects.pi.meter import Meter, record_of, sum_of
+from agent_mux_adapters._dialects.pi.tools import ToolCalls
+from agent_mux_adapters._dialects.pi.usage import Meter, record_of, sum_of
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 Facts = tuple[facts.Fact, ...]

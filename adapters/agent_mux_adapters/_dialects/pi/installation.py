@@ -1,11 +1,14 @@
 """Credentials as the agents of this dialect find them: in variables, and in their lists of providers."""
 
+# MERGED DOC: """Where the agents of this dialect look for skills: in folders of their own, and in those that many agents share."""
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from agent_mux.auth.methods import Evidence
+from agent_mux.config.files import Scope
+from agent_mux.definitions.folders import DefinitionFolders, Folder
 from agent_mux.documents import Format, open_document
 from agent_mux.place import Place
 from agent_mux_adapters._dialects.tolerant import mapping, text
@@ -69,3 +72,24 @@ def provider_key(path: Path, form: Format, environ: Mapping[str, str]) -> Eviden
         if is_key(mapping(provider).get("apiKey"), environ):
             return Evidence(where=f"{path} (providers.{name}.apiKey)")
     return None
+
+
+def skills_in(
+    own: Callable[[Place], Path], project: str, shared: tuple[tuple[Scope, str], ...], depth: int = 1
+) -> DefinitionFolders:
+    """The skills of an agent: its own directory, that of a project, and the shared ones, in the home or a project.
+
+    Without a description a skill is not loaded; its name is that of the folder where it says none.
+    """
+    folders = (
+        Folder(scope="global", path=lambda place: own(place) / "skills"),
+        Folder(scope="project", path=lambda place: place.project_file(project, "skills")),
+        *(_shared(scope, name) for scope, name in shared),
+    )
+    return DefinitionFolders(folders=folders, layout="folder", file="SKILL.md", required=("description",), depth=depth)
+
+
+def _shared(scope: Scope, name: str) -> Folder:
+    if scope == "global":
+        return Folder(scope=scope, path=lambda place: place.home / name / "skills", is_shared=True)
+    return Folder(scope=scope, path=lambda place: place.project_file(name, "skills"), is_shared=True)

@@ -12,10 +12,10 @@ from agent_mux.mcp.files import McpFiles
 from agent_mux.place import Place
 from agent_mux.plugins.commands import Plugin, PluginCommands
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
-from agent_mux_adapters._dialects.pi.skills import skills_in
+from agent_mux_adapters._dialects.pi.installation import skills_in
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.omp.credentials import AUTH
-from agent_mux_adapters.omp.places import directory, own
+from agent_mux_adapters.omp.paths import directory, own, settings_file
 
 SHARED_SKILLS: tuple[tuple[Scope, str], ...] = (
     ("global", ".agent"),
@@ -27,19 +27,13 @@ SHARED_SKILLS: tuple[tuple[Scope, str], ...] = (
 ONE_BY_ONE = ("all", "one-at-a-time")
 
 
-def _config(place: Place) -> Path:
-    """The one that is written; the other name is read where only that is there."""
-    usual, other = (directory(place) / name for name in ("config.yml", "config.yaml"))
-    return other if other.is_file() and not usual.exists() else usual
-
-
 def _read_model(data: Mapping[str, Any]) -> str | None:
     return text(mapping(data.get("modelRoles")).get("default")) or None
 
 
 CONFIG = AgentConfig(
     files=(
-        ConfigFile(scope="global", format="yaml", path=_config),
+        ConfigFile(scope="global", format="yaml", path=settings_file),
         ConfigFile(
             scope="project",
             format="json",

@@ -1,0 +1,63 @@
+"""Lines and roles that are known and say nothing about the run, and why."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux import facts
+from agent_mux_adapters._dialects.pi.outcome import retrying
+from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text, whole
+
+Facts = tuple[facts.Fact, ...]
+
+
+SILENT_LINES: Mapping[str, str] = {
+    "bash_execution_update": "a command of the client, not of the agent",
+    "entry_appended": "bookkeeping of the session file",
+    "queue_update": "what the client queued",
+    "session_info_changed": "the name of the session",
+    "summarization_retry_attempt_start": "the retry was told when it was scheduled",
+    "summarization_retry_finished": "the end of the compaction follows",
+    "thinking_level_changed": "a setting",
+}
+
+SILENT_ROLES: Mapping[str, str] = {
+    "bashExecution": "a command of the client, not of the agent",
+    "branchSummary": "what the agent tells the model of another branch",
+    "compactionSummary": "told by the end of the compaction",
+    "custom": "words that an extension injected",
+    "developer": "words that the agent injected",
+    "system": "the agent's instructions",
+    "toolResult": "told by the end of the execution",
+    "user": "the prompt",
+}
+
+
+def silent_role(kind: str, role: str) -> Facts | None:
+    return (facts.Ignored(f"{kind}/{role}", SILENT_ROLES[role]),) if role in SILENT_ROLES else None
+
+
+def summary_of(line: Mapping[str, Any], *, in_turn: bool) -> Facts:
+    """What a compaction did: the end line of either agent. Between two turns, a client wanted it."""
+    result = mapping(line.get("result"))
+    before, after = whole(result.get("tokensBefore")), optional_whole(result.get("estimatedTokensAfter"))
+    if result and not in_turn:
+        return (facts.Note(f"the context was compacted: {text(result.get('summary'))}"),)
+    if result:
+        saved = max(before - after, 0) if after is not None else 0
+        return (facts.ContextCompacted(text(result.get("summary")), saved),)
+    error = text(line.get("errorMessage"))
+    return (facts.Note(error, "warn"),) if error else ()
+
+
+def summary_retry(line: Mapping[str, Any]) -> Facts:
+    delay, reason = whole(line.get("delayMs")), text(line.get("errorMessage"))
+    return retrying(whole(line.get("attempt")), whole(line.get("maxAttempts")), delay, reason or "unknown")
+
+
+def notice_of(line: Mapping[str, Any]) -> Facts:
+    said = text(line.get("message")) or "an empty notice"
+    return (facts.Note(said, "info" if line.get("level") == "info" else "warn"),)
+
+
+def fallback_model(line: Mapping[str, Any]) -> Facts:
+    return (facts.Note(f"the agent goes on with {text(line.get('to'))} instead of {text(line.get('from'))}", "warn"),)

@@ -1,0 +1,168 @@
+"""What came of a tool call: `{content: blocks, details}`, partial or final."""
+
+# MERGED DOC: """The output of a command. The agent repeats all of it, or only its end where it is long; we tell what is new."""
+# MERGED DOC: """Diffs with a line number in each line, as the agents show them to people: ` 1 alpha`, `-2 beta`, `+2 gamma`.
+#
+# Old lines and unchanged ones have their old number, new lines their new one; `...` stands for what is left out.
+# """
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from agent_mux import facts
+from agent_mux_adapters._dialects.pi.flavor import Flavor, Printed
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
+from agent_mux_adapters._dialects.unified import with_header
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool's result, taken apart."""
+
+    call_id: str
+    content: list[Mapping[str, Any]]
+    details: Mapping[str, Any]
+    failed: bool
+
+    @property
+    def shown(self) -> str:
+        """The text the model was shown."""
+        return "\n".join(text(block.get("text")) for block in self.content if block.get("type") == "text")
+
+    @property
+    def output(self) -> Any:
+        """What is told as the output: text where it is only text, else the blocks, without the bytes of images."""
+        if all(block.get("type") == "text" for block in self.content):
+            return self.shown
+        return [{key: value for key, value in block.items() if key != "data"} for block in self.content]
+
+    @property
+    def error(self) -> str:
+        """What is told as the error."""
+        return self.shown or "the tool failed and said nothing"
+
+
+def read_result(call_id: str, result: Any, *, failed: bool) -> Result:
+    """The `result` or `partialResult` of a line."""
+    fields = mapping(result)
+    return Result(
+        call_id=call_id, content=rows(fields.get("content")), details=mapping(fields.get("details")), failed=failed
+    )
+
+
+def images(result: Result) -> tuple[facts.Fact, ...]:
+    """The images in a result."""
+    return tuple(
+        facts.ImageProduced(text(block.get("mimeType")) or "image/png", base64=text(block.get("data")))
+        for block in result.content
+        if block.get("type") == "image" and text(block.get("data"))
+    )
+
+
+def written(path: str, content: str, details: Mapping[str, Any]) -> facts.FileWritten:
+    """A file that a tool wrote. Only our extension tells whether it was there before; without it, nobody knows."""
+    return facts.FileWritten(path, len(content.encode("utf-8", "replace")), details.get("existedBefore") is False)
+
+
+RUNS_ON = -1
+"""For a foreground command that the agent moved to the background: it has no exit that is the call's."""
+PROBE = 256
+"""Characters by which the end of what was told is found again, where the beginning is no longer repeated."""
+WINDOW = "the agent does not show all that this command printed"
+
+
+class ShellOutput:
+    """What was told of a command's output."""
+
+    def __init__(self) -> None:
+        self._told = 0
+        """Bytes, those included that the agent skipped and counted."""
+        self._window = ""
+        """What the agent showed last."""
+        self.has_gaps = False
+
+    def advance(self, printed: Printed) -> str:
+        """What is new."""
+        if printed.stdout == self._window:
+            return ""
+        fresh = self._counted(printed) if printed.total_bytes is not None else self._compared(printed.stdout)
+        self._window = printed.stdout
+        return fresh
+
+    def _counted(self, printed: Printed) -> str:
+        data = printed.stdout.encode("utf-8", "replace")
+        fresh = (printed.total_bytes or 0) - self._told
+        if fresh <= 0:
+            return ""
+        self._told += fresh
+        self.has_gaps = self.has_gaps or fresh > len(data)
+        return data[-fresh:].decode("utf-8", "replace")
+
+    def _compared(self, shown: str) -> str:
+        if shown.startswith(self._window):
+            fresh = shown[len(self._window) :]
+        else:
+            probe = self._window[-PROBE:]
+            at = shown.rfind(probe)
+            self.has_gaps = self.has_gaps or at < 0
+            fresh = shown[at + len(probe) :] if at >= 0 else shown
+        self._told += len(fresh.encode("utf-8", "replace"))
+        return fresh
+
+
+def shell_done(name: str, output: ShellOutput, result: Result, flavor: Flavor) -> tuple[facts.Fact, ...]:
+    """The end of a command: the rest of its output, and its exit."""
+    printed = flavor.printed(result.shown, result.details, result.failed)
+    rest = output.advance(printed)
+    before = (facts.ToolOutput(result.call_id, rest),) if rest else ()
+    gaps = (facts.Note(WINDOW),) if output.has_gaps or printed.is_cut else ()
+    done = facts.ToolDone(
+        result.call_id,
+        output=None if result.failed else result.output,
+        error=result.error if result.failed else None,
+        duration_ms=printed.duration_ms,
+        exit_code=RUNS_ON if printed.runs_on else printed.exit_code,
+        name=name,
+    )
+    return *gaps, *before, done
+
+
+_LINE = re.compile(r"([ +-]) *(\d{1,9})[ |](.*)", re.DOTALL)
+
+
+def from_numbered(path: str, diff: str) -> str:
+    """The diff with hunks; empty when it has no lines that could be understood."""
+    lines: list[str] = []
+    shift = 0
+    for hunk in _hunks(diff):
+        lines += _unified(hunk, shift)
+        shift += sum({"+": 1, "-": -1}.get(sign, 0) for sign, _, _ in hunk)
+    return with_header(path, lines)
+
+
+def _hunks(diff: str) -> Iterator[list[tuple[str, int, str]]]:
+    hunk: list[tuple[str, int, str]] = []
+    for line in diff.split("\n"):
+        match = _LINE.fullmatch(line)
+        if match is not None:
+            hunk.append((match[1], int(match[2]), match[3]))
+        elif hunk:
+            yield hunk
+            hunk = []
+    if hunk:
+        yield hunk
+
+
+def _unified(hunk: list[tuple[str, int, str]], shift: int) -> list[str]:
+    """`shift`: how many lines more the new text has above this hunk."""
+    old = [number for sign, number, _ in hunk if sign != "+"]
+    new = [number for sign, number, _ in hunk if sign == "+"]
+    new_count = len(new) + sum(sign == " " for sign, _, _ in hunk)
+    # Without old lines it is an insertion: new lines say where.
+    first_old = old[0] if old else new[0] - shift - 1
+    first_new = (old[0] + shift if old else new[0]) - (not new_count)
+    return [
+        f"@@ -{first_old},{len(old)} +{first_new},{new_count} @@",
+        *(f"{sign}{said}" for sign, _, said in hunk),
+    ]
