@@ -9,8 +9,8 @@ import msgspec
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.options import RunOptions
-from agent_mux_adapters.replay.playing.frames import CHUNKS
-from agent_mux_adapters.replay.playing.recording import Recording, load
+from agent_mux_adapters.replay.playback.lines import CHUNKS
+from agent_mux_adapters.replay.playback.recording import Recording, load
 
 HERE = Path(__file__).parent
 PLAYER = HERE / "player.py"

@@ -20,9 +20,9 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write(f"agent-mux player {VERSION}\n")
         return 0
     sys.path.insert(0, str(Path(__file__).parent))
-    from playing import command  # type: ignore[import-not-found]  # noqa: PLC0415  # the sibling, without the package
+    from playback import process  # type: ignore[import-not-found]  # noqa: PLC0415  # the sibling, without the package
 
-    return int(command.run(arguments))
+    return int(process.run(arguments))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent_mux_adapters.replay.playing import lines
-from agent_mux_adapters.replay.playing.expectations import Expectations, MismatchError
+from agent_mux_adapters.replay.playback import lines
+from agent_mux_adapters.replay.playback.expectations import Expectations, MismatchError
 
 
 def data(native: Any) -> bytes:

@@ -11,8 +11,7 @@ from agent_mux.actions import Send
 from agent_mux.run.journal import JournalWriter
 from agent_mux.run.records import Exited, Kind, Record, encode
 from agent_mux.testing.fixtures import find_fixtures
-from agent_mux_adapters.replay.playing.order import places
-from agent_mux_adapters.replay.playing.recording import STDERR, STDIN, STDOUT, Item, load
+from agent_mux_adapters.replay.playback.recording import STDERR, STDIN, STDOUT, Item, load, places
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
 

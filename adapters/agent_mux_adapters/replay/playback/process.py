@@ -3,18 +3,22 @@
 import os
 import queue
 import signal
+import sys
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
-from . import frames, lines
+from . import lines
 from .expectations import Expectations, MismatchError
-from .recording import STDERR, STDIN, STDOUT, Item, Recording
+from .recording import STDERR, STDIN, STDOUT, Item, Recording, load
 
 BATCH = 1 << 16  # bytes; what a pipe holds anyway
 READ_SIZE = 1 << 16
 HANDSHAKE_PATIENCE = 2.0  # seconds for what the codec of today perhaps never sends
+EXIT_USAGE = 2
+EXIT_MISMATCH = 3
 _DESCRIPTORS = {STDOUT: 1, STDERR: 2}
 
 
@@ -40,7 +44,7 @@ class Input:
 
     def _read(self) -> None:
         rest: list[bytes] = []
-        unwrapper = frames.Unwrapper() if self._framing == frames.CONTENT_LENGTH else None
+        unwrapper = lines.Unwrapper() if self._framing == lines.CONTENT_LENGTH else None
         while chunk := os.read(0, READ_SIZE):
             chunk = chunk if unwrapper is None else b"".join(unwrapper.feed(chunk))  # as lines
             first, *more = chunk.split(b"\n")
@@ -88,7 +92,7 @@ class Stage:
             _write(_DESCRIPTORS[STDERR], item.data)
             return
         data = self._to_this_run(item.data)
-        self._batch.append(frames.wrap(data) if self._recording.framing == frames.CONTENT_LENGTH else data)
+        self._batch.append(lines.wrap(data) if self._recording.framing == lines.CONTENT_LENGTH else data)
         self._batch_size += len(item.data)
         if self._batch_size >= BATCH:
             self._flush()
@@ -156,3 +160,19 @@ def _write(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Play. Returns the exit code only when the play could not end as recorded."""
+    die_like_a_program()
+    try:
+        path, speed, patience = arguments
+        recording = load(Path(path))
+        Stage(recording, speed=float(speed), patience=float(patience)).play()
+    except ValueError as error:
+        sys.stderr.write(f"replay: {error}\n")
+        return EXIT_USAGE
+    except MismatchError as mismatch:
+        sys.stderr.write(f"replay: {mismatch}\n")
+        return EXIT_MISMATCH
+    return leave(recording.code, recording.signal)

@@ -41,6 +41,11 @@ _RPC_KINDS = {
 }
 _CONTROL_KINDS = {"initialize": (HANDSHAKE, "initialize"), "interrupt": (INTERRUPT, "")}
 
+LINES = "lines"
+CONTENT_LENGTH = "content-length"
+CHUNKS = "chunks"  # a terminal: nothing to tell messages apart, and its pauses mean something
+_LENGTH_HEADER = b"content-length:"
+
 
 class Line(NamedTuple):
     """One native line: its kind, what it is about, and the id by which question and answer find each other."""
@@ -144,3 +149,38 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _key(value: Any) -> str | None:
     return None if value is None else json.dumps(value)
+
+
+# -- framing
+
+
+def wrap(line: bytes) -> bytes:
+    """A line as such a message."""
+    body = line.rstrip(b"\n")
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+class Unwrapper:
+    """Gets the lines out of a stream of such messages."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The messages that this chunk completes, each as a line."""
+        self._rest += chunk
+        found = []
+        while (message := self._next()) is not None:
+            found.append(message.replace(b"\n", b" ") + b"\n")
+        return found
+
+    def _next(self) -> bytes | None:
+        head, separator, body = self._rest.partition(b"\r\n\r\n")
+        length = next(
+            (int(line[len(_LENGTH_HEADER) :]) for line in head.splitlines() if line.lower().startswith(_LENGTH_HEADER)),
+            None,
+        )
+        if not separator or length is None or len(body) < length:
+            return None
+        self._rest = body[length:]
+        return body[:length]

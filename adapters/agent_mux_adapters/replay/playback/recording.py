@@ -2,16 +2,17 @@
 
 import json
 import tomllib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import frames, lines
-from .order import places
+from . import lines
 
 STDOUT, STDERR, STDIN = "stdout", "stderr", "stdin"
 _JOURNAL_STREAMS = {b"O": STDOUT, b"E": STDERR, b"I": STDIN}
 _KILLED = 9
+START = 0
 
 
 class Item(NamedTuple):
@@ -37,7 +38,7 @@ class Recording(NamedTuple):
     """Seconds after the start."""
     codec: Mapping[str, Any]
     """The codec's context, from a journal; empty for a fixture."""
-    framing: str = frames.LINES
+    framing: str = lines.LINES
     """How the agent tells messages apart; here each is a line."""
 
     @property
@@ -68,7 +69,7 @@ def _load_folder(folder: Path) -> Recording:
     end = max(float(ending["wall_s"]), *(item.at for item in items), 0.0)
     if complaint:
         items.append(Item(end, STDERR, complaint))  # nobody noted when it came
-    framing = run.get("framing", frames.LINES)
+    framing = run.get("framing", lines.LINES)
     return Recording(
         run["agent"], run["protocol"], run["cwd"], items, ending["code"], ending["signal"], end, {}, framing
     )
@@ -95,13 +96,13 @@ def _load_journal(data: bytes) -> Recording:
     if not header:
         raise ValueError("it is neither a fixture folder nor a journal")
     about = json.loads(header)
-    codec, framing = about["codec"], about.get("framing", frames.LINES)
+    codec, framing = about["codec"], about.get("framing", lines.LINES)
     happened = [(kind, at, payload) for kind, at, payload in records]
     ending = json.loads(next((payload for kind, _, payload in happened if kind == b"X"), b'{"signal":%d}' % _KILLED))
     # A prompt that was given at the start says nothing about when; only a conversation is played back to.
     heard = {b"O", b"E", b"I"} if codec.get("prompt") is not None else {b"O", b"E"}
     chunks = [(at, _JOURNAL_STREAMS[kind], data) for kind, at, data in happened if kind in heard]
-    items = list(_whole_lines(chunks if framing == frames.LINES else _unwrapped(chunks)))
+    items = list(_whole_lines(chunks if framing == lines.LINES else _unwrapped(chunks)))
     end = max((at for _, at, _ in happened), default=0.0)
     agent, protocol, cwd = codec["agent"], codec["protocol"], codec.get("cwd", "")
     return Recording(agent, protocol, cwd, items, ending.get("code"), ending.get("signal"), end, codec, framing)
@@ -119,7 +120,7 @@ def _records(data: bytes) -> Iterator[tuple[bytes, float, bytes]]:
 
 def _unwrapped(chunks: Iterable[tuple[float, str, bytes]]) -> Iterator[tuple[float, str, bytes]]:
     """Messages as lines, each at the time it was complete. Standard error is in lines anyway."""
-    streams = {STDOUT: frames.Unwrapper(), STDIN: frames.Unwrapper()}
+    streams = {STDOUT: lines.Unwrapper(), STDIN: lines.Unwrapper()}
     for at, stream, data in chunks:
         whole = streams[stream].feed(data) if stream in streams else [data]
         yield from ((at, stream, line) for line in whole)
@@ -145,3 +146,62 @@ def _split(data: bytes) -> list[bytes]:
 
 def _optional(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
+
+
+# -- order
+
+
+def places(
+    printed: Sequence[bytes], sent: Sequence[bytes], *, times: Sequence[float], sent_times: Sequence[float]
+) -> list[int]:
+    """For each sent line: how many printed lines come before it. `sent_times` may be empty: nobody knows them."""
+    agent = _Printed(printed)
+    is_timed = len(sent_times) == len(sent) and len(times) == len(printed)
+    found: list[int] = []
+    earliest = START
+    prompts = 0
+    for index, line in enumerate(map(lines.sent, sent)):
+        prompts += line.kind == lines.PROMPT
+        earliest = max(earliest, agent.after_question(line))
+        latest = agent.before_response(line)
+        wanted = bisect_right(times, sent_times[index]) if is_timed else latest
+        if wanted is None and line.kind == lines.PROMPT:
+            wanted = agent.before_turn(prompts)
+        if wanted is None:
+            wanted = found[-1] if found else START
+        found.append(max(earliest, min(wanted, len(printed) if latest is None else latest)))
+    return _never_after_a_later_one(found)
+
+
+class _Printed:
+    """What the agent printed, by what it proves about order."""
+
+    def __init__(self, printed: Sequence[bytes]) -> None:
+        self._questions: dict[str | None, int] = {}
+        self._responses: dict[str | None, int] = {}
+        self._turns: list[int] = []
+        for index, data in enumerate(printed):
+            line = lines.printed(data)
+            if line.kind == lines.ASK:
+                self._questions.setdefault(line.key, index)
+            elif line.kind == lines.RESPONSE:
+                self._responses.setdefault(line.key, index)
+            elif line.kind == lines.TURN:
+                self._turns.append(index)
+
+    def after_question(self, line: lines.Line) -> int:
+        known = line.kind == lines.ANSWER and line.key in self._questions
+        return self._questions[line.key] + 1 if known else START
+
+    def before_response(self, line: lines.Line) -> int | None:
+        return None if line.kind == lines.ANSWER or line.key is None else self._responses.get(line.key)
+
+    def before_turn(self, number: int) -> int | None:
+        return self._turns[number - 1] if number <= len(self._turns) else None
+
+
+def _never_after_a_later_one(found: list[int]) -> list[int]:
+    """Sent lines keep their order: one whose response came late was still sent before the next."""
+    for index in range(len(found) - 2, -1, -1):
+        found[index] = min(found[index], found[index + 1])
+    return found
