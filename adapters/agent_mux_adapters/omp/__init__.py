@@ -10,16 +10,16 @@ from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.acp import acp_protocol
 from agent_mux_adapters._dialects.pi.flavor import Flavor
-from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
-from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
+from agent_mux_adapters._dialects.pi.json_codec import PiJsonCodec
+from agent_mux_adapters._dialects.pi.rpc_codec import PiRpcCodec
 from agent_mux_adapters._dialects.pi.wire import is_event, is_rpc_line
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.omp.acp_reader import QUIRKS
-from agent_mux_adapters.omp.approvals import approval_of
+from agent_mux_adapters.omp.approvals import read_approval
 from agent_mux_adapters.omp.argv import JSON, RPC, build_context, build_spawn_args
 from agent_mux_adapters.omp.models import LISTING
-from agent_mux_adapters.omp.notices import SILENT
-from agent_mux_adapters.omp.tools import DELEGATING, EFFECTS, printed, shell_of, split_mcp_name
+from agent_mux_adapters.omp.notices import IGNORED_LINES
+from agent_mux_adapters.omp.tools import DELEGATING, FILE_EFFECTS, printed, shell_of, split_mcp_name
 
 __all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
 
@@ -27,15 +27,15 @@ FLAVOR = Flavor(
     agent="omp",
     shell_of=shell_of,
     printed=printed,
-    effects=EFFECTS,
-    mcp_name=split_mcp_name,
-    delegating=DELEGATING,
-    approval_of=approval_of,
-    free_option="Other (type your own)",
-    names_terminal_end=True,
-    opening="get_session_stats",  # `get_state` holds the whole system prompt
-    greeting=(("set_subagent_subscription", {"level": "events"}),),
-    silent=SILENT,
+    effects=FILE_EFFECTS,
+    mcp_server_and_tool=split_mcp_name,
+    delegating_tools=DELEGATING,
+    read_approval=read_approval,
+    free_text_option="Other (type your own)",
+    marks_final_end=True,
+    session_command="get_session_stats",  # `get_state` holds the whole system prompt
+    initial_commands=(("set_subagent_subscription", {"level": "events"}),),
+    silent=IGNORED_LINES,
 )
 
 CAPABILITIES = AgentCapabilities(
@@ -91,10 +91,10 @@ def is_json_line(line: Mapping[str, Any]) -> bool:
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters._dialects.pi.sessions import store_of  # noqa: PLC0415  # a run does without
-    from agent_mux_adapters.omp.paths import data  # noqa: PLC0415
+    from agent_mux_adapters._dialects.pi.sessions import session_store  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.omp.paths import data_directory  # noqa: PLC0415
 
-    return store_of(FLAVOR, data)
+    return session_store(FLAVOR, data_directory)
 
 
 def _home() -> AgentHome:
@@ -115,7 +115,7 @@ ADAPTER = Adapter(
     protocols={
         RPC: NativeProtocol(
             name=RPC,
-            codec=partial(RpcCodec, flavor=FLAVOR),
+            codec=partial(PiRpcCodec, flavor=FLAVOR),
             streams=STREAMS,
             two_way=True,
             sniff=is_rpc_line,
@@ -124,7 +124,7 @@ ADAPTER = Adapter(
         ),
         JSON: NativeProtocol(
             name=JSON,
-            codec=partial(JsonCodec, flavor=FLAVOR),
+            codec=partial(PiJsonCodec, flavor=FLAVOR),
             streams=JSON_STREAMS,
             two_way=False,
             sniff=is_json_line,

@@ -9,12 +9,12 @@ from collections.abc import Collection
 
 from agent_mux.facts import Fact, Failure, FileEffect, Shell, TextDelta
 from agent_mux_adapters._dialects.acp import AcpQuirks, Call, ToolReader
-from agent_mux_adapters._dialects.pi.flavor import Printed
+from agent_mux_adapters._dialects.pi.flavor import ShellResult
 from agent_mux_adapters._dialects.pi.outcome import failure_of
-from agent_mux_adapters._dialects.pi.tool_results import Result, read_result
+from agent_mux_adapters._dialects.pi.tool_results import PiToolResult, read_result
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters._dialects.unified import relative_to
-from agent_mux_adapters.omp.tools import DELEGATING, EFFECTS, printed, shell_of, split_mcp_name
+from agent_mux_adapters.omp.tools import DELEGATING, FILE_EFFECTS, printed, shell_of, split_mcp_name
 
 _NAMES = {"read": "read", "fetch": "web_search", "think": "todo"}
 _TITLE = re.compile(r"(mcp__\w{1,200}|ask|ast_edit|debug|github|hub|lsp|task|think|yield)(?:: .*)?", re.DOTALL)
@@ -24,7 +24,7 @@ _PROVIDER_ERROR = re.compile(r"\d{3} .*\n.*\(type=\w+[^)]*\)(?:\nraw-http-reques
 """The status and the words of a provider, and then both again."""
 
 
-class OmpTools(ToolReader):
+class OmpAcpTools(ToolReader):
     """What a tool call means."""
 
     def name(self, call: Call) -> str:
@@ -61,15 +61,15 @@ class OmpTools(ToolReader):
 
     def output_so_far(self, call: Call) -> str:
         """What the command printed so far."""
-        return self._printed_by(call).stdout
+        return self._shell_result(call).stdout
 
     def streams(self, call: Call) -> tuple[str | None, str | None]:
         """Both streams come as one."""
-        return self._printed_by(call).stdout, None
+        return self._shell_result(call).stdout, None
 
     def exit_code(self, call: Call) -> int | None:
         """How the command exited, where it did."""
-        return self._printed_by(call).exit_code if call.is_shell else None
+        return self._shell_result(call).exit_code if call.is_shell else None
 
     def error(self, call: Call) -> str | None:
         """A command that exits with a status is a call that fails."""
@@ -77,17 +77,17 @@ class OmpTools(ToolReader):
 
     def files(self, call: Call, cwd: str) -> tuple[FileEffect, ...]:
         """By the details of the result, as in rpc mode."""
-        effects = EFFECTS.get(call.name)
+        effects = FILE_EFFECTS.get(call.name)
         if effects is None:
             return ()
         done = effects(mapping(call.raw_input), self._result(call).details)
         return tuple(relative_to(cwd, effect) for effect in done)
 
-    def _printed_by(self, call: Call) -> Printed:
+    def _shell_result(self, call: Call) -> ShellResult:
         result = self._result(call)
         return printed(result.shown, result.details, result.failed)
 
-    def _result(self, call: Call) -> Result:
+    def _result(self, call: Call) -> PiToolResult:
         return read_result(call.id, call.raw_output, failed=call.status == "failed")
 
 
@@ -96,13 +96,13 @@ def _is_task(call: Call) -> bool:
     return "agent" in given and "task" in given
 
 
-def _said(words: str) -> Fact | Failure:
-    return failure_of(words) if _PROVIDER_ERROR.fullmatch(words) else TextDelta(words)
+def _message_or_failure(message: str) -> Fact | Failure:
+    return failure_of(message) if _PROVIDER_ERROR.fullmatch(message) else TextDelta(message)
 
 
 QUIRKS = AcpQuirks(
     agent="omp",
-    tools=OmpTools(),
+    tools=OmpAcpTools(),
     plan_is_told_by_its_tool=True,
-    asides={f"{status} ": _said for status in _STATUSES},
+    asides={f"{status} ": _message_or_failure for status in _STATUSES},
 )

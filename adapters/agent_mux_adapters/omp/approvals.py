@@ -11,7 +11,7 @@ from typing import Any
 
 from agent_mux.facts import ApprovalAsked, Risk
 from agent_mux.risk import risk_of_command
-from agent_mux_adapters._dialects.pi.approvals import Dialog
+from agent_mux_adapters._dialects.pi.approvals import PiDialog
 from agent_mux_adapters._dialects.tolerant import text
 from agent_mux_adapters.omp.tools import SHELL, split_mcp_name
 
@@ -30,7 +30,7 @@ _UNKNOWN = frozenset({"(missing)", "(unknown)"})
 _HIGH = frozenset({"browser", "computer", "ssh"})
 
 
-def approval_of(key: str, line: Mapping[str, Any]) -> Dialog | None:
+def read_approval(key: str, line: Mapping[str, Any]) -> PiDialog | None:
     """The dialog that asks before a tool runs; None for any other."""
     title, options = text(line.get("title")), line.get("options")
     if line.get("method") != "select" or not title.startswith(TITLE) or options != [APPROVE, DENY]:
@@ -39,14 +39,14 @@ def approval_of(key: str, line: Mapping[str, Any]) -> Dialog | None:
     tool = first.removeprefix(TITLE)
     command = details.removeprefix(_COMMAND) if tool == SHELL else None
     detail = details if command is None else command
-    shown = ApprovalAsked(
+    approval = ApprovalAsked(
         key, _action_of(tool), detail or tool, _risk_of(tool, detail), tool, None, command, _paths(details)
     )
-    return Dialog(
-        asked=shown,
+    return PiDialog(
+        request=approval,
         accept={"value": APPROVE},
         decline=lambda _: {"value": DENY},
-        grants=lambda said: said.get("value") == APPROVE,
+        grants=lambda response: response.get("value") == APPROVE,
     )
 
 

@@ -13,13 +13,13 @@ from agent_mux.options import RunOptions
 from agent_mux_adapters._dialects.mcp_servers import write_server
 from agent_mux_adapters._dialects.pi import extension
 from agent_mux_adapters._dialects.pi.argv import (
-    NO_KNOB,
-    asks_first,
+    UNSUPPORTED_OPTIONS,
     attachment_flags,
+    count_unsent,
     images_of,
     needs_rpc,
     prompt_of,
-    unsent,
+    requires_approval,
 )
 from agent_mux_adapters._dialects.tolerant import as_json
 
@@ -40,7 +40,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
     two_way = needs_rpc(options)
     files = {extension.FILE: extension.extension(asks=False), **_files(options)}
     flags = [f"--mode={RPC_UI if _may_be_asked(options) else RPC}"] if two_way else ["--print", f"--mode={JSON}"]
-    flags += [*COMMON, f"--approval-mode={'always-ask' if asks_first(options) else 'yolo'}"]
+    flags += [*COMMON, f"--approval-mode={'always-ask' if requires_approval(options) else 'yolo'}"]
     flags += [*_flags(options, environment.temp_dir), f"--extension={environment.temp_dir}/{extension.FILE}"]
     if CONFIG_FILE in files:
         flags.append(f"--config={environment.temp_dir}/{CONFIG_FILE}")
@@ -109,7 +109,7 @@ def _settings(options: RunOptions) -> dict[str, Any]:
 
 
 def _notes(options: RunOptions) -> Iterator[str]:
-    for name in NO_KNOB:
+    for name in UNSUPPORTED_OPTIONS:
         if getattr(options, name) is not None:
             yield f"omp has no setting for {name}; it was ignored."
     if options.thinking_budget_tokens is not None:
@@ -118,6 +118,6 @@ def _notes(options: RunOptions) -> Iterator[str]:
         yield "omp cannot put a text before its system prompt; it was appended."
     if options.mcp_servers and options.on_input_required is not None:
         yield "omp asks no questions in a run with MCP servers of its own."
-    left_out = unsent(options.attachments)
-    if left_out:
-        yield f"{left_out} of the attachments were left out: omp takes files by path, and inline images."
+    unsent_count = count_unsent(options.attachments)
+    if unsent_count:
+        yield f"{unsent_count} of the attachments were left out: omp takes files by path, and inline images."

@@ -7,7 +7,7 @@ from typing import Literal
 from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux.place import Place
 from agent_mux_adapters._dialects.pi.installation import CLOUD_VARIABLES, KEY_VARIABLES, aws_keys, provider_key
-from agent_mux_adapters.omp.paths import data, directory, root
+from agent_mux_adapters.omp.paths import data_directory, directory, root
 
 LOGIN_VARIABLES = ("ANTHROPIC_OAUTH_TOKEN", "OPENAI_CODEX_OAUTH_TOKEN", "XAI_OAUTH_TOKEN", "QWEN_OAUTH_TOKEN")
 API_KEYS = (
@@ -64,7 +64,7 @@ MOST = 1 << 16  # bytes of a file of variables
 
 def _stored(place: Place, kind: str) -> Evidence | None:
     """What its database holds. Raises `ValueError` for one that cannot be read."""
-    path = data(place) / "agent.db"
+    path = data_directory(place) / "agent.db"
     if not path.is_file():
         return None
     from agent_mux.sessions.databases import reading  # noqa: PLC0415  # most machines do without
@@ -88,8 +88,8 @@ def _in_files(place: Place, names: tuple[str, ...]) -> Evidence | None:
         if not path.is_file():  # environments of Python go by this name, too
             continue
         with path.open("rb") as file:
-            said = file.read(MOST).decode("utf-8", "replace")
-        found = {match["name"] for match in _SET.finditer(said)}
+            content = file.read(MOST).decode("utf-8", "replace")
+        found = {match["name"] for match in _SET.finditer(content)}
         named = next((name for name in names if name in found), None)
         if named is not None:
             return Evidence(where=f"{path} ({named})")

@@ -12,10 +12,10 @@ from agent_mux.mcp.files import McpFiles
 from agent_mux.place import Place
 from agent_mux.plugins.commands import Plugin, PluginCommands
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
-from agent_mux_adapters._dialects.pi.installation import skills_in
+from agent_mux_adapters._dialects.pi.installation import skill_folders
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.omp.credentials import AUTH
-from agent_mux_adapters.omp.paths import directory, own, settings_file
+from agent_mux_adapters.omp.paths import directory, settings_file, subagent_directory
 
 SHARED_SKILLS: tuple[tuple[Scope, str], ...] = (
     ("global", ".agent"),
@@ -95,11 +95,11 @@ def _servers(
 
 
 def _is_enabled(native: Mapping[str, Any]) -> bool:
-    said = native.get("enabled")
-    return said is not False and str(said).lower() not in {"false", "0"}
+    enabled = native.get("enabled")
+    return enabled is not False and str(enabled).lower() not in {"false", "0"}
 
 
-def _left_out(place: Place) -> frozenset[str]:
+def _disabled_servers(place: Place) -> frozenset[str]:
     """Names that `/mcp disable` wrote down, for servers of files that are not omp's."""
     from agent_mux.config.editing import read_document  # noqa: PLC0415  # only for this question
 
@@ -121,7 +121,7 @@ MCP = McpFiles(
     read=read_server,
     write=write_server,
     is_enabled=_is_enabled,
-    is_switched_off=lambda place, name: name in _left_out(place),
+    is_switched_off=lambda place, name: name in _disabled_servers(place),
 )
 
 
@@ -129,26 +129,26 @@ def _plugins(printed: str) -> tuple[Plugin, ...]:
     listed = mapping(json.loads(printed))
     packages = (
         Plugin(
-            name=text(one.get("name")),
-            version=text(one.get("version")) or None,
-            enabled=one.get("enabled") is True,
-            source=text(one.get("path")) or None,
-            description=text(mapping(one.get("manifest")).get("description")) or None,
+            name=text(entry.get("name")),
+            version=text(entry.get("version")) or None,
+            enabled=entry.get("enabled") is True,
+            source=text(entry.get("path")) or None,
+            description=text(mapping(entry.get("manifest")).get("description")) or None,
         )
-        for one in rows(listed.get("npm"))
+        for entry in rows(listed.get("npm"))
     )
     return (*packages, *map(_from_market, rows(listed.get("marketplace"))))
 
 
-def _from_market(one: Mapping[str, Any]) -> Plugin:
-    name, entries = text(one.get("id")), rows(one.get("entries"))
+def _from_market(entry: Mapping[str, Any]) -> Plugin:
+    name, entries = text(entry.get("id")), rows(entry.get("entries"))
     first = entries[0] if entries else {}
     return Plugin(
         name=name,
         version=text(first.get("version")) or None,
         enabled=first.get("enabled") is not False,
         source=name.rpartition("@")[2] or None,
-        extra={"scope": text(one.get("scope"))},
+        extra={"scope": text(entry.get("scope"))},
     )
 
 
@@ -175,10 +175,10 @@ HOME = AgentHome(
     config=CONFIG,
     auth=AUTH,
     mcp=MCP,
-    skills=skills_in(directory, ".omp", SHARED_SKILLS),
+    skills=skill_folders(directory, ".omp", SHARED_SKILLS),
     subagents=DefinitionFolders(
         folders=(
-            Folder(scope="global", path=lambda place: own(place) / "agents"),
+            Folder(scope="global", path=lambda place: subagent_directory(place) / "agents"),
             Folder(scope="project", path=lambda place: place.project_file(".omp", "agents")),
         ),
         layout="file",

@@ -31,9 +31,9 @@ from agent_mux_adapters._dialects.pi.scripted import (
     PER_CALL,
     PROVIDER,
     provider,
-    settle,
     skill_package,
     subtask,
+    write_settings_once,
 )
 
 REPORT = r"{{re:(There are [^\"]+?)\"}}"
@@ -49,7 +49,7 @@ def environment(place: Place) -> dict[str, str]:
     name = f"{PROVIDER}/{MODEL}"
     place.write(".omp/agent/models.yml", json.dumps({"providers": {PROVIDER: provider(place, DUMMY_KEY)}}))
     retry = {"maxRetries": 0}  # the provider's client alone repeats for half a minute
-    settle(place, ".omp/agent/config.yml", {"modelRoles": {"default": name, "smol": name}, "retry": retry})
+    write_settings_once(place, ".omp/agent/config.yml", {"modelRoles": {"default": name, "smol": name}, "retry": retry})
     return place.minimal(PI_OFFLINE="1", PI_EDIT_VARIANT="replace")
 
 

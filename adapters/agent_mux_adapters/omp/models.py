@@ -12,34 +12,34 @@ from agent_mux_adapters._dialects.tolerant import mapping, text
 
 def parse(printed: str) -> tuple[ModelCapabilities, ...]:
     """The models. Raises `ValueError` where it is no JSON, or there is no list of models in it."""
-    listed = objects_under("models", printed)
-    return tuple(_model(said) for said in listed if text(said.get("selector")))
+    models = objects_under("models", printed)
+    return tuple(_model(model) for model in models if text(model.get("selector")))
 
 
-def _model(said: Mapping[str, Any]) -> ModelCapabilities:
-    levels, takes = said.get("thinking"), said.get("input")
+def _model(model: Mapping[str, Any]) -> ModelCapabilities:
+    levels, inputs = model.get("thinking"), model.get("input")
     return ModelCapabilities(
-        model_id=text(said.get("selector")),
-        provider=text(said.get("provider")),
-        display_name=text(said.get("name")),
-        context_window=tokens(said.get("contextWindow")),
-        max_output_tokens=tokens(said.get("maxTokens")),
-        price=_price(mapping(said.get("cost"))),
-        thinking=said.get("reasoning") is True,
+        model_id=text(model.get("selector")),
+        provider=text(model.get("provider")),
+        display_name=text(model.get("name")),
+        context_window=tokens(model.get("contextWindow")),
+        max_output_tokens=tokens(model.get("maxTokens")),
+        price=_price(mapping(model.get("cost"))),
+        thinking=model.get("reasoning") is True,
         thinking_efforts=tuple(filter(None, map(text, levels))) if isinstance(levels, list) else (),
-        image_input=isinstance(takes, list) and "image" in takes,
+        image_input=isinstance(inputs, list) and "image" in inputs,
     )
 
 
 def _price(cost: Mapping[str, Any]) -> Price | None:
     long = mapping(cost.get("longContext"))
-    short, beyond, threshold = _of_cost(cost), _of_cost(long), tokens(long.get("inputThreshold"))
-    if short is None or beyond is None or threshold is None:
-        return short
-    return structs.replace(short, threshold=threshold, beyond=beyond)
+    base, beyond, threshold = _base_price(cost), _base_price(long), tokens(long.get("inputThreshold"))
+    if base is None or beyond is None or threshold is None:
+        return base
+    return structs.replace(base, threshold=threshold, beyond=beyond)
 
 
-def _of_cost(cost: Mapping[str, Any]) -> Price | None:
+def _base_price(cost: Mapping[str, Any]) -> Price | None:
     return price(cost, read=cost.get("cacheRead"), written=cost.get("cacheWrite"))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 _SETTING = "a setting"
 _BOOKKEEPING = "bookkeeping of the agent"
 
-SILENT: Mapping[str, str] = {
+IGNORED_LINES: Mapping[str, str] = {
     "advisor_cost_changed": _BOOKKEEPING,
     "advisor_yielded": _BOOKKEEPING,
     "available_commands_update": "what a person could type",

@@ -19,18 +19,18 @@ def directory(place: Place) -> Path:
     return root(place) / "agent"
 
 
-def data(place: Place) -> Path:
+def data_directory(place: Place) -> Path:
     """The directory of databases and sessions: moved by `XDG_DATA_HOME`, once `omp config init-xdg` made it there."""
-    moved = place.environ.get("XDG_DATA_HOME")
-    if moved and place.directory is None and directory(place) == root(place) / "agent":
+    data_home = place.environ.get("XDG_DATA_HOME")
+    if data_home and place.directory is None and directory(place) == root(place) / "agent":
         profile = _profile(place)
-        there = Path(moved, "omp", "profiles", profile) if profile else Path(moved, "omp")
-        if there.is_dir():
-            return there
+        path = Path(data_home, "omp", "profiles", profile) if profile else Path(data_home, "omp")
+        if path.is_dir():
+            return path
     return directory(place)
 
 
-def own(place: Place) -> Path:
+def subagent_directory(place: Place) -> Path:
     """Where sub-agents are: `PI_CODING_AGENT_DIR` does not move them."""
     return place.directory if place.directory is not None else root(place) / "agent"
 

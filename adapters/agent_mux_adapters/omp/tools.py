@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from agent_mux.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, Shell
-from agent_mux_adapters._dialects.pi.flavor import Effects, Printed
-from agent_mux_adapters._dialects.pi.tool_results import from_numbered, written
+from agent_mux_adapters._dialects.pi.flavor import FileEffectsReader, ShellResult
+from agent_mux_adapters._dialects.pi.tool_results import file_written, from_numbered
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text
 from agent_mux_adapters._dialects.unified import from_texts
 
@@ -48,21 +48,21 @@ def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
     return Shell(command, text(arguments.get("cwd")) or None)
 
 
-def printed(shown: str, details: Mapping[str, Any], failed: bool) -> Printed:
+def printed(shown: str, details: Mapping[str, Any], failed: bool) -> ShellResult:
     """A command's result, partial or final."""
     if details.get("async"):
-        return Printed("", runs_on=True)
+        return ShellResult("", is_background=True)
     duration = optional_whole(details.get("wallTimeMs"))
     is_cut = bool(mapping(mapping(details.get("meta")).get("truncation")))
     stdout, timed, _ = shown.rpartition(_WALL_TIME)
     if timed:
         code = optional_whole(details.get("exitCode"))
-        return Printed(_output(stdout), is_cut=is_cut, exit_code=code, duration_ms=duration)
+        return ShellResult(_output(stdout), is_cut=is_cut, exit_code=code, duration_ms=duration)
     status = _STATUS.search(shown, max(len(shown) - _LONGEST_STATUS, 0))
     code = int(status["code"]) if status is not None and status["code"] is not None else None
     if status is not None:
-        return Printed(shown[: status.start()], exit_code=code, duration_ms=duration)
-    return Printed("" if failed else _output(shown), is_cut=is_cut, duration_ms=duration)
+        return ShellResult(shown[: status.start()], exit_code=code, duration_ms=duration)
+    return ShellResult("" if failed else _output(shown), is_cut=is_cut, duration_ms=duration)
 
 
 def _output(shown: str) -> str:
@@ -79,30 +79,30 @@ def _read(_: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect,
 def _written(arguments: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
     # Writing to a device (`xd://`) resolves to no path.
     path, content = text(details.get("resolvedPath")), text(arguments.get("content"))
-    return (written(path, content, details),) if path else ()
+    return (file_written(path, content, details),) if path else ()
 
 
 def _edited(_: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
-    several = [one for one in rows(details.get("perFileResults")) if one.get("isError") is not True]
-    return tuple(effect for one in (several or [details]) for effect in _effects_of(one))
+    several = [entry for entry in rows(details.get("perFileResults")) if entry.get("isError") is not True]
+    return tuple(effect for entry in (several or [details]) for effect in _effects_of(entry))
 
 
-def _effects_of(one: Mapping[str, Any]) -> tuple[FileEffect, ...]:
+def _effects_of(entry: Mapping[str, Any]) -> tuple[FileEffect, ...]:
     """What became of one file: its texts before and after, unless they are too long; then a diff for people."""
-    path, moved = text(one.get("path")), text(one.get("move"))
-    old, new = one.get("oldText"), one.get("newText")
+    path, moved = text(entry.get("path")), text(entry.get("move"))
+    old, new = entry.get("oldText"), entry.get("newText")
     if not path:
         return ()
-    if one.get("op") == "delete":
+    if entry.get("op") == "delete":
         return (FileDeleted(path),)
-    if one.get("op") == "create" and isinstance(new, str):
+    if entry.get("op") == "create" and isinstance(new, str):
         return (FileWritten(path, len(new.encode("utf-8", "replace")), created=True),)
     known = isinstance(old, str) and isinstance(new, str)
     target = moved or path
-    diff = from_texts(target, text(old), text(new)) if known else from_numbered(target, text(one.get("diff")))
-    gone = text(one.get("sourcePath")) or (path if moved else "")
+    diff = from_texts(target, text(old), text(new)) if known else from_numbered(target, text(entry.get("diff")))
+    gone = text(entry.get("sourcePath")) or (path if moved else "")
     before = (FileDeleted(gone),) if gone and gone != target else ()
     return (*before, *((FilePatched(target, diff),) if diff else ()))
 
 
-EFFECTS: Mapping[str, Effects] = {"read": _read, "write": _written, "edit": _edited}
+FILE_EFFECTS: Mapping[str, FileEffectsReader] = {"read": _read, "write": _written, "edit": _edited}

@@ -9,18 +9,18 @@ from agent_mux.facts import Capability
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.pi.flavor import Flavor
-from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
-from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
+from agent_mux_adapters._dialects.pi.json_codec import PiJsonCodec
+from agent_mux_adapters._dialects.pi.rpc_codec import PiRpcCodec
 from agent_mux_adapters._dialects.pi.wire import is_event, is_rpc_line
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.pi.approvals import approval_of
+from agent_mux_adapters.pi.approvals import read_approval
 from agent_mux_adapters.pi.argv import JSON, RPC, build_context, build_spawn_args
 from agent_mux_adapters.pi.models import LISTING
-from agent_mux_adapters.pi.tools import EFFECTS, printed, shell_of
+from agent_mux_adapters.pi.tools import FILE_EFFECTS, printed, shell_of
 
 __all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
 
-FLAVOR = Flavor(agent="pi", shell_of=shell_of, printed=printed, effects=EFFECTS, approval_of=approval_of)
+FLAVOR = Flavor(agent="pi", shell_of=shell_of, printed=printed, effects=FILE_EFFECTS, read_approval=read_approval)
 
 CAPABILITIES = AgentCapabilities(
     agent="pi",
@@ -66,10 +66,10 @@ def is_json_line(line: Mapping[str, Any]) -> bool:
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters._dialects.pi.sessions import store_of  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters._dialects.pi.sessions import session_store  # noqa: PLC0415  # a run does without
     from agent_mux_adapters.pi.installation import directory  # noqa: PLC0415
 
-    return store_of(FLAVOR, directory)
+    return session_store(FLAVOR, directory)
 
 
 def _home() -> AgentHome:
@@ -89,7 +89,7 @@ ADAPTER = Adapter(
     protocols={
         RPC: NativeProtocol(
             name=RPC,
-            codec=partial(RpcCodec, flavor=FLAVOR),
+            codec=partial(PiRpcCodec, flavor=FLAVOR),
             streams=STREAMS,
             two_way=True,
             sniff=is_rpc_line,
@@ -98,7 +98,7 @@ ADAPTER = Adapter(
         ),
         JSON: NativeProtocol(
             name=JSON,
-            codec=partial(JsonCodec, flavor=FLAVOR),
+            codec=partial(PiJsonCodec, flavor=FLAVOR),
             streams=STREAMS,
             two_way=False,
             sniff=is_json_line,

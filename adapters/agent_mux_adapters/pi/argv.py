@@ -12,14 +12,14 @@ from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default
 from agent_mux.options import RunOptions
 from agent_mux_adapters._dialects.pi import extension
 from agent_mux_adapters._dialects.pi.argv import (
-    NO_KNOB,
-    asks_first,
+    UNSUPPORTED_OPTIONS,
     attachment_flags,
+    count_unsent,
     image_files,
     images_of,
     needs_rpc,
     prompt_of,
-    unsent,
+    requires_approval,
 )
 
 JSON = "json"
@@ -36,7 +36,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
     images = image_files(options) if two_way else {}
     files = {
         extension.FILE: extension.extension(
-            asks=asks_first(options), asks_everything=options.asks_everything, images=images
+            asks=requires_approval(options), asks_everything=options.asks_everything, images=images
         )
     }
     flags += ["--extension", f"{temp_dir}/{extension.FILE}"]
@@ -56,7 +56,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
     """What the codec needs to know: the prompt only where the codec sends it."""
-    sent = prompt_of(options, but=image_files(options)) if spawn.protocol == RPC else None
+    sent = prompt_of(options, except_for=image_files(options)) if spawn.protocol == RPC else None
     return replace(default_context("pi", options, spawn), prompt=sent, images=images_of(options))
 
 
@@ -77,13 +77,13 @@ def _flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
 
 
 def _notes(options: RunOptions) -> Iterator[str]:
-    for name in (*NO_KNOB, "temperature", "top_p", "top_k", "thinking_budget_tokens"):
+    for name in (*UNSUPPORTED_OPTIONS, "temperature", "top_p", "top_k", "thinking_budget_tokens"):
         if getattr(options, name) is not None:
             yield f"pi has no setting for {name}; it was ignored."
     if options.thinking_effort == "max":
         yield "pi before 0.80 knows no thinking effort 'max' and keeps its default."
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
         yield "pi cannot put a text before its system prompt; it was appended."
-    left_out = unsent(options.attachments)
-    if left_out:
-        yield f"{left_out} of the attachments were left out: pi takes files by path, and inline images."
+    unsent_count = count_unsent(options.attachments)
+    if unsent_count:
+        yield f"{unsent_count} of the attachments were left out: pi takes files by path, and inline images."

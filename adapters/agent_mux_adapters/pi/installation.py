@@ -20,7 +20,7 @@ from agent_mux_adapters._dialects.pi.installation import (
     aws_keys,
     is_key,
     provider_key,
-    skills_in,
+    skill_folders,
 )
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 
@@ -94,23 +94,23 @@ CONFIG = AgentConfig(
 def _credentials(place: Place) -> tuple[Path, dict[str, Any]]:
     path = directory(place) / "auth.json"
     try:
-        found = json.loads(path.read_bytes())
+        credentials = json.loads(path.read_bytes())
     except FileNotFoundError:
         return path, {}
-    if not isinstance(found, dict):
+    if not isinstance(credentials, dict):
         raise ValueError(f"{path} holds no object")  # noqa: TRY004  # the contract asks for it
-    return path, found
+    return path, credentials
 
 
 def _login(place: Place) -> Evidence | None:
     """The one that lasts longest."""
     path, stored = _credentials(place)
-    found = [
+    credentials = [
         Evidence(where=f"{path} ({name})", expires_at=_expiry(login))
-        for name, login in ((name, mapping(one)) for name, one in stored.items())
+        for name, login in ((name, mapping(entry)) for name, entry in stored.items())
         if login.get("type") == "oauth" and text(login.get("access"))
     ]
-    return max(found, key=lambda one: inf if one.expires_at is None else one.expires_at, default=None)
+    return max(credentials, key=lambda entry: inf if entry.expires_at is None else entry.expires_at, default=None)
 
 
 def _expiry(login: Mapping[str, Any]) -> int | None:
@@ -120,8 +120,8 @@ def _expiry(login: Mapping[str, Any]) -> int | None:
 
 def _key(place: Place) -> Evidence | None:
     path, stored = _credentials(place)
-    for name, one in stored.items():
-        key = mapping(one)
+    for name, entry in stored.items():
+        key = mapping(entry)
         own = {str(variable): text(value) for variable, value in mapping(key.get("env")).items()}
         if key.get("type") == "api_key" and is_key(key.get("key"), {**place.environ, **own}):
             return Evidence(where=f"{path} ({name})")
@@ -168,10 +168,10 @@ def _plugins(printed: str) -> tuple[Plugin, ...]:
     lines = printed.splitlines()
     if not {NO_PACKAGES, *SCOPES} & set(lines):
         raise ValueError("there is no heading in it")
-    return tuple(_listed(lines))
+    return tuple(_read_packages(lines))
 
 
-def _listed(lines: list[str]) -> Iterator[Plugin]:
+def _read_packages(lines: list[str]) -> Iterator[Plugin]:
     scope = ""
     for line, below in pairwise([*lines, ""]):
         scope = SCOPES.get(line, scope)
@@ -179,8 +179,8 @@ def _listed(lines: list[str]) -> Iterator[Plugin]:
             yield _plugin(line.strip(), below.strip() if below.startswith(PATH) else "", scope)
 
 
-def _plugin(said: str, path: str, scope: str) -> Plugin:
-    source = said.removesuffix(" (filtered)")
+def _plugin(label: str, path: str, scope: str) -> Plugin:
+    source = label.removesuffix(" (filtered)")
     extra = {"scope": scope, **({"path": path} if path else {})}
     if not source.startswith(DISTANT):
         # It is told relative to pi's directory, and removed by a path relative to the working directory.
@@ -203,7 +203,7 @@ PLUGINS = PluginCommands(
 HOME = AgentHome(
     config=CONFIG,
     auth=AUTH,
-    skills=skills_in(directory, ".pi", (("global", ".agents"), ("project", ".agents")), depth=6),
+    skills=skill_folders(directory, ".pi", (("global", ".agents"), ("project", ".agents")), depth=6),
     plugins=PLUGINS,
     host_variables=("PI_CODING_AGENT",),
     update=("update", "--self"),

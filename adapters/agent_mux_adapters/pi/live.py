@@ -29,8 +29,8 @@ from agent_mux_adapters._dialects.pi.scripted import (
     PER_CALL,
     PROVIDER,
     provider,
-    settle,
     skill_package,
+    write_settings_once,
 )
 
 NO_MCP = "pi has no MCP; its author says to use tools of the shell instead"
@@ -44,7 +44,7 @@ def environment(place: Place) -> dict[str, str]:
     retry = {"maxRetries": 2, "baseDelayMs": 50, "provider": {"maxRetries": 0}}
     chosen = {"defaultProvider": PROVIDER, "defaultModel": MODEL, "retry": retry}
     # Since 0.79 the skills of a project are used only where somebody trusts it.
-    settle(place, ".pi/agent/settings.json", {**chosen, "defaultProjectTrust": "always"})
+    write_settings_once(place, ".pi/agent/settings.json", {**chosen, "defaultProjectTrust": "always"})
     return place.minimal(PI_OFFLINE="1", PI_TELEMETRY="0")
 
 

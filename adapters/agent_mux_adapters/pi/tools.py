@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.facts import FileEffect, FilePatched, FileRead, Shell
-from agent_mux_adapters._dialects.pi.flavor import Effects, Printed
-from agent_mux_adapters._dialects.pi.tool_results import from_numbered, written
+from agent_mux_adapters._dialects.pi.flavor import FileEffectsReader, ShellResult
+from agent_mux_adapters._dialects.pi.tool_results import file_written, from_numbered
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text
 from agent_mux_adapters._dialects.unified import from_replacements
 
@@ -25,17 +25,17 @@ def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
     return Shell(command) if name in SHELLS and command else None
 
 
-def printed(shown: str, details: Mapping[str, Any], failed: bool) -> Printed:
+def printed(shown: str, details: Mapping[str, Any], failed: bool) -> ShellResult:
     """A command's result, partial or final."""
     status = _STATUS.search(shown) if failed else None
     code = int(status["code"]) if status is not None and status["code"] is not None else None
     truncation = mapping(details.get("truncation"))
     if truncation.get("truncated") is True:
         window = text(truncation.get("content"))
-        return Printed(window, optional_whole(truncation.get("totalBytes")), is_cut=True, exit_code=code)
+        return ShellResult(window, optional_whole(truncation.get("totalBytes")), is_cut=True, exit_code=code)
     if failed:
-        return Printed(shown[: status.start()] if status is not None else "", exit_code=code)
-    return Printed("" if shown == NOTHING_PRINTED else shown)
+        return ShellResult(shown[: status.start()] if status is not None else "", exit_code=code)
+    return ShellResult("" if shown == NOTHING_PRINTED else shown)
 
 
 def _read(arguments: Mapping[str, Any], _: Mapping[str, Any]) -> tuple[FileEffect, ...]:
@@ -45,7 +45,7 @@ def _read(arguments: Mapping[str, Any], _: Mapping[str, Any]) -> tuple[FileEffec
 
 def _written(arguments: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
     path, content = text(arguments.get("path")), text(arguments.get("content"))
-    return (written(path, content, details),) if path else ()
+    return (file_written(path, content, details),) if path else ()
 
 
 def _edited(arguments: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
@@ -67,4 +67,4 @@ def _with_sides(patch: str) -> str:
     return f"--- a/{old[4:].lstrip('/')}\n+++ b/{new[4:].lstrip('/')}\n{hunks}"
 
 
-EFFECTS: Mapping[str, Effects] = {"read": _read, "write": _written, "edit": _edited}
+FILE_EFFECTS: Mapping[str, FileEffectsReader] = {"read": _read, "write": _written, "edit": _edited}

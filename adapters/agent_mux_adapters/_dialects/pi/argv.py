@@ -11,7 +11,7 @@ _IMAGES: Mapping[str, str] = {
     "png": "image/png",
     "webp": "image/webp",
 }
-NO_KNOB = ("max_output_tokens", "max_tokens")
+UNSUPPORTED_OPTIONS = ("max_output_tokens", "max_tokens")
 
 
 def needs_rpc(options: RunOptions) -> bool:
@@ -21,18 +21,18 @@ def needs_rpc(options: RunOptions) -> bool:
     return options.approval_mode != "yolo" or options.interactive or callbacks or inline
 
 
-def asks_first(options: RunOptions) -> bool:
+def requires_approval(options: RunOptions) -> bool:
     """Tools wait for permission."""
     return options.approval_mode != "yolo" or options.on_approval_request is not None
 
 
-def prompt_of(options: RunOptions, *, but: Collection[str] = ()) -> str:
+def prompt_of(options: RunOptions, *, except_for: Collection[str] = ()) -> str:
     """The prompt of rpc mode, which takes no files: attached ones are mentioned, for the agent to read.
 
     `but`: files that go another way.
     """
     paths = [attachment.file_path for attachment in options.attachments if attachment.file_path is not None]
-    mentions = "\n".join(f"Attached file: {path}" for path in paths if path not in but)
+    mentions = "\n".join(f"Attached file: {path}" for path in paths if path not in except_for)
     return "\n\n".join(part for part in (options.prompt_text, mentions) if part)
 
 
@@ -52,7 +52,7 @@ def images_of(options: RunOptions) -> tuple[str, ...]:
     return tuple(f"data:{a.mime_type};base64,{a.base64}" for a in options.attachments if _is_inline_image(a))
 
 
-def unsent(attachments: Sequence[Attachment]) -> int:
+def count_unsent(attachments: Sequence[Attachment]) -> int:
     """How many attachments the agent cannot take: it fetches no URLs, and inline it takes images only."""
     return sum(a.file_path is None and not _is_inline_image(a) for a in attachments)
 
@@ -61,7 +61,7 @@ def _is_inline_image(attachment: Attachment) -> bool:
     return attachment.base64 is not None and (attachment.mime_type or "").startswith("image/")
 
 
-def _kind_of(path: str, said: str | None) -> str:
-    if said is not None:
-        return said if said.startswith("image/") else ""
+def _kind_of(path: str, mime_type: str | None) -> str:
+    if mime_type is not None:
+        return mime_type if mime_type.startswith("image/") else ""
     return _IMAGES.get(path.lower().rpartition(".")[2], "")

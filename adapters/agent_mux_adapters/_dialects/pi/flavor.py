@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent_mux.facts import FileEffect, Shell
-from agent_mux_adapters._dialects.pi.approvals import Dialog
+from agent_mux_adapters._dialects.pi.approvals import PiDialog
 
 Arguments = Mapping[str, Any]
 Details = Mapping[str, Any]
-Effects = Callable[[Arguments, Details], tuple[FileEffect, ...]]
+FileEffectsReader = Callable[[Arguments, Details], tuple[FileEffect, ...]]
 """What a successful call did to files: from its input and from the `details` of its result."""
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class ShellResult:
     """What a shell tool's result says, taken apart."""
 
     stdout: str
@@ -25,7 +25,7 @@ class Printed:
     """Something is left out of `stdout`."""
     exit_code: int | None = None
     duration_ms: int | None = None
-    runs_on: bool = False
+    is_background: bool = False
     """It was moved to the background."""
 
 
@@ -36,23 +36,25 @@ class Flavor:
     agent: str
     shell_of: Callable[[str, Arguments], Shell | None]
     """The foreground command of a call."""
-    printed: Callable[[str, Details, bool], Printed]
+    printed: Callable[[str, Details, bool], ShellResult]
     """The text of a shell tool's result, partial or final, its details, and whether it failed."""
-    effects: Mapping[str, Effects]
+    effects: Mapping[str, FileEffectsReader]
     """Tool name -> what it does to files."""
-    mcp_name: Callable[[str, Collection[str]], tuple[str, str] | None] = field(default=lambda _, _servers: None)
+    mcp_server_and_tool: Callable[[str, Collection[str]], tuple[str, str] | None] = field(
+        default=lambda _, _servers: None
+    )
     """Server and tool, where a tool of this name is one of an MCP server. With it: the servers that the run has."""
-    delegating: frozenset[str] = frozenset()
+    delegating_tools: frozenset[str] = frozenset()
     """Tools that start sub-agents."""
-    approval_of: Callable[[str, Mapping[str, Any]], Dialog | None]
+    read_approval: Callable[[str, Mapping[str, Any]], PiDialog | None]
     """A dialog that asks for permission, by its key and its line; None when it is a question."""
-    free_option: str = ""
+    free_text_option: str = ""
     """The option of a question that stands for an answer in the person's own words."""
-    names_terminal_end: bool = False
+    marks_final_end: bool = False
     """`agent_end` itself says whether it is the last; otherwise what follows does."""
-    opening: str = "get_state"
+    session_command: str = "get_state"
     """The command whose response names the session."""
-    greeting: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    initial_commands: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     """Commands of rpc mode to begin with, and their fields."""
     silent: Mapping[str, str] = field(default_factory=dict)
     """Line types of this agent alone that say nothing about the run, and why."""

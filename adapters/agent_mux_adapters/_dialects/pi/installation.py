@@ -55,26 +55,26 @@ def aws_keys(place: Place) -> Evidence | None:
 
 def is_key(value: Any, environ: Mapping[str, str]) -> bool:
     """Whether this makes a key: a text, or the name of a variable that is set (`$NAME`), or a command (`!...`)."""
-    said = text(value)
-    if said.startswith("!"):
+    key = text(value)
+    if key.startswith("!"):
         return True
-    named = (found["braced"] or found["bare"] for found in _REFERENCE.finditer(said))
-    return bool(said) and all(environ.get(name) for name in named if name)
+    named = (found["braced"] or found["bare"] for found in _REFERENCE.finditer(key))
+    return bool(key) and all(environ.get(name) for name in named if name)
 
 
 def provider_key(path: Path, form: Format, environ: Mapping[str, str]) -> Evidence | None:
     """A key in a list of providers (`{"providers": {name: {"apiKey": ...}}}`). Raises `OSError`, `ValueError`."""
     try:
-        listed = open_document(path.read_text("utf-8-sig"), form).data()
+        settings = open_document(path.read_text("utf-8-sig"), form).data()
     except FileNotFoundError:
         return None
-    for name, provider in mapping(listed.get("providers")).items():
+    for name, provider in mapping(settings.get("providers")).items():
         if is_key(mapping(provider).get("apiKey"), environ):
             return Evidence(where=f"{path} (providers.{name}.apiKey)")
     return None
 
 
-def skills_in(
+def skill_folders(
     own: Callable[[Place], Path], project: str, shared: tuple[tuple[Scope, str], ...], depth: int = 1
 ) -> DefinitionFolders:
     """The skills of an agent: its own directory, that of a project, and the shared ones, in the home or a project.

@@ -10,7 +10,7 @@ from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text,
 Facts = tuple[facts.Fact, ...]
 
 
-SILENT_LINES: Mapping[str, str] = {
+IGNORED_LINES: Mapping[str, str] = {
     "bash_execution_update": "a command of the client, not of the agent",
     "entry_appended": "bookkeeping of the session file",
     "queue_update": "what the client queued",
@@ -20,7 +20,7 @@ SILENT_LINES: Mapping[str, str] = {
     "thinking_level_changed": "a setting",
 }
 
-SILENT_ROLES: Mapping[str, str] = {
+IGNORED_ROLES: Mapping[str, str] = {
     "bashExecution": "a command of the client, not of the agent",
     "branchSummary": "what the agent tells the model of another branch",
     "compactionSummary": "told by the end of the compaction",
@@ -32,11 +32,11 @@ SILENT_ROLES: Mapping[str, str] = {
 }
 
 
-def silent_role(kind: str, role: str) -> Facts | None:
-    return (facts.Ignored(f"{kind}/{role}", SILENT_ROLES[role]),) if role in SILENT_ROLES else None
+def ignored_role(kind: str, role: str) -> Facts | None:
+    return (facts.Ignored(f"{kind}/{role}", IGNORED_ROLES[role]),) if role in IGNORED_ROLES else None
 
 
-def summary_of(line: Mapping[str, Any], *, in_turn: bool) -> Facts:
+def compaction_facts(line: Mapping[str, Any], *, in_turn: bool) -> Facts:
     """What a compaction did: the end line of either agent. Between two turns, a client wanted it."""
     result = mapping(line.get("result"))
     before, after = whole(result.get("tokensBefore")), optional_whole(result.get("estimatedTokensAfter"))
@@ -55,8 +55,8 @@ def summary_retry(line: Mapping[str, Any]) -> Facts:
 
 
 def notice_of(line: Mapping[str, Any]) -> Facts:
-    said = text(line.get("message")) or "an empty notice"
-    return (facts.Note(said, "info" if line.get("level") == "info" else "warn"),)
+    message = text(line.get("message")) or "an empty notice"
+    return (facts.Note(message, "info" if line.get("level") == "info" else "warn"),)
 
 
 def fallback_model(line: Mapping[str, Any]) -> Facts:

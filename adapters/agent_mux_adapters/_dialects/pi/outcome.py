@@ -78,13 +78,13 @@ def retrying(attempt: int, most: int, delay_ms: int, reason: str) -> tuple[Fact,
     return *limited, Retrying(attempt, most, reason, delay_ms)
 
 
-def refusal_of(complaints: Sequence[str]) -> Failure | None:
+def refusal_of(stderr_lines: Sequence[str]) -> Failure | None:
     """Why the agent did not begin, from the lines of its standard error; None when that says nothing known."""
-    said = "\n".join(complaints)
-    if _NO_MODEL.search(said):
+    stderr_text = "\n".join(stderr_lines)
+    if _NO_MODEL.search(stderr_text):
         return None
-    code = next((code for pattern, code in _REFUSALS if pattern.search(said)), None)
-    return Failure(code, said) if code is not None else None
+    code = next((code for pattern, code in _REFUSALS if pattern.search(stderr_text)), None)
+    return Failure(code, stderr_text) if code is not None else None
 
 
 def _sizes_of(message: str) -> tuple[int, int]:

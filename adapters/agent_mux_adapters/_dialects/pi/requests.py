@@ -20,9 +20,9 @@ import msgspec
 from agent_mux import facts
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.effects import CloseStdin, WriteStdin
-from agent_mux_adapters._dialects.pi.approvals import Dialogs
+from agent_mux_adapters._dialects.pi.approvals import PiDialogs
 from agent_mux_adapters._dialects.pi.flavor import Flavor
-from agent_mux_adapters._dialects.pi.reader import Reader, model_name
+from agent_mux_adapters._dialects.pi.reader import PiReader, model_name
 from agent_mux_adapters._dialects.prompting import Prompting
 from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 
@@ -34,7 +34,7 @@ _NAMING = frozenset({"get_state", _STATS})
 """Commands whose responses name the session."""
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _SentCommand(msgspec.Struct, frozen=True):
     """A command of ours that has no response yet."""
 
     kind: str
@@ -42,29 +42,29 @@ class _Asked(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class Conversation(Prompting):
+class PiRequests(Prompting):
     """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
 
-    def __init__(self, context: CodecContext, flavor: Flavor, reader: Reader, dialogs: Dialogs) -> None:
+    def __init__(self, context: CodecContext, flavor: Flavor, reader: PiReader, dialogs: PiDialogs) -> None:
         super().__init__(flavor.agent, interactive=context.interactive)
         self._context = context
         self._flavor = flavor
         self._reader = reader
         self._turns = reader.turns
         self._dialogs = dialogs
-        self._silent = context.prompt is None
+        self._is_observer = context.prompt is None
         self._continues = context.session_id is not None or context.fork_session_id is not None
         self._images = [image for image in map(_image_of, context.images) if image is not None]
-        self._waiting: dict[str, _Asked] = {}
+        self._unanswered: dict[str, _SentCommand] = {}
         self._count = 0
         self._turn: Literal["none", "asked", "running"] = "none"
-        self._ready = False
+        self._is_session_requested = False
         self._prior_turns = 0
         self._interrupt_due = False
-        self._answers: Mapping[str, Callable[[_Asked, Mapping[str, Any]], Steps]] = {
+        self._response_handlers: Mapping[str, Callable[[_SentCommand, Mapping[str, Any]], Steps]] = {
             "abort": lambda *_: self._aborted(),
-            _STATS: self._counted,
-            "opening": self._opened,
+            _STATS: self._turns_counted,
+            "opening": self._session_opened,
             "probe": self._probed,
             "prompt": self._prompted,
             "steer": self._steered,
@@ -74,27 +74,27 @@ class Conversation(Prompting):
 
     def start(self) -> Steps:
         """The process runs."""
-        if self._silent:
+        if self._is_observer:
             return ()
         self._queue(self._context.prompt or "")
-        opening = self._flavor.opening
-        first = [self._ask(command, **fields) for command, fields in self._flavor.greeting]
-        if self._continues and opening != _STATS:
-            first.append(self._ask(_STATS))
-        return *first, self._ask(opening, kind="opening")
+        session_command = self._flavor.session_command
+        first = [self._send_command(command, **fields) for command, fields in self._flavor.initial_commands]
+        if self._continues and session_command != _STATS:
+            first.append(self._send_command(_STATS))
+        return *first, self._send_command(session_command, kind="opening")
 
-    def steer(self, said: str) -> Steps:
+    def steer(self, text_sent: str) -> Steps:
         """A message for the turn that runs; without one it is a prompt."""
         if self._turn != "running" or self._closed:
-            return self.send(said)
-        return (self._ask("prompt", kind="steer", message=said, streamingBehavior="steer"),)
+            return self.send(text_sent)
+        return (self._send_command("prompt", kind="steer", message=text_sent, streamingBehavior="steer"),)
 
     def interrupt(self) -> Steps:
         """Stop the turn that runs, or is about to."""
         if self._turn == "none" and not self._prompts:
             return (facts.Note(f"nothing to interrupt: {self._flavor.agent} waits for a prompt"),)
         self._interrupt_due = True
-        return self._catch_up()
+        return self._send_due_interrupt()
 
     def cancel(self) -> Steps:
         """The run is being aborted."""
@@ -106,50 +106,50 @@ class Conversation(Prompting):
 
     # -- what the agent says
 
-    def after(self, told: Iterable[Step]) -> Steps:
+    def react(self, emitted: Iterable[Step]) -> Steps:
         """What is to be done about what the agent told."""
         steps: list[Step] = []
-        for fact in told:
+        for fact in emitted:
             if isinstance(fact, facts.TurnBegin):
                 self._turn = "running"
-                steps += self._catch_up()
+                steps += self._send_due_interrupt()
             elif isinstance(fact, _CLOSING):
-                steps += self._turn_over()
-        if self._turns.idle_unknown and not self._silent and not self._is_probing:
-            steps.append(self._ask("get_state", kind="probe"))
+                steps += self._end_turn()
+        if self._turns.is_idle_unknown and not self._is_observer and not self._is_probing:
+            steps.append(self._send_command("get_state", kind="probe"))
         return tuple(steps)
 
-    def answered(self, line: Mapping[str, Any]) -> Steps:
+    def read_response(self, line: Mapping[str, Any]) -> Steps:
         """`response`."""
-        asked = self._waiting.pop(text(line.get("id")), None)
+        request = self._unanswered.pop(text(line.get("id")), None)
         command = text(line.get("command"))
         if line.get("success") is not True:
-            return self._refused(asked, command, text(line.get("error")))
-        if asked is not None and asked.kind in self._answers:
-            return self._answers[asked.kind](asked, mapping(line.get("data")))
-        known = self._state(line) if self._silent and command in _NAMING else ()
-        return *known, facts.Ignored(f"response/{command}", "what comes of it is told elsewhere")
+            return self._refused(request, command, text(line.get("error")))
+        if request is not None and request.kind in self._response_handlers:
+            return self._response_handlers[request.kind](request, mapping(line.get("data")))
+        session_facts = self._name_session(line) if self._is_observer and command in _NAMING else ()
+        return *session_facts, facts.Ignored(f"response/{command}", "what comes of it is told elsewhere")
 
-    def prompt_result(self, line: Mapping[str, Any]) -> Steps:
+    def read_prompt_result(self, line: Mapping[str, Any]) -> Steps:
         """omp: the prompt was a command that needed no model."""
-        if line.get("agentInvoked") is False and not self._silent:
-            return self._handled()
+        if line.get("agentInvoked") is False and not self._is_observer:
+            return self._complete_without_model()
         return (facts.Ignored("prompt_result", "what comes of it is told elsewhere"),)
 
-    def overhear(self, line: Mapping[str, Any]) -> None:
+    def observe(self, line: Mapping[str, Any]) -> None:
         """A command of another client."""
         if line.get("type") in ("prompt", "abort_and_prompt"):
-            self._waiting[text(line.get("id"))] = _Asked("prompt of another")
+            self._unanswered[text(line.get("id"))] = _SentCommand("prompt of another")
 
     # -- responses
 
-    def _opened(self, _: _Asked, data: Mapping[str, Any]) -> Steps:
-        self._ready = True
+    def _session_opened(self, _: _SentCommand, data: Mapping[str, Any]) -> Steps:
+        self._is_session_requested = True
         self._count_turns(data)
-        silent = facts.Ignored(f"response/{self._flavor.opening}", "the session")
-        return *self._state({"data": data}), silent, *self.next()
+        ignored = facts.Ignored(f"response/{self._flavor.session_command}", "the session")
+        return *self._name_session({"data": data}), ignored, *self.next()
 
-    def _counted(self, _: _Asked, data: Mapping[str, Any]) -> Steps:
+    def _turns_counted(self, _: _SentCommand, data: Mapping[str, Any]) -> Steps:
         self._count_turns(data)
         return (facts.Ignored(f"response/{_STATS}", "the turns so far"),)
 
@@ -157,50 +157,52 @@ class Conversation(Prompting):
         if self._continues and "userMessages" in data:
             self._prior_turns = whole(data["userMessages"])
 
-    def _state(self, line: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
+    def _name_session(self, line: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
         data = mapping(line.get("data"))
         model = mapping(data.get("model"))
         name = model_name(model.get("provider"), model.get("id")) or None
-        return self._reader.session_known(text(data.get("sessionId")), model=name, prior_turns=self._prior_turns)
+        return self._reader.name_session(text(data.get("sessionId")), model=name, prior_turns=self._prior_turns)
 
-    def _prompted(self, asked: _Asked, data: Mapping[str, Any]) -> Steps:
+    def _prompted(self, request: _SentCommand, data: Mapping[str, Any]) -> Steps:
         if data.get("agentInvoked") is False:
-            return self._handled()
+            return self._complete_without_model()
         probe: Steps = ()
-        if asked.message.startswith("/") and self._turn == "asked" and not self._is_probing:
-            probe = (self._ask("get_state", kind="probe"),)  # it may have been a command, of which nothing comes
+        if request.message.startswith("/") and self._turn == "asked" and not self._is_probing:
+            probe = (
+                self._send_command("get_state", kind="probe"),
+            )  # it may have been a command, of which nothing comes
         return facts.Ignored("response/prompt", "what comes of it is told elsewhere"), *probe
 
-    def _handled(self) -> Steps:
-        return facts.TurnBegin(), facts.TurnDone(), *self._turn_over()
+    def _complete_without_model(self) -> Steps:
+        return facts.TurnBegin(), facts.TurnDone(), *self._end_turn()
 
     def _steered(self, *_: Any) -> Steps:
         if self._turn == "none":
             self._turn = "asked"
         return (facts.Ignored("response/prompt", "the message is in the turn, or begins the next"),)
 
-    def _probed(self, _: _Asked, data: Mapping[str, Any]) -> Steps:
-        silent = facts.Ignored("response/get_state", "whether the agent is idle")
+    def _probed(self, _: _SentCommand, data: Mapping[str, Any]) -> Steps:
+        ignored = facts.Ignored("response/get_state", "whether the agent is idle")
         if data.get("isStreaming") is True or data.get("isCompacting") is True:
-            return (silent,)
+            return (ignored,)
         if self._turn == "asked":
-            return self._handled()
-        told = self._turns.settled() if self._turns.idle_unknown else ()
-        return silent, *told, *self.after(told)
+            return self._complete_without_model()
+        emitted = self._turns.settle() if self._turns.is_idle_unknown else ()
+        return ignored, *emitted, *self.react(emitted)
 
     def _aborted(self) -> Steps:
-        told = self._turns.stopped() if self._turn == "running" and not self._turns.idle_unknown else ()
-        return facts.Ignored("response/abort", "how the turn ended tells it"), *told, *self.after(told)
+        emitted = self._turns.stop() if self._turn == "running" and not self._turns.is_idle_unknown else ()
+        return facts.Ignored("response/abort", "how the turn ended tells it"), *emitted, *self.react(emitted)
 
-    def _refused(self, asked: _Asked | None, command: str, error: str) -> Steps:
-        kind = asked.kind if asked is not None else ""
+    def _refused(self, request: _SentCommand | None, command: str, error: str) -> Steps:
+        kind = request.kind if request is not None else ""
         if kind == "opening":
-            self._ready = True
+            self._is_session_requested = True
             return facts.Note(f"{self._flavor.agent} does not tell its session: {error}", "warn"), *self.next()
         if kind.startswith("prompt") and not self._turns.is_running:
-            return *self._turns.refused(error), *self._turn_over()
-        if kind == "steer" and asked is not None:
-            self._prompts.appendleft(asked.message)
+            return *self._turns.refuse(error), *self._end_turn()
+        if kind == "steer" and request is not None:
+            self._prompts.appendleft(request.message)
             return facts.Note(f"the message was not taken into the turn: {error}", "warn"), *self.next()
         return (facts.Note(f"{self._flavor.agent} refused {command or 'a line'}: {error}", "warn"),)
 
@@ -208,42 +210,42 @@ class Conversation(Prompting):
 
     @property
     def _is_probing(self) -> bool:
-        return any(asked.kind == "probe" for asked in self._waiting.values())
+        return any(request.kind == "probe" for request in self._unanswered.values())
 
     def next(self) -> Steps:
         """The next prompt, or the end of our input, if it is time for one of them."""
-        if self._silent or self._closed or not self._ready or self._turn != "none":
+        if self._is_observer or self._closed or not self._is_session_requested or self._turn != "none":
             return ()
         if self._prompts:
             self._turn = "asked"
             images, self._images = self._images, []
             extra: dict[str, Any] = {"images": images} if images else {}
-            return (self._ask("prompt", message=self._prompts.popleft(), **extra),)
-        if not self._closing or any(asked.kind == "steer" for asked in self._waiting.values()):
+            return (self._send_command("prompt", message=self._prompts.popleft(), **extra),)
+        if not self._closing or any(request.kind == "steer" for request in self._unanswered.values()):
             return ()
         self._closed = True
         return (CloseStdin(),)
 
-    def _catch_up(self) -> Steps:
+    def _send_due_interrupt(self) -> Steps:
         """Say what had to wait for the turn to run."""
-        if self._silent or not self._interrupt_due or self._turn != "running":
+        if self._is_observer or not self._interrupt_due or self._turn != "running":
             return ()
         self._interrupt_due = False
         return *self._dialogs.cancel_all(), *self._abort()
 
     def _abort(self) -> Steps:
-        self._turns.interrupting = True
-        return (self._ask("abort"),)
+        self._turns.is_interrupting = True
+        return (self._send_command("abort"),)
 
-    def _turn_over(self) -> Steps:
+    def _end_turn(self) -> Steps:
         self._turn, self._interrupt_due = "none", False
-        self._dialogs.turn_over()
+        self._dialogs.end_turn()
         return self.next()
 
-    def _ask(self, command: str, *, kind: str | None = None, **fields: Any) -> WriteStdin:
+    def _send_command(self, command: str, *, kind: str | None = None, **fields: Any) -> WriteStdin:
         self._count += 1
         key = f"mux-{self._count}"
-        self._waiting[key] = _Asked(kind or command, text(fields.get("message")))
+        self._unanswered[key] = _SentCommand(kind or command, text(fields.get("message")))
         line = json.dumps({"id": key, "type": command, **fields}, ensure_ascii=False)
         return WriteStdin(line.encode("utf-8", "replace") + b"\n")
 

@@ -37,10 +37,10 @@ def provider(place: Place, key: str) -> dict[str, object]:
     return {"baseUrl": f"{place.url}/v1", "api": "openai-completions", "apiKey": key, "models": models}
 
 
-def settle(place: Place, name: str, said: object) -> None:
+def write_settings_once(place: Place, name: str, settings: object) -> None:
     """A file of settings, where there is none: what a scenario changes in it counts in its next run."""
     if not (place.home / name).exists():
-        place.write(name, json.dumps(said))
+        place.write(name, json.dumps(settings))
 
 
 def skill_package(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str]:
@@ -48,8 +48,8 @@ def skill_package(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str]:
     skill = directory / "skills" / "demo" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: demo\ndescription: A demo\n---\nDo.\n", "utf-8")
-    about = {"name": "demo-package", "version": "1.2.0", "description": "A demo", "pi": {"skills": ["./skills"]}}
-    (directory / "package.json").write_text(json.dumps(about), "utf-8")
+    manifest = {"name": "demo-package", "version": "1.2.0", "description": "A demo", "pi": {"skills": ["./skills"]}}
+    (directory / "package.json").write_text(json.dumps(manifest), "utf-8")
     return (), str(directory)
 
 

@@ -24,18 +24,18 @@ from agent_mux.sessions.store import (
 )
 from agent_mux.sessions.trees import Tree
 from agent_mux_adapters._dialects.pi.flavor import Flavor
-from agent_mux_adapters._dialects.pi.messages import Messages
+from agent_mux_adapters._dialects.pi.messages import PiMessages
 from agent_mux_adapters._dialects.pi.outcome import ABORTED, failure_of
-from agent_mux_adapters._dialects.pi.tools import ToolCalls
-from agent_mux_adapters._dialects.pi.usage import record_of
+from agent_mux_adapters._dialects.pi.tools import PiToolCalls
+from agent_mux_adapters._dialects.pi.usage import cost_record
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 
-NEWEST = 3
+NEWEST_VERSION = 3
 """Version of the format that is understood."""
-GOES_ON = "toolUse"
+TOOL_USE = "toolUse"
 
 
-def store_of(flavor: Flavor, directory: Callable[[Place], Path]) -> SessionStore:
+def session_store(flavor: Flavor, directory: Callable[[Place], Path]) -> SessionStore:
     """The store of an agent of this dialect, which is below this directory."""
 
     def root(place: Place) -> Path:
@@ -45,19 +45,19 @@ def store_of(flavor: Flavor, directory: Callable[[Place], Path]) -> SessionStore
         return files_below(root(place), "*/*.jsonl")
 
     def open_session(found: Found) -> LineCursor:
-        entries = StoredEntries(found.path, flavor)
+        entries = PiStoredEntries(found.path, flavor)
         return LineCursor(found.path, entries.read, entries.close)
 
     return SessionStore(root=root, find=find, open=open_session)
 
 
-class StoredEntries:
+class PiStoredEntries:
     """Reads the entries of one session."""
 
     def __init__(self, path: Path, flavor: Flavor) -> None:
         self._flavor = flavor
-        self._left_behind = Tree(id="id", parent="parentId", starts=_is_prompt).left_behind(path)
-        self._take_directory("")
+        self._abandoned = Tree(id="id", parent="parentId", starts=_is_prompt).left_behind(path)
+        self._set_directory("")
         self._closing = HeldClosing()
         self._readers: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Told]]] = {
             "session": self._session,
@@ -67,9 +67,9 @@ class StoredEntries:
             "compaction": lambda row: (facts.ContextCompacted(text(row.get("summary"))),),
         }
 
-    def _take_directory(self, cwd: str) -> None:
-        self._calls = ToolCalls(self._flavor, CodecContext(agent=self._flavor.agent, protocol="stored", cwd=cwd))
-        self._messages = Messages(self._calls)
+    def _set_directory(self, cwd: str) -> None:
+        self._calls = PiToolCalls(self._flavor, CodecContext(agent=self._flavor.agent, protocol="stored", cwd=cwd))
+        self._messages = PiMessages(self._calls)
 
     def read(self, row: Mapping[str, Any]) -> Iterator[Entry]:
         """What an entry says."""
@@ -83,27 +83,27 @@ class StoredEntries:
 
     def _session(self, row: Mapping[str, Any]) -> Iterable[Told]:
         version = whole(row.get("version"))
-        if version > NEWEST:
-            raise UnreadableError(f"its format has version {version}; {NEWEST} is the newest that is known")
+        if version > NEWEST_VERSION:
+            raise UnreadableError(f"its format has version {version}; {NEWEST_VERSION} is the newest that is known")
         cwd = text(row.get("cwd"))
-        self._take_directory(cwd)
+        self._set_directory(cwd)
         parent = PurePath(text(row.get("parentSession"))).stem.rpartition("_")[2]
         yield Described(session_id=text(row.get("id")) or None, cwd=cwd or None, forked_from=parent or None)
 
     def _message(self, row: Mapping[str, Any]) -> Iterable[Told]:
         message = mapping(row.get("message"))
-        is_left = row.get("id") in self._left_behind
+        is_abandoned = row.get("id") in self._abandoned
         match message.get("role"):
             case "assistant":
-                if not is_left:
-                    yield from self._answered(message)
-                yield from _called(row, message)
-            case "toolResult" if not is_left:
-                yield from self._calls.ended({**message, "result": message})
-            case "user" if not is_left and _is_prompt(row):
-                yield Prompted(_words(message.get("content")))
+                if not is_abandoned:
+                    yield from self._read_answer(message)
+                yield from _model_call(row, message)
+            case "toolResult" if not is_abandoned:
+                yield from self._calls.execution_ended({**message, "result": message})
+            case "user" if not is_abandoned and _is_prompt(row):
+                yield Prompted(_plain_text(message.get("content")))
 
-    def _answered(self, message: Mapping[str, Any]) -> Iterable[Told]:
+    def _read_answer(self, message: Mapping[str, Any]) -> Iterable[Told]:
         self._closing.forget()
         yield facts.StepBegin()
         yield from self._messages.end(message.get("content"))
@@ -112,24 +112,24 @@ class StoredEntries:
             yield facts.TurnStopped()
         elif reason == "error":
             yield facts.TurnFailed(failure_of(error or "the agent reported an error"))
-        elif reason != GOES_ON:
+        elif reason != TOOL_USE:
             yield facts.TurnDone()
 
 
-def _called(row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[Told]:
-    spent = record_of(message.get("usage"))
-    if spent is None:
+def _model_call(row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[Told]:
+    cost = cost_record(message.get("usage"))
+    if cost is None:
         return
     usage = facts.Usage(
-        spent.input_tokens,
-        spent.output_tokens,
-        spent.thinking_tokens,
-        spent.cached_tokens,
-        spent.cache_creation_tokens,
+        cost.input_tokens,
+        cost.output_tokens,
+        cost.thinking_tokens,
+        cost.cached_tokens,
+        cost.cache_creation_tokens,
     )
     # The ids of entries are short: only with the time they are the same in a copy, and in nothing else.
     key = f"{text(row.get('id'))}/{text(row.get('timestamp'))}"
-    usd = spent.total_usd if spent.source == "native" else None
+    usd = cost.total_usd if cost.source == "native" else None
     yield ModelCalled(key, text(message.get("model")), usage, usd)
 
 
@@ -139,7 +139,7 @@ def _is_prompt(row: Mapping[str, Any]) -> bool:
     return message.get("role") == "user" and message.get("attribution", "user") == "user"
 
 
-def _words(content: Any) -> str:
+def _plain_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(text(block.get("text")) for block in rows(content) if block.get("type") == "text")

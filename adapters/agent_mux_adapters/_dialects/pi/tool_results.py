@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 
 from agent_mux import facts
-from agent_mux_adapters._dialects.pi.flavor import Flavor, Printed
+from agent_mux_adapters._dialects.pi.flavor import Flavor, ShellResult
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters._dialects.unified import with_header
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class PiToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's result, taken apart."""
 
     call_id: str
@@ -43,15 +43,15 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return self.shown or "the tool failed and said nothing"
 
 
-def read_result(call_id: str, result: Any, *, failed: bool) -> Result:
+def read_result(call_id: str, result: Any, *, failed: bool) -> PiToolResult:
     """The `result` or `partialResult` of a line."""
     fields = mapping(result)
-    return Result(
+    return PiToolResult(
         call_id=call_id, content=rows(fields.get("content")), details=mapping(fields.get("details")), failed=failed
     )
 
 
-def images(result: Result) -> tuple[facts.Fact, ...]:
+def image_facts(result: PiToolResult) -> tuple[facts.Fact, ...]:
     """The images in a result."""
     return tuple(
         facts.ImageProduced(text(block.get("mimeType")) or "image/png", base64=text(block.get("data")))
@@ -60,69 +60,69 @@ def images(result: Result) -> tuple[facts.Fact, ...]:
     )
 
 
-def written(path: str, content: str, details: Mapping[str, Any]) -> facts.FileWritten:
+def file_written(path: str, content: str, details: Mapping[str, Any]) -> facts.FileWritten:
     """A file that a tool wrote. Only our extension tells whether it was there before; without it, nobody knows."""
     return facts.FileWritten(path, len(content.encode("utf-8", "replace")), details.get("existedBefore") is False)
 
 
-RUNS_ON = -1
+BACKGROUND_EXIT_CODE = -1
 """For a foreground command that the agent moved to the background: it has no exit that is the call's."""
 PROBE = 256
 """Characters by which the end of what was told is found again, where the beginning is no longer repeated."""
-WINDOW = "the agent does not show all that this command printed"
+INCOMPLETE_OUTPUT = "the agent does not show all that this command printed"
 
 
-class ShellOutput:
+class PiShellOutput:
     """What was told of a command's output."""
 
     def __init__(self) -> None:
-        self._told = 0
+        self._emitted_bytes = 0
         """Bytes, those included that the agent skipped and counted."""
-        self._window = ""
+        self._last_shown = ""
         """What the agent showed last."""
         self.has_gaps = False
 
-    def advance(self, printed: Printed) -> str:
+    def new_output(self, printed: ShellResult) -> str:
         """What is new."""
-        if printed.stdout == self._window:
+        if printed.stdout == self._last_shown:
             return ""
-        fresh = self._counted(printed) if printed.total_bytes is not None else self._compared(printed.stdout)
-        self._window = printed.stdout
-        return fresh
+        new = self._new_by_count(printed) if printed.total_bytes is not None else self._new_by_text(printed.stdout)
+        self._last_shown = printed.stdout
+        return new
 
-    def _counted(self, printed: Printed) -> str:
+    def _new_by_count(self, printed: ShellResult) -> str:
         data = printed.stdout.encode("utf-8", "replace")
-        fresh = (printed.total_bytes or 0) - self._told
-        if fresh <= 0:
+        new = (printed.total_bytes or 0) - self._emitted_bytes
+        if new <= 0:
             return ""
-        self._told += fresh
-        self.has_gaps = self.has_gaps or fresh > len(data)
-        return data[-fresh:].decode("utf-8", "replace")
+        self._emitted_bytes += new
+        self.has_gaps = self.has_gaps or new > len(data)
+        return data[-new:].decode("utf-8", "replace")
 
-    def _compared(self, shown: str) -> str:
-        if shown.startswith(self._window):
-            fresh = shown[len(self._window) :]
+    def _new_by_text(self, shown: str) -> str:
+        if shown.startswith(self._last_shown):
+            new = shown[len(self._last_shown) :]
         else:
-            probe = self._window[-PROBE:]
+            probe = self._last_shown[-PROBE:]
             at = shown.rfind(probe)
             self.has_gaps = self.has_gaps or at < 0
-            fresh = shown[at + len(probe) :] if at >= 0 else shown
-        self._told += len(fresh.encode("utf-8", "replace"))
-        return fresh
+            new = shown[at + len(probe) :] if at >= 0 else shown
+        self._emitted_bytes += len(new.encode("utf-8", "replace"))
+        return new
 
 
-def shell_done(name: str, output: ShellOutput, result: Result, flavor: Flavor) -> tuple[facts.Fact, ...]:
+def shell_done(name: str, output: PiShellOutput, result: PiToolResult, flavor: Flavor) -> tuple[facts.Fact, ...]:
     """The end of a command: the rest of its output, and its exit."""
     printed = flavor.printed(result.shown, result.details, result.failed)
-    rest = output.advance(printed)
+    rest = output.new_output(printed)
     before = (facts.ToolOutput(result.call_id, rest),) if rest else ()
-    gaps = (facts.Note(WINDOW),) if output.has_gaps or printed.is_cut else ()
+    gaps = (facts.Note(INCOMPLETE_OUTPUT),) if output.has_gaps or printed.is_cut else ()
     done = facts.ToolDone(
         result.call_id,
         output=None if result.failed else result.output,
         error=result.error if result.failed else None,
         duration_ms=printed.duration_ms,
-        exit_code=RUNS_ON if printed.runs_on else printed.exit_code,
+        exit_code=BACKGROUND_EXIT_CODE if printed.is_background else printed.exit_code,
         name=name,
     )
     return *gaps, *before, done
@@ -164,5 +164,5 @@ def _unified(hunk: list[tuple[str, int, str]], shift: int) -> list[str]:
     first_new = (old[0] + shift if old else new[0]) - (not new_count)
     return [
         f"@@ -{first_old},{len(old)} +{first_new},{new_count} @@",
-        *(f"{sign}{said}" for sign, _, said in hunk),
+        *(f"{sign}{content}" for sign, _, content in hunk),
     ]

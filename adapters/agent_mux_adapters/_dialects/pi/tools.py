@@ -9,123 +9,129 @@ from agent_mux import facts
 from agent_mux.adapter import CodecContext
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.pi.flavor import Flavor
-from agent_mux_adapters._dialects.pi.tool_results import Result, ShellOutput, images, read_result, shell_done
+from agent_mux_adapters._dialects.pi.tool_results import (
+    PiShellOutput,
+    PiToolResult,
+    image_facts,
+    read_result,
+    shell_done,
+)
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters._dialects.unified import relative_to
 
 Facts = tuple[facts.Fact, ...]
 
 
-class Call(msgspec.Struct):
+class PiToolCall(msgspec.Struct):
     """A call that waits for its result."""
 
     name: str
     input: Mapping[str, Any]
-    shell: ShellOutput | None = None
+    shell: PiShellOutput | None = None
     """Of a foreground command."""
-    starts: bool = False
+    is_started: bool = False
     """The agent said that it executes it; in omp that it was approved."""
 
 
-class ToolCalls:
+class PiToolCalls:
     """The calls that were told, and wait for their result."""
 
     def __init__(self, flavor: Flavor, context: CodecContext) -> None:
-        self.goes_on: Callable[[str, str], Facts] | None = None
+        self.on_background_job: Callable[[str, str], Facts] | None = None
         """Who is told that a call ended whose work goes on in the background, and the name of that work."""
         self._flavor = flavor
         self._cwd = context.cwd
         self._servers = [server.name for server in context.mcp_servers]
-        self._open: dict[str, Call] = {}
+        self._open: dict[str, PiToolCall] = {}
 
-    def get(self, call_id: str) -> Call | None:
+    def get(self, call_id: str) -> PiToolCall | None:
         """A call that waits for its result."""
         return self._open.get(call_id)
 
-    def waiting(self) -> list[tuple[str, Call]]:
+    def pending(self) -> list[tuple[str, PiToolCall]]:
         """The calls whose execution the agent has not told yet, in the order the model made them."""
-        return [(call_id, call) for call_id, call in self._open.items() if not call.starts]
+        return [(call_id, call) for call_id, call in self._open.items() if not call.is_started]
 
     # -- the input
 
     def begin(self, call_id: str, name: str) -> Facts:
         """The input begins to stream. What is told whole says nothing yet."""
-        return () if call_id in self._open or self._is_told_whole(name) else (facts.ToolBegin(call_id, name),)
+        return () if call_id in self._open or self._is_emitted_whole(name) else (facts.ToolBegin(call_id, name),)
 
     def add_input(self, call_id: str, delta: str) -> Facts:
         """A fragment of the input."""
         return (facts.ToolInput(call_id, delta),) if delta else ()
 
-    def ready_raw(self, block: bytes) -> Facts:
+    def complete_input_raw(self, block: bytes) -> Facts:
         """The input is complete; JSON text of the block."""
-        return self.ready(load_object(block) or {})
+        return self.complete_input(load_object(block) or {})
 
-    def ready(self, block: Mapping[str, Any]) -> Facts:
+    def complete_input(self, block: Mapping[str, Any]) -> Facts:
         """The input is complete: a `toolCall` block."""
-        return self._ready(text(block.get("id")), text(block.get("name")), block.get("arguments"))
+        return self._complete_input(text(block.get("id")), text(block.get("name")), block.get("arguments"))
 
-    def _ready(self, call_id: str, name: str, arguments: Any) -> Facts:
+    def _complete_input(self, call_id: str, name: str, arguments: Any) -> Facts:
         if not call_id or call_id in self._open:
             return ()
         fields = mapping(arguments)
-        call = self._open[call_id] = Call(name, fields)
+        call = self._open[call_id] = PiToolCall(name, fields)
         server_and_tool = self._mcp_name(name)
         if server_and_tool is not None:
             return (facts.McpBegin(call_id, *server_and_tool, arguments),)
-        if name in self._flavor.delegating:
+        if name in self._flavor.delegating_tools:
             return (facts.SubagentBegin(call_id, text(fields.get("agent")) or name, text(fields.get("task"))),)
         shell = self._flavor.shell_of(name, fields)
-        call.shell = ShellOutput() if shell is not None else None
+        call.shell = PiShellOutput() if shell is not None else None
         return (facts.ToolReady(call_id, name, arguments, shell),)
 
-    def _is_told_whole(self, name: str) -> bool:
-        return name in self._flavor.delegating or self._mcp_name(name) is not None
+    def _is_emitted_whole(self, name: str) -> bool:
+        return name in self._flavor.delegating_tools or self._mcp_name(name) is not None
 
     def _mcp_name(self, name: str) -> tuple[str, str] | None:
-        return self._flavor.mcp_name(name, self._servers)
+        return self._flavor.mcp_server_and_tool(name, self._servers)
 
     # -- the execution
 
-    def started(self, line: Mapping[str, Any]) -> Facts:
+    def execution_started(self, line: Mapping[str, Any]) -> Facts:
         """`tool_execution_start`."""
         call_id = text(line.get("toolCallId"))
-        told = self._ready(call_id, text(line.get("toolName")), line.get("args"))
+        emitted = self._complete_input(call_id, text(line.get("toolName")), line.get("args"))
         if call_id in self._open:
-            self._open[call_id].starts = True
-        return told or (facts.Ignored("tool_execution_start", "told when its input was complete"),)
+            self._open[call_id].is_started = True
+        return emitted or (facts.Ignored("tool_execution_start", "told when its input was complete"),)
 
-    def updated(self, line: Mapping[str, Any]) -> Facts:
+    def execution_updated(self, line: Mapping[str, Any]) -> Facts:
         """`tool_execution_update`: all of the result so far."""
         call_id = text(line.get("toolCallId"))
         call = self._open.get(call_id)
         if call is not None and call.shell is not None:
             result = read_result(call_id, line.get("partialResult"), failed=False)
-            fresh = call.shell.advance(self._flavor.printed(result.shown, result.details, False))
-            if fresh:
-                return (facts.ToolOutput(call_id, fresh),)
+            new = call.shell.new_output(self._flavor.printed(result.shown, result.details, False))
+            if new:
+                return (facts.ToolOutput(call_id, new),)
         return (facts.Ignored("tool_execution_update", "a preview of the result"),)
 
-    def ended(self, line: Mapping[str, Any]) -> Facts:
+    def execution_ended(self, line: Mapping[str, Any]) -> Facts:
         """`tool_execution_end`."""
         call_id, name = text(line.get("toolCallId")), text(line.get("toolName"))
-        call = self._open.pop(call_id, None) or Call(name, {})
+        call = self._open.pop(call_id, None) or PiToolCall(name, {})
         result = read_result(call_id, line.get("result"), failed=line.get("isError") is True)
         if self._mcp_name(call.name) is not None:
             done: facts.Fact = facts.McpDone(call_id, *((None, result.error) if result.failed else (result.output,)))
-            return done, *images(result)
-        if call.name in self._flavor.delegating:
+            return done, *image_facts(result)
+        if call.name in self._flavor.delegating_tools:
             return self._delegated(result)
         if call.shell is not None:
             return shell_done(call.name, call.shell, result, self._flavor)
-        return self._done(call, result), *images(result)
+        return self._done(call, result), *image_facts(result)
 
-    def _delegated(self, result: Result) -> Facts:
+    def _delegated(self, result: PiToolResult) -> Facts:
         background = mapping(result.details.get("async"))
-        if self.goes_on is not None and background.get("state") == "running" and not result.failed:
-            return self.goes_on(result.call_id, text(background.get("jobId")))
+        if self.on_background_job is not None and background.get("state") == "running" and not result.failed:
+            return self.on_background_job(result.call_id, text(background.get("jobId")))
         return (facts.SubagentDone(result.call_id, result.shown, result.error if result.failed else None),)
 
-    def _done(self, call: Call, result: Result) -> facts.ToolDone:
+    def _done(self, call: PiToolCall, result: PiToolResult) -> facts.ToolDone:
         if result.failed:
             return facts.ToolDone(result.call_id, error=result.error, name=call.name or None)
         effect = self._flavor.effects.get(call.name)

@@ -7,30 +7,30 @@ from agent_mux.facts import Fact, RunCost, Usage
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, whole
 
 
-class Meter:
+class PiUsage:
     """What the run used, and the turn that runs."""
 
     def __init__(self) -> None:
         self._run: CostRecord | None = None
         self._turn: CostRecord | None = None
 
-    def called(self, usage: Any) -> tuple[Fact, ...]:
+    def record_call(self, usage: Any) -> tuple[Fact, ...]:
         """A model call is over; a failed one used nothing and says nothing."""
-        spent = record_of(usage)
-        if spent is None:
+        cost = cost_record(usage)
+        if cost is None:
             return ()
         tokens = Usage(
-            spent.input_tokens,
-            spent.output_tokens,
-            thinking_tokens=spent.thinking_tokens,
-            cached_tokens=spent.cached_tokens,
-            cache_creation_tokens=spent.cache_creation_tokens,
+            cost.input_tokens,
+            cost.output_tokens,
+            thinking_tokens=cost.thinking_tokens,
+            cached_tokens=cost.cached_tokens,
+            cache_creation_tokens=cost.cache_creation_tokens,
         )
-        return tokens, *self.called_inside(spent)
+        return tokens, *self.record_subagent_call(cost)
 
-    def called_inside(self, spent: CostRecord) -> tuple[Fact, ...]:
+    def record_subagent_call(self, cost: CostRecord) -> tuple[Fact, ...]:
         """A model call of a sub-agent: it costs, but is no call of the main agent."""
-        self._run, self._turn = sum_of(self._run, spent), sum_of(self._turn, spent)
+        self._run, self._turn = sum_records(self._run, cost), sum_records(self._turn, cost)
         return (RunCost(self._run),)
 
     def take_turn(self) -> CostRecord | None:
@@ -39,7 +39,7 @@ class Meter:
         return turn
 
 
-def record_of(usage: Any) -> CostRecord | None:
+def cost_record(usage: Any) -> CostRecord | None:
     """The `usage` of a message; None when nothing was used."""
     fields = mapping(usage)
     counts = [whole(fields.get(name)) for name in ("input", "output", "cacheRead", "cacheWrite")]
@@ -58,7 +58,7 @@ def record_of(usage: Any) -> CostRecord | None:
     )
 
 
-def sum_of(left: CostRecord | None, right: CostRecord) -> CostRecord:
+def sum_records(left: CostRecord | None, right: CostRecord) -> CostRecord:
     """Both together; a sum with an unknown part is unknown."""
     if left is None:
         return right

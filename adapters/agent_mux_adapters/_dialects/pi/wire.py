@@ -101,7 +101,7 @@ def begun_call(line: bytes, index: int) -> tuple[str, str]:
     return (block.id, block.name) if named else ("", "")
 
 
-class Chunks:
+class LineChunks:
     """The parts of the long line that is being received; the agent sends them one after the other."""
 
     def __init__(self) -> None:

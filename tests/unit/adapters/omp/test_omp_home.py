@@ -18,7 +18,7 @@ from agent_mux.plugins.commands import Plugin
 from agent_mux_adapters.omp import ADAPTER
 from agent_mux_adapters.omp.credentials import AUTH
 from agent_mux_adapters.omp.installation import PLUGINS
-from agent_mux_adapters.omp.paths import data, directory, own
+from agent_mux_adapters.omp.paths import directory, subagent_directory
 
 # `omp config set` of three fields: without a newline at the end. The comment is a person's.
 CONFIG = """\
@@ -340,22 +340,22 @@ def test_its_methods_are_those_that_it_is_said_to_have() -> None:
 def test_where_its_directory_is(environ: dict[str, str], directory_is: str, own_is: str, tmp_path: Path) -> None:
     place = Place(environ={"HOME": str(tmp_path), **environ})
     assert directory(place) == tmp_path / directory_is
-    assert own(place) == tmp_path / own_is
-    assert data(place) == directory(place)
+    assert subagent_directory(place) == tmp_path / own_is
+    assert data_directory(place) == directory(place)
 
 
 def test_its_data_are_elsewhere_once_that_directory_is_there(tmp_path: Path) -> None:
     place = Place(environ={"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "xdg")})
-    assert data(place) == tmp_path / ".omp" / "agent"
+    assert data_directory(place) == tmp_path / ".omp" / "agent"
     (tmp_path / "xdg" / "omp").mkdir(parents=True)
-    assert data(place) == tmp_path / "xdg" / "omp"
+    assert data_directory(place) == tmp_path / "xdg" / "omp"
     assert directory(place) == tmp_path / ".omp" / "agent"
     moved = Place(environ={**place.environ, "PI_CODING_AGENT_DIR": "/moved"})
-    assert data(moved) == Path("/moved")
+    assert data_directory(moved) == Path("/moved")
     named = Place(environ={**place.environ, "OMP_PROFILE": "work"})
-    assert data(named) == directory(named)
+    assert data_directory(named) == directory(named)
     (tmp_path / "xdg" / "omp" / "profiles" / "work").mkdir(parents=True)
-    assert data(named) == tmp_path / "xdg" / "omp" / "profiles" / "work"
+    assert data_directory(named) == tmp_path / "xdg" / "omp" / "profiles" / "work"
 
 
 def test_a_list_of_plugins_is_read() -> None:

@@ -267,8 +267,8 @@ def gate(tool: str, *details: str) -> dict[str, Any]:
     ],
 )
 def test_a_dialog_of_omp_that_asks_for_permission(title: dict[str, Any], action: str, detail: str, risk: str) -> None:
-    [asked] = facts_of(running().asks("r", "select", **title))
-    assert (asked.action, asked.detail, asked.risk) == (action, detail, risk)
+    [request] = facts_of(running().asks("r", "select", **title))
+    assert (request.action, request.detail, request.risk) == (action, detail, risk)
 
 
 @pytest.mark.parametrize(
@@ -281,8 +281,8 @@ def test_a_dialog_of_omp_that_asks_for_permission(title: dict[str, Any], action:
     ],
 )
 def test_a_dialog_shows_what_it_is_about(title: dict[str, Any], command: str | None, paths: tuple[str, ...]) -> None:
-    [asked] = facts_of(running().asks("r", "select", **title))
-    assert (asked.command, asked.paths) == (command, paths)
+    [request] = facts_of(running().asks("r", "select", **title))
+    assert (request.command, request.paths) == (command, paths)
 
 
 def test_a_permission_is_about_the_first_call_of_that_tool_that_waits() -> None:
@@ -297,8 +297,8 @@ def test_a_permission_is_about_the_first_call_of_that_tool_that_waits() -> None:
 def test_a_dialog_that_says_nothing_shows_the_input_of_the_call() -> None:
     talk = running()
     talk.says(answer(call_block("a", "mcp__echo_echo", text="hi")))
-    [asked] = facts_of(talk.asks("r", "select", **gate("mcp__echo_echo")))
-    assert (asked.call_id, asked.detail) == ("a", '{"text":"hi"}')
+    [request] = facts_of(talk.asks("r", "select", **gate("mcp__echo_echo")))
+    assert (request.call_id, request.detail) == ("a", '{"text":"hi"}')
 
 
 @pytest.mark.parametrize(("action", "value"), [(Approve("r"), "Approve"), (Deny("r", "no"), "Deny")])
@@ -323,8 +323,8 @@ def test_what_was_allowed_for_the_rest_of_the_run_is_not_asked_again() -> None:
 
 def test_a_question_may_be_answered_in_own_words_by_way_of_an_editor() -> None:
     talk = running()
-    asked = facts_of(talk.asks("q", "select", title="Which?", options=["red", "Other (type your own)"]))
-    assert asked == [facts.InputAsked("q", "Which?", options=("red",), source="tool")]
+    request = facts_of(talk.asks("q", "select", title="Which?", options=["red", "Other (type your own)"]))
+    assert request == [facts.InputAsked("q", "Which?", options=("red",), source="tool")]
     talk.want(Answer("q", "blue"))
     assert talk.sent() == [{"type": "extension_ui_response", "id": "q", "value": "Other (type your own)"}]
     assert facts_of(talk.asks("e", "editor", title="Which?")) == []

@@ -59,13 +59,17 @@ def test_our_extension_asks_with_the_call_itself() -> None:
     ],
 )
 def test_what_is_asked_for_says_what_will_happen(name: str, arguments: Any, action: str, detail: str) -> None:
-    [asked] = facts_of(running().asks("r", **gate({"id": "c", "name": name, "input": arguments})))
-    assert (asked.action, asked.detail.replace(" ", ""), asked.risk) == (action, detail.replace(" ", ""), "medium")
+    [request] = facts_of(running().asks("r", **gate({"id": "c", "name": name, "input": arguments})))
+    assert (request.action, request.detail.replace(" ", ""), request.risk) == (
+        action,
+        detail.replace(" ", ""),
+        "medium",
+    )
 
 
 def test_a_call_that_cannot_be_read_is_asked_for_all_the_same() -> None:
-    [asked] = facts_of(running().asks("r", method="input", title=TITLE, placeholder="{"))
-    assert (asked.action, asked.call_id, asked.tool_name) == ("Use a tool", None, None)
+    [request] = facts_of(running().asks("r", method="input", title=TITLE, placeholder="{"))
+    assert (request.action, request.call_id, request.tool_name) == ("Use a tool", None, None)
 
 
 @pytest.mark.parametrize(
@@ -122,11 +126,11 @@ def test_after_the_turn_nobody_waits_any_more() -> None:
 @pytest.mark.parametrize("version", ["0.73.1", "0.87.1"])
 def test_what_happened_in_a_recording_is_told(version: str) -> None:
     name = f"{version}/rpc_approvals"
-    asked = ALL.facts(name, facts.ApprovalAsked)
+    request = ALL.facts(name, facts.ApprovalAsked)
     settled = {fact.request_id: fact.granted for fact in ALL.facts(name, facts.RequestSettled)}
-    assert {fact.request_id for fact in asked} == set(settled)
+    assert {fact.request_id for fact in request} == set(settled)
     assert set(settled.values()) == {True, False}
-    assert all(fact.call_id and fact.tool_name for fact in asked)
+    assert all(fact.call_id and fact.tool_name for fact in request)
 
 
 # -- our extension
@@ -145,8 +149,8 @@ def test_the_extension_is_code_with_our_wishes_in_it() -> None:
 
 def test_a_choice_is_a_question_with_options() -> None:
     talk = running()
-    asked = facts_of(talk.asks("q", "select", title="Which?", options=["a", "b"]))
-    assert asked == [facts.InputAsked("q", "Which?", options=("a", "b"), source="tool")]
+    request = facts_of(talk.asks("q", "select", title="Which?", options=["a", "b"]))
+    assert request == [facts.InputAsked("q", "Which?", options=("a", "b"), source="tool")]
     [refused] = talk.want(Answer("q", "c"))
     assert isinstance(refused, Refuse)
     assert facts_of(talk.want(Answer("q", "b"))) == [facts.RequestSettled("q", granted=True)]
@@ -156,8 +160,8 @@ def test_a_choice_is_a_question_with_options() -> None:
 @pytest.mark.parametrize(("word", "confirmed"), [("yes", True), (" Y ", True), ("no", False), ("cancel", False)])
 def test_a_confirmation_takes_yes_and_no(word: str, confirmed: bool) -> None:
     talk = running()
-    asked = facts_of(talk.asks("q", "confirm", title="Sure?", message="really"))
-    assert asked == [facts.InputAsked("q", "Sure?", "really", ("yes", "no"), "tool")]
+    request = facts_of(talk.asks("q", "confirm", title="Sure?", message="really"))
+    assert request == [facts.InputAsked("q", "Sure?", "really", ("yes", "no"), "tool")]
     talk.want(Answer("q", word))
     assert talk.sent() == [reply("q", confirmed=confirmed)]
 
@@ -172,8 +176,8 @@ def test_a_confirmation_takes_nothing_else() -> None:
 @pytest.mark.parametrize(("method", "field"), [("input", "placeholder"), ("editor", "prefill")])
 def test_free_questions_take_any_words(method: str, field: str) -> None:
     talk = running()
-    asked = facts_of(talk.asks("q", method, title="Name?", **{field: "like this"}))
-    assert asked == [facts.InputAsked("q", "Name?", "like this", source="tool")]
+    request = facts_of(talk.asks("q", method, title="Name?", **{field: "like this"}))
+    assert request == [facts.InputAsked("q", "Name?", "like this", source="tool")]
     talk.want(Answer("q", "any"))
     assert talk.sent() == [reply("q", value="any")]
 
@@ -225,8 +229,8 @@ def test_a_dialog_may_be_withdrawn() -> None:
 )
 def test_the_answer_of_another_client_is_overheard(answer_first: bool, fields: dict[str, Any], granted: bool) -> None:
     codec = codec_of(ADAPTER, "rpc")
-    asked = ({"type": "extension_ui_request", "id": "r", **gate()}, Source.STDOUT)
+    request = ({"type": "extension_ui_request", "id": "r", **gate()}, Source.STDOUT)
     answered = (reply("r", **fields), Source.STDIN)
-    both = [answered, asked] if answer_first else [asked, answered]
+    both = [answered, request] if answer_first else [request, answered]
     steps = [step for line, source in both for step in receive(codec, line, source=source)]
     assert facts_of(steps, facts.RequestSettled) == [facts.RequestSettled("r", granted)]
