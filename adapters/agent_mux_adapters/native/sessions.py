@@ -33,7 +33,7 @@ from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_who
 from agent_mux_adapters.native.installation import directory
 
 
-class Done:
+class StoredToolResults:
     """The tool calls of one loop."""
 
     def __init__(self, events: Iterable[Mapping[str, Any]]) -> None:
@@ -52,21 +52,21 @@ class Done:
         command = self._commands.get(call_id)
         return facts.Shell(command) if command else None
 
-    def end(self, message: Mapping[str, Any], said: str) -> facts.ToolDone:
+    def end(self, message: Mapping[str, Any], output: str) -> facts.ToolDone:
         """How the call ended that this message is the result of."""
         call_id = text(message.get("tool_call_id"))
         effects = self._effects.get(call_id, [])
-        ran = next((one for one in effects if one.get("type") == "command_ran"), {})
+        command_effect = next((effect for effect in effects if effect.get("type") == "command_ran"), {})
         exit_code = optional_whole(mapping(message.get("details")).get("exit_code"))
         has_failed = message.get("is_error") is True or bool(exit_code)
         return facts.ToolDone(
             call_id,
-            output=None if has_failed else said,
-            error=said if has_failed else None,
-            stdout=text(ran.get("stdout")) or None,
-            stderr=text(ran.get("stderr")) or None,
+            output=None if has_failed else output,
+            error=output if has_failed else None,
+            stdout=text(command_effect.get("stdout")) or None,
+            stderr=text(command_effect.get("stderr")) or None,
             exit_code=exit_code,
-            files=tuple(file for one in effects if (file := _file(one)) is not None),
+            files=tuple(file for effect in effects if (file := _file(effect)) is not None),
             name=text(message.get("name")) or None,
         )
 
@@ -101,22 +101,22 @@ def find(place: Place) -> Iterator[Found]:
 
 def open_session(found: Found) -> Cursor:
     """From its beginning."""
-    return StoredSession(found.path)
+    return NativeStoredSession(found.path)
 
 
-class StoredSession:
+class NativeStoredSession:
     """Reads one session. It grows at its end; each reading passes over what was told before."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._told = 0
+        self._active_branch = path
+        self._emitted = 0
 
     def read(self) -> Iterator[Entry]:
         """See `Cursor.read`."""
-        session = _session(load_object(hidden(self._path.read_bytes())))
+        session = _session(load_object(hidden(self._active_branch.read_bytes())))
         for number, entry in enumerate(_entries(session)):
-            if number >= self._told:
-                self._told = number + 1
+            if number >= self._emitted:
+                self._emitted = number + 1
                 yield entry
 
 
@@ -136,24 +136,24 @@ def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
         cwd=text(session.get("cwd")) or None,
         forked_from=text(session.get("forked_from")) or None,
     )
-    yield Entry(_at(session.get("created_at")), described)
+    yield Entry(_timestamp(session.get("created_at")), described)
     prompted, calls = 0, 0
-    for loop, kept in _path(rows(session.get("loops"))):
-        done = Done(rows(loop.get("events")))
+    for loop, kept in _active_branch(rows(session.get("loops"))):
+        results = StoredToolResults(rows(loop.get("events")))
         for message in rows(loop.get("messages"))[:kept]:
-            at = _at(message.get("timestamp")) or _at(loop.get("started_at"))
+            at = _timestamp(message.get("timestamp")) or _timestamp(loop.get("started_at"))
             if message.get("role") == "user":
                 prompted, calls = whole(message.get("timestamp")), 0
             calls += 1
             # The time of the prompt, and how far an answer is from it, is the same in a fork.
-            for told in _message(message, f"{prompted}/{calls}" if prompted else "", done):
-                yield Entry(at, told)
+            for item in _message(message, f"{prompted}/{calls}" if prompted else "", results):
+                yield Entry(at, item)
         closing = _closing(loop) if kept is None else None
         if closing is not None:
-            yield Entry(_at(loop.get("ended_at")), closing)
+            yield Entry(_timestamp(loop.get("ended_at")), closing)
 
 
-def _path(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int | None]]:
+def _active_branch(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int | None]]:
     """The loops that the last one goes on from, and it; how many messages of each are kept, None: all."""
     by_id = {text(loop.get("loop_id")): loop for loop in loops}
     chain: list[Mapping[str, Any]] = loops[-1:]
@@ -180,20 +180,20 @@ def _path(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int |
     return kept
 
 
-def _message(message: Mapping[str, Any], key: str, done: Done) -> Iterable[Told]:
+def _message(message: Mapping[str, Any], key: str, results: StoredToolResults) -> Iterable[Told]:
     content = rows(message.get("content"))
     match message.get("role"):
         case "user" if message.get("origin", "user") == "user":
-            yield Prompted(_words(content))
+            yield Prompted(_plain_text(content))
         case "assistant":
             yield facts.StepBegin()
-            yield from (told for block in content for told in _block(block, done))
-            yield from _called(message, key)
+            yield from (item for block in content for item in _block(block, results))
+            yield from _model_call(message, key)
         case "tool":
-            yield done.end(message, _words(content))
+            yield results.end(message, _plain_text(content))
 
 
-def _block(block: Mapping[str, Any], done: Done) -> Iterable[Told]:
+def _block(block: Mapping[str, Any], results: StoredToolResults) -> Iterable[Told]:
     match block.get("type"):
         case "text":
             yield facts.Text(text(block.get("text")))
@@ -202,10 +202,10 @@ def _block(block: Mapping[str, Any], done: Done) -> Iterable[Told]:
         case "tool_call":
             arguments = dict(mapping(block.get("arguments")))
             call_id = text(block.get("id"))
-            yield facts.ToolReady(call_id, text(block.get("name")), arguments, done.shell(call_id))
+            yield facts.ToolReady(call_id, text(block.get("name")), arguments, results.shell(call_id))
 
 
-def _called(message: Mapping[str, Any], key: str) -> Iterable[Told]:
+def _model_call(message: Mapping[str, Any], key: str) -> Iterable[Told]:
     used = mapping(message.get("usage"))
     if not used:
         return
@@ -235,11 +235,11 @@ def _closing(loop: Mapping[str, Any]) -> facts.Fact | None:
     return None
 
 
-def _words(content: Iterable[Mapping[str, Any]]) -> str:
+def _plain_text(content: Iterable[Mapping[str, Any]]) -> str:
     return "\n".join(text(block.get("text")) for block in content if block.get("type") == "text")
 
 
-def _at(value: Any) -> int | None:
+def _timestamp(value: Any) -> int | None:
     return whole(value) or None
 
 

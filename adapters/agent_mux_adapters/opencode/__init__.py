@@ -5,11 +5,11 @@ from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.opencode.acp_reader import ACP_PROTOCOL
-from agent_mux_adapters.opencode.argv import ACP, RUN, SERVE, build_spawn_args, opencode_context
+from agent_mux_adapters.opencode.argv import ACP, RUN, SERVE, build_context, build_spawn_args
 from agent_mux_adapters.opencode.models import LISTING
 from agent_mux_adapters.opencode.outcome import GUIDANCE
-from agent_mux_adapters.opencode.run_codec import RunCodec
-from agent_mux_adapters.opencode.serve_codec import ServeCodec
+from agent_mux_adapters.opencode.run_codec import OpencodeRunCodec
+from agent_mux_adapters.opencode.serve_codec import OpencodeServeCodec
 from agent_mux_adapters.opencode.wire import is_run_line, is_serve_line
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
@@ -82,7 +82,7 @@ ADAPTER = Adapter(
     protocols={
         RUN: NativeProtocol(
             name=RUN,
-            codec=RunCodec,
+            codec=OpencodeRunCodec,
             streams=frozenset(),
             two_way=False,
             sniff=is_run_line,
@@ -98,7 +98,7 @@ ADAPTER = Adapter(
         ),
         SERVE: NativeProtocol(
             name=SERVE,
-            codec=ServeCodec,
+            codec=OpencodeServeCodec,
             streams=frozenset({"text", "thinking"}),
             two_way=True,
             sniff=is_serve_line,
@@ -108,7 +108,7 @@ ADAPTER = Adapter(
         ACP: ACP_PROTOCOL,
     },
     spawn=build_spawn_args,
-    context=opencode_context,
+    context=build_context,
     models=offered(__file__),
     model_listing=LISTING,
     install=(

@@ -11,10 +11,10 @@ from agent_mux.facts import FileEffect
 from agent_mux_adapters._dialects.acp import AcpQuirks, Call, ToolReader, acp_protocol
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.opencode.tool_results import effects_of
-from agent_mux_adapters.opencode.tools import INVALID_TOOL, NO_OUTPUT, REMARKS, Names
+from agent_mux_adapters.opencode.tools import INVALID_TOOL, NO_OUTPUT, SHELL_METADATA, McpToolNames
 
 
-class OpencodeTools(ToolReader):
+class OpencodeAcpTools(ToolReader):
     """Calls are announced with the tool's name as their title; input, output and metadata are OpenCode's own."""
 
     def name(self, call: Call) -> str:
@@ -31,11 +31,11 @@ class OpencodeTools(ToolReader):
 
     def mcp(self, call: Call, servers: Collection[str]) -> tuple[str, str] | None:
         """Tools of MCP servers begin with the server's name."""
-        return super().mcp(call, servers) or (None if servers else Names().mcp(self.name(call)))
+        return super().mcp(call, servers) or (None if servers else McpToolNames().mcp(self.name(call)))
 
     def streams(self, call: Call) -> tuple[str | None, str | None]:
         """What OpenCode remarks for the model was not printed by the command."""
-        printed, _, _ = text(self._metadata(call).get("output")).partition(REMARKS)
+        printed, _, _ = text(self._metadata(call).get("output")).partition(SHELL_METADATA)
         return (None if printed == NO_OUTPUT else printed or None), None
 
     def error(self, call: Call) -> str | None:
@@ -55,7 +55,7 @@ class OpencodeTools(ToolReader):
 
 
 ACP_PROTOCOL = acp_protocol(
-    AcpQuirks(agent="opencode", tools=OpencodeTools()),
+    AcpQuirks(agent="opencode", tools=OpencodeAcpTools()),
     loses=(
         "where model calls begin, and the tokens of each",
         "retries",

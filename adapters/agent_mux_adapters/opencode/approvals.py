@@ -12,9 +12,9 @@ from agent_mux.effects import Refuse
 from agent_mux.facts import ApprovalAsked, Fact, Ignored, InputAsked, RequestSettled, Risk
 from agent_mux.risk import risk_of_command
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, need_text, rows, text
-from agent_mux_adapters.opencode.requests import Client
+from agent_mux_adapters.opencode.requests import OpencodeRequests
 from agent_mux_adapters.opencode.tool_results import shown_diff
-from agent_mux_adapters.opencode.tools import SHELL_TOOL, Names
+from agent_mux_adapters.opencode.tools import SHELL_TOOL, McpToolNames
 
 DENIED = "The user denied this call."
 """With a message a denied call is told to the model, which goes on; without one OpenCode would end the turn."""
@@ -36,51 +36,55 @@ _ABOUT_FILES = frozenset({"edit", "external_directory", "list", "read"})
 _GRANTED = {"once": True, "always": True, "reject": False}
 
 
-class _Open(msgspec.Struct):
+class _OpenRequest(msgspec.Struct):
     answers: list[list[str] | None]
     """Of a question's parts, as far as they are known; empty: a permission."""
-    many: list[bool]
+    takes_several: list[bool]
     """Whether a part takes several answers."""
     is_withdrawn: bool = False
 
 
-class Requests:
+class OpencodeApprovals:
     """The open requests of a run."""
 
-    def __init__(self, client: Client, names: Names, cwd: str) -> None:
-        self._client = client
+    def __init__(self, server_requests: OpencodeRequests, names: McpToolNames, cwd: str) -> None:
+        self._server_requests = server_requests
         self._names = names
         self._cwd = cwd
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenRequest] = {}
 
     # -- OpenCode asks
 
-    def permission(self, asked: Mapping[str, Any], tool: str | None, call_id: str | None) -> tuple[Fact, ...]:
+    def read_permission(self, native: Mapping[str, Any], tool: str | None, call_id: str | None) -> tuple[Fact, ...]:
         """`permission.asked`. `tool`: the tool whose call waits; `call_id`: if it is a call of the main agent."""
-        key, permission, metadata = (
-            need_text(asked, "id"),
-            need_text(asked, "permission"),
-            mapping(asked.get("metadata")),
+        key, read_permission, metadata = (
+            need_text(native, "id"),
+            need_text(native, "permission"),
+            mapping(native.get("metadata")),
         )
         command, diff = text(metadata.get("command")), text(metadata.get("diff"))
-        mcp = None if permission in _ACTIONS else self._names.mcp(permission)
-        action = f"Call a tool of the MCP server {mcp[0]}" if mcp else _ACTIONS.get(permission, f"Use {permission}")
-        patterns = _texts(asked.get("patterns"))
+        mcp = None if read_permission in _ACTIONS else self._names.mcp(read_permission)
+        action = (
+            f"Call a tool of the MCP server {mcp[0]}"
+            if mcp
+            else _ACTIONS.get(read_permission, f"Use {read_permission}")
+        )
+        patterns = _texts(native.get("patterns"))
         detail = command or (shown_diff(diff, self._cwd) if diff else ", ".join(patterns) or as_json(metadata))
-        self._open[key] = _Open([], [])
-        shown = (mcp[1] if mcp else permission) if tool is None else tool
-        risk = risk_of(permission, command)
-        paths = _paths(text(metadata.get("filepath")), patterns) if permission in _ABOUT_FILES else ()
+        self._open[key] = _OpenRequest([], [])
+        shown = (mcp[1] if mcp else read_permission) if tool is None else tool
+        risk = risk_of(read_permission, command)
+        paths = _paths(text(metadata.get("filepath")), patterns) if read_permission in _ABOUT_FILES else ()
         name = SHELL_TOOL if command else shown
         return (ApprovalAsked(key, action, detail, risk, name, call_id, command or None, paths),)
 
-    def question(self, asked: Mapping[str, Any]) -> tuple[Fact, ...]:
+    def read_question(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
         """`question.asked`: one or more, each with options to choose from or a free answer."""
-        key, parts = need_text(asked, "id"), rows(asked.get("questions"))
+        key, parts = need_text(native, "id"), rows(native.get("questions"))
         if not parts:
             return ()
-        self._open[key] = _Open([None] * len(parts), [part.get("multiple") is True for part in parts])
-        return tuple(_shown(_part_key(key, index), part) for index, part in enumerate(parts))
+        self._open[key] = _OpenRequest([None] * len(parts), [part.get("multiple") is True for part in parts])
+        return tuple(_question_part(_part_key(key, index), part) for index, part in enumerate(parts))
 
     # -- our replies
 
@@ -101,24 +105,28 @@ class Requests:
 
     def _decide(self, key: str, body: Any, *, granted: bool, reason: str | None = None) -> tuple[Step, ...]:
         del self._open[key]
-        return self._client.ask("permission", "POST", f"/permission/{key}/reply", body), RequestSettled(
+        return self._server_requests.send("permission", "POST", f"/permission/{key}/reply", body), RequestSettled(
             key, granted, reason
         )
 
-    def _answer(self, key: str, request: _Open, part: str, action: Approve | Deny | Answer) -> tuple[Step, ...]:
+    def _answer(self, key: str, request: _OpenRequest, part: str, action: Approve | Deny | Answer) -> tuple[Step, ...]:
         index = int(part) if part.isdigit() and int(part) < len(request.answers) else None
         if index is None or isinstance(action, Approve):
             return (Refuse("VALIDATION_ERROR", f"{action.request_id} is a question: answer it"),)
         if request.answers[index] is not None:
             return (Refuse("INTERACTION_NOT_FOUND", f"{action.request_id} was answered already"),)
         # Without an answer the model goes on; a question that is rejected as a whole would end the turn.
-        request.answers[index] = [] if isinstance(action, Deny) else _answers(action.text, many=request.many[index])
+        request.answers[index] = (
+            [] if isinstance(action, Deny) else _split_answer(action.text, takes_several=request.takes_several[index])
+        )
         reason = action.reason if isinstance(action, Deny) else None
         settled = RequestSettled(action.request_id, isinstance(action, Answer), reason)
         if None in request.answers:
             return (settled,)
         del self._open[key]
-        return self._client.ask("question", "POST", f"/question/{key}/reply", {"answers": request.answers}), settled
+        return self._server_requests.send(
+            "question", "POST", f"/question/{key}/reply", {"answers": request.answers}
+        ), settled
 
     def withdraw(self) -> tuple[Step, ...]:
         """The turn is stopped. What was asked stays open in OpenCode, and would be done when granted: so refuse it."""
@@ -126,37 +134,37 @@ class Requests:
         for key, request in self._open.items():
             path = f"/question/{key}/reject" if request.answers else f"/permission/{key}/reply"
             steps.append(
-                self._client.ask("question", "POST", path)
+                self._server_requests.send("question", "POST", path)
                 if request.answers
-                else self._client.ask("permission", "POST", path, {"reply": "reject"})
+                else self._server_requests.send("permission", "POST", path, {"reply": "reject"})
             )
-            steps += _settled(key, request, granted=False, reason=STOPPED)
+            steps += _settle(key, request, granted=False, reason=STOPPED)
             request.is_withdrawn = True
         return tuple(steps)
 
     # -- what became of it
 
-    def replied(self, kind: str, reply: Mapping[str, Any]) -> tuple[Fact, ...]:
+    def read_reply(self, kind: str, reply: Mapping[str, Any]) -> tuple[Fact, ...]:
         """`permission.replied`, `question.replied`, `question.rejected`: by us, by others, or with another one."""
         key = need_text(reply, "requestID")
         request = self._open.pop(key, None)
         if request is None or request.is_withdrawn:
             return (Ignored(kind, "settled before"),)
         granted = _GRANTED.get(text(reply.get("reply")), kind == "question.replied")
-        return _settled(key, request, granted=granted) or (Ignored(kind, "settled before"),)
+        return _settle(key, request, granted=granted) or (Ignored(kind, "settled before"),)
 
-    def turn_over(self) -> tuple[Fact, ...]:
+    def end_turn(self) -> tuple[Fact, ...]:
         """Nothing is waited for any more."""
         open_, self._open = self._open, {}
         return tuple(
             fact
             for key, request in open_.items()
             if not request.is_withdrawn
-            for fact in _settled(key, request, granted=False, reason=TURN_OVER)
+            for fact in _settle(key, request, granted=False, reason=TURN_OVER)
         )
 
 
-def _shown(key: str, part: Mapping[str, Any]) -> InputAsked:
+def _question_part(key: str, part: Mapping[str, Any]) -> InputAsked:
     options = rows(part.get("options"))
     described = [f"{text(o.get('label'))}: {text(o.get('description'))}" for o in options if text(o.get("description"))]
     context = "\n".join(filter(None, (text(part.get("header")), *described)))
@@ -174,20 +182,20 @@ def _texts(items: Any) -> tuple[str, ...]:
     return tuple(item for item in items if isinstance(item, str)) if isinstance(items, list) else ()
 
 
-def _answers(said: str, *, many: bool) -> list[str]:
+def _split_answer(text_given: str, *, takes_several: bool) -> list[str]:
     """Where several may be chosen, each on a line of its own."""
-    return [line for line in said.split("\n") if line] if many else [said]
+    return [line for line in text_given.split("\n") if line] if takes_several else [text_given]
 
 
 def _part_key(key: str, index: int) -> str:
     return f"{key}/{index}"
 
 
-def _unanswered(key: str, request: _Open) -> list[str]:
+def _unanswered(key: str, request: _OpenRequest) -> list[str]:
     return [_part_key(key, index) for index, answer in enumerate(request.answers) if answer is None]
 
 
-def _settled(key: str, request: _Open, *, granted: bool, reason: str | None = None) -> tuple[RequestSettled, ...]:
+def _settle(key: str, request: _OpenRequest, *, granted: bool, reason: str | None = None) -> tuple[RequestSettled, ...]:
     names = _unanswered(key, request) if request.answers else [key]
     return tuple(RequestSettled(name, granted, reason) for name in names)
 
@@ -207,6 +215,6 @@ _RISKS: dict[str, Risk] = {
 }
 
 
-def risk_of(permission: str, command: str) -> Risk:
+def risk_of(read_permission: str, command: str) -> Risk:
     """The risk of granting a permission; `command`: what would run, if it is one to run something."""
-    return risk_of_command(command) if permission == "bash" else _RISKS.get(permission, "medium")
+    return risk_of_command(command) if read_permission == "bash" else _RISKS.get(read_permission, "medium")

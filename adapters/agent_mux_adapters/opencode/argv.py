@@ -42,7 +42,7 @@ def needs_server(options: RunOptions) -> bool:
     )
 
 
-def opencode_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
+def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
     """What the codec knows: images come as `data:` URLs, other files as `file:` ones."""
     return acp_context("opencode", options, spawn)
 
@@ -67,9 +67,9 @@ def _run(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
         flags.append(f"--model={options.model}")
     if options.thinking_effort is not None:
         flags.append(f"--variant={options.thinking_effort}")
-    before = options.session_id or options.fork_session_id
-    if before is not None:
-        flags.append(f"--session={before}")
+    inherited_value = options.session_id or options.fork_session_id
+    if inherited_value is not None:
+        flags.append(f"--session={inherited_value}")
     if options.fork_session_id is not None:
         flags.append("--fork")
     return SpawnArgs(
@@ -87,7 +87,7 @@ def _env(
     options: RunOptions, environment: SpawnEnvironment, instructions: list[str] | tuple[str, ...]
 ) -> dict[str, str]:
     env = {}
-    config = config_of(options, environment.environ, instructions)
+    config = run_config(options, environment.environ, instructions)
     if config is not None:
         env[VARIABLE] = config
     if options.output_limit is not None:
@@ -96,8 +96,8 @@ def _env(
 
 
 def _notes(options: RunOptions, environment: SpawnEnvironment) -> tuple[str, ...]:
-    unheard = {"top_k": options.top_k, "thinking_budget_tokens": options.thinking_budget_tokens}
-    notes = [f"opencode has no setting for {name}: ignored" for name, value in unheard.items() if value is not None]
+    unsupported = {"top_k": options.top_k, "thinking_budget_tokens": options.thinking_budget_tokens}
+    notes = [f"opencode has no setting for {name}: ignored" for name, value in unsupported.items() if value is not None]
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
         notes.append("opencode puts further instructions after its own: system_prompt_mode 'prepend' means 'append'")
     if agent_settings(options):
@@ -106,7 +106,7 @@ def _notes(options: RunOptions, environment: SpawnEnvironment) -> tuple[str, ...
         notes.append("opencode knows efforts as variants of a model: one that the model has not is ignored")
     if options.model is not None and "/" not in options.model:
         notes.append(f"opencode names models as provider/model: it may not know {options.model!r}")
-    if not is_readable(environment.environ):
+    if not is_mergeable(environment.environ):
         notes.append(f"{VARIABLE} of the environment is no plain JSON: it is not used")
     return tuple(notes)
 
@@ -125,7 +125,7 @@ _EVERYTHING = {**dict.fromkeys(_TOOLS, "ask"), "*": "ask"}
 _PERMISSIONS: dict[ApprovalMode, dict[str, Any]] = {"yolo": {}, "prompt": _PROMPT, "deny": _EVERYTHING}
 
 
-def config_of(options: RunOptions, inherited: Mapping[str, str], instructions: Sequence[str]) -> str | None:
+def run_config(options: RunOptions, inherited: Mapping[str, str], instructions: Sequence[str]) -> str | None:
     """The value of the variable; None when there is nothing to say. `instructions`: paths of files."""
     ours: dict[str, Any] = {}
     permission = permission_of(options)
@@ -138,18 +138,18 @@ def config_of(options: RunOptions, inherited: Mapping[str, str], instructions: S
     agent = agent_settings(options)
     if agent:
         ours |= {"agent": {AGENT: agent}, "default_agent": AGENT}
-    return json.dumps(merged(_inherited(inherited), ours)) if ours else None
+    return json.dumps(merge_config(_inherited(inherited), ours)) if ours else None
 
 
 def permission_of(options: RunOptions) -> dict[str, Any]:
     """What needs permission. In `yolo` everything that asks is granted; what the user forbids stays forbidden."""
     rules = dict(_EVERYTHING if options.asks_everything else _PERMISSIONS[options.approval_mode])
-    if not may_be_asked(options):
+    if not may_ask_questions(options):
         rules["question"] = "deny"
     return rules
 
 
-def may_be_asked(options: RunOptions) -> bool:
+def may_ask_questions(options: RunOptions) -> bool:
     """Somebody is there to answer the agent's questions."""
     return options.approval_mode == "prompt" or options.on_input_required is not None
 
@@ -165,21 +165,21 @@ def agent_settings(options: RunOptions) -> dict[str, Any]:
     return settings
 
 
-def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def merge_config(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
     """Both configurations in one: objects are merged, of anything else that of `over` is taken."""
-    result = dict(under)
-    for key, value in over.items():
-        before = result.get(key)
-        if isinstance(before, Mapping) and isinstance(value, Mapping):
-            result[key] = merged(before, value)
-        elif isinstance(before, list) and isinstance(value, list):
-            result[key] = [*before, *value]
+    result = dict(base)
+    for key, value in override.items():
+        inherited_value = result.get(key)
+        if isinstance(inherited_value, Mapping) and isinstance(value, Mapping):
+            result[key] = merge_config(inherited_value, value)
+        elif isinstance(inherited_value, list) and isinstance(value, list):
+            result[key] = [*inherited_value, *value]
         else:
             result[key] = value
     return result
 
 
-def is_readable(environ: Mapping[str, str]) -> bool:
+def is_mergeable(environ: Mapping[str, str]) -> bool:
     """What the variable says already can be merged with ours. OpenCode also takes comments; we do not."""
     try:
         return isinstance(json.loads(environ.get(VARIABLE) or "{}"), dict)
@@ -188,7 +188,7 @@ def is_readable(environ: Mapping[str, str]) -> bool:
 
 
 def _inherited(environ: Mapping[str, str]) -> dict[str, Any]:
-    return dict(json.loads(environ.get(VARIABLE) or "{}")) if is_readable(environ) else {}
+    return dict(json.loads(environ.get(VARIABLE) or "{}")) if is_mergeable(environ) else {}
 
 
 def write_server(server: McpServer) -> dict[str, Any]:

@@ -35,7 +35,7 @@ STARTING = b'{"type":"bridge.starting","properties":{}}'
 HEARTBEAT = b'"type":"server.heartbeat"'
 START_TIMEOUT = 120.0  # seconds until the server listens: it may have to migrate its database first
 REQUEST_TIMEOUT = 60.0  # seconds for one answer: nothing we ask for waits for a model
-GOODBYE_TIMEOUT = 2.0  # seconds for the server to end its tools and MCP servers
+DISPOSE_TIMEOUT = 2.0  # seconds for the server to end its tools and MCP servers
 EXIT_TIMEOUT = 2.0  # seconds between SIGTERM and SIGKILL
 CHUNK = 1 << 16
 PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -43,11 +43,11 @@ EXIT_USAGE = 2
 EXIT_NOT_STARTED = 127  # as a shell would
 
 
-class Gone(Exception):  # noqa: N818  # no error: the end of the bridge
+class StopRequested(Exception):  # noqa: N818  # no error: the end of the bridge
     """The bridge is told to leave."""
 
 
-class Server:
+class OpencodeServer:
     """`opencode serve`, listening on a port of its own and for nobody without the password."""
 
     def __init__(self, program: str, directory: str) -> None:
@@ -65,7 +65,7 @@ class Server:
             preexec_fn=die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509  # no thread runs yet
         )
 
-    def wait_until_it_listens(self) -> bool:
+    def wait_until_listening(self) -> bool:
         """Read its output up to the line with the port; from then on it is passed on to stderr."""
         assert self.process.stdout is not None  # noqa: S101  # it is a pipe
         watchdog = threading.Timer(START_TIMEOUT, self.process.kill)
@@ -75,14 +75,14 @@ class Server:
                 found = LISTENING.search(line)
                 if found is not None:
                     self._port = int(found[1])
-                    in_background(pass_on, self.process.stdout)
+                    start_thread(forward_output, self.process.stdout)
                     return True
                 sys.stderr.buffer.write(line)
         finally:
             watchdog.cancel()
         return False
 
-    def ask(self, method: str, path: str, body: Any, timeout: float = REQUEST_TIMEOUT) -> tuple[int, Any]:
+    def request(self, method: str, path: str, body: Any, timeout: float = REQUEST_TIMEOUT) -> tuple[int, Any]:
         """One request. Raises `OSError` or `http.client.HTTPException` when there is no answer."""
         with contextlib.closing(self._request(method, path, body, timeout)) as connection:
             response = connection.getresponse()
@@ -101,12 +101,12 @@ class Server:
                 *lines, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
                 yield from (line[5:].strip() for line in lines if line.startswith(b"data:"))
 
-    def leave(self) -> int:
+    def stop(self) -> int:
         """End the server and what it started. Returns its exit code."""
         if self.process.poll() is None and self._port:
             # It aborts what its sessions do and stops their commands, which a signal would leave behind.
             with contextlib.suppress(OSError, http.client.HTTPException):
-                self.ask("POST", "/global/dispose", None, GOODBYE_TIMEOUT)
+                self.request("POST", "/global/dispose", None, DISPOSE_TIMEOUT)
         self.process.terminate()
         try:
             return self.process.wait(EXIT_TIMEOUT)
@@ -122,30 +122,30 @@ class Server:
             data = json.dumps(body).encode()
             headers["content-type"] = "application/json"
         separator = "&" if "?" in path else "?"
-        where = urlencode({"directory": self._directory})
-        connection.request(method, f"{path}{separator}{where}", data, headers)
+        query = urlencode({"directory": self._directory})
+        connection.request(method, f"{path}{separator}{query}", data, headers)
         return connection
 
 
-class Bridge:
+class OpencodeBridge:
     """Lines in, requests out; events and answers in, lines out."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: OpencodeServer) -> None:
         self._server = server
         self._printing = threading.Lock()
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
 
-    def begin(self) -> None:
+    def announce(self) -> None:
         """Say that the bridge is there."""
         self._print(STARTING)
 
     def run(self) -> str:
         """Work until one side is done. Returns which: `stdin` or `server`."""
-        in_background(self._tell_events)
-        in_background(self._take_requests)
+        start_thread(self._forward_events)
+        start_thread(self._serve_requests)
         return self._ended.get()
 
-    def _tell_events(self) -> None:
+    def _forward_events(self) -> None:
         with contextlib.suppress(OSError, http.client.HTTPException):
             for event in self._server.events():
                 # It says nothing, and would hide that nothing else is said.
@@ -153,7 +153,7 @@ class Bridge:
                     self._print(event)
         self._ended.put("server")
 
-    def _take_requests(self) -> None:
+    def _serve_requests(self) -> None:
         for line in sys.stdin.buffer:
             if line.strip():
                 self._print(json.dumps(self._answer(line), separators=(",", ":")).encode())
@@ -164,7 +164,7 @@ class Bridge:
         try:
             request = json.loads(line)
             request_id = request.get("id")
-            status, body = self._server.ask(request["method"], request["path"], request.get("body"))
+            status, body = self._server.request(request["method"], request["path"], request.get("body"))
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
             return {"id": request_id, "status": 0, "error": f"{type(error).__name__}: {error}"}
         return {"id": request_id, "status": status, "body": body}
@@ -180,21 +180,21 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def pass_on(stream: IO[bytes]) -> None:
+def forward_output(stream: IO[bytes]) -> None:
     """What the server still prints goes to stderr."""
     for line in stream:
         sys.stderr.buffer.write(line)
         sys.stderr.buffer.flush()
 
 
-def in_background(work: Any, *arguments: Any) -> None:
+def start_thread(work: Any, *arguments: Any) -> None:
     """A thread that does not keep the bridge alive."""
     threading.Thread(target=work, args=arguments, daemon=True).start()
 
 
-def leave_when_told(_: int, __: Any) -> None:
+def raise_stop(_: int, __: Any) -> None:
     """Whatever the bridge waits for, it stops waiting."""
-    raise Gone
+    raise StopRequested
 
 
 def handle_signals(handler: Any) -> None:
@@ -209,22 +209,22 @@ def main() -> int:
     if len(sys.argv) != 3:
         sys.stderr.write("usage: bridge.py <program> <directory>\n")
         return EXIT_USAGE
-    handle_signals(leave_when_told)
+    handle_signals(raise_stop)
     try:
-        server = Server(sys.argv[1], sys.argv[2])
+        server = OpencodeServer(sys.argv[1], sys.argv[2])
     except OSError as error:
         sys.stderr.write(f"{sys.argv[1]} could not be started: {error.strerror or error}\n")
         return EXIT_NOT_STARTED
-    bridge = Bridge(server)
+    bridge = OpencodeBridge(server)
     why = "server"
     try:
-        bridge.begin()
-        if server.wait_until_it_listens():
+        bridge.announce()
+        if server.wait_until_listening():
             why = bridge.run()
-    except Gone:
+    except StopRequested:
         why = "signal"
     handle_signals(signal.SIG_IGN)
-    code = server.leave()
+    code = server.stop()
     return {"stdin": 0, "signal": 143}.get(why, code if code > 0 else 1)
 
 

@@ -30,9 +30,9 @@ _PLACEHOLDER = re.compile(r"\{(env|file):([^}]+)\}")
 
 def _stored(place: Place) -> tuple[str, Mapping[str, Any]]:
     """Where its credentials are, and they. Raises `OSError`, `ValueError`."""
-    said = place.environ.get(_VARIABLE)
-    if said:
-        return _VARIABLE, mapping(json.loads(said))
+    content = place.environ.get(_VARIABLE)
+    if content:
+        return _VARIABLE, mapping(json.loads(content))
     path = data_directory(place) / "auth.json"
     try:
         return str(path), mapping(json.loads(path.read_bytes()))
@@ -40,23 +40,23 @@ def _stored(place: Place) -> tuple[str, Mapping[str, Any]]:
         return str(path), {}
 
 
-def _of_kind(place: Place, kind: str, *fields: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _entries_of_type(place: Place, kind: str, *fields: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     where, stored = _stored(place)
-    for provider, said in stored.items():
-        if mapping(said).get("type") == kind and any(text(mapping(said).get(field)) for field in fields):
-            yield f"{where} ({provider})", mapping(said)
+    for provider, content in stored.items():
+        if mapping(content).get("type") == kind and any(text(mapping(content).get(field)) for field in fields):
+            yield f"{where} ({provider})", mapping(content)
 
 
 def _key(place: Place) -> Evidence | None:
-    found = next(_of_kind(place, "api", "key"), None)
-    return Evidence(where=found[0]) if found is not None else _configured(place)
+    found = next(_entries_of_type(place, "api", "key"), None)
+    return Evidence(where=found[0]) if found is not None else _configured_key(place)
 
 
 def _login(place: Place) -> Evidence | None:
     """Logins that renew themselves do not expire."""
     found = [
-        Evidence(where=where, expires_at=None if said.get("refresh") else _milliseconds(said.get("expires")))
-        for where, said in _of_kind(place, "oauth", "access", "refresh")
+        Evidence(where=where, expires_at=None if content.get("refresh") else _milliseconds(content.get("expires")))
+        for where, content in _entries_of_type(place, "oauth", "access", "refresh")
     ]
     return max(found, key=lambda one: (one.expires_at is None, one.expires_at or 0), default=None)
 
@@ -66,36 +66,38 @@ def _milliseconds(value: Any) -> int | None:
 
 
 def _organization(place: Place) -> Evidence | None:
-    found = next(_of_kind(place, "wellknown", "token"), None)
+    found = next(_entries_of_type(place, "wellknown", "token"), None)
     return Evidence(where=found[0]) if found is not None else None
 
 
-def _configured(place: Place) -> Evidence | None:
+def _configured_key(place: Place) -> Evidence | None:
     """A key that the configuration says, or says where to find. The last file that says one."""
     found = None
     for file, path in files_that_count(FILES, place):
-        said = read_text(path)
+        content = read_text(path)
         try:
-            providers = mapping(open_document(said, file.format).data().get("provider")) if said is not None else {}
+            providers = (
+                mapping(open_document(content, file.format).data().get("provider")) if content is not None else {}
+            )
         except DocumentError as error:
             raise ValueError(f"{path}: {error}") from error
         for name, provider in providers.items():
             key = text(mapping(mapping(provider).get("options")).get("apiKey"))
-            if key and _is_known(place, path, key):
+            if key and _is_available(place, path, key):
                 found = Evidence(where=f"{path} (provider.{name}.options.apiKey)")
     return found
 
 
-def _is_known(place: Place, path: Path, key: str) -> bool:
+def _is_available(place: Place, path: Path, key: str) -> bool:
     """What it names in braces, is there: a variable, or a file."""
     named = _PLACEHOLDER.fullmatch(key.strip())
     if named is None:
         return True
     kind, name = named.groups()
-    return bool(place.environ.get(name)) if kind == "env" else (path.parent / _expanded(place, name)).is_file()
+    return bool(place.environ.get(name)) if kind == "env" else (path.parent / _expand_home(place, name)).is_file()
 
 
-def _expanded(place: Place, name: str) -> Path:
+def _expand_home(place: Place, name: str) -> Path:
     return place.home / name.removeprefix("~/") if name.startswith("~/") else Path(name)
 
 

@@ -18,7 +18,7 @@ from agent_mux_adapters._dialects.mcp_servers import texts_of
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.opencode.argv import write_server
 from agent_mux_adapters.opencode.credentials import AUTH
-from agent_mux_adapters.opencode.paths import FILES, config_dir, further_directory, project_file, with_table
+from agent_mux_adapters.opencode.paths import FILES, config_directory, extra_directory, files_with_table, project_file
 
 
 def _model(model: str, _: Mapping[str, Any]) -> dict[FieldPath, Any]:
@@ -80,36 +80,41 @@ def is_enabled(native: Mapping[str, Any]) -> bool:
     return native.get("enabled") is not False
 
 
-MCP = McpFiles(files=with_table("mcp"), read=read_server, write=write_server, is_enabled=is_enabled)
+MCP = McpFiles(files=files_with_table("mcp"), read=read_server, write=write_server, is_enabled=is_enabled)
 
 
-def _own(scope: Scope, *names: str) -> Folder:
+def _in_config_directory(scope: Scope, *names: str) -> Folder:
     def path(place: Place) -> Path | None:
         if scope == "global":
-            return config_dir(place).joinpath(*names)
+            return config_directory(place).joinpath(*names)
         return project_file(place, ".opencode", *names)
 
     return Folder(scope=scope, path=path)
 
 
-def _of_home(name: str) -> Folder:
+def _in_home(name: str) -> Folder:
     return Folder(scope="global", path=lambda place: place.home / ".opencode" / name)
 
 
-def _further(name: str) -> Folder:
+def _in_extra_directory(name: str) -> Folder:
     def path(place: Place) -> Path | None:
-        directory = further_directory(place)
+        directory = extra_directory(place)
         return None if directory is None else directory / name
 
     return Folder(scope="global", path=path)
 
 
-def _folders(*names: str) -> tuple[Folder, ...]:
+def _own_folders(*names: str) -> tuple[Folder, ...]:
     """Either word is understood; the first is the one that is written."""
     return tuple(
         folder
         for name in names
-        for folder in (_own("global", name), _own("project", name), _of_home(name), _further(name))
+        for folder in (
+            _in_config_directory("global", name),
+            _in_config_directory("project", name),
+            _in_home(name),
+            _in_extra_directory(name),
+        )
     )
 
 
@@ -135,10 +140,10 @@ def _all_shared() -> Iterator[Folder]:
 
 def _plugins(printed: str) -> tuple[Plugin, ...]:
     """Of the configuration that it shows: names with versions of npm packages, and paths."""
-    said = json.loads(printed)
-    if not isinstance(said, dict):
+    config = json.loads(printed)
+    if not isinstance(config, dict):
         raise ValueError("no configuration")  # noqa: TRY004  # a list that cannot be read is that
-    listed = said.get("plugin_origins")
+    listed = config.get("plugin_origins")
     return tuple(_plugin(mapping(one)) for one in (listed if isinstance(listed, list) else ()))
 
 
@@ -166,9 +171,11 @@ HOME = AgentHome(
     config=CONFIG,
     auth=AUTH,
     mcp=MCP,
-    skills=DefinitionFolders(folders=(*_folders("skills", "skill"), *_all_shared()), layout="folder", file="SKILL.md"),
+    skills=DefinitionFolders(
+        folders=(*_own_folders("skills", "skill"), *_all_shared()), layout="folder", file="SKILL.md"
+    ),
     subagents=DefinitionFolders(
-        folders=_folders("agents", "agent"), layout="file", file=".md", required=("description",)
+        folders=_own_folders("agents", "agent"), layout="file", file=".md", required=("description",)
     ),
     plugins=PLUGINS,
     host_variables=("OPENCODE",),

@@ -24,22 +24,22 @@ from agent_mux.facts import (
     ToolReady,
 )
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, text
-from agent_mux_adapters.opencode.tools import Calls, Names
-from agent_mux_adapters.opencode.usage import Spending, usage_of
+from agent_mux_adapters.opencode.tools import McpToolNames, OpencodeToolCalls
+from agent_mux_adapters.opencode.usage import OpencodeUsage, read_usage
 
 Kind = type[TextDelta] | type[ThinkingDelta]
 _KINDS: dict[str, Kind] = {"text": TextDelta, "reasoning": ThinkingDelta}
 _ENDS: dict[Kind, Fact] = {TextDelta: TextEnd(), ThinkingDelta: ThinkingEnd()}
 
 
-class Prose:
+class StreamedParts:
     """The parts that are not complete yet."""
 
-    __slots__ = ("_kinds", "_open", "_said")
+    __slots__ = ("_kinds", "_open", "_texts")
 
     def __init__(self) -> None:
         self._kinds: dict[str, Kind] = {}
-        self._said: dict[str, list[str]] = {}
+        self._texts: dict[str, list[str]] = {}
         self._open: Kind | None = None
         """What is being said now."""
 
@@ -48,38 +48,38 @@ class Prose:
         kind = self._kinds.get(part_id)
         if kind is None:
             return (Ignored("message.part.delta", "of a part that did not begin here; it is told whole"),)
-        self._said[part_id].append(text)
+        self._texts[part_id].append(text)
         self._open = kind
         return (kind(text),)
 
     def part(self, part_id: str, native: str, text: str, *, complete: bool) -> tuple[Fact, ...]:
         """The part as it is now."""
         kind = self._kinds.setdefault(part_id, _KINDS[native])
-        told = "".join(self._said.get(part_id, ()))
-        rest = text[len(told) :] if text.startswith(told) else ""
-        self._said[part_id] = [told + rest]
+        emitted = "".join(self._texts.get(part_id, ()))
+        rest = text[len(emitted) :] if text.startswith(emitted) else ""
+        self._texts[part_id] = [emitted + rest]
         facts: tuple[Fact, ...] = (kind(rest),) if rest else ()
-        if complete and not text.startswith(told) and told.rstrip() != text.rstrip():
+        if complete and not text.startswith(emitted) and emitted.rstrip() != text.rstrip():
             facts = (Note("opencode streamed a text that differs from the complete one", "warn"),)
         self._open = kind if rest else self._open
         if complete:
             del self._kinds[part_id]
-            facts = *facts, *self.pause()
+            facts = *facts, *self.end_open()
         return facts or (Ignored(f"part:{native}", "its fragments tell it"),)
 
-    def pause(self) -> tuple[Fact, ...]:
+    def end_open(self) -> tuple[Fact, ...]:
         """Something else begins: what is being said is over, though its part may be completed later."""
         kind, self._open = self._open, None
         return (_ENDS[kind],) if kind is not None else ()
 
-    def abandon(self) -> None:
+    def discard(self) -> None:
         """What is not complete never will be."""
         self._kinds.clear()
-        self._said.clear()
+        self._texts.clear()
         self._open = None
 
 
-SILENT_PARTS = {
+IGNORED_PARTS = {
     "agent": "part of a prompt",
     "compaction": "told when it is done",
     "file": "part of a prompt, or of what a tool read",
@@ -90,7 +90,7 @@ SILENT_PARTS = {
 }
 
 
-class Message(msgspec.Struct):
+class OpencodeMessage(msgspec.Struct):
     """An answer of the model, as far as it is known."""
 
     id: str
@@ -101,28 +101,28 @@ class Message(msgspec.Struct):
     is_complete: bool = False
 
 
-class Thread:
+class OpencodeSession:
     """The main session of a run, or that of a sub-agent."""
 
-    def __init__(self, session_id: str, cwd: str, names: Names, spent: tuple[Spending, ...]) -> None:
+    def __init__(self, session_id: str, cwd: str, names: McpToolNames, usage: tuple[OpencodeUsage, ...]) -> None:
         """`spent`: what all threads of the run use together, the run's first."""
         self.id = session_id
-        self.calls = Calls(cwd, names)
-        self.prose = Prose()
-        self.spent = Spending()
-        self.message: Message | None = None
+        self.calls = OpencodeToolCalls(cwd, names)
+        self.streamed = StreamedParts()
+        self.usage = OpencodeUsage()
+        self.message: OpencodeMessage | None = None
         """The answer that comes, or came last."""
         self.summary = ""
         """What the context was compacted to."""
         self.model = ""
-        self.progressed = False
+        self.has_progressed = False
         """A model call succeeded, since somebody asked last; making a summary does not count."""
-        self._spent = spent
+        self._totals = usage
         self._roles: dict[str, str] = {}
 
-    def count_for(self, *spent: Spending) -> None:
+    def count_usage_for(self, *usage: OpencodeUsage) -> None:
         """From now on, what is used counts for these."""
-        self._spent = spent
+        self._totals = usage
 
     def message_updated(self, info: Mapping[str, Any]) -> tuple[Fact, ...]:
         """A message began, changed or is complete. Raises `WrongShapeError` where it is none."""
@@ -133,7 +133,7 @@ class Thread:
         if role != "assistant":
             return (Ignored(kind, "our own side"),)
         if self.message is None or self.message.id != message_id:
-            self.message = Message(message_id, is_summary)
+            self.message = OpencodeMessage(message_id, is_summary)
         self.message.finish = text(info.get("finish")) or self.message.finish
         self.message.error = info.get("error") or self.message.error
         self.message.structured = info.get("structured", self.message.structured)
@@ -149,25 +149,25 @@ class Thread:
         kind = text(part.get("type"))
         match kind:
             case "text" | "reasoning":
-                return self._prose(kind, part)
+                return self._text_part(kind, part)
             case "tool":
-                return self._called(part)
+                return self._tool_part(part)
             case "step-start":
                 return (StepBegin(),)
             case "step-finish":
                 return self._step_finished(part)
-        return (Ignored(f"part:{kind}", SILENT_PARTS[kind]),) if kind in SILENT_PARTS else None
+        return (Ignored(f"part:{kind}", IGNORED_PARTS[kind]),) if kind in IGNORED_PARTS else None
 
-    def is_ours(self, part: Mapping[str, Any]) -> bool:
+    def is_prompt_text(self, part: Mapping[str, Any]) -> bool:
         """The text of a prompt, or of a message for the turn that runs."""
         is_text = part.get("type") == "text" and part.get("synthetic") is not True
         return is_text and self._roles.get(text(part.get("messageID"))) == "user"
 
-    def expect_summary(self, message_id: str) -> None:
+    def mark_summary(self, message_id: str) -> None:
         """What this message says is no answer: the context is compacted to it."""
         self._roles[message_id] = "summary"
 
-    def _prose(self, kind: str, part: Mapping[str, Any]) -> tuple[Fact, ...]:
+    def _text_part(self, kind: str, part: Mapping[str, Any]) -> tuple[Fact, ...]:
         part_id, time = need_text(part, "id"), mapping(part.get("time"))
         # Only answers say when they began; OpenCode's own additions to a conversation are marked.
         role = self._roles.get(text(part.get("messageID")), "assistant" if time else "user")
@@ -176,18 +176,18 @@ class Thread:
         if role == "summary":
             self.summary = text(part.get("text")) if kind == "text" else self.summary
             return (Ignored(f"part:{kind}", "the summary is told when the context is compacted"),)
-        return self.prose.part(part_id, kind, text(part.get("text")), complete="end" in time)
+        return self.streamed.part(part_id, kind, text(part.get("text")), complete="end" in time)
 
-    def _called(self, part: Mapping[str, Any]) -> tuple[Fact, ...] | None:
-        facts = self.calls.told(part)
+    def _tool_part(self, part: Mapping[str, Any]) -> tuple[Fact, ...] | None:
+        facts = self.calls.read_part(part)
         begins = any(isinstance(fact, ToolBegin | ToolReady | McpBegin | SubagentBegin) for fact in facts)
-        return (*self.prose.pause(), *facts) if begins else facts or None
+        return (*self.streamed.end_open(), *facts) if begins else facts or None
 
     def _step_finished(self, part: Mapping[str, Any]) -> tuple[Fact, ...]:
-        usage, usd = usage_of(part)
-        self.progressed = self.progressed or self._roles.get(text(part.get("messageID"))) != "summary"
-        for spending in (self.spent, *self._spent):
-            spending.add(usage, usd)
-        so_far = self._spent[0].record
-        cost = (RunCost(so_far),) if so_far is not None else ()
-        return usage, *cost, StepDone()
+        call_usage, usd = read_usage(part)
+        self.has_progressed = self.has_progressed or self._roles.get(text(part.get("messageID"))) != "summary"
+        for totals in (self.usage, *self._totals):
+            totals.add(call_usage, usd)
+        run_record = self._totals[0].record
+        cost = (RunCost(run_record),) if run_record is not None else ()
+        return call_usage, *cost, StepDone()

@@ -16,18 +16,18 @@ _NAME = re.compile(r"^([^\s/{}\"]+)/([^\s{}\"]+)$", re.MULTILINE)
 
 def parse(printed: str) -> tuple[ModelCapabilities, ...]:
     """The models that can call tools. Raises `ValueError` where something was printed, and no name among it."""
-    named = [(name, _behind(printed, name.end())) for name in _NAME.finditer(printed)]
+    named = [(name, _fields_after(printed, name.end())) for name in _NAME.finditer(printed)]
     if printed.strip() and not named:
         raise ValueError("no line is the name of a model")
-    return tuple(_model(name, said) for name, said in named if _calls_tools(said))
+    return tuple(_model(name, fields) for name, fields in named if _calls_tools(fields))
 
 
-def _calls_tools(said: Mapping[str, Any]) -> bool:
+def _calls_tools(fields: Mapping[str, Any]) -> bool:
     """It lists those that make images, sounds or vectors, too."""
-    return mapping(said.get("capabilities")).get("toolcall") is not False
+    return mapping(fields.get("capabilities")).get("toolcall") is not False
 
 
-def _behind(printed: str, end: int) -> Mapping[str, Any]:
+def _fields_after(printed: str, end: int) -> Mapping[str, Any]:
     rest = printed[end : end + 1]
     if rest != "\n" or printed[end + 1 : end + 2] != "{":
         return {}  # without `--verbose` there are names only
@@ -38,34 +38,34 @@ def _behind(printed: str, end: int) -> Mapping[str, Any]:
     return mapping(found)
 
 
-def _model(name: re.Match[str], said: Mapping[str, Any]) -> ModelCapabilities:
-    limit, can = mapping(said.get("limit")), mapping(said.get("capabilities"))
-    takes = mapping(can.get("input"))
+def _model(name: re.Match[str], fields: Mapping[str, Any]) -> ModelCapabilities:
+    limit, capabilities = mapping(fields.get("limit")), mapping(fields.get("capabilities"))
+    inputs = mapping(capabilities.get("input"))
     return ModelCapabilities(
         model_id=name[0],
         provider=name[1],
-        display_name=text(said.get("name")),
+        display_name=text(fields.get("name")),
         context_window=tokens(limit.get("context")),
         max_output_tokens=tokens(limit.get("output")),
-        price=_price(mapping(said.get("cost"))),
-        thinking=can.get("reasoning") is True,
-        thinking_efforts=tuple(level for level in mapping(said.get("variants")) if level != "none"),
-        image_input=takes.get("image") is True,
-        pdf_input=takes.get("pdf") is True,
-        deprecated=said.get("status") == "deprecated",
+        price=_price(mapping(fields.get("cost"))),
+        thinking=capabilities.get("reasoning") is True,
+        thinking_efforts=tuple(level for level in mapping(fields.get("variants")) if level != "none"),
+        image_input=inputs.get("image") is True,
+        pdf_input=inputs.get("pdf") is True,
+        deprecated=fields.get("status") == "deprecated",
     )
 
 
 def _price(cost: Mapping[str, Any]) -> Price | None:
-    short = _of_cost(cost)
+    base = _base_price(cost)
     tier = next((tier for tier in rows(cost.get("tiers")) if _threshold(tier) is not None), None)
-    beyond = None if tier is None else _of_cost(tier)
-    if short is None or tier is None or beyond is None:
-        return short
-    return structs.replace(short, threshold=_threshold(tier), beyond=beyond)
+    beyond = None if tier is None else _base_price(tier)
+    if base is None or tier is None or beyond is None:
+        return base
+    return structs.replace(base, threshold=_threshold(tier), beyond=beyond)
 
 
-def _of_cost(cost: Mapping[str, Any]) -> Price | None:
+def _base_price(cost: Mapping[str, Any]) -> Price | None:
     cache = mapping(cost.get("cache"))
     return price(cost, read=cache.get("read"), written=cache.get("write"))
 

@@ -1,6 +1,6 @@
 """Events of the server that say nothing about the run, each with its reason."""
 
-NOTICES = {
+IGNORED_EVENTS = {
     "bridge.starting": "the server is being started",
     "catalog.updated": "about the lists of models",
     "command.executed": "a command of the user's",
@@ -43,5 +43,5 @@ NOTICES = {
     "worktree.failed": "about the project",
     "worktree.ready": "about the project",
 }
-NEXT = "session.next."
+NEXT_ENGINE_PREFIX = "session.next."
 """Begins the events of the session engine that is to come: they tell the same once more, where it is switched on."""

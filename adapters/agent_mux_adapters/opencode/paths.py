@@ -12,7 +12,7 @@ from agent_mux.config.files import ConfigFile, Scope
 from agent_mux.place import Place
 
 
-def config_dir(place: Place) -> Path:
+def config_directory(place: Place) -> Path:
     """Configuration, skills and agents of the user."""
     return _below(place, "XDG_CONFIG_HOME", ".config")
 
@@ -22,7 +22,7 @@ def data_directory(place: Place) -> Path:
     return place.directory if place.directory is not None else _below(place, "XDG_DATA_HOME", ".local/share")
 
 
-def further_directory(place: Place) -> Path | None:
+def extra_directory(place: Place) -> Path | None:
     """A directory that counts after all others, if there is one."""
     named = place.environ.get("OPENCODE_CONFIG_DIR")
     return place.home.joinpath(named) if named else None
@@ -41,7 +41,7 @@ def _below(place: Place, variable: str, default: str) -> Path:
 
 def _global(name: str, *, is_optional: bool = True) -> ConfigFile:
     def path(place: Place) -> Path:
-        return config_dir(place) / name
+        return config_directory(place) / name
 
     return ConfigFile(scope="global", format="json", path=path, is_optional=is_optional)
 
@@ -53,22 +53,22 @@ def _project(*names: str, is_optional: bool = True) -> ConfigFile:
     return ConfigFile(scope="project", format="json", path=path, is_optional=is_optional)
 
 
-def _of_home(name: str) -> ConfigFile:
+def _in_home(name: str) -> ConfigFile:
     def path(place: Place) -> Path:
         return place.home / ".opencode" / name
 
     return ConfigFile(scope="global", format="json", path=path, is_optional=True)
 
 
-def _further(name: str) -> ConfigFile:
+def _in_extra_directory(name: str) -> ConfigFile:
     def path(place: Place) -> Path | None:
-        directory = further_directory(place)
+        directory = extra_directory(place)
         return None if directory is None else directory / name
 
     return ConfigFile(scope="global", format="json", path=path, is_optional=True)
 
 
-def _named(place: Place) -> Path | None:
+def _from_variable(place: Place) -> Path | None:
     named = place.environ.get("OPENCODE_CONFIG")
     return (place.project or place.home) / named if named else None
 
@@ -77,24 +77,24 @@ FILES = (
     _global("config.json"),
     _global("opencode.json"),
     _global("opencode.jsonc", is_optional=False),
-    ConfigFile(scope="global", format="json", path=_named, is_optional=True),
+    ConfigFile(scope="global", format="json", path=_from_variable, is_optional=True),
     _project("opencode.json", is_optional=False),
     _project("opencode.jsonc"),
     _project(".opencode", "opencode.json"),
     _project(".opencode", "opencode.jsonc"),
-    _of_home("opencode.json"),
-    _of_home("opencode.jsonc"),
-    _further("opencode.json"),
-    _further("opencode.jsonc"),
+    _in_home("opencode.json"),
+    _in_home("opencode.jsonc"),
+    _in_extra_directory("opencode.json"),
+    _in_extra_directory("opencode.jsonc"),
 )
 
 
-def with_table(name: str) -> tuple[ConfigFile, ...]:
+def files_with_table(name: str) -> tuple[ConfigFile, ...]:
     """The same files, of which one table counts."""
-    return tuple(_of_table(file, file.scope, name) for file in FILES)
+    return tuple(_with_table(file, file.scope, name) for file in FILES)
 
 
-def _of_table(file: ConfigFile, scope: Scope, name: str) -> ConfigFile:
+def _with_table(file: ConfigFile, scope: Scope, name: str) -> ConfigFile:
     return ConfigFile(
         scope=scope, format=file.format, path=file.path, table=lambda _: (name,), is_optional=file.is_optional
     )

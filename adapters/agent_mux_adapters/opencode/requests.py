@@ -16,7 +16,7 @@ from agent_mux_adapters._dialects.tolerant import mapping, text
 Topic = Literal["abort", "create", "delete", "fork", "mcp", "open", "other", "permission", "prompt", "question"]
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
+class SentRequest(msgspec.Struct, frozen=True, gc=False):
     """A request that has no answer yet."""
 
     topic: Topic
@@ -24,33 +24,33 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     body: Any = None
 
 
-class Client:
+class OpencodeRequests:
     """Numbers our requests from 1 and remembers what each one asked."""
 
     def __init__(self) -> None:
         self._last_id = 0
-        self._waiting: dict[str, Asked] = {}
+        self._unanswered: dict[str, SentRequest] = {}
 
-    def ask(self, topic: Topic, method: str, path: str, body: Any = None) -> WriteStdin:
+    def send(self, topic: Topic, method: str, path: str, body: Any = None) -> WriteStdin:
         """A request; its answer is found with `take`."""
         self._last_id += 1
-        self._waiting[str(self._last_id)] = Asked(topic, path, body)
+        self._unanswered[str(self._last_id)] = SentRequest(topic, path, body)
         line = {"id": self._last_id, "method": method, "path": path, **({} if body is None else {"body": body})}
         # A lone surrogate, which no parser takes, becomes "?".
         data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         return WriteStdin(data + b"\n")
 
-    def overhear(self, line: Any) -> Asked:
+    def observe(self, line: Any) -> SentRequest:
         """A request of another client in a transcript: its answer is recognised as if it were ours."""
         fields = mapping(line)
         path = text(fields.get("path"))
-        asked = Asked(_topic_of(text(fields.get("method")), path), path, fields.get("body"))
-        self._waiting[json.dumps(fields.get("id"))] = asked
-        return asked
+        request = SentRequest(_topic_of(text(fields.get("method")), path), path, fields.get("body"))
+        self._unanswered[json.dumps(fields.get("id"))] = request
+        return request
 
-    def take(self, request_id: Any) -> Asked | None:
+    def take(self, request_id: Any) -> SentRequest | None:
         """The request that this answer belongs to; None when it is none of ours."""
-        return self._waiting.pop(json.dumps(request_id), None)
+        return self._unanswered.pop(json.dumps(request_id), None)
 
 
 def session_in(path: str) -> str:

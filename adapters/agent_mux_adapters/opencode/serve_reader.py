@@ -8,29 +8,35 @@ import msgspec
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.facts import ContextCompacted, Fact, Ignored, SessionKnown
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, need_mapping, text
-from agent_mux_adapters.opencode.approvals import Requests
-from agent_mux_adapters.opencode.messages import Thread
-from agent_mux_adapters.opencode.notices import NEXT, NOTICES
-from agent_mux_adapters.opencode.subagents import Threads
-from agent_mux_adapters.opencode.tools import Names
-from agent_mux_adapters.opencode.turns import Conversation, Turns
+from agent_mux_adapters.opencode.approvals import OpencodeApprovals
+from agent_mux_adapters.opencode.messages import OpencodeSession
+from agent_mux_adapters.opencode.notices import IGNORED_EVENTS, NEXT_ENGINE_PREFIX
+from agent_mux_adapters.opencode.subagents import OpencodeSessions
+from agent_mux_adapters.opencode.tools import McpToolNames
+from agent_mux_adapters.opencode.turns import OpencodeConversation, OpencodeTurns
 from agent_mux_adapters.opencode.wire import DELTA, DeltaProperties
 
 Event = Mapping[str, Any]
-Told = tuple[Step, ...] | None
-_ELSEWHERE = "another session than that of the run"
-_AT_REST = "nothing runs: what was said before, or is put in order afterwards"
+OptionalSteps = tuple[Step, ...] | None
+_OTHER_SESSION = "another session than that of the run"
+_NO_TURN = "nothing runs: what was said before, or is put in order afterwards"
 
 
-class Events:
+class ServeReader:
     """Turns events into facts, and tells the conversation what it waits for."""
 
-    def __init__(self, context: CodecContext, names: Names, requests: Requests, conversation: Conversation) -> None:
+    def __init__(
+        self,
+        context: CodecContext,
+        names: McpToolNames,
+        approvals: OpencodeApprovals,
+        conversation: OpencodeConversation,
+    ) -> None:
         self._conversation = conversation
-        self._requests = requests
-        self._threads = Threads(context.cwd, names)
-        self._turns = Turns(self._threads, requests, conversation)
-        self._handlers: dict[str, Callable[[Event, Event], Told]] = {
+        self._approvals = approvals
+        self._sessions = OpencodeSessions(context.cwd, names)
+        self._turns = OpencodeTurns(self._sessions, approvals, conversation)
+        self._handlers: dict[str, Callable[[Event, Event], OptionalSteps]] = {
             DELTA: self._fragment,
             "message.part.updated": self._part_updated,
             "message.updated": self._message_updated,
@@ -46,12 +52,12 @@ class Events:
             "session.status": self._session_status,
         }
 
-    def told(self, event: Event) -> Told:
+    def read_event(self, event: Event) -> OptionalSteps:
         """An event. None when it is not known, or does not have its known shape."""
         kind, properties = text(event.get("type")), event.get("properties")
         handler = self._handlers.get(kind)
         if handler is None or not isinstance(properties, dict):
-            return self._other(kind)
+            return self._read_ignored(kind)
         try:
             return handler(event, properties) or None
         except WrongShapeError:
@@ -61,73 +67,75 @@ class Events:
         """A fragment: the hot path."""
         if fragment.field != "text":
             return (Ignored(DELTA, "a field that is not shown"),)
-        main = self._threads.main
+        main = self._sessions.main
         if main is not None and fragment.session == main.id and self._turns.is_running:
-            return main.prose.fragment(fragment.part, fragment.delta)
-        thread = self._threads.find(fragment.session)
-        if thread is None or thread is main:
-            return (Ignored(DELTA, _AT_REST if thread is main else _ELSEWHERE),)
-        return self._threads.tell(thread, thread.prose.fragment(fragment.part, fragment.delta))
+            return main.streamed.fragment(fragment.part, fragment.delta)
+        session = self._sessions.find(fragment.session)
+        if session is None or session is main:
+            return (Ignored(DELTA, _NO_TURN if session is main else _OTHER_SESSION),)
+        return self._sessions.attribute(session, session.streamed.fragment(fragment.part, fragment.delta))
 
     def open(self, session_id: str) -> None:
         """The run's session is this one."""
-        self._threads.open(session_id)
+        self._sessions.open(session_id)
 
     # -- sessions
 
-    def _connected(self, _: Event, __: Event) -> Told:
+    def _connected(self, _: Event, __: Event) -> OptionalSteps:
         return Ignored("server.connected", "the conversation begins"), *self._conversation.connected()
 
-    def _session_created(self, _: Event, properties: Event) -> Told:
+    def _session_created(self, _: Event, properties: Event) -> OptionalSteps:
         kind, info = "session.created", need_mapping(properties, "info")
-        if self._threads.adopt(info):
+        if self._sessions.add_subagent(info):
             return (Ignored(kind, "told by the tool that delegates"),)
-        if self._conversation.sees_requests or self._threads.main is not None or not text(info.get("id")):
+        if self._conversation.sees_requests or self._sessions.main is not None or not text(info.get("id")):
             return (Ignored(kind, "the answer to the request tells it, or it is another client's"),)
-        return (SessionKnown(self._threads.open(text(info["id"])).id),)
+        return (SessionKnown(self._sessions.open(text(info["id"])).id),)
 
-    def _session_status(self, event: Event, properties: Event) -> Told:
-        thread = self._thread_of(properties)
-        if thread is None or self._threads.is_inside(thread):
-            return (Ignored("session.status", _ELSEWHERE if thread is None else "inside of a sub-agent"),)
-        return self._turns.status(thread, need_mapping(properties, "status"), text(event.get("id")))
+    def _session_status(self, event: Event, properties: Event) -> OptionalSteps:
+        session = self._session_of(properties)
+        if session is None or self._sessions.is_subagent(session):
+            return (Ignored("session.status", _OTHER_SESSION if session is None else "inside of a sub-agent"),)
+        return self._turns.read_status(session, need_mapping(properties, "status"), text(event.get("id")))
 
-    def _session_failed(self, _: Event, properties: Event) -> Told:
-        thread = self._thread_of(properties)
-        if thread is None or self._threads.is_inside(thread):
-            return (Ignored("session.error", _ELSEWHERE if thread is None else "told by the task it is about"),)
-        return self._turns.failed(properties.get("error"))
+    def _session_failed(self, _: Event, properties: Event) -> OptionalSteps:
+        session = self._session_of(properties)
+        if session is None or self._sessions.is_subagent(session):
+            return (Ignored("session.error", _OTHER_SESSION if session is None else "told by the task it is about"),)
+        return self._turns.read_error(properties.get("error"))
 
-    def _compacted(self, _: Event, properties: Event) -> Told:
-        thread = self._thread_of(properties)
-        if thread is None:
-            return (Ignored("session.compacted", _ELSEWHERE),)
-        return self._threads.tell(thread, (ContextCompacted(thread.summary),))
+    def _compacted(self, _: Event, properties: Event) -> OptionalSteps:
+        session = self._session_of(properties)
+        if session is None:
+            return (Ignored("session.compacted", _OTHER_SESSION),)
+        return self._sessions.attribute(session, (ContextCompacted(session.summary),))
 
     # -- messages
 
-    def _message_updated(self, _: Event, properties: Event) -> Told:
+    def _message_updated(self, _: Event, properties: Event) -> OptionalSteps:
         info = need_mapping(properties, "info")
-        return self._in_turn(properties, "message.updated", lambda thread: thread.message_updated(info))
+        return self._read_in_turn(properties, "message.updated", lambda session: session.message_updated(info))
 
-    def _part_updated(self, _: Event, properties: Event) -> Told:
-        part, main = need_mapping(properties, "part"), self._threads.main
-        if main is not None and self._thread_of(properties) is main and main.is_ours(part):
-            self._conversation.message_seen()
-        return self._in_turn(properties, f"part:{text(part.get('type'))}", lambda thread: thread.part_updated(part))
+    def _part_updated(self, _: Event, properties: Event) -> OptionalSteps:
+        part, main = need_mapping(properties, "part"), self._sessions.main
+        if main is not None and self._session_of(properties) is main and main.is_prompt_text(part):
+            self._conversation.confirm_message()
+        return self._read_in_turn(
+            properties, f"part:{text(part.get('type'))}", lambda session: session.part_updated(part)
+        )
 
-    def _in_turn(
-        self, properties: Event, kind: str, tell: Callable[[Thread], tuple[Fact, ...] | None]
+    def _read_in_turn(
+        self, properties: Event, kind: str, read: Callable[[OpencodeSession], tuple[Fact, ...] | None]
     ) -> tuple[Fact, ...] | None:
-        thread = self._thread_of(properties)
-        if thread is None:
-            return (Ignored(kind, _ELSEWHERE),)
-        if thread is self._threads.main and not self._turns.is_running:
-            return (Ignored(kind, _AT_REST),)
-        facts = tell(thread)
-        return None if facts is None else self._threads.tell(thread, facts)
+        session = self._session_of(properties)
+        if session is None:
+            return (Ignored(kind, _OTHER_SESSION),)
+        if session is self._sessions.main and not self._turns.is_running:
+            return (Ignored(kind, _NO_TURN),)
+        facts = read(session)
+        return None if facts is None else self._sessions.attribute(session, facts)
 
-    def _fragment(self, _: Event, properties: Event) -> Told:
+    def _fragment(self, _: Event, properties: Event) -> OptionalSteps:
         """The long way, for a line that is written in another way."""
         try:
             return self.delta(msgspec.convert(properties, DeltaProperties))
@@ -136,32 +144,32 @@ class Events:
 
     # -- requests
 
-    def _permission_asked(self, _: Event, properties: Event) -> Told:
-        thread = self._thread_of(properties)
-        if thread is None:
-            return (Ignored("permission.asked", _ELSEWHERE),)
+    def _permission_asked(self, _: Event, properties: Event) -> OptionalSteps:
+        session = self._session_of(properties)
+        if session is None:
+            return (Ignored("permission.asked", _OTHER_SESSION),)
         call_id = text(mapping(properties.get("tool")).get("callID"))
         # A call inside a sub-agent is no call of the main stream: nothing there waits for it.
-        waiting = None if self._threads.is_inside(thread) else call_id or None
-        return self._requests.permission(properties, thread.calls.tools.get(call_id), waiting)
+        waiting = None if self._sessions.is_subagent(session) else call_id or None
+        return self._approvals.read_permission(properties, session.calls.tools.get(call_id), waiting)
 
-    def _question_asked(self, _: Event, properties: Event) -> Told:
-        if self._thread_of(properties) is None:
-            return (Ignored("question.asked", _ELSEWHERE),)
-        return self._requests.question(properties)
+    def _question_asked(self, _: Event, properties: Event) -> OptionalSteps:
+        if self._session_of(properties) is None:
+            return (Ignored("question.asked", _OTHER_SESSION),)
+        return self._approvals.read_question(properties)
 
-    def _replied(self, event: Event, properties: Event) -> Told:
-        return self._requests.replied(text(event.get("type")), properties)
+    def _replied(self, event: Event, properties: Event) -> OptionalSteps:
+        return self._approvals.read_reply(text(event.get("type")), properties)
 
     # -- inside
 
-    def _thread_of(self, properties: Event) -> Thread | None:
+    def _session_of(self, properties: Event) -> OpencodeSession | None:
         session_id = properties.get("sessionID")
-        if self._threads.main is None and not self._conversation.sees_requests and text(session_id):
-            return self._threads.open(text(session_id))  # a transcript that begins in the middle
-        return self._threads.find(session_id)
+        if self._sessions.main is None and not self._conversation.sees_requests and text(session_id):
+            return self._sessions.open(text(session_id))  # a transcript that begins in the middle
+        return self._sessions.find(session_id)
 
-    def _other(self, kind: str) -> Told:
-        if kind.startswith(NEXT):
+    def _read_ignored(self, kind: str) -> OptionalSteps:
+        if kind.startswith(NEXT_ENGINE_PREFIX):
             return (Ignored(kind, "the messages and parts tell it"),)
-        return (Ignored(kind, NOTICES[kind]),) if kind in NOTICES else None
+        return (Ignored(kind, IGNORED_EVENTS[kind]),) if kind in IGNORED_EVENTS else None

@@ -21,8 +21,8 @@ from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, Promp
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, text
 from agent_mux_adapters.opencode.outcome import failure_of, is_abort
 from agent_mux_adapters.opencode.paths import data_directory
-from agent_mux_adapters.opencode.tools import Calls, Names
-from agent_mux_adapters.opencode.usage import usage_of
+from agent_mux_adapters.opencode.tools import McpToolNames, OpencodeToolCalls
+from agent_mux_adapters.opencode.usage import read_usage
 
 # The index has all that is counted.
 _SESSIONS = """
@@ -49,22 +49,22 @@ def find(place: Place) -> Iterator[Found]:
 
 def open_session(found: Found) -> DatabaseCursor:
     """From its first message."""
-    session = StoredSession(found.key)
+    session = OpencodeStoredSession(found.key)
     return DatabaseCursor(found.path, session.rows, session.close)
 
 
 STORE = SessionStore(root=root, find=find, open=open_session)
 
 
-UNNAMED = "New session - "
+DEFAULT_TITLE = "New session - "
 """How a title begins that OpenCode made of the time."""
-GOES_ON = "tool-calls"
+TOOL_CALLS = "tool-calls"
 _SESSION = "SELECT title, directory, version, revert FROM session WHERE id = ?"
 _MESSAGES = """
 SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id
 """
 _PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
-_INSIDE = """
+_SUBAGENT_MESSAGES = """
 WITH RECURSIVE inside(id) AS (
     SELECT id FROM session WHERE parent_id = ?
     UNION SELECT session.id FROM session JOIN inside ON session.parent_id = inside.id
@@ -75,16 +75,16 @@ SELECT message.id, message.data FROM message JOIN inside ON message.session_id =
 Fields = Mapping[str, Any]
 
 
-class StoredSession:
+class OpencodeStoredSession:
     """Reads the rows of one session."""
 
     def __init__(self, session_id: str) -> None:
         self._id = session_id
-        self._told: set[str] = set()
+        self._emitted: set[str] = set()
         """The ids of messages of which all is told."""
         self._counted: set[str] = set()
         """The ids of messages of which it is told what they cost."""
-        self._parts = StoredParts()
+        self._parts = OpencodeStoredParts()
         self._closing: Entry | None = None
         """How the turn ended, unless it goes on: the context is compacted, say."""
 
@@ -95,17 +95,17 @@ class StoredSession:
             raise UnreadableError("the database does not have this session any more")
         yield position, (self._described(session),)
         reverted = load_object(text(session["revert"]).encode("utf-8", "replace")) or {}
-        is_reverted, all_told = False, True
+        is_reverted, all_emitted = False, True
         for row in database.execute(_MESSAGES, (self._id, position)):
             is_first = row["id"] == reverted.get("messageID")
             is_reverted = is_reverted or (is_first and not reverted.get("partID"))
-            if row["id"] not in self._told:
-                parts = _before(database.execute(_PARTS, (row["id"],)), reverted.get("partID"))
+            if row["id"] not in self._emitted:
+                parts = _parts_before(database.execute(_PARTS, (row["id"],)), reverted.get("partID"))
                 yield position, self._message(row["id"], _object(row), None if is_reverted else parts)
             is_reverted = is_reverted or is_first
-            all_told = all_told and row["id"] in self._told
-            position = row["time_created"] if all_told else position
-        yield position, self._used_inside(database)
+            all_emitted = all_emitted and row["id"] in self._emitted
+            position = row["time_created"] if all_emitted else position
+        yield position, self._subagent_usage(database)
 
     def close(self) -> Iterator[Entry]:
         """Nothing follows, for now."""
@@ -115,10 +115,10 @@ class StoredSession:
 
     def _described(self, session: sqlite3.Row) -> Entry:
         cwd, title = text(session["directory"]), text(session["title"])
-        self._parts.take_directory(cwd)
+        self._parts.set_directory(cwd)
         described = Described(
             session_id=self._id,
-            title=None if title.startswith(UNNAMED) else title or None,
+            title=None if title.startswith(DEFAULT_TITLE) else title or None,
             cwd=cwd or None,
             version=text(session["version"]) or None,
         )
@@ -129,20 +129,20 @@ class StoredSession:
         match info.get("role"):
             case "assistant":
                 if parts is not None:
-                    yield from self._parts.told(info, parts)
+                    yield from self._parts.entries(info, parts)
                     self._end(info)
-                yield from self._called(message_id, info)
-                is_told = "completed" in mapping(info.get("time"))
+                yield from self._model_call(message_id, info)
+                is_emitted = "completed" in mapping(info.get("time"))
             case "user" if parts is not None:
                 rows = [part for _, part in parts]
-                yield from self._asked(info, rows)
-                is_told = bool(rows)  # they are stored after their message
+                yield from self._prompt_entries(info, rows)
+                is_emitted = bool(rows)  # they are stored after their message
             case _:
-                is_told = True
-        if is_told:
-            self._told.add(message_id)
+                is_emitted = True
+        if is_emitted:
+            self._emitted.add(message_id)
 
-    def _asked(self, info: Fields, parts: list[Fields]) -> Iterator[Entry]:
+    def _prompt_entries(self, info: Fields, parts: list[Fields]) -> Iterator[Entry]:
         prompt = prompt_of(parts)
         if prompt is not None:
             yield from self.close()
@@ -161,13 +161,13 @@ class StoredSession:
             self._closing = Entry(at, how)
         elif info.get("summary") is True:
             return
-        elif ended is None or finish == GOES_ON:
+        elif ended is None or finish == TOOL_CALLS:
             self._closing = None
         elif finish:
             self._closing = Entry(at, facts.TurnDone(structured_output=info.get("structured")))
 
-    def _called(self, message_id: str, info: Fields, *, is_inside: bool = False) -> Iterator[Entry]:
-        usage, usd = usage_of(info)
+    def _model_call(self, message_id: str, info: Fields, *, is_inside: bool = False) -> Iterator[Entry]:
+        usage, usd = read_usage(info)
         used = usage.input_tokens or usage.output_tokens or usage.cached_tokens or usage.cache_creation_tokens
         if not used or message_id in self._counted:
             return
@@ -178,9 +178,9 @@ class StoredSession:
         # A model without a price costs 0 in OpenCode's eyes: that is no figure.
         yield Entry(_created(info), ModelCalled(key, model, usage, usd or None, is_inside))
 
-    def _used_inside(self, database: sqlite3.Connection) -> Iterator[Entry]:
-        for row in database.execute(_INSIDE, (self._id,)):
-            yield from self._called(row["id"], _object(row), is_inside=True)
+    def _subagent_usage(self, database: sqlite3.Connection) -> Iterator[Entry]:
+        for row in database.execute(_SUBAGENT_MESSAGES, (self._id,)):
+            yield from self._model_call(row["id"], _object(row), is_inside=True)
 
 
 def _created(info: Fields) -> int | None:
@@ -191,7 +191,7 @@ def _object(row: sqlite3.Row) -> Fields:
     return load_object(text(row["data"]).encode("utf-8", "replace")) or {}
 
 
-def _before(rows: Iterable[sqlite3.Row], reverted: Any) -> Iterator[tuple[str, Fields]]:
+def _parts_before(rows: Iterable[sqlite3.Row], reverted: Any) -> Iterator[tuple[str, Fields]]:
     """The parts with their ids, up to the one that was reverted."""
     for row in rows:
         if row["id"] == reverted:
@@ -203,62 +203,62 @@ Part = Mapping[str, Any]
 _PROSE: dict[str, type[facts.Text] | type[facts.Thinking]] = {"text": facts.Text, "reasoning": facts.Thinking}
 
 
-class StoredParts:
+class OpencodeStoredParts:
     """Reads the parts of answers."""
 
     def __init__(self) -> None:
         self._cwd = ""
-        self._calls = Calls("", Names())
-        self._told: set[str] = set()
+        self._calls = OpencodeToolCalls("", McpToolNames())
+        self._emitted: set[str] = set()
         """The ids of those that will not change any more, in the answer that is still written."""
 
-    def take_directory(self, cwd: str) -> None:
+    def set_directory(self, cwd: str) -> None:
         """Where the session is at home."""
         if cwd != self._cwd:
-            self._cwd, self._calls = cwd, Calls(cwd, Names())
+            self._cwd, self._calls = cwd, OpencodeToolCalls(cwd, McpToolNames())
 
-    def told(self, info: Part, parts: Iterable[tuple[str, Part]]) -> Iterator[Entry]:
+    def entries(self, info: Part, parts: Iterable[tuple[str, Part]]) -> Iterator[Entry]:
         """What the parts of this answer say that was not told yet."""
         time = mapping(info.get("time"))
         is_complete = "completed" in time
         for part_id, part in parts:
-            if part_id in self._told or not (is_complete or _can_be_told(part)):
+            if part_id in self._emitted or not (is_complete or _is_settled(part)):
                 continue
             if _state(part) != "running":
-                self._told.add(part_id)
+                self._emitted.add(part_id)
             began, ended = _times_of(part, time.get("created"))
             for fact in self._facts(part, is_summary=info.get("summary") is True):
                 begins = isinstance(fact, facts.ToolReady | facts.McpBegin | facts.SubagentBegin)
                 yield Entry(began if begins else ended, fact)
         if is_complete:
-            self._told.clear()
+            self._emitted.clear()
 
     def _facts(self, part: Part, *, is_summary: bool) -> Iterable[facts.Fact]:
-        kind, said = text(part.get("type")), text(part.get("text"))
+        kind, content = text(part.get("type")), text(part.get("text"))
         if kind == "tool":
-            return self._called(part)
+            return self._model_call(part)
         if is_summary:
-            return (facts.ContextCompacted(said),) if kind == "text" else ()
+            return (facts.ContextCompacted(content),) if kind == "text" else ()
         if kind == "step-start":
             return (facts.StepBegin(),)
         prose = _PROSE.get(kind)
-        return (prose(said),) if prose is not None and said and part.get("synthetic") is not True else ()
+        return (prose(content),) if prose is not None and content and part.get("synthetic") is not True else ()
 
-    def _called(self, part: Part) -> Iterable[facts.Fact]:
+    def _model_call(self, part: Part) -> Iterable[facts.Fact]:
         try:
-            told = self._calls.told(part)
+            entries = self._calls.read_part(part)
         except WrongShapeError:
             return ()
-        return [fact for fact in told if not isinstance(fact, facts.Ignored)]
+        return [fact for fact in entries if not isinstance(fact, facts.Ignored)]
 
 
 def prompt_of(parts: Iterable[Part]) -> str | None:
     """What somebody asked for in the message with these parts; None where OpenCode wrote it itself."""
-    own = [part for part in parts if part.get("synthetic") is not True and text(part.get("type")) in _ASKING]
-    return "\n".join(filter(None, (text(part.get(_ASKING[part["type"]])) for part in own))) if own else None
+    own = [part for part in parts if part.get("synthetic") is not True and text(part.get("type")) in _PROMPT_PARTS]
+    return "\n".join(filter(None, (text(part.get(_PROMPT_PARTS[part["type"]])) for part in own))) if own else None
 
 
-_ASKING = {"text": "text", "subtask": "prompt", "file": ""}
+_PROMPT_PARTS = {"text": "text", "subtask": "prompt", "file": ""}
 """The parts of a prompt -> where they have words."""
 
 
@@ -266,7 +266,7 @@ def _state(part: Part) -> Any:
     return mapping(part.get("state")).get("status")
 
 
-def _can_be_told(part: Part) -> bool:
+def _is_settled(part: Part) -> bool:
     """Of an answer that is still written: prose when it is complete, a tool when its input is."""
     is_prose = text(part.get("type")) in _PROSE
     return "end" in mapping(part.get("time")) if is_prose else _state(part) != "pending"

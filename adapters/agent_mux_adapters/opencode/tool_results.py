@@ -10,30 +10,30 @@ from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 Fields = Mapping[str, Any]
 
 
-def effects_of(tool: str, given: Fields, metadata: Fields, cwd: str) -> tuple[FileEffect, ...]:
+def effects_of(tool: str, arguments: Fields, metadata: Fields, cwd: str) -> tuple[FileEffect, ...]:
     """The effects of a call that succeeded. `given`: its input."""
     reader = _READERS.get(tool)
-    return () if reader is None else tuple(reader(given, metadata, cwd))
+    return () if reader is None else tuple(reader(arguments, metadata, cwd))
 
 
-def _read(given: Fields, metadata: Fields, _: str) -> list[FileEffect]:
-    path = text(given.get("filePath"))
+def _read(arguments: Fields, metadata: Fields, _: str) -> list[FileEffect]:
+    path = text(arguments.get("filePath"))
     is_folder = mapping(metadata.get("display")).get("type") == "directory"
     return [FileRead(path)] if path and not is_folder else []
 
 
-def _write(given: Fields, metadata: Fields, _: str) -> list[FileEffect]:
-    path = text(metadata.get("filepath")) or text(given.get("filePath"))
-    return [FileWritten(path, _size(text(given.get("content"))), created=metadata.get("exists") is False)]
+def _write(arguments: Fields, metadata: Fields, _: str) -> list[FileEffect]:
+    path = text(metadata.get("filepath")) or text(arguments.get("filePath"))
+    return [FileWritten(path, _size(text(arguments.get("content"))), created=metadata.get("exists") is False)]
 
 
-def _edit(given: Fields, metadata: Fields, cwd: str) -> list[FileEffect]:
-    path = text(mapping(metadata.get("filediff")).get("file")) or text(given.get("filePath"))
-    new = text(given.get("newString"))
-    if given.get("oldString") == "":  # only a file that is not there can be edited without an old text
+def _edit(arguments: Fields, metadata: Fields, cwd: str) -> list[FileEffect]:
+    path = text(mapping(metadata.get("filediff")).get("file")) or text(arguments.get("filePath"))
+    new = text(arguments.get("newString"))
+    if arguments.get("oldString") == "":  # only a file that is not there can be edited without an old text
         return [FileWritten(path, _size(new), created=True)]
-    known = [*text(given.get("oldString")).split("\n")[1:], *new.split("\n")[1:]]
-    diff = _diff(text(metadata.get("diff")), path, path, cwd, known)
+    known_lines = [*text(arguments.get("oldString")).split("\n")[1:], *new.split("\n")[1:]]
+    diff = _diff(text(metadata.get("diff")), path, path, cwd, known_lines)
     return [FilePatched(path, diff)] if diff else []
 
 
@@ -76,22 +76,22 @@ def shown_diff(diff: str, cwd: str) -> str:
     return _diff(diff, path, path, cwd, []) or diff
 
 
-def _diff(native: str, old: str, new: str, cwd: str, known: list[str]) -> str:
+def _diff(native: str, old: str, new: str, cwd: str, known_lines: list[str]) -> str:
     """A unified diff with a head that can be applied. `known`: whole lines of the file, before or after."""
     start = native.find("@@")
     if start < 0:
         return ""
     hunks = native[start:].rstrip("\n").split("\n")
-    indent = _indent_of(hunks, known)
+    indent = _indent_of(hunks, known_lines)
     lines = [
         line[0] + indent + line[1:] if indent and line[1:].strip() and line[0] in " +-" else line for line in hunks
     ]
-    return f"--- a/{_shown(old, cwd)}\n+++ b/{_shown(new, cwd)}\n" + "\n".join(lines) + "\n"
+    return f"--- a/{_display_path(old, cwd)}\n+++ b/{_display_path(new, cwd)}\n" + "\n".join(lines) + "\n"
 
 
-def _indent_of(hunks: list[str], known: list[str]) -> str:
+def _indent_of(hunks: list[str], known_lines: list[str]) -> str:
     """What OpenCode took off: the indentation that all lines of a diff have in common. Empty if it cannot be known."""
-    whole_lines = {line.strip(): line for line in known if line.strip()}
+    whole_lines = {line.strip(): line for line in known_lines if line.strip()}
     for line in hunks:
         shown = line[1:]
         whole = whole_lines.get(shown.strip()) if line[:1] in {"+", "-"} else None
@@ -100,7 +100,7 @@ def _indent_of(hunks: list[str], known: list[str]) -> str:
     return ""
 
 
-def _shown(path: str, cwd: str) -> str:
+def _display_path(path: str, cwd: str) -> str:
     pure = PurePosixPath(path)
     return str(pure.relative_to(cwd)) if cwd and pure.is_relative_to(cwd) else path.lstrip("/")
 

@@ -38,13 +38,13 @@ BUILT_IN = frozenset({
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class Names:
+class McpToolNames:
     """Tells tools of MCP servers from others."""
 
     def __init__(self) -> None:
         self._servers: dict[str, str] | None = None
 
-    def know_servers(self, servers: Iterable[str]) -> None:
+    def set_servers(self, servers: Iterable[str]) -> None:
         """OpenCode says which MCP servers there are."""
         self._servers = {f"{_OTHER.sub('_', server)}_": server for server in servers}
 
@@ -58,25 +58,25 @@ class Names:
         if self._servers is None:
             server, _, name = tool.partition("_")
             return (server, name) if server and name else None
-        fitting = [prefix for prefix in self._servers if tool.startswith(prefix) and len(tool) > len(prefix)]
-        prefix = max(fitting, key=len, default=None)
+        matching = [prefix for prefix in self._servers if tool.startswith(prefix) and len(tool) > len(prefix)]
+        prefix = max(matching, key=len, default=None)
         return None if prefix is None else (self._servers[prefix], tool[len(prefix) :])
 
 
 NO_OUTPUT = "(no output)"
-STOPPED = -1
+STOPPED_EXIT_CODE = -1
 """Exit code of a command that did not exit by itself."""
-REMARKS = "\n\n<shell_metadata>\n"
+SHELL_METADATA = "\n\n<shell_metadata>\n"
 """Begins what OpenCode adds to the output of a command for the model: that it was stopped, or took too long."""
 _TASK_RESULT = ("<task_result>\n", "\n</task_result>")
 
 Part = Mapping[str, Any]
 
 
-class Calls:
+class OpencodeToolCalls:
     """The tool calls of one session."""
 
-    def __init__(self, cwd: str, names: Names) -> None:
+    def __init__(self, cwd: str, names: McpToolNames) -> None:
         self._cwd = cwd
         self._names = names
         self._ready: set[str] = set()
@@ -85,52 +85,52 @@ class Calls:
         self._streamed: dict[str, str] = {}
         """What was told of the output of commands that run."""
 
-    def told(self, part: Part) -> tuple[Fact, ...]:
+    def read_part(self, part: Part) -> tuple[Fact, ...]:
         """A tool part. Raises `WrongShapeError` where it is none."""
         state = need_mapping(part, "state")
         call_id, tool, status = need_text(part, "callID"), need_text(part, "tool"), text(state.get("status"))
         self.tools[call_id] = tool
         match status:
             case "pending":
-                return self._pending(call_id, tool)
+                return self._input_pending(call_id, tool)
             case "running":
-                return self._running(call_id, tool, state)
+                return self._input_complete(call_id, tool, state)
             case "completed" | "error":
-                return *self._begin(call_id, tool, state), *self._done(call_id, tool, state)
+                return *self._begin_once(call_id, tool, state), *self._end(call_id, tool, state)
         return ()
 
-    def _pending(self, call_id: str, tool: str) -> tuple[Fact, ...]:
+    def _input_pending(self, call_id: str, tool: str) -> tuple[Fact, ...]:
         if call_id in self._ready or tool == TASK_TOOL or self._names.mcp(tool) is not None:
             return (Ignored("part:tool/pending", "told when its input is complete"),)
         return (ToolBegin(call_id, tool),)
 
-    def _running(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
-        facts = *self._begin(call_id, tool, state), *self._output(call_id, tool, state)
-        return facts or (Ignored("part:tool/running", "says nothing new"),)
+    def _input_complete(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
+        emitted = *self._begin_once(call_id, tool, state), *self._output(call_id, tool, state)
+        return emitted or (Ignored("part:tool/running", "says nothing new"),)
 
-    def _begin(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
+    def _begin_once(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
         if call_id in self._ready:
             return ()
-        given = mapping(state.get("input"))
+        arguments = mapping(state.get("input"))
         if tool == TASK_TOOL:
-            return self._delegated(call_id, given, state)
+            return self._begin_subagent(call_id, arguments, state)
         self._ready.add(call_id)
         mcp = self._names.mcp(tool)
         if mcp is not None:
-            return (McpBegin(call_id, *mcp, given),)
+            return (McpBegin(call_id, *mcp, arguments),)
         if tool == INVALID_TOOL:  # what the model gave is not told
-            return (ToolReady(call_id, text(given.get("tool")) or tool, None),)
+            return (ToolReady(call_id, text(arguments.get("tool")) or tool, None),)
         # It says something of its output as soon as it was started.
         permitted = "metadata" in state
-        return (ToolReady(call_id, tool, given, _shell(given) if tool == SHELL_TOOL else None, permitted),)
+        return (ToolReady(call_id, tool, arguments, _shell(arguments) if tool == SHELL_TOOL else None, permitted),)
 
-    def _delegated(self, call_id: str, given: Part, state: Part) -> tuple[Fact, ...]:
+    def _begin_subagent(self, call_id: str, arguments: Part, state: Part) -> tuple[Fact, ...]:
         child = text(mapping(state.get("metadata")).get("sessionId"))
         if not child and state.get("status") == "running":
             return ()  # it has no session yet, and may be denied one
         self._ready.add(call_id)
-        name = text(given.get("subagent_type")) or text(given.get("description")) or TASK_TOOL
-        return (SubagentBegin(child or call_id, name, text(given.get("prompt"))),)
+        name = text(arguments.get("subagent_type")) or text(arguments.get("description")) or TASK_TOOL
+        return (SubagentBegin(child or call_id, name, text(arguments.get("prompt"))),)
 
     def _output(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
         whole = text(mapping(state.get("metadata")).get("output"))
@@ -144,24 +144,24 @@ class Calls:
 
     # -- the end
 
-    def _done(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
+    def _end(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
         failed = state.get("status") == "error"
         error = (text(state.get("error")) or "the tool failed") if failed else None
         output, metadata = text(state.get("output")), mapping(state.get("metadata"))
         if tool == TASK_TOOL:
-            return (SubagentDone(text(metadata.get("sessionId")) or call_id, _report(output), error),)
+            return (SubagentDone(text(metadata.get("sessionId")) or call_id, _subagent_report(output), error),)
         if self._names.mcp(tool) is not None:
             return (McpDone(call_id, output, error),)
-        given, duration = mapping(state.get("input")), _duration(state)
+        arguments, duration = mapping(state.get("input")), _duration(state)
         match tool:
             case "invalid":
                 return (ToolDone(call_id, error=error or output, duration_ms=duration),)
             case "bash":
                 return (self._command_done(call_id, output, error, state, duration),)
             case "skill" if error is None:
-                name = text(given.get("name"))
+                name = text(arguments.get("name"))
                 return ToolDone(call_id, output, None, duration), *((SkillInvoked(name),) if name else ())
-        files = effects_of(tool, given, metadata, self._cwd) if error is None else ()
+        files = effects_of(tool, arguments, metadata, self._cwd) if error is None else ()
         return (ToolDone(call_id, output, error, duration, files=files),)
 
     def _command_done(
@@ -170,19 +170,19 @@ class Calls:
         metadata = mapping(state.get("metadata"))
         code = optional_whole(metadata.get("exit"))
         streamed = self._streamed.pop(call_id, "")
-        printed, remarks, _ = text(metadata.get("output")).partition(REMARKS)
+        printed, remarks, _ = text(metadata.get("output")).partition(SHELL_METADATA)
         if printed == NO_OUTPUT and not streamed:
             printed = ""
         if code is None and "exit" in metadata:
-            code = STOPPED
+            code = STOPPED_EXIT_CODE
         if error is None and (code or remarks):
             error = output if printed or remarks else f"exit code {code}"
         stdout = printed if printed.startswith(streamed) else None
         return ToolDone(call_id, output, error, duration, stdout=stdout, exit_code=code)
 
 
-def _shell(given: Part) -> Shell:
-    return Shell(text(given.get("command")) or as_json(given), text(given.get("workdir")) or None)
+def _shell(arguments: Part) -> Shell:
+    return Shell(text(arguments.get("command")) or as_json(arguments), text(arguments.get("workdir")) or None)
 
 
 def _duration(state: Part) -> int | None:
@@ -191,7 +191,7 @@ def _duration(state: Part) -> int | None:
     return end - start if start is not None and end is not None and end >= start else None
 
 
-def _report(output: str) -> str:
+def _subagent_report(output: str) -> str:
     """What a sub-agent answered, without the frame it comes in."""
     begin, end = _TASK_RESULT
     _, found, rest = output.partition(begin)

@@ -38,12 +38,18 @@ from agent_mux.facts import (
 )
 from agent_mux_adapters._dialects.prompting import Prompting
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text, whole
-from agent_mux_adapters.opencode.approvals import Requests
-from agent_mux_adapters.opencode.messages import Message, Thread
+from agent_mux_adapters.opencode.approvals import OpencodeApprovals
+from agent_mux_adapters.opencode.messages import OpencodeMessage, OpencodeSession
 from agent_mux_adapters.opencode.outcome import code_of, failure_of, is_abort, is_overflow
-from agent_mux_adapters.opencode.requests import Asked, Client, create_body, prompt_body, session_in
-from agent_mux_adapters.opencode.subagents import Threads
-from agent_mux_adapters.opencode.tools import Names
+from agent_mux_adapters.opencode.requests import (
+    OpencodeRequests,
+    SentRequest,
+    create_body,
+    prompt_body,
+    session_in,
+)
+from agent_mux_adapters.opencode.subagents import OpencodeSessions
+from agent_mux_adapters.opencode.tools import McpToolNames
 from agent_mux_adapters.opencode.wire import delay_until
 
 _OK = range(200, 300)
@@ -52,26 +58,26 @@ _SESSION_IDS = "ses"
 """Begins the ids of sessions; any other makes the server stumble."""
 
 
-class Conversation(Prompting):
+class OpencodeConversation(Prompting):
     """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
 
-    def __init__(self, context: CodecContext, client: Client, names: Names) -> None:
+    def __init__(self, context: CodecContext, server_requests: OpencodeRequests, names: McpToolNames) -> None:
         super().__init__("opencode", interactive=context.interactive)
         self._context = context
-        self._client = client
+        self._server_requests = server_requests
         self._names = names
-        self.is_silent = context.prompt is None
-        self.sees_requests = not self.is_silent
+        self.is_observer = context.prompt is None
+        self.sees_requests = not self.is_observer
         """What the client asked is known: our own requests, or those of a transcript with both sides."""
         self.session_id: str | None = None
         self._turn: Literal["none", "asked", "running"] = "none"
-        self._on_the_way = 0
+        self._unconfirmed_messages = 0
         """Messages that were sent for the turn that runs, and that the session does not show yet."""
-        self._to_steer: list[str] = []
+        self._waiting_messages: list[str] = []
         self._interrupt_due = False
         self.was_stopped = False
         """The turn was to be stopped."""
-        self._first = True
+        self._is_first_prompt = True
 
     @property
     def expects_turn(self) -> bool:
@@ -82,7 +88,7 @@ class Conversation(Prompting):
 
     def start(self) -> tuple[Step, ...]:
         """The bridge runs; the first event says when the server listens."""
-        if not self.is_silent:
+        if not self.is_observer:
             self._queue(self._context.prompt or "")
         return ()
 
@@ -90,92 +96,92 @@ class Conversation(Prompting):
         """A message for the turn that runs; without one it is a prompt."""
         if self._turn == "none":
             return self.send(text)
-        self._to_steer.append(text)
-        return self._catch_up()
+        self._waiting_messages.append(text)
+        return self._send_waiting()
 
     def interrupt(self) -> tuple[Step, ...]:
         """Stop the turn that runs, or is about to."""
         if self._turn == "none" and not self._prompts:
             return (Note("nothing to interrupt: opencode waits for a prompt"),)
         self._interrupt_due = True
-        return self._catch_up()
+        return self._send_waiting()
 
     def cancel(self) -> tuple[Step, ...]:
         """The run is being aborted. The end of our input, which follows, ends everything else."""
         self._prompts.clear()
         self._closing = True
         abort = self.interrupt() if self._turn != "none" else ()
-        return *abort, *self._forget()
+        return *abort, *self._delete_session()
 
     # -- what the server tells
 
     def connected(self) -> tuple[Effect, ...]:
         """The server listens."""
-        if self.is_silent or self.session_id is not None:
+        if self.is_observer or self.session_id is not None:
             return ()
-        return self._client.ask("mcp", "GET", "/mcp"), self._ask_for_session()
+        return self._server_requests.send("mcp", "GET", "/mcp"), self._request_session()
 
-    def running(self) -> tuple[Effect, ...]:
+    def session_busy(self) -> tuple[Effect, ...]:
         """The session works."""
         if self._turn != "running":
-            self._turn, self._on_the_way = "running", 0
-        return self._catch_up()
+            self._turn, self._unconfirmed_messages = "running", 0
+        return self._send_waiting()
 
-    def message_seen(self) -> None:
+    def confirm_message(self) -> None:
         """The session shows a message of ours in the turn that runs."""
-        self._on_the_way = max(self._on_the_way - 1, 0)
+        self._unconfirmed_messages = max(self._unconfirmed_messages - 1, 0)
 
-    def turn_over(self) -> tuple[Effect, ...]:
+    def end_turn(self) -> tuple[Effect, ...]:
         """The session rests. A message that came too late for the turn makes one of its own."""
-        self._turn = "asked" if self._on_the_way and not self.was_stopped else "none"
-        self._on_the_way = 0
-        self._prompts.extendleft(reversed(self._to_steer))
-        self._to_steer.clear()
+        self._turn = "asked" if self._unconfirmed_messages and not self.was_stopped else "none"
+        self._unconfirmed_messages = 0
+        self._prompts.extendleft(reversed(self._waiting_messages))
+        self._waiting_messages.clear()
         self._interrupt_due = self.was_stopped = False
         return self.next()
 
-    def give_up(self) -> tuple[Effect, ...]:
+    def abort(self) -> tuple[Effect, ...]:
         """Stop a turn that leads nowhere."""
         return self._abort()
 
     # -- what the server answers
 
-    def answered(self, asked: Asked, status: int, body: Any, error: str) -> tuple[Step, ...]:
+    def read_answer(self, request: SentRequest, read_status: int, body: Any, error: str) -> tuple[Step, ...]:
         """The answer to a request; `status` is 0 when there was none."""
-        kind = f"answer:{asked.topic}"
-        if status not in _OK:
-            return self._refused(asked, status, _message_of(body) or error or f"HTTP status {status}")
-        match asked.topic:
+        kind = f"answer:{request.topic}"
+        if read_status not in _OK:
+            return self._refused(request, read_status, _message_of(body) or error or f"HTTP status {read_status}")
+        match request.topic:
             case "mcp":
-                return self._know_servers(kind, mapping(body))
+                return self._read_servers(kind, mapping(body))
             case "create" | "fork" | "open":
-                return self._opened(asked, mapping(body))
+                return self._session_opened(request, mapping(body))
         return (Ignored(kind, "the events tell what comes of it"),)
 
-    def overheard(self, asked: Asked) -> None:
+    def observe(self, request: SentRequest) -> None:
         """A request of another client."""
         self.sees_requests = True
-        if asked.topic == "prompt" and self._turn == "none":
+        if request.topic == "prompt" and self._turn == "none":
             self._turn = "asked"
-        if asked.topic == "abort" and session_in(asked.path) == self.session_id:
+        if request.topic == "abort" and session_in(request.path) == self.session_id:
             self.was_stopped = True
 
-    def _refused(self, asked: Asked, status: int, message: str) -> tuple[Step, ...]:
-        match asked.topic:
+    def _refused(self, request: SentRequest, read_status: int, message: str) -> tuple[Step, ...]:
+        match request.topic:
             case "create" | "fork" | "open" if self.session_id is None:
-                return TurnFailed(_no_session(asked, status, message)), *self._hang_up()
-            case "prompt" if session_in(asked.path) == self.session_id:
-                return TurnFailed(Failure(code_of(message), message)), *self._not_taken()
-            case "permission" | "question" if status == _NOT_FOUND:
-                return (Ignored(f"answer:{asked.topic}", "it was settled with another one"),)
-        return (Note(f"opencode refused {asked.path}: {message}", "warn"),)
+                return TurnFailed(_session_failure(request, read_status, message)), *self._close_stdin()
+            case "prompt" if session_in(request.path) == self.session_id:
+                return TurnFailed(Failure(code_of(message), message)), *self._drop_prompt()
+            case "permission" | "question" if read_status == _NOT_FOUND:
+                return (Ignored(f"answer:{request.topic}", "it was settled with another one"),)
+        return (Note(f"opencode refused {request.path}: {message}", "warn"),)
 
-    def _not_taken(self) -> tuple[Effect, ...]:
-        self._on_the_way = 0
-        return self.turn_over() if self._turn == "asked" else ()
+    def _drop_prompt(self) -> tuple[Effect, ...]:
+        self._unconfirmed_messages = 0
+        return self.end_turn() if self._turn == "asked" else ()
 
-    def _know_servers(self, kind: str, servers: Mapping[str, Any]) -> tuple[Step, ...]:
-        self._names.know_servers(servers)
+    def _read_servers(self, kind: str, servers: Mapping[str, Any]) -> tuple[Step, ...]:
+        self._names.set_servers(servers)
         broken = {name: mapping(state) for name, state in servers.items() if mapping(state).get("status") == "failed"}
         notes = (
             Note(f"MCP server {name} does not work: {text(state.get('error'))}", "warn")
@@ -183,74 +189,76 @@ class Conversation(Prompting):
         )
         return tuple(notes) or (Ignored(kind, "tells the tools of MCP servers from others"),)
 
-    def _opened(self, asked: Asked, session: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _session_opened(self, request: SentRequest, session: Mapping[str, Any]) -> tuple[Step, ...]:
         session_id = text(session.get("id"))
         if not session_id or self.session_id is not None:
-            return (Ignored(f"answer:{asked.topic}", "another session than that of the run"),)
+            return (Ignored(f"answer:{request.topic}", "another session than that of the run"),)
         self.session_id = session_id
         known = SessionKnown(
             session_id,
-            resumed=asked.topic == "open",
-            forked_from=session_in(asked.path) if asked.topic == "fork" else None,
+            resumed=request.topic == "open",
+            forked_from=session_in(request.path) if request.topic == "fork" else None,
         )
         return known, *self.next()
 
     # -- inside
 
-    def _ask_for_session(self) -> WriteStdin:
+    def _request_session(self) -> WriteStdin:
         context = self._context
         if context.session_id is not None:
-            return self._client.ask("open", "GET", f"/session/{quote(context.session_id, safe='')}")
+            return self._server_requests.send("open", "GET", f"/session/{quote(context.session_id, safe='')}")
         if context.fork_session_id is not None:
-            return self._client.ask("fork", "POST", f"/session/{quote(context.fork_session_id, safe='')}/fork", {})
-        return self._client.ask("create", "POST", "/session", create_body(context))
+            return self._server_requests.send(
+                "fork", "POST", f"/session/{quote(context.fork_session_id, safe='')}/fork", {}
+            )
+        return self._server_requests.send("create", "POST", "/session", create_body(context))
 
     def next(self) -> tuple[Effect, ...]:
         """The next prompt, or the end of our input, if it is time for one of them."""
-        if self.is_silent or self._closed or self.session_id is None or self._turn != "none":
+        if self.is_observer or self._closed or self.session_id is None or self._turn != "none":
             return ()
         if self._prompts:
             self._turn = "asked"
-            with_files, self._first = self._first, False
+            with_files, self._is_first_prompt = self._is_first_prompt, False
             return (self._prompt(self._prompts.popleft(), with_files=with_files),)
-        return (*self._forget(), *self._hang_up()) if self._closing else ()
+        return (*self._delete_session(), *self._close_stdin()) if self._closing else ()
 
     def _prompt(self, text: str, *, with_files: bool = False) -> WriteStdin:
         body = prompt_body(self._context, text, with_files=with_files)
-        return self._client.ask("prompt", "POST", f"/session/{self.session_id}/prompt_async", body)
+        return self._server_requests.send("prompt", "POST", f"/session/{self.session_id}/prompt_async", body)
 
-    def _catch_up(self) -> tuple[Effect, ...]:
+    def _send_waiting(self) -> tuple[Effect, ...]:
         """Say what had to wait for the turn to run."""
-        if self.is_silent or self._turn != "running":
+        if self.is_observer or self._turn != "running":
             return ()
-        messages = tuple(map(self._prompt, self._to_steer))
-        self._on_the_way += len(messages)
-        self._to_steer.clear()
+        messages = tuple(map(self._prompt, self._waiting_messages))
+        self._unconfirmed_messages += len(messages)
+        self._waiting_messages.clear()
         return (*messages, *self._abort()) if self._interrupt_due else messages
 
     def _abort(self) -> tuple[Effect, ...]:
-        if self.is_silent:
+        if self.is_observer:
             return ()
         self._interrupt_due, self.was_stopped = False, True
-        return (self._client.ask("abort", "POST", f"/session/{self.session_id}/abort"),)
+        return (self._server_requests.send("abort", "POST", f"/session/{self.session_id}/abort"),)
 
-    def _forget(self) -> tuple[Effect, ...]:
-        if self.is_silent or not self._context.no_session or self.session_id is None:
+    def _delete_session(self) -> tuple[Effect, ...]:
+        if self.is_observer or not self._context.no_session or self.session_id is None:
             return ()
-        return (self._client.ask("delete", "DELETE", f"/session/{self.session_id}"),)
+        return (self._server_requests.send("delete", "DELETE", f"/session/{self.session_id}"),)
 
-    def _hang_up(self) -> tuple[Effect, ...]:
-        if self.is_silent or self._closed:
+    def _close_stdin(self) -> tuple[Effect, ...]:
+        if self.is_observer or self._closed:
             return ()
         self._closed = True
         return (CloseStdin(),)
 
 
-def _no_session(asked: Asked, status: int, message: str) -> Failure:
-    session_id = unquote(session_in(asked.path))
+def _session_failure(request: SentRequest, read_status: int, message: str) -> Failure:
+    session_id = unquote(session_in(request.path))
     if session_id and not session_id.startswith(_SESSION_IDS):
         return Failure("SESSION_NOT_FOUND", f"{session_id!r} is not the id of a session of opencode")
-    is_missing = bool(session_id) and status == _NOT_FOUND
+    is_missing = bool(session_id) and read_status == _NOT_FOUND
     return Failure("SESSION_NOT_FOUND" if is_missing else code_of(message), message)
 
 
@@ -261,91 +269,95 @@ def _message_of(body: Any) -> str:
 
 
 _KIND = "session.status"
-MOST_RETRIES = 5
+MAX_RETRIES = 5
 """OpenCode's own limit; it does not tell."""
 _UNFINISHED = ("", "tool-calls")
-_USELESS_COMPACTIONS = 2
+_MAX_USELESS_COMPACTIONS = 2
 """So many times in a row the context is too long, each time after it was compacted: that goes on for ever."""
 
 
-class Turns:
+class OpencodeTurns:
     """What is known of the turn that runs."""
 
-    def __init__(self, threads: Threads, requests: Requests, conversation: Conversation) -> None:
-        self._threads = threads
-        self._requests = requests
+    def __init__(
+        self, sessions: OpencodeSessions, approvals: OpencodeApprovals, conversation: OpencodeConversation
+    ) -> None:
+        self._sessions = sessions
+        self._approvals = approvals
         self._conversation = conversation
         self.is_running = False
         self._error: Any = None
         """Told, and nothing came after it yet."""
-        self._rested_early = False
+        self._was_idle_early = False
         self._overflows = 0
-        self._given_up: Failure | None = None
+        self._abort_failure: Failure | None = None
 
-    def status(self, thread: Thread, status: Mapping[str, Any], event_id: str) -> tuple[Step, ...] | None:
+    def read_status(
+        self, session: OpencodeSession, read_status: Mapping[str, Any], event_id: str
+    ) -> tuple[Step, ...] | None:
         """`session.status`."""
-        match status.get("type"):
+        match read_status.get("type"):
             case "busy":
-                return self._busy(thread)
+                return self._busy(session)
             case "retry":
-                return *self._begin(thread), *_retrying(status, event_id)
+                return *self._begin(session), *_retrying(read_status, event_id)
             case "idle":
-                return self._idle(thread)
+                return self._idle(session)
         return None
 
-    def failed(self, error: Any) -> tuple[Step, ...]:
+    def read_error(self, error: Any) -> tuple[Step, ...]:
         """`session.error`: the turn ends with it, unless the session goes on."""
         if not self.is_running and self._conversation.expects_turn:  # it will not even begin
-            return TurnFailed(failure_of(error)), *self._conversation.turn_over()
+            return TurnFailed(failure_of(error)), *self._conversation.end_turn()
         if not self.is_running:
             return (Ignored("session.error", "about no turn"),)
         self._error = error
         if not is_overflow(error):
             return (Ignored("session.error", "told when the turn ends, or goes on"),)
-        thread = self._threads.main
-        self._overflows = 1 if thread is None or thread.progressed else self._overflows + 1
-        if thread is not None:
-            thread.progressed = False
-        if self._overflows < _USELESS_COMPACTIONS or self._conversation.is_silent:
+        session = self._sessions.main
+        self._overflows = 1 if session is None or session.has_progressed else self._overflows + 1
+        if session is not None:
+            session.has_progressed = False
+        if self._overflows < _MAX_USELESS_COMPACTIONS or self._conversation.is_observer:
             return (Ignored("session.error", "the context is compacted, or the turn ends"),)
-        self._given_up = failure_of(error)
+        self._abort_failure = failure_of(error)
         why = "opencode compacts its context again and again, and it stays too long: the turn is stopped"
-        return Note(why, "warn"), *self._conversation.give_up()
+        return Note(why, "warn"), *self._conversation.abort()
 
-    def _busy(self, thread: Thread) -> tuple[Step, ...]:
-        facts: tuple[Fact, ...] = self._begin(thread)
+    def _busy(self, session: OpencodeSession) -> tuple[Step, ...]:
+        facts: tuple[Fact, ...] = self._begin(session)
         if self._error is not None:
             failure, self._error = failure_of(self._error), None
             facts = (*facts, Trouble(failure.code, failure.message))
-        return *(facts or (Ignored(_KIND, "it works already"),)), *self._conversation.running()
+        return *(facts or (Ignored(_KIND, "it works already"),)), *self._conversation.session_busy()
 
-    def _begin(self, thread: Thread) -> tuple[Fact, ...]:
+    def _begin(self, session: OpencodeSession) -> tuple[Fact, ...]:
         if self.is_running:
             return ()
-        self.is_running, self._rested_early, self._error = True, False, None
-        self._overflows, self._given_up = 0, None
-        thread.message = None
+        self.is_running, self._was_idle_early, self._error = True, False, None
+        self._overflows, self._abort_failure = 0, None
+        session.message = None
         return (TurnBegin(),)
 
-    def _idle(self, thread: Thread) -> tuple[Step, ...]:
+    def _idle(self, session: OpencodeSession) -> tuple[Step, ...]:
         if not self.is_running:
             return (Ignored(_KIND, "it rests already"),)
-        message = thread.message
+        message = session.message
         is_open = message is not None and not message.is_complete
-        if is_open and self._error is not None and not self._rested_early:
-            self._rested_early = True
+        if is_open and self._error is not None and not self._was_idle_early:
+            self._was_idle_early = True
             return (Ignored(_KIND, "it is not done with the answer yet"),)
         self.is_running = False
         closing = self._closing(message)
-        self._threads.turn_over()
-        thread.prose.abandon()
-        return *self._requests.turn_over(), *closing, *self._conversation.turn_over()
+        self._sessions.end_turn()
+        session.streamed.discard()
+        return *self._approvals.end_turn(), *closing, *self._conversation.end_turn()
 
-    def _closing(self, message: Message | None) -> tuple[Fact, ...]:
-        cost = self._threads.spent_in_turn.record
+    def _closing(self, message: OpencodeMessage | None) -> tuple[Fact, ...]:
+        cost = self._sessions.turn_usage.record
         error = message.error if message is not None and message.error is not None else self._error
-        if self._given_up is not None:
-            return (TurnFailed(self._given_up, cost),)
+        if self._abort_failure is not None:
+            return (TurnFailed(self._abort_failure, cost),)
         if error is not None:
             return (TurnStopped(cost) if is_abort(error) else TurnFailed(failure_of(error), cost),)
         if self._conversation.was_stopped and (message is None or message.finish in _UNFINISHED):
@@ -356,9 +368,11 @@ class Turns:
         return *notes, TurnDone(cost, structured)
 
 
-def _retrying(status: Mapping[str, Any], event_id: str) -> tuple[Fact, ...]:
+def _retrying(read_status: Mapping[str, Any], event_id: str) -> tuple[Fact, ...]:
     """A model call is to be repeated."""
-    reason = text(status.get("message")) or text(mapping(status.get("action")).get("message")) or "no reason given"
-    delay = delay_until(whole(status.get("next")), event_id)
+    reason = (
+        text(read_status.get("message")) or text(mapping(read_status.get("action")).get("message")) or "no reason given"
+    )
+    delay = delay_until(whole(read_status.get("next")), event_id)
     limited = (RateLimited(delay),) if code_of(reason) == "RATE_LIMITED" else ()
-    return *limited, Retrying(whole(status.get("attempt")), MOST_RETRIES, reason, delay)
+    return *limited, Retrying(whole(read_status.get("attempt")), MAX_RETRIES, reason, delay)

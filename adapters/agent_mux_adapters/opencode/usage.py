@@ -11,7 +11,7 @@ from agent_mux.facts import Usage
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, whole
 
 
-class Spending:
+class OpencodeUsage:
     """What model calls used together."""
 
     __slots__ = ("_cached", "_calls", "_input", "_output", "_thinking", "_usd", "_written")
@@ -47,7 +47,7 @@ class Spending:
         )
 
 
-def usage_of(step: Mapping[str, Any]) -> tuple[Usage, float]:
+def read_usage(step: Mapping[str, Any]) -> tuple[Usage, float]:
     """The tokens and the dollars of a `step-finish` part."""
     tokens = mapping(step.get("tokens"))
     cache = mapping(tokens.get("cache"))

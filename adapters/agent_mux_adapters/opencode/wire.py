@@ -9,7 +9,7 @@ import msgspec
 from agent_mux.adapter import Step
 from agent_mux.facts import Fact, Ignored, Unknown
 
-_Said = TypeVar("_Said", bound=Step)
+_StepT = TypeVar("_StepT", bound=Step)
 
 
 class DeltaProperties(msgspec.Struct, gc=False):
@@ -58,18 +58,18 @@ def delay_until(moment: int, event_id: str) -> int:
     return delay if delay < _WRAP // 2 else 0
 
 
-def unknown(kind: str, line: bytes) -> tuple[Unknown]:
+def unknown_line(kind: str, line: bytes) -> tuple[Unknown]:
     """A line that is not known."""
     return (Unknown(kind, line.decode("utf-8", "replace")),)
 
 
-def mapped_or_not(steps: tuple[_Said, ...]) -> tuple[_Said, ...]:
+def drop_redundant_ignored(steps: tuple[_StepT, ...]) -> tuple[_StepT, ...]:
     """A line is ignored only when nothing else is said about it."""
-    silent = [step for step in steps if isinstance(step, Ignored)]
-    if not silent:
+    ignored = [step for step in steps if isinstance(step, Ignored)]
+    if not ignored:
         return steps
     rest = tuple(step for step in steps if not isinstance(step, Ignored))
-    return rest if any(isinstance(step, Fact) for step in rest) else (silent[0], *rest)
+    return rest if any(isinstance(step, Fact) for step in rest) else (ignored[0], *rest)
 
 
 def is_run_line(line: Mapping[str, Any]) -> bool:

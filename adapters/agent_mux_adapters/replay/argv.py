@@ -10,7 +10,7 @@ from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.options import RunOptions
 from agent_mux_adapters.replay.playback.lines import CHUNKS
-from agent_mux_adapters.replay.playback.recording import Recording, load
+from agent_mux_adapters.replay.playback.recording import ReplayRecording, load
 
 HERE = Path(__file__).parent
 PLAYER = HERE / "player.py"
@@ -50,11 +50,11 @@ def context(options: RunOptions, spawned: SpawnArgs) -> CodecContext:
 
 
 def _path(options: RunOptions) -> Path:
-    said = options.prompt_text.strip()
-    return HERE / DEMO if said == DEMO else Path(said).expanduser().absolute()
+    text = options.prompt_text.strip()
+    return HERE / DEMO if text == DEMO else Path(text).expanduser().absolute()
 
 
-def _recording(options: RunOptions) -> Recording:
+def _recording(options: RunOptions) -> ReplayRecording:
     try:
         recording = load(_path(options))
     except ValueError as error:
@@ -66,17 +66,17 @@ def _recording(options: RunOptions) -> Recording:
     return recording
 
 
-def _protocol(recording: Recording) -> str:
+def _protocol(recording: ReplayRecording) -> str:
     """Its lines are read by the codec of the agent that was recorded."""
     return f"{recording.agent}/{recording.protocol}"
 
 
 def _number(environ: Mapping[str, str], name: str, default: float) -> float:
-    said = environ.get(name, "")
+    text = environ.get(name, "")
     try:
-        value = float(said) if said else default
+        value = float(text) if text else default
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise ValidationError([FieldError(f"env.{name}", said, "a number >= 0")])
+        raise ValidationError([FieldError(f"env.{name}", text, "a number >= 0")])
     return value

@@ -39,11 +39,11 @@ CAPABILITIES = AgentCapabilities(
 )
 
 
-def _built_in(known: Profile) -> NativeProtocol:
-    called = " or ".join(f"`{program}`" for program in known.programs)
-    others = "all other programs" if known.name == DEFAULT else "programs that it is named for"
-    chosen_for = f"programs called {called}" if called else others
-    return _protocol(known.name, partial(TerminalCodec, known), known.rest, chosen_for)
+def _built_in(profile: Profile) -> NativeProtocol:
+    names = " or ".join(f"`{program}`" for program in profile.programs)
+    others = "all other programs" if profile.name == DEFAULT else "programs that it is named for"
+    chosen_for = f"programs called {names}" if names else others
+    return _protocol(profile.name, partial(TerminalCodec, profile), profile.rest, chosen_for)
 
 
 def _protocol(name: str, codec: Callable[[CodecContext], TerminalCodec], rest: Rest, chosen_for: str) -> NativeProtocol:
@@ -70,7 +70,7 @@ ADAPTER = Adapter(
     tested_version="0",
     capabilities=CAPABILITIES,
     protocols={
-        **{name: _built_in(known) for name, known in built_in().items()},
+        **{name: _built_in(profile) for name, profile in built_in().items()},
         **{
             name: _protocol(name, CustomTerminalCodec, rest, f"profiles of the user's own with a {rest} rest")
             for rest, name in CUSTOM.items()

@@ -23,14 +23,18 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
     Raises PTY_NOT_AVAILABLE without the extra, CONFIG_ERROR for a profile that is none.
     """
     require_extra()
-    named = environment.environ.get(PROFILE_VARIABLE, "")
-    own = named if named and named not in built_in() else None
-    profile = read_profile(Path(own)) if own else built_in().get(named) or profile_for(environment.executable)
+    profile_setting = environment.environ.get(PROFILE_VARIABLE, "")
+    profile_path = profile_setting if profile_setting and profile_setting not in built_in() else None
+    profile = (
+        read_profile(Path(profile_path))
+        if profile_path
+        else built_in().get(profile_setting) or profile_for(environment.executable)
+    )
     flags = (profile.model_flag.replace(MODEL, options.model),) if options.model and profile.model_flag else ()
     return SpawnArgs(
         argv=(environment.executable, *environment.arguments, *flags),
-        protocol=CUSTOM[profile.rest] if own else profile.name,
-        env={"TERM": _TERM, **({PROFILE_VARIABLE: own} if own else {})},
+        protocol=CUSTOM[profile.rest] if profile_path else profile.name,
+        env={"TERM": _TERM, **({PROFILE_VARIABLE: profile_path} if profile_path else {})},
         unset_env=("COLUMNS", "LINES"),  # of our own terminal: they would count more than the size of this one
         terminal=TerminalSize(),
         counts_turns=False,
@@ -41,14 +45,14 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 def codec_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
     """What the codec knows: its profile, where that is not a built-in one."""
     context = default_context("terminal", options, spawn)
-    own = spawn.env.get(PROFILE_VARIABLE)
-    if own is None:
+    profile_path = spawn.env.get(PROFILE_VARIABLE)
+    if profile_path is None:
         return context
-    return replace(context, settings={"profile": to_builtins(read_profile(Path(own)))})
+    return replace(context, settings={"profile": to_builtins(read_profile(Path(profile_path)))})
 
 
 def _notes(options: RunOptions, profile: Profile) -> list[str]:
-    unheard = {
+    unsupported = {
         "system_prompt": options.system_prompt,
         "thinking_effort": options.thinking_effort,
         "thinking_budget_tokens": options.thinking_budget_tokens,
@@ -61,4 +65,4 @@ def _notes(options: RunOptions, profile: Profile) -> list[str]:
         "model": None if profile.model_flag else options.model,
     }
     return [f"a program at a terminal cannot be told {name}: ignored"
-            for name, value in unheard.items() if value is not None]  # fmt: skip
+            for name, value in unsupported.items() if value is not None]  # fmt: skip

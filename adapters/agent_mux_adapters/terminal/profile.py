@@ -16,7 +16,7 @@ import msgspec
 from agent_mux.errors import AgentMuxError, ErrorCode
 from agent_mux.facts import Risk
 
-__all__ = ["Dialog", "Failing", "Profile", "Rest", "built_in", "profile_for", "read_profile"]
+__all__ = ["Dialog", "FailurePattern", "Profile", "Rest", "built_in", "profile_for", "read_profile"]
 
 _FOLDER = Path(__file__).parent / "profiles"
 DEFAULT = "line"
@@ -38,7 +38,7 @@ class Dialog(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """It wants a text and not a permission: the answer is typed and submitted; `deny` declines."""
 
 
-class Failing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class FailurePattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How the program shows that it failed. Group `message`, or the whole match, says why."""
 
     pattern: str
@@ -62,7 +62,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     chrome: tuple[str, ...] = ()
     """Lines that are no answer."""
     dialogs: tuple[Dialog, ...] = ()
-    failures: tuple[Failing, ...] = ()
+    failures: tuple[FailurePattern, ...] = ()
     submit: str = "\r"
     newline: str = " "
     """What is typed for a line break within a prompt, unless the program takes pastes: then it is a line break."""
@@ -74,7 +74,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def __post_init__(self) -> None:
         patterns = [self.ready, self.busy, self.footer, *self.chrome]
-        patterns += [dialog.pattern for dialog in self.dialogs] + [failing.pattern for failing in self.failures]
+        patterns += [dialog.pattern for dialog in self.dialogs] + [failure.pattern for failure in self.failures]
         for pattern in patterns:
             try:
                 re.compile(pattern or "")

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from agent_mux.adapter import TerminalSize
 from agent_mux.errors import AgentMuxError
-from agent_mux_adapters.terminal.sequences import Parser
+from agent_mux_adapters.terminal.sequences import EscapeParser
 
-EXTRA = ("pyte",)
+EXTRA_MODULES = ("pyte",)
 
 
 def require_extra(*modules: str) -> None:
     """See that these modules are there, by default all. Raises PTY_NOT_AVAILABLE, saying how to get them."""
-    missing = [module for module in modules or EXTRA if find_spec(module) is None]
+    missing = [module for module in modules or EXTRA_MODULES if find_spec(module) is None]
     if missing:
         needed = f"a program at a terminal needs {' and '.join(missing)}"
         raise AgentMuxError("PTY_NOT_AVAILABLE", f"{needed}: pip install 'agent-mux[terminal]'")
@@ -32,13 +32,13 @@ def require_extra(*modules: str) -> None:
 if TYPE_CHECKING:
     import pyte
 
-SCROLLED_OFF = 10_000
+MAX_SCROLLBACK = 10_000
 """Lines that are kept after they have left the screen at its top."""
-MOST_ANSWERS = 16
+MAX_REPLIES = 16
 """In one chunk: a program that asks more often does not listen."""
 _LONGEST_CELL = 16  # characters: a letter and what is combined with it
 _IDENTITY = b"\x1b[?6c"  # a VT102
-_WELL = b"\x1b[0n"
+_STATUS_OK = b"\x1b[0n"
 _ALTERNATE = frozenset({47, 1047, 1049})
 _PASTE = 2004
 _CHARSETS = (("(", "0"), ("(", "B"), (")", "0"), (")", "B"))  # letters stand for lines and corners, or for themselves
@@ -48,16 +48,16 @@ class Screen:
     """A terminal that nobody looks at. Survives any chunking: escape sequences and characters may be cut anywhere."""
 
     def __init__(self, size: TerminalSize) -> None:
-        self._screen = _cells(size, self._leaves)
+        self._screen = _cells(size, self._keep_scrolled_line)
         from wcwidth import wcwidth  # noqa: PLC0415  # comes with pyte
 
         self._width = wcwidth
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._parser = Parser(self)
-        self._scrolled: deque[str] = deque(maxlen=SCROLLED_OFF)
-        self._main: tuple[Any, Any] | None = None
+        self._parser = EscapeParser(self)
+        self._scrollback: deque[str] = deque(maxlen=MAX_SCROLLBACK)
+        self._saved_main: tuple[Any, Any] | None = None
         """Cells and cursor of the main screen, while the alternate one is shown."""
-        self._answers: list[bytes] = []
+        self._replies: list[bytes] = []
         self._last = ""
         self.takes_pastes: bool
         """The program asked to be told what is pasted and what is typed."""
@@ -80,16 +80,16 @@ class Screen:
             "M": self._screen.reverse_index,
             "c": self._reset,
         }
-        self._moves = _moves(self._screen)
+        self._cursor_actions = _cursor_actions(self._screen)
         self._reset()
         self._commands: Mapping[str, Callable[[tuple[int, ...]], None]] = {
             "J": self._erase_display,
             "K": self._erase_line,
-            "S": lambda given: self._scroll(given[0] or 1),
-            "b": lambda given: self.text(self._last * min(given[0] or 1, self._screen.columns)),
-            "c": lambda given: self._answer(_IDENTITY) if given == (0,) else None,
-            "h": lambda given: self._set_modes(given, on=True),
-            "l": lambda given: self._set_modes(given, on=False),
+            "S": lambda parameters: self._scroll(parameters[0] or 1),
+            "b": lambda parameters: self.text(self._last * min(parameters[0] or 1, self._screen.columns)),
+            "c": lambda parameters: self._reply(_IDENTITY) if parameters == (0,) else None,
+            "h": lambda parameters: self._set_modes(parameters, on=True),
+            "l": lambda parameters: self._set_modes(parameters, on=False),
             "n": self._report,
             "r": self._set_margins,
             "s": lambda _: self._save(),
@@ -101,8 +101,8 @@ class Screen:
     def feed(self, data: bytes) -> bytes:
         """Show this. Returns what the terminal itself answers: programs ask it what it is, and where its cursor is."""
         self._parser.feed(self._decoder.decode(data))
-        reply = b"".join(self._answers)
-        self._answers.clear()
+        reply = b"".join(self._replies)
+        self._replies.clear()
         return reply
 
     def resize(self, size: TerminalSize) -> None:
@@ -133,7 +133,7 @@ class Screen:
     @property
     def lines(self) -> list[str]:
         """Everything that was shown and not overwritten: what has scrolled off, and the screen."""
-        return [*self._scrolled, *self.rows] if self._main is None else self.rows
+        return [*self._scrollback, *self.rows] if self._saved_main is None else self.rows
 
     # -- what the parser tells
 
@@ -164,8 +164,8 @@ class Screen:
             self._set_private_modes(parameters, on=final == "h")
         if prefix:
             return
-        if final in self._moves:
-            act, count = self._moves[final]
+        if final in self._cursor_actions:
+            act, count = self._cursor_actions[final]
             act(*parameters[:count])
         elif final in "LM":
             self._shift_lines(parameters[0], down=final == "L")
@@ -189,10 +189,10 @@ class Screen:
         if column >= 0 and len(cells[column].data) < _LONGEST_CELL:
             cells[column] = cells[column]._replace(data=cells[column].data + character)
 
-    def _leaves(self) -> None:
+    def _keep_scrolled_line(self) -> None:
         """The first line is about to leave the screen."""
-        if self._main is None:
-            self._scrolled.append(self._row(0))
+        if self._saved_main is None:
+            self._scrollback.append(self._row(0))
 
     def _next_line(self) -> None:
         self._screen.carriage_return()
@@ -211,42 +211,42 @@ class Screen:
             self._screen.buffer[row]  # makes the line: pyte leaves what is above one that is not there
         (self._screen.insert_lines if down else self._screen.delete_lines)(count)
 
-    def _erase_display(self, given: tuple[int, ...]) -> None:
-        if given[0] <= 2:  # below the cursor, above it, all
-            self._screen.erase_in_display(given[0])
-        elif given[0] == 3:  # what has scrolled off
-            self._scrolled.clear()
+    def _erase_display(self, parameters: tuple[int, ...]) -> None:
+        if parameters[0] <= 2:  # below the cursor, above it, all
+            self._screen.erase_in_display(parameters[0])
+        elif parameters[0] == 3:  # what has scrolled off
+            self._scrollback.clear()
 
-    def _erase_line(self, given: tuple[int, ...]) -> None:
-        if given[0] <= 2:  # right of the cursor, left of it, all
-            self._screen.erase_in_line(given[0])
+    def _erase_line(self, parameters: tuple[int, ...]) -> None:
+        if parameters[0] <= 2:  # right of the cursor, left of it, all
+            self._screen.erase_in_line(parameters[0])
 
-    def _set_margins(self, given: tuple[int, ...]) -> None:
-        top, bottom = (*given, 0)[:2]
+    def _set_margins(self, parameters: tuple[int, ...]) -> None:
+        top, bottom = (*parameters, 0)[:2]
         self._screen.set_margins(top, bottom or self._screen.lines)
 
-    def _set_modes(self, given: tuple[int, ...], *, on: bool) -> None:
-        known = [mode for mode in given if mode in {4, 20}]  # insert; a line feed begins a line
+    def _set_modes(self, parameters: tuple[int, ...], *, on: bool) -> None:
+        known = [mode for mode in parameters if mode in {4, 20}]  # insert; a line feed begins a line
         (self._screen.set_mode if on else self._screen.reset_mode)(*known)
 
-    def _set_private_modes(self, given: tuple[int, ...], *, on: bool) -> None:
-        if 7 in given:  # lines wrap at the right
+    def _set_private_modes(self, parameters: tuple[int, ...], *, on: bool) -> None:
+        if 7 in parameters:  # lines wrap at the right
             (self._screen.set_mode if on else self._screen.reset_mode)(7, private=True)
-        if _PASTE in given:
+        if _PASTE in parameters:
             self.takes_pastes = on
-        if _ALTERNATE & {*given}:
+        if _ALTERNATE & {*parameters}:
             self._show_alternate(alternate=on)
 
     def _show_alternate(self, *, alternate: bool) -> None:
-        if alternate == (self._main is not None):
+        if alternate == (self._saved_main is not None):
             return
         screen = self._screen
-        if self._main is None:
-            self._main = screen.buffer, copy(screen.cursor)
+        if self._saved_main is None:
+            self._saved_main = screen.buffer, copy(screen.cursor)
             screen.buffer = copy(screen.buffer)  # it makes its lines as they are needed
             screen.buffer.clear()
         else:
-            (screen.buffer, screen.cursor), self._main = self._main, None
+            (screen.buffer, screen.cursor), self._saved_main = self._saved_main, None
             screen.cursor.y = min(screen.cursor.y, screen.lines - 1)
             screen.cursor.x = min(screen.cursor.x, screen.columns - 1)
         screen.margins = None
@@ -261,25 +261,25 @@ class Screen:
         self._screen.savepoints.extend(copy(point._replace(cursor=copy(point.cursor))) for point in kept)
 
     def _reset(self) -> None:
-        self._main = None
-        self._scrolled.clear()
+        self._saved_main = None
+        self._scrollback.clear()
         self._screen.reset()
         self._screen.define_charset("B", ")")
         self.takes_pastes = False
 
-    def _report(self, given: tuple[int, ...]) -> None:
-        if given == (5,):
-            self._answer(_WELL)
-        elif given == (6,):
+    def _report(self, parameters: tuple[int, ...]) -> None:
+        if parameters == (5,):
+            self._reply(_STATUS_OK)
+        elif parameters == (6,):
             cursor = self._screen.cursor
-            self._answer(b"\x1b[%d;%dR" % (cursor.y + 1, min(cursor.x, self._screen.columns - 1) + 1))
+            self._reply(b"\x1b[%d;%dR" % (cursor.y + 1, min(cursor.x, self._screen.columns - 1) + 1))
 
-    def _answer(self, reply: bytes) -> None:
-        if len(self._answers) < MOST_ANSWERS:
-            self._answers.append(reply)
+    def _reply(self, reply: bytes) -> None:
+        if len(self._replies) < MAX_REPLIES:
+            self._replies.append(reply)
 
 
-def _cells(size: TerminalSize, leaves: Callable[[], None]) -> "pyte.Screen":
+def _cells(size: TerminalSize, on_scroll: Callable[[], None]) -> "pyte.Screen":
     """A screen of pyte's that tells when its first line leaves. Raises PTY_NOT_AVAILABLE without pyte."""
     require_extra("pyte")
     # Imported here: whoever does not use terminals need not have it.
@@ -289,13 +289,13 @@ def _cells(size: TerminalSize, leaves: Callable[[], None]) -> "pyte.Screen":
         def index(self) -> None:
             top, bottom = self.margins or (0, self.lines - 1)
             if self.cursor.y == bottom and top == 0:
-                leaves()
+                on_scroll()
             super().index()
 
     return Cells(size.columns, size.rows)
 
 
-def _moves(screen: "pyte.Screen") -> Mapping[str, tuple[Callable[..., None], int]]:
+def _cursor_actions(screen: "pyte.Screen") -> Mapping[str, tuple[Callable[..., None], int]]:
     """What pyte does by itself, and how many parameters it takes for it."""
     return {
         "@": (screen.insert_characters, 1),

@@ -18,7 +18,7 @@ _STRINGS = "]PX^_"
 """Begin a string for the terminal (a title, a colour, an image): all that is in it is no text."""
 
 
-class Listener(Protocol):
+class SequenceHandler(Protocol):
     """Is told what there was."""
 
     def text(self, text: str) -> None:
@@ -34,11 +34,11 @@ class Listener(Protocol):
         """`ESC [ prefix parameters final`. A parameter that was left out is 0."""
 
 
-class Parser:
+class EscapeParser:
     """One stream of characters."""
 
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+    def __init__(self, handler: SequenceHandler) -> None:
+        self._handler = handler
         self._collected = ""
         self._state: Callable[[str], None] = self._ground
 
@@ -58,7 +58,7 @@ class Parser:
         if self._state == self._ground:
             found = _TEXT.match(text, position)
             if found is not None:
-                self._listener.text(found.group())
+                self._handler.text(found.group())
         elif self._state == self._string:
             found = _STRING_BODY.match(text, position)
         else:
@@ -71,7 +71,7 @@ class Parser:
         if character == _ESCAPE:
             self._begin(self._escape)
         elif character < " ":
-            self._listener.control(character)
+            self._handler.control(character)
         elif character > "\x7f":  # a control character of eight bits: as an escape and one of seven
             self._begin(self._escape)
             self._escape(chr(ord(character) - 0x40))
@@ -88,7 +88,7 @@ class Parser:
         else:
             rest = self._collected + character
             self._begin(self._ground)
-            self._listener.escape(rest)
+            self._handler.escape(rest)
 
     def _sequence(self, character: str) -> None:
         if self._interrupts(character):
@@ -120,7 +120,7 @@ class Parser:
         elif character in _ABORTS:
             self._begin(self._ground)
         elif character < " ":
-            self._listener.control(character)
+            self._handler.control(character)
         return character < " "
 
     def _dispatch(self, collected: str, final: str) -> None:
@@ -129,7 +129,7 @@ class Parser:
             return
         prefix, numbers = found.groups()
         parameters = tuple(int(number[:_DIGITS] or 0) for number in numbers.split(";"))
-        self._listener.sequence(prefix, parameters, final)
+        self._handler.sequence(prefix, parameters, final)
 
 
 _DIGITS = 5

@@ -35,7 +35,7 @@ class PiReader:
         self.calls = PiToolCalls(flavor, context)
         self.turns = PiTurns(marks_final_end=flavor.marks_final_end)
         self._subagents = PiSubagents(flavor, context, self.turns.usage_totals)
-        self.calls.on_background_job = self._subagents.on_background_job
+        self.calls.on_background_job = self._subagents.begin_background
         self._context = context
         self._messages = PiMessages(self.calls)
         self._ignored_lines = {**IGNORED_LINES, **flavor.silent}
@@ -52,9 +52,12 @@ class PiReader:
             "turn_end": lambda _: (facts.StepDone(),),
             "message_start": self._message_start,
             "message_end": self._message_end,
-            "tool_execution_start": self.calls.started,
-            "tool_execution_update": self.calls.updated,
-            "tool_execution_end": lambda line: (*self.calls.ended(line), *self._subagents.read_fetched_reports(line)),
+            "tool_execution_start": self.calls.execution_started,
+            "tool_execution_update": self.calls.execution_updated,
+            "tool_execution_end": lambda line: (
+                *self.calls.execution_ended(line),
+                *self._subagents.read_fetched_reports(line),
+            ),
             "auto_retry_start": self.turns.begin_retry,
             "auto_retry_end": self.turns.end_retry,
             "compaction_start": self._begin_compaction,
@@ -138,7 +141,7 @@ class PiReader:
     # -- inside
 
     def _end_attempt(self, end: AgentEnd) -> Facts:
-        emitted = self.turns.ended(end)
+        emitted = self.turns.end_attempt(end)
         return (*self._subagents.close_unreported(), *emitted) if not self.turns.is_running else emitted
 
     def _session(self, line: Mapping[str, Any]) -> Facts:

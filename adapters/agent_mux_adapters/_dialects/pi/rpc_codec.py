@@ -89,8 +89,8 @@ class PiRpcCodec:
             return (facts.Note("a line to the agent that is no JSON object", "warn"),)
         kind = text(native.get("type"))
         if kind == "extension_ui_response":
-            return self._dialogs.overhear(native)
-        self._requests.overhear(native)
+            return self._dialogs.observe_response(native)
+        self._requests.observe(native)
         return (facts.Ignored(f"stdin/{kind}", "our own side"),)
 
     def _find_pending_call(self, request: ApprovalAsked) -> tuple[str, Mapping[str, Any]] | None:

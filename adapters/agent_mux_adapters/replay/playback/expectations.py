@@ -17,16 +17,16 @@ class Expectations:
     need not shake hands as the driver did that made the recording.
     """
 
-    def __init__(self, recorded: Sequence[lines.Line]) -> None:
+    def __init__(self, recorded: Sequence[lines.ReplayLine]) -> None:
         self._recorded = recorded
         self._open = dict(enumerate(recorded))
         self._latest = -1
         self.renamed: dict[str, str] = {}
         """Recorded id -> id in this run, where they differ: the recorded responses are given to these."""
 
-    def take(self, data: bytes) -> None:
+    def match(self, data: bytes) -> None:
         """This run sent a line. Raises `MismatchError`."""
-        line = lines.sent(data)
+        line = lines.parse_sent(data)
         index = next((index for index, expected in self._open.items() if _is_same(expected, line)), None)
         if index is None:
             if line.kind in lines.NEEDED:
@@ -39,7 +39,7 @@ class Expectations:
         if expected.kind != lines.ANSWER and expected.key and line.key and expected.key != line.key:
             self.renamed[expected.key] = line.key
 
-    def is_settled(self, index: int) -> bool:
+    def is_satisfied(self, index: int) -> bool:
         """The recording can go on past this line."""
         kind = self._recorded[index].kind
         overtaken = kind == lines.HANDSHAKE and self._latest > index
@@ -58,7 +58,7 @@ class Expectations:
         return next(needed, "nothing more")
 
 
-def _is_same(expected: lines.Line, line: lines.Line) -> bool:
+def _is_same(expected: lines.ReplayLine, line: lines.ReplayLine) -> bool:
     if expected.kind != line.kind:
         return False
     return expected.key == line.key if line.kind == lines.ANSWER else expected.about == line.about

@@ -47,7 +47,7 @@ CHUNKS = "chunks"  # a terminal: nothing to tell messages apart, and its pauses 
 _LENGTH_HEADER = b"content-length:"
 
 
-class Line(NamedTuple):
+class ReplayLine(NamedTuple):
     """One native line: its kind, what it is about, and the id by which question and answer find each other."""
 
     kind: str
@@ -61,31 +61,31 @@ class Line(NamedTuple):
         return f"{self.kind}{of_request}{f' ({self.about})' if self.about else ''}"
 
 
-def sent(data: bytes) -> Line:
+def parse_sent(data: bytes) -> ReplayLine:
     """A line that the agent is sent."""
     native = _load(data)
     if native is None:
-        return Line(ASIDE, "not a JSON object")
+        return ReplayLine(ASIDE, "not a JSON object")
     if "type" in native:
         return _sent_control(native)
     key = _key(native.get("id"))
     if "method" not in native:
-        return Line(ANSWER, "error" if "error" in native else _verdict(native.get("result")), key)
+        return ReplayLine(ANSWER, "error" if "error" in native else _verdict(native.get("result")), key)
     method = str(native["method"])
     kind, about = _RPC_KINDS.get(method, (ASIDE, method))
-    return Line(kind, about, key)
+    return ReplayLine(kind, about, key)
 
 
-def printed(data: bytes) -> Line:
+def parse_printed(data: bytes) -> ReplayLine:
     """A line that the agent prints."""
     native = _load(data)
     if native is None:
-        return Line(NOTICE)
+        return ReplayLine(NOTICE)
     if "type" in native:
         return _printed_control(native)
     if "id" not in native:
-        return Line(NOTICE)
-    return Line(ASK if "method" in native else RESPONSE, key=_key(native["id"]))
+        return ReplayLine(NOTICE)
+    return ReplayLine(ASK if "method" in native else RESPONSE, key=_key(native["id"]))
 
 
 def with_key(data: bytes, key: str) -> bytes:
@@ -98,37 +98,37 @@ def with_key(data: bytes, key: str) -> bytes:
     return json.dumps(native, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def _sent_control(native: Mapping[str, Any]) -> Line:
+def _sent_control(native: Mapping[str, Any]) -> ReplayLine:
     request, response = _mapping(native.get("request")), _mapping(native.get("response"))
     match native["type"]:
         case "user":
-            return Line(PROMPT)
+            return ReplayLine(PROMPT)
         case "control_request":
             subtype = str(request.get("subtype"))
             kind, about = _CONTROL_KINDS.get(subtype, (ASIDE, subtype))
-            return Line(kind, about, _key(native.get("request_id")))
+            return ReplayLine(kind, about, _key(native.get("request_id")))
         case "control_response":
             failed = response.get("subtype") == "error"
             about = "error" if failed else _verdict(response.get("response"))
-            return Line(ANSWER, about, _key(response.get("request_id")))
-    return Line(ASIDE, str(native["type"]))
+            return ReplayLine(ANSWER, about, _key(response.get("request_id")))
+    return ReplayLine(ASIDE, str(native["type"]))
 
 
-def _printed_control(native: Mapping[str, Any]) -> Line:
+def _printed_control(native: Mapping[str, Any]) -> ReplayLine:
     match native["type"], native.get("subtype"):
         case "control_request", _:
-            return Line(ASK, key=_key(native.get("request_id")))
+            return ReplayLine(ASK, key=_key(native.get("request_id")))
         case "control_response", _:
-            return Line(RESPONSE, key=_key(_mapping(native.get("response")).get("request_id")))
+            return ReplayLine(RESPONSE, key=_key(_mapping(native.get("response")).get("request_id")))
         case "system", "init":
-            return Line(TURN)
-    return Line(NOTICE)
+            return ReplayLine(TURN)
+    return ReplayLine(NOTICE)
 
 
 def _verdict(result: Any) -> str:
     """Whether an answer grants or refuses: Claude says `behavior`, Codex `decision` or `action`."""
-    said = _mapping(result)
-    decision = said.get("behavior") or said.get("decision") or said.get("action")
+    fields = _mapping(result)
+    decision = fields.get("behavior") or fields.get("decision") or fields.get("action")
     word = next(iter(decision), "") if isinstance(decision, dict) else decision
     if not isinstance(word, str):
         return "done"
@@ -154,13 +154,13 @@ def _key(value: Any) -> str | None:
 # -- framing
 
 
-def wrap(line: bytes) -> bytes:
+def wrap_message(line: bytes) -> bytes:
     """A line as such a message."""
     body = line.rstrip(b"\n")
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-class Unwrapper:
+class MessageUnwrapper:
     """Gets the lines out of a stream of such messages."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from . import lines
 from .expectations import Expectations, MismatchError
-from .recording import STDERR, STDIN, STDOUT, Item, Recording, load
+from .recording import STDERR, STDIN, STDOUT, RecordedItem, ReplayRecording, load
 
 BATCH = 1 << 16  # bytes; what a pipe holds anyway
 READ_SIZE = 1 << 16
@@ -22,7 +22,7 @@ EXIT_MISMATCH = 3
 _DESCRIPTORS = {STDOUT: 1, STDERR: 2}
 
 
-class Input:
+class StdinReader:
     """The lines on standard input. `None`: nothing came in time; `b""`: it is closed."""
 
     def __init__(self, framing: str) -> None:
@@ -44,7 +44,7 @@ class Input:
 
     def _read(self) -> None:
         rest: list[bytes] = []
-        unwrapper = lines.Unwrapper() if self._framing == lines.CONTENT_LENGTH else None
+        unwrapper = lines.MessageUnwrapper() if self._framing == lines.CONTENT_LENGTH else None
         while chunk := os.read(0, READ_SIZE):
             chunk = chunk if unwrapper is None else b"".join(unwrapper.feed(chunk))  # as lines
             first, *more = chunk.split(b"\n")
@@ -57,49 +57,49 @@ class Input:
         self._lines.put(b"")
 
 
-class Stage:
+class PlayedProcess:
     """Plays one recording, once."""
 
-    def __init__(self, recording: Recording, *, speed: float, patience: float) -> None:
+    def __init__(self, recording: ReplayRecording, *, speed: float, patience: float) -> None:
         self._recording = recording
         self._speed = speed
         self._patience = patience
-        self._expected = Expectations([lines.sent(i.data) for i in recording.items if i.stream == STDIN])
-        self._input = Input(recording.framing) if recording.is_two_way else None
+        self._expected = Expectations([lines.parse_sent(i.data) for i in recording.items if i.stream == STDIN])
+        self._input = StdinReader(recording.framing) if recording.is_two_way else None
         self._batch: list[bytes] = []
         self._batch_size = 0
         self._origin = time.monotonic()
 
     def play(self) -> None:
         """Everything but the exit. Raises `MismatchError`."""
-        heard = 0
+        stdin_count = 0
         for item in self._recording.items:
             if item.stream == STDIN:
                 self._flush()
-                self._hear(heard, item)
-                heard += 1
+                self._await_item(stdin_count, item)
+                stdin_count += 1
             else:
                 self._wait_until(item.at)
-                self._say(item)
+                self._write_item(item)
         self._wait_until(self._recording.end)
         self._flush()
 
     # -- speaking
 
-    def _say(self, item: Item) -> None:
+    def _write_item(self, item: RecordedItem) -> None:
         if item.stream == STDERR:
             self._flush()
             _write(_DESCRIPTORS[STDERR], item.data)
             return
         data = self._to_this_run(item.data)
-        self._batch.append(lines.wrap(data) if self._recording.framing == lines.CONTENT_LENGTH else data)
+        self._batch.append(lines.wrap_message(data) if self._recording.framing == lines.CONTENT_LENGTH else data)
         self._batch_size += len(item.data)
         if self._batch_size >= BATCH:
             self._flush()
 
     def _to_this_run(self, data: bytes) -> bytes:
         if self._expected.renamed:
-            line = lines.printed(data)
+            line = lines.parse_printed(data)
             if line.kind == lines.RESPONSE and line.key in self._expected.renamed:
                 return lines.with_key(data, self._expected.renamed[line.key])
         return data
@@ -117,21 +117,21 @@ class Stage:
         if left > 0:
             self._flush()
         while self._input is not None and (line := self._input.next(left)):
-            self._expected.take(line)
+            self._expected.match(line)
             left = due - time.monotonic()
         left = due - time.monotonic()
         if left > 0:
             time.sleep(left)
 
-    def _hear(self, index: int, item: Item) -> None:
+    def _await_item(self, index: int, item: RecordedItem) -> None:
         if self._input is None:
             return
         needed = self._expected.is_needed(index)
         deadline = time.monotonic() + (self._patience if needed else min(HANDSHAKE_PATIENCE, self._patience))
-        while not self._expected.is_settled(index):
+        while not self._expected.is_satisfied(index):
             line = self._input.next(deadline - time.monotonic())
             if line:
-                self._expected.take(line)
+                self._expected.match(line)
             elif needed:
                 why = f"nothing came within {self._patience:g} s" if line is None else "standard input was closed"
                 raise MismatchError(f"{why}; the recording expects {self._expected.describe(index)}")
@@ -141,7 +141,7 @@ class Stage:
             self._origin = max(self._origin, time.monotonic() - item.at / self._speed)
 
 
-def leave(code: int | None, number: int | None) -> NoReturn:
+def exit_as_recorded(code: int | None, number: int | None) -> NoReturn:
     """End as the agent did. Does not return."""
     if number is not None:
         if number not in (signal.SIGKILL, signal.SIGSTOP):
@@ -150,7 +150,7 @@ def leave(code: int | None, number: int | None) -> NoReturn:
     os._exit(code if code is not None else 1)  # the thread that reads standard input is not waited for
 
 
-def die_like_a_program(numbers: Sequence[int] = (signal.SIGINT, signal.SIGPIPE)) -> None:
+def restore_default_signals(numbers: Sequence[int] = (signal.SIGINT, signal.SIGPIPE)) -> None:
     """Python makes exceptions of these; a program ends."""
     for number in numbers:
         signal.signal(number, signal.SIG_DFL)
@@ -164,15 +164,15 @@ def _write(descriptor: int, data: bytes) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Play. Returns the exit code only when the play could not end as recorded."""
-    die_like_a_program()
+    restore_default_signals()
     try:
         path, speed, patience = arguments
         recording = load(Path(path))
-        Stage(recording, speed=float(speed), patience=float(patience)).play()
+        PlayedProcess(recording, speed=float(speed), patience=float(patience)).play()
     except ValueError as error:
         sys.stderr.write(f"replay: {error}\n")
         return EXIT_USAGE
     except MismatchError as mismatch:
         sys.stderr.write(f"replay: {mismatch}\n")
         return EXIT_MISMATCH
-    return leave(recording.code, recording.signal)
+    return exit_as_recorded(recording.code, recording.signal)

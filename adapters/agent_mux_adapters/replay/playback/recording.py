@@ -15,7 +15,7 @@ _KILLED = 9
 START = 0
 
 
-class Item(NamedTuple):
+class RecordedItem(NamedTuple):
     """Something that crossed the boundary of the agent's process."""
 
     at: float
@@ -25,13 +25,13 @@ class Item(NamedTuple):
     """With its line ending, where it has one."""
 
 
-class Recording(NamedTuple):
+class ReplayRecording(NamedTuple):
     """All of it, in order."""
 
     agent: str
     protocol: str
     cwd: str
-    items: Sequence[Item]
+    items: Sequence[RecordedItem]
     code: int | None
     signal: int | None
     end: float
@@ -44,10 +44,10 @@ class Recording(NamedTuple):
     @property
     def is_two_way(self) -> bool:
         """Something was decided on standard input: this run has to decide it, too."""
-        return any(item.stream == STDIN and lines.sent(item.data).kind in lines.NEEDED for item in self.items)
+        return any(item.stream == STDIN and lines.parse_sent(item.data).kind in lines.NEEDED for item in self.items)
 
 
-def load(path: Path) -> Recording:
+def load(path: Path) -> ReplayRecording:
     """Read a recording. Raises `ValueError`, saying what is wrong with it."""
     if not path.exists():
         raise ValueError(f"{path} does not exist")
@@ -57,55 +57,60 @@ def load(path: Path) -> Recording:
         raise ValueError(f"{path} is not a recording: {error or type(error).__name__}") from error
 
 
-def _load_folder(folder: Path) -> Recording:
+def _load_folder(folder: Path) -> ReplayRecording:
     run = tomllib.loads((folder / "run.toml").read_text("utf-8"))
     ending = json.loads((folder / "exit.json").read_bytes())
     printed = _split((folder / "stdout.jsonl").read_bytes())
     sent = _split(_optional(folder / "stdin.jsonl"))
     times = json.loads((folder / "times.json").read_bytes())
     sent_times = json.loads(_optional(folder / "stdin_times.json") or b"[]")
-    complaint = _optional(folder / "stderr.txt")
-    items = list(_merge(_timed(printed, times), sent, sent_times))
+    stderr = _optional(folder / "stderr.txt")
+    items = list(_merge_sent(_timed(printed, times), sent, sent_times))
     end = max(float(ending["wall_s"]), *(item.at for item in items), 0.0)
-    if complaint:
-        items.append(Item(end, STDERR, complaint))  # nobody noted when it came
+    if stderr:
+        items.append(RecordedItem(end, STDERR, stderr))  # nobody noted when it came
     framing = run.get("framing", lines.LINES)
-    return Recording(
+    return ReplayRecording(
         run["agent"], run["protocol"], run["cwd"], items, ending["code"], ending["signal"], end, {}, framing
     )
 
 
-def _timed(printed: Sequence[bytes], times: Sequence[float]) -> list[Item]:
+def _timed(printed: Sequence[bytes], times: Sequence[float]) -> list[RecordedItem]:
     last = times[-1] if times else 0.0
-    return [Item(times[index] if index < len(times) else last, STDOUT, data) for index, data in enumerate(printed)]
+    return [
+        RecordedItem(times[index] if index < len(times) else last, STDOUT, data) for index, data in enumerate(printed)
+    ]
 
 
-def _merge(printed: Sequence[Item], sent: Sequence[bytes], sent_times: Sequence[float]) -> Iterator[Item]:
-    found = places([item.data for item in printed], sent, times=[item.at for item in printed], sent_times=sent_times)
+def _merge_sent(
+    printed: Sequence[RecordedItem], sent: Sequence[bytes], sent_times: Sequence[float]
+) -> Iterator[RecordedItem]:
+    found = sent_positions(
+        [item.data for item in printed], sent, times=[item.at for item in printed], sent_times=sent_times
+    )
     waiting = list(zip(found, sent, strict=True))
     for index, item in enumerate(printed):
         while waiting and waiting[0][0] <= index:
-            yield Item(printed[index - 1].at if index else 0.0, STDIN, waiting.pop(0)[1])
+            yield RecordedItem(printed[index - 1].at if index else 0.0, STDIN, waiting.pop(0)[1])
         yield item
-    yield from (Item(printed[-1].at if printed else 0.0, STDIN, data) for _, data in waiting)
+    yield from (RecordedItem(printed[-1].at if printed else 0.0, STDIN, data) for _, data in waiting)
 
 
-def _load_journal(data: bytes) -> Recording:
-    records = _records(data if data.startswith(b"H ") else b"")
-    _, _, header = next(records, (b"", 0.0, b""))
+def _load_journal(data: bytes) -> ReplayRecording:
+    first, *records = [*_records(data if data.startswith(b"H ") else b"")] or [(b"", 0.0, b"")]
+    header = first[2]
     if not header:
         raise ValueError("it is neither a fixture folder nor a journal")
-    about = json.loads(header)
-    codec, framing = about["codec"], about.get("framing", lines.LINES)
-    happened = [(kind, at, payload) for kind, at, payload in records]
-    ending = json.loads(next((payload for kind, _, payload in happened if kind == b"X"), b'{"signal":%d}' % _KILLED))
+    header_fields = json.loads(header)
+    codec, framing = header_fields["codec"], header_fields.get("framing", lines.LINES)
+    ending = json.loads(next((payload for kind, _, payload in records if kind == b"X"), b'{"signal":%d}' % _KILLED))
     # A prompt that was given at the start says nothing about when; only a conversation is played back to.
-    heard = {b"O", b"E", b"I"} if codec.get("prompt") is not None else {b"O", b"E"}
-    chunks = [(at, _JOURNAL_STREAMS[kind], data) for kind, at, data in happened if kind in heard]
+    streams = {b"O", b"E", b"I"} if codec.get("prompt") is not None else {b"O", b"E"}
+    chunks = [(at, _JOURNAL_STREAMS[kind], data) for kind, at, data in records if kind in streams]
     items = list(_whole_lines(chunks if framing == lines.LINES else _unwrapped(chunks)))
-    end = max((at for _, at, _ in happened), default=0.0)
+    end = max((at for _, at, _ in records), default=0.0)
     agent, protocol, cwd = codec["agent"], codec["protocol"], codec.get("cwd", "")
-    return Recording(agent, protocol, cwd, items, ending.get("code"), ending.get("signal"), end, codec, framing)
+    return ReplayRecording(agent, protocol, cwd, items, ending.get("code"), ending.get("signal"), end, codec, framing)
 
 
 def _records(data: bytes) -> Iterator[tuple[bytes, float, bytes]]:
@@ -120,23 +125,23 @@ def _records(data: bytes) -> Iterator[tuple[bytes, float, bytes]]:
 
 def _unwrapped(chunks: Iterable[tuple[float, str, bytes]]) -> Iterator[tuple[float, str, bytes]]:
     """Messages as lines, each at the time it was complete. Standard error is in lines anyway."""
-    streams = {STDOUT: lines.Unwrapper(), STDIN: lines.Unwrapper()}
+    streams = {STDOUT: lines.MessageUnwrapper(), STDIN: lines.MessageUnwrapper()}
     for at, stream, data in chunks:
         whole = streams[stream].feed(data) if stream in streams else [data]
         yield from ((at, stream, line) for line in whole)
 
 
-def _whole_lines(chunks: Iterable[tuple[float, str, bytes]]) -> Iterator[Item]:
+def _whole_lines(chunks: Iterable[tuple[float, str, bytes]]) -> Iterator[RecordedItem]:
     """Chunks as lines, each at the time it was complete: so that a response can be found and told again."""
     rest: dict[str, tuple[float, bytes]] = {}
     for at, stream, data in chunks:
         _, begun = rest.pop(stream, (at, b""))
         for line in _split(begun + data):
             if line.endswith(b"\n"):
-                yield Item(at, stream, line)
+                yield RecordedItem(at, stream, line)
             else:
                 rest[stream] = (at, line)
-    yield from (Item(at, stream, line) for stream, (at, line) in rest.items())
+    yield from (RecordedItem(at, stream, line) for stream, (at, line) in rest.items())
 
 
 def _split(data: bytes) -> list[bytes]:
@@ -151,7 +156,7 @@ def _optional(path: Path) -> bytes:
 # -- order
 
 
-def places(
+def sent_positions(
     printed: Sequence[bytes], sent: Sequence[bytes], *, times: Sequence[float], sent_times: Sequence[float]
 ) -> list[int]:
     """For each sent line: how many printed lines come before it. `sent_times` may be empty: nobody knows them."""
@@ -160,7 +165,7 @@ def places(
     found: list[int] = []
     earliest = START
     prompts = 0
-    for index, line in enumerate(map(lines.sent, sent)):
+    for index, line in enumerate(map(lines.parse_sent, sent)):
         prompts += line.kind == lines.PROMPT
         earliest = max(earliest, agent.after_question(line))
         latest = agent.before_response(line)
@@ -170,7 +175,7 @@ def places(
         if wanted is None:
             wanted = found[-1] if found else START
         found.append(max(earliest, min(wanted, len(printed) if latest is None else latest)))
-    return _never_after_a_later_one(found)
+    return _in_order(found)
 
 
 class _Printed:
@@ -181,7 +186,7 @@ class _Printed:
         self._responses: dict[str | None, int] = {}
         self._turns: list[int] = []
         for index, data in enumerate(printed):
-            line = lines.printed(data)
+            line = lines.parse_printed(data)
             if line.kind == lines.ASK:
                 self._questions.setdefault(line.key, index)
             elif line.kind == lines.RESPONSE:
@@ -189,18 +194,18 @@ class _Printed:
             elif line.kind == lines.TURN:
                 self._turns.append(index)
 
-    def after_question(self, line: lines.Line) -> int:
+    def after_question(self, line: lines.ReplayLine) -> int:
         known = line.kind == lines.ANSWER and line.key in self._questions
         return self._questions[line.key] + 1 if known else START
 
-    def before_response(self, line: lines.Line) -> int | None:
+    def before_response(self, line: lines.ReplayLine) -> int | None:
         return None if line.kind == lines.ANSWER or line.key is None else self._responses.get(line.key)
 
     def before_turn(self, number: int) -> int | None:
         return self._turns[number - 1] if number <= len(self._turns) else None
 
 
-def _never_after_a_later_one(found: list[int]) -> list[int]:
+def _in_order(found: list[int]) -> list[int]:
     """Sent lines keep their order: one whose response came late was still sent before the next."""
     for index in range(len(found) - 2, -1, -1):
         found[index] = min(found[index], found[index + 1])

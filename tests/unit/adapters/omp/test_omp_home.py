@@ -18,7 +18,7 @@ from agent_mux.plugins.commands import Plugin
 from agent_mux_adapters.omp import ADAPTER
 from agent_mux_adapters.omp.credentials import AUTH
 from agent_mux_adapters.omp.installation import PLUGINS
-from agent_mux_adapters.omp.paths import directory, subagent_directory
+from agent_mux_adapters.omp.paths import data_directory, directory, subagent_directory
 
 # `omp config set` of three fields: without a newline at the end. The comment is a person's.
 CONFIG = """\

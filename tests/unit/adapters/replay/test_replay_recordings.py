@@ -11,7 +11,7 @@ from agent_mux.actions import Send
 from agent_mux.run.journal import JournalWriter
 from agent_mux.run.records import Exited, Kind, Record, encode
 from agent_mux.testing.fixtures import find_fixtures
-from agent_mux_adapters.replay.playback.recording import STDERR, STDIN, STDOUT, Item, load, places
+from agent_mux_adapters.replay.playback.recording import STDERR, STDIN, STDOUT, RecordedItem, load, sent_positions
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
 
@@ -65,15 +65,15 @@ def shaken(key: Any) -> dict[str, Any]:
 def test_without_times_the_lines_prove_their_order(agent: list[Any], driver: list[Any], expected: list[int]) -> None:
     said = [line if isinstance(line, bytes) else lines(line)[0] for line in agent]
     sent = [line if isinstance(line, bytes) else lines(line)[0] for line in driver]
-    assert places(said, sent, times=[0.0] * len(said), sent_times=[]) == expected
+    assert sent_positions(said, sent, times=[0.0] * len(said), sent_times=[]) == expected
 
 
 def test_with_times_the_clock_decides_within_what_the_lines_prove() -> None:
     agent, driver = lines(INIT, ask("a"), INIT), lines(PROMPT, allow("a"), PROMPT)
-    assert places(agent, driver, times=[0.1, 0.2, 0.3], sent_times=[0.0, 0.25, 0.3]) == [0, 2, 3]
-    assert places(agent, driver, times=[0.2, 0.2, 0.2], sent_times=[0.2, 0.2, 0.2]) == [3, 3, 3]
+    assert sent_positions(agent, driver, times=[0.1, 0.2, 0.3], sent_times=[0.0, 0.25, 0.3]) == [0, 2, 3]
+    assert sent_positions(agent, driver, times=[0.2, 0.2, 0.2], sent_times=[0.2, 0.2, 0.2]) == [3, 3, 3]
     before = lines({"id": 1, "result": {}})
-    assert places(before, lines({"id": 1, "method": "turn/start"}), times=[0.1], sent_times=[0.1]) == [0]
+    assert sent_positions(before, lines({"id": 1, "method": "turn/start"}), times=[0.1], sent_times=[0.1]) == [0]
 
 
 @pytest.mark.parametrize("agent", sorted(folder.name for folder in FIXTURES.iterdir()))
@@ -106,11 +106,11 @@ def test_a_journal_is_a_recording(tmp_path: Path) -> None:
     writer.close()
     recording = load(path)
     assert recording.items == [
-        Item(0.00001, STDIN, b'{"type":"user"}\n'),
-        Item(1.0, STDOUT, b"one\n"),
-        Item(1.001, STDOUT, b"two\r\n"),
-        Item(1.5, STDERR, b"oh\n"),
-        Item(2.0, STDOUT, b"three"),
+        RecordedItem(0.00001, STDIN, b'{"type":"user"}\n'),
+        RecordedItem(1.0, STDOUT, b"one\n"),
+        RecordedItem(1.001, STDOUT, b"two\r\n"),
+        RecordedItem(1.5, STDERR, b"oh\n"),
+        RecordedItem(2.0, STDOUT, b"three"),
     ]
     assert (recording.agent, recording.protocol) == ("scripted", "lines")
     assert (recording.code, recording.signal, recording.end) == (4, None, 3.0)

@@ -11,7 +11,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.options import RunOptions
 from agent_mux_adapters.terminal import ADAPTER
 from agent_mux_adapters.terminal.argv import build_spawn_args, codec_context
-from agent_mux_adapters.terminal.profile import Dialog, Failing, Profile, built_in, profile_for, read_profile
+from agent_mux_adapters.terminal.profile import Dialog, FailurePattern, Profile, built_in, profile_for, read_profile
 
 HOW_TO = Path(__file__).parents[4] / "docs/how-to/drive-any-program.md"
 
@@ -110,7 +110,7 @@ def test_a_file_that_is_not_there_and_one_that_is_no_text(tmp_path: Path) -> Non
 def test_the_how_to_has_every_key_and_an_example_that_works(tmp_path: Path) -> None:
     page = HOW_TO.read_text("utf-8")
     keys = {key for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for key in re.findall(r"`([\w.]+)`", row)}
-    nested = {"dialogs": Dialog, "failures": Failing}
+    nested = {"dialogs": Dialog, "failures": FailurePattern}
     expected = {*Profile.__struct_fields__, *built_in()}
     expected |= {f"{name}.{key}" for name, kind in nested.items() for key in kind.__struct_fields__}
     assert keys == expected

@@ -12,7 +12,7 @@ from agent_mux.errors import AgentMuxError
 
 pytest.importorskip("pyte")
 
-from agent_mux_adapters.terminal.screen import MOST_ANSWERS, SCROLLED_OFF, Screen
+from agent_mux_adapters.terminal.screen import MAX_REPLIES, MAX_SCROLLBACK, Screen
 from agent_mux_adapters.terminal.sequences import LONGEST_SEQUENCE
 
 SMALL = TerminalSize(20, 5)
@@ -117,9 +117,9 @@ def test_an_endless_title_is_not_kept_and_ends_with_the_next_sequence() -> None:
 
 
 def test_what_scrolls_off_is_kept_and_bounded() -> None:
-    screen = shown(b"".join(b"line %d\r\n" % number for number in range(SCROLLED_OFF + 50)))
-    assert len(screen.lines) == SCROLLED_OFF + 5
-    assert screen.lines[-2] == f"line {SCROLLED_OFF + 49}"
+    screen = shown(b"".join(b"line %d\r\n" % number for number in range(MAX_SCROLLBACK + 50)))
+    assert len(screen.lines) == MAX_SCROLLBACK + 5
+    assert screen.lines[-2] == f"line {MAX_SCROLLBACK + 49}"
     screen.feed(b"\x1b[3J")
     assert len(screen.lines) == 5
 
@@ -186,7 +186,7 @@ def test_nothing_that_a_program_chose_is_answered(question: bytes) -> None:
 
 
 def test_a_flood_of_questions_is_answered_a_few_times() -> None:
-    assert Screen(SMALL).feed(b"\x1b[c" * 5000) == b"\x1b[?6c" * MOST_ANSWERS
+    assert Screen(SMALL).feed(b"\x1b[c" * 5000) == b"\x1b[?6c" * MAX_REPLIES
 
 
 def test_a_recording_without_the_extra_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
