@@ -1,4 +1,4 @@
-"""omp (oh-my-pi): json mode for one-shot runs, rpc mode for everything else; ACP is only read."""
+"""omp (oh-my-pi): json mode for one-shot runs, rpc mode for everything else; ACP recordings can be read."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -19,23 +19,23 @@ from agent_mux_adapters.omp.approvals import read_approval
 from agent_mux_adapters.omp.argv import JSON, RPC, build_context, build_spawn_args
 from agent_mux_adapters.omp.models import LISTING
 from agent_mux_adapters.omp.notices import IGNORED_LINES
-from agent_mux_adapters.omp.tools import DELEGATING, FILE_EFFECTS, printed, shell_of, split_mcp_name
+from agent_mux_adapters.omp.tools import DELEGATING, FILE_EFFECTS, read_shell_result, shell_of, split_mcp_name
 
 __all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
 
 FLAVOR = Flavor(
     agent="omp",
     shell_of=shell_of,
-    printed=printed,
-    effects=FILE_EFFECTS,
+    read_shell_result=read_shell_result,
+    file_effects=FILE_EFFECTS,
     mcp_server_and_tool=split_mcp_name,
     delegating_tools=DELEGATING,
     read_approval=read_approval,
     free_text_option="Other (type your own)",
     marks_final_end=True,
-    session_command="get_session_stats",  # `get_state` holds the whole system prompt
+    session_command="get_session_stats",  # the response to `get_state` contains the whole system prompt
     initial_commands=(("set_subagent_subscription", {"level": "events"}),),
-    silent=IGNORED_LINES,
+    ignored_lines=IGNORED_LINES,
 )
 
 CAPABILITIES = AgentCapabilities(
@@ -80,25 +80,25 @@ STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
 REPEATED = "the first attempts of a model call that fails: the provider's client repeats it by itself"
 MERGED = "stderr of commands apart from stdout"
 JSON_STREAMS: frozenset[Capability] = frozenset({"text", "thinking"})
-"""In json mode the id of a call is told only when its input is complete."""
+"""In json mode the id of a call comes only with its complete input."""
 
 
 def is_json_line(line: Mapping[str, Any]) -> bool:
-    """A line of json mode that pi does not print."""
+    """Whether a line is printed in json mode by omp, and not by pi."""
     message = line.get("message")
     own = "isTerminal" in line or "intent" in line or (isinstance(message, dict) and "attribution" in message)
     return line.get("type") == "advisor_cost_changed" or (own and is_event(line))
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters._dialects.pi.sessions import session_store  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters._dialects.pi.sessions import session_store  # noqa: PLC0415  # not needed by runs
     from agent_mux_adapters.omp.paths import data_directory  # noqa: PLC0415
 
     return session_store(FLAVOR, data_directory)
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.omp.installation import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.omp.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME
 

@@ -1,7 +1,7 @@
-"""omp over ACP (`omp acp`): only read. Rpc mode, which tells more, is what we start.
+"""omp over ACP (`omp acp`), to read recordings only: runs use rpc mode, which reports more.
 
-The tools are not named, but their inputs and results are those of rpc mode. Errors of the provider are messages, with
-`end_turn`. Source: `src/modes/acp/acp-event-mapper.ts`, 18.2.3.
+Calls do not contain the tool's name, but inputs and results are those of rpc mode. Errors of the provider come as
+messages, followed by `end_turn`. Known from omp's `src/modes/acp/acp-event-mapper.ts`, 18.2.3.
 """
 
 import re
@@ -14,21 +14,21 @@ from agent_mux_adapters._dialects.pi.outcome import failure_of
 from agent_mux_adapters._dialects.pi.tool_results import PiToolResult, read_result
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters._dialects.unified import relative_to
-from agent_mux_adapters.omp.tools import DELEGATING, FILE_EFFECTS, printed, shell_of, split_mcp_name
+from agent_mux_adapters.omp.tools import DELEGATING, FILE_EFFECTS, read_shell_result, shell_of, split_mcp_name
 
 _NAMES = {"read": "read", "fetch": "web_search", "think": "todo"}
 _TITLE = re.compile(r"(mcp__\w{1,200}|ask|ast_edit|debug|github|hub|lsp|task|think|yield)(?:: .*)?", re.DOTALL)
-"""`name: subject` or `name`, where the model said no intent."""
+"""A title of the form `name: subject` or `name`; the title is the model's intent where it gave one."""
 _STATUSES = (400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529)
 _PROVIDER_ERROR = re.compile(r"\d{3} .*\n.*\(type=\w+[^)]*\)(?:\nraw-http-request=.*)?\Z", re.DOTALL)
-"""The status and the words of a provider, and then both again."""
+"""An error of the provider: status and message, then both again in detail."""
 
 
 class OmpAcpTools(ToolReader):
-    """What a tool call means."""
+    """The meaning of omp's tool calls."""
 
     def name(self, call: Call) -> str:
-        """By its kind and what only this tool takes; else the title, where that is a name."""
+        """Return the tool's name, from its kind and its input; else from the title, if that contains a name."""
         given = mapping(call.raw_input)
         match call.kind:
             case "execute":
@@ -43,40 +43,40 @@ class OmpAcpTools(ToolReader):
         return title[1] if title is not None else "task" if _is_task(call) else "tool"
 
     def shell(self, call: Call) -> Shell | None:
-        """A foreground command."""
+        """Return the command of a foreground call."""
         return shell_of(self.name(call), mapping(call.raw_input))
 
     def mcp(self, call: Call, servers: Collection[str]) -> tuple[str, str] | None:
-        """By the name, where the title tells it."""
+        """Return server and tool, if the title contains the name of an MCP tool."""
         return split_mcp_name(self.name(call), servers)
 
     def subagent(self, call: Call) -> tuple[str, str] | None:
-        """The agent and its task."""
+        """Return the agent and its task, if the call starts a sub-agent."""
         given, name = mapping(call.raw_input), self.name(call)
         return (text(given.get("agent")) or name, text(given.get("task"))) if name in DELEGATING else None
 
     def output(self, call: Call) -> str:
-        """What the model was shown."""
+        """Return the text that the model sees."""
         return self._result(call).shown
 
     def output_so_far(self, call: Call) -> str:
-        """What the command printed so far."""
+        """Return the output of the command so far."""
         return self._shell_result(call).stdout
 
     def streams(self, call: Call) -> tuple[str | None, str | None]:
-        """Both streams come as one."""
+        """Return the output as stdout; omp merges both streams."""
         return self._shell_result(call).stdout, None
 
     def exit_code(self, call: Call) -> int | None:
-        """How the command exited, where it did."""
+        """Return the exit code of a command; None if it did not exit."""
         return self._shell_result(call).exit_code if call.is_shell else None
 
     def error(self, call: Call) -> str | None:
-        """A command that exits with a status is a call that fails."""
+        """Return the error of a failed call; a command with a nonzero exit code is one."""
         return self._result(call).error if call.status == "failed" else None
 
     def files(self, call: Call, cwd: str) -> tuple[FileEffect, ...]:
-        """By the details of the result, as in rpc mode."""
+        """Return the effects on files, from the details of the result as in rpc mode."""
         effects = FILE_EFFECTS.get(call.name)
         if effects is None:
             return ()
@@ -85,7 +85,7 @@ class OmpAcpTools(ToolReader):
 
     def _shell_result(self, call: Call) -> ShellResult:
         result = self._result(call)
-        return printed(result.shown, result.details, result.failed)
+        return read_shell_result(result.shown, result.details, result.failed)
 
     def _result(self, call: Call) -> PiToolResult:
         return read_result(call.id, call.raw_output, failed=call.status == "failed")

@@ -1,9 +1,9 @@
-"""Approvals: omp asks by a dialog whose title is for people, and names no call.
+"""Approvals: omp asks with a dialog whose title is written for people and contains no call id.
 
     Allow tool: bash
     Command: echo hi
 
-With `--approval-mode=always-ask` it asks before every tool that does more than read, MCP tools included.
+With `--approval-mode=always-ask` it asks before every tool that does more than read, including MCP tools.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _HIGH = frozenset({"browser", "computer", "ssh"})
 
 
 def read_approval(key: str, line: Mapping[str, Any]) -> PiDialog | None:
-    """The dialog that asks before a tool runs; None for any other."""
+    """Read a dialog that asks before a tool runs; return None for other dialogs."""
     title, options = text(line.get("title")), line.get("options")
     if line.get("method") != "select" or not title.startswith(TITLE) or options != [APPROVE, DENY]:
         return None
@@ -51,7 +51,7 @@ def read_approval(key: str, line: Mapping[str, Any]) -> PiDialog | None:
 
 
 def _paths(details: str) -> tuple[str, ...]:
-    """What is named on lines of its own; the content of a file that is written comes after them."""
+    """Return the paths on the first lines of the title; the content of a written file comes after them."""
     named: list[str] = []
     for line in details.split("\n"):
         label, separator, path = line.partition(": ")

@@ -1,6 +1,7 @@
-"""How omp is started: `--mode=json` for a prompt that nobody has to answer for, else `--mode=rpc`.
+"""Run options to omp's command line: `--mode=json` for one prompt without approvals or questions, else `--mode=rpc`.
 
-Every flag was tried on 18.2.3. What has no flag goes into a configuration on top of the user's own, for this run only.
+Every flag was tried on 18.2.3. Options without a flag go into a configuration file for this run, which omp merges over
+the user's own.
 """
 
 from collections.abc import Iterator
@@ -26,26 +27,26 @@ from agent_mux_adapters._dialects.tolerant import as_json
 JSON = "json"
 RPC = "rpc"
 RPC_UI = "rpc-ui"
-"""The same protocol, for a client with somebody to ask: only then the model has the tool `ask`."""
+"""The protocol of rpc mode, for a client that answers questions: only then the model has the tool `ask`."""
 CONFIG_FILE = "config.yml"
 MCP_FILE = ".mcp.json"
 SYSTEM_PROMPT_FILE = "system-prompt.md"
-# A title would be another call of the model, which nobody asked for.
+# A title would cost another model call.
 COMMON = ("--no-title",)
 LEVELS = ("minimal", "low", "medium", "high", "xhigh", "max")
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, the files and the remarks for these options."""
+    """Return the command line, the files and the notes for the options."""
     two_way = needs_rpc(options)
-    files = {extension.FILE: extension.extension(asks=False), **_files(options)}
+    files = {extension.FILE: extension.extension_code(asks=False), **_files(options)}
     flags = [f"--mode={RPC_UI if _may_be_asked(options) else RPC}"] if two_way else ["--print", f"--mode={JSON}"]
     flags += [*COMMON, f"--approval-mode={'always-ask' if requires_approval(options) else 'yolo'}"]
     flags += [*_flags(options, environment.temp_dir), f"--extension={environment.temp_dir}/{extension.FILE}"]
     if CONFIG_FILE in files:
         flags.append(f"--config={environment.temp_dir}/{CONFIG_FILE}")
     if MCP_FILE in files:
-        # The folder as an extension without code: only its MCP servers are found.
+        # The folder is loaded as an extension without code: omp finds only its MCP servers.
         flags.append(f"--extension={environment.temp_dir}")
     if not two_way:
         flags += attachment_flags(options)
@@ -60,13 +61,13 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec needs to know: the prompt only where the codec sends it."""
+    """Return the codec's context; it has the prompt only in rpc mode, where the codec sends it."""
     sent = prompt_of(options) if spawn.protocol == RPC else None
     return replace(default_context("omp", options, spawn), prompt=sent, images=images_of(options))
 
 
 def _may_be_asked(options: RunOptions) -> bool:
-    # With somebody to ask, omp connects to MCP servers only while the first prompt is answered already.
+    # In rpc-ui mode omp connects to MCP servers only after it has started to answer the first prompt.
     answers = options.approval_mode == "prompt" or options.on_input_required is not None
     return answers and not options.mcp_servers
 
@@ -88,7 +89,7 @@ def _flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
 
 
 def _files(options: RunOptions) -> dict[str, str]:
-    """Texts that may be long or secret: never on the command line."""
+    """Return the files for texts that may be long or secret and must not be on the command line."""
     files = {}
     settings = _settings(options)
     if settings:

@@ -1,4 +1,7 @@
-"""What omp keeps on a machine. Measured with 18.2.3; tests/e2e/test_live_home.py asks the CLI itself."""
+"""What omp keeps on a machine: settings, MCP servers, skills, sub-agents, plugins.
+
+Measured with 18.2.3; tests/e2e/test_live_home.py checks it against the CLI.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -100,8 +103,8 @@ def _is_enabled(native: Mapping[str, Any]) -> bool:
 
 
 def _disabled_servers(place: Place) -> frozenset[str]:
-    """Names that `/mcp disable` wrote down, for servers of files that are not omp's."""
-    from agent_mux.config.editing import read_document  # noqa: PLC0415  # only for this question
+    """Return the names in `disabledServers`, where `/mcp disable` lists servers from files of other agents."""
+    from agent_mux.config.editing import read_document  # noqa: PLC0415  # rarely needed
 
     document = read_document(directory(place) / "mcp.json", "json")
     listed = None if document is None else document.data().get("disabledServers")
@@ -110,7 +113,7 @@ def _disabled_servers(place: Place) -> frozenset[str]:
 
 MCP = McpFiles(
     files=(
-        # Those that other agents have, too; servers of their own files are read as well, and never written.
+        # Files that other agents use as well; omp also reads the servers in those agents' own files, but never writes them.
         _servers("project", lambda place: place.project_file(".mcp.json"), is_shared=True),
         _servers("project", lambda place: place.project_file("mcp.json"), is_shared=True),
         _servers("global", lambda place: directory(place) / ".mcp.json", is_optional=True),
@@ -166,8 +169,8 @@ PLUGINS = PluginCommands(
     install=lambda name: ("plugin", "install", name),
     uninstall=lambda name: ("plugin", "uninstall", name),
     update=_update,
-    # No search: `plugin discover` does not say of which marketplace a plugin is, and the bare name is that of a package
-    # of npm, by whomever.
+    # No search: `plugin discover` does not print the marketplace of a plugin, and a bare name would install the npm
+    # package of that name.
     environment={"FORCE_COLOR": "0"},
 )
 

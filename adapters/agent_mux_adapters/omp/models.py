@@ -1,4 +1,4 @@
-"""`omp models --json`: the models that there are keys for."""
+"""`omp models --json`: the models for which omp has credentials."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from agent_mux_adapters._dialects.tolerant import mapping, text
 
 
 def parse(printed: str) -> tuple[ModelCapabilities, ...]:
-    """The models. Raises `ValueError` where it is no JSON, or there is no list of models in it."""
+    """Parse the list. Raises `ValueError` if the output is not JSON or contains no list of models."""
     models = objects_under("models", printed)
     return tuple(_model(model) for model in models if text(model.get("selector")))
 

@@ -1,4 +1,4 @@
-"""Lines of omp alone that say nothing about the run, and why."""
+"""Line types of omp alone that carry nothing about the run, each with the reason for ignoring it."""
 
 from collections.abc import Mapping
 

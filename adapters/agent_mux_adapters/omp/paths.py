@@ -1,4 +1,4 @@
-"""Where omp keeps its files. Source: `pi-utils/src/dirs.ts`, 18.2.3; tried with each variable."""
+"""Where omp keeps its files: known from `pi-utils/src/dirs.ts`, 18.2.3, and tried with each variable."""
 
 from pathlib import Path
 
@@ -6,21 +6,21 @@ from agent_mux.place import Place
 
 
 def root(place: Place) -> Path:
-    """`~/.omp`, or that of the profile that is chosen: for what is no agent's."""
+    """Return the directory for files that belong to no agent: `~/.omp`, or that of the chosen profile."""
     base = place.home / (place.environ.get("PI_CONFIG_DIR") or ".omp")
     profile = _profile(place)
     return base / "profiles" / profile if profile else base
 
 
 def directory(place: Place) -> Path:
-    """The directory that omp calls its own. A profile makes it, whatever `PI_CODING_AGENT_DIR` says."""
+    """Return omp's agent directory; with a profile, `PI_CODING_AGENT_DIR` has no effect."""
     if place.directory is not None or not _profile(place):
         return place.home_of("PI_CODING_AGENT_DIR", str(root(place) / "agent"))
     return root(place) / "agent"
 
 
 def data_directory(place: Place) -> Path:
-    """The directory of databases and sessions: moved by `XDG_DATA_HOME`, once `omp config init-xdg` made it there."""
+    """Return the directory of databases and sessions: below `XDG_DATA_HOME` once `omp config init-xdg` created it there."""
     data_home = place.environ.get("XDG_DATA_HOME")
     if data_home and place.directory is None and directory(place) == root(place) / "agent":
         profile = _profile(place)
@@ -31,17 +31,17 @@ def data_directory(place: Place) -> Path:
 
 
 def subagent_directory(place: Place) -> Path:
-    """Where sub-agents are: `PI_CODING_AGENT_DIR` does not move them."""
+    """Return the directory of sub-agents, which `PI_CODING_AGENT_DIR` does not move."""
     return place.directory if place.directory is not None else root(place) / "agent"
 
 
 def _profile(place: Place) -> str:
-    """Empty: the default one. The older variable counts only where the newer one is not there."""
+    """Return the chosen profile; empty for the default one. `PI_PROFILE` counts only without `OMP_PROFILE`."""
     chosen = place.environ.get("OMP_PROFILE", place.environ.get("PI_PROFILE", "")).strip()
     return "" if chosen == "default" or "/" in chosen or chosen.startswith(".") else chosen
 
 
 def settings_file(place: Place) -> Path:
-    """The one that is written; the other name is read where only that is there."""
+    """Return the settings file to write: config.yml, unless only config.yaml exists."""
     usual, other = (directory(place) / name for name in ("config.yml", "config.yaml"))
     return other if other.is_file() and not usual.exists() else usual

@@ -1,4 +1,4 @@
-"""What the tools of omp are to us. Source: its `src/tools/*.ts` and `src/edit`, 18.2.3."""
+"""omp's tools: commands, MCP tools, how results are split, and effects on files (`src/tools`, `src/edit`, 18.2.3)."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -19,14 +19,14 @@ _WALL_TIME = "\n\nWall time: "
 _STATUS = re.compile(
     r"(?:\n\n)?\[?Command (?:aborted|cancelled|timed out[^\n]{0,80}|exited with code (?P<code>\d{1,10}))\]?\n?\Z"
 )
-"""How the text of a command ends that came to no good end. Without it, a failed command never ran."""
-_LONGEST_STATUS = 160  # characters, and some to spare: all of a long output is not searched for it
+"""The end of an unsuccessful command's text. Without it, a failed command did not run."""
+_LONGEST_STATUS = 160  # characters to search at the end of the output, with a margin
 
 
 def split_mcp_name(name: str, servers: Collection[str] = ()) -> tuple[str, str] | None:
-    """`mcp__server_tool` as (server, tool); None when it is no tool of an MCP server.
+    """Split `mcp__server_tool` into server and tool; return None for other tools.
 
-    In the name, the server's has lost its capitals and dashes. Of a server that we do not know, the name is taken to
+    In the tool's name, the server's name is in lower case with underscores. For an unknown server, its name is taken to
     end at the first underscore.
     """
     if not name.startswith(MCP_PREFIX):
@@ -41,15 +41,15 @@ def split_mcp_name(name: str, servers: Collection[str] = ()) -> tuple[str, str] 
 
 
 def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
-    """The command of a foreground call. A background command's exit is not the call's: it has no projection."""
+    """Return the command of a foreground call; None for a background command, whose exit is not that of the call."""
     command = text(arguments.get("command"))
     if name != SHELL or not command or arguments.get("async") is True:
         return None
     return Shell(command, text(arguments.get("cwd")) or None)
 
 
-def printed(shown: str, details: Mapping[str, Any], failed: bool) -> ShellResult:
-    """A command's result, partial or final."""
+def read_shell_result(shown: str, details: Mapping[str, Any], failed: bool) -> ShellResult:
+    """Split the result of a command, partial or final."""
     if details.get("async"):
         return ShellResult("", is_background=True)
     duration = optional_whole(details.get("wallTimeMs"))
@@ -70,14 +70,14 @@ def _output(shown: str) -> str:
 
 
 def _read(_: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
-    # It also reads folders, archives and URLs, and parts of files: what it was is told by the result.
+    # The tool also reads folders, archives, URLs and parts of files: the details show what it read.
     source = mapping(mapping(details.get("meta")).get("source"))
     path = text(source.get("value")) if source.get("type") == "path" and not details.get("isDirectory") else ""
     return (FileRead(path),) if path else ()
 
 
 def _written(arguments: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
-    # Writing to a device (`xd://`) resolves to no path.
+    # Writing to a device (`xd://`) has no resolved path.
     path, content = text(details.get("resolvedPath")), text(arguments.get("content"))
     return (file_written(path, content, details),) if path else ()
 
@@ -88,7 +88,7 @@ def _edited(_: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffec
 
 
 def _effects_of(entry: Mapping[str, Any]) -> tuple[FileEffect, ...]:
-    """What became of one file: its texts before and after, unless they are too long; then a diff for people."""
+    """Return the effects on one file: from its texts before and after; for long files, from the diff shown to people."""
     path, moved = text(entry.get("path")), text(entry.get("move"))
     old, new = entry.get("oldText"), entry.get("newText")
     if not path:

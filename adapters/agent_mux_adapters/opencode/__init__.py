@@ -1,4 +1,4 @@
-"""OpenCode: its server behind a bridge of ours, `opencode run --format json`, and `opencode acp` to be read."""
+"""OpenCode: its server behind our bridge, `opencode run --format json`, and `opencode acp` recordings."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome
@@ -60,13 +60,13 @@ LOSES = (
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters.opencode.sessions import STORE  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.opencode.sessions import STORE  # noqa: PLC0415  # not needed by runs
 
     return STORE
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.opencode.installation import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.opencode.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME
 

@@ -1,7 +1,7 @@
-"""`opencode acp`: OpenCode behind the Agent Client Protocol, for whoever already speaks that.
+"""`opencode acp`: OpenCode behind the Agent Client Protocol, to read recordings only.
 
-It loses what `opencode serve` tells: where a model call begins, retries, the compaction of the context, questions, what
-sub-agents do, and the tokens of each model call. No run of ours uses it.
+Unlike `opencode serve`, it does not report where a model call begins, retries, compaction, questions, the work of
+sub-agents, or the tokens of each model call. No run uses it.
 """
 
 from collections.abc import Collection
@@ -15,31 +15,31 @@ from agent_mux_adapters.opencode.tools import INVALID_TOOL, NO_OUTPUT, SHELL_MET
 
 
 class OpencodeAcpTools(ToolReader):
-    """Calls are announced with the tool's name as their title; input, output and metadata are OpenCode's own."""
+    """The meaning of OpenCode's tool calls: the title is the tool's name; input, output and metadata are its own."""
 
     def name(self, call: Call) -> str:
-        """The tool; of one that is not there, the name the model called."""
+        """Return the tool's name; for an unknown tool, the name that the model used."""
         name = super().name(call)
         return text(mapping(call.raw_input).get("tool")) or name if name == INVALID_TOOL else name
 
     def input(self, call: Call) -> Any:
-        """The working directory is added to commands by OpenCode."""
+        """Return the input without the working directory, which OpenCode adds to commands."""
         given = super().input(call)
         if call.kind == "execute" and isinstance(given, dict):
             return {key: value for key, value in given.items() if key != "cwd"}
         return given
 
     def mcp(self, call: Call, servers: Collection[str]) -> tuple[str, str] | None:
-        """Tools of MCP servers begin with the server's name."""
+        """Return server and tool of an MCP call, whose name begins with the server's name."""
         return super().mcp(call, servers) or (None if servers else McpToolNames().mcp(self.name(call)))
 
     def streams(self, call: Call) -> tuple[str | None, str | None]:
-        """What OpenCode remarks for the model was not printed by the command."""
+        """Return the output of the command, without the remarks that OpenCode adds for the model."""
         printed, _, _ = text(self._metadata(call).get("output")).partition(SHELL_METADATA)
         return (None if printed == NO_OUTPUT else printed or None), None
 
     def error(self, call: Call) -> str | None:
-        """A command that was stopped has no exit code, and is called completed."""
+        """Return the error; a stopped command counts as failed, although OpenCode reports it as completed."""
         error = super().error(call)
         metadata = self._metadata(call)
         if error is None and "exit" in metadata and metadata["exit"] is None:
@@ -47,7 +47,7 @@ class OpencodeAcpTools(ToolReader):
         return error
 
     def files(self, call: Call, cwd: str) -> tuple[FileEffect, ...]:
-        """As its input and its metadata tell."""
+        """Return the effects on files, from the input and the metadata."""
         return effects_of(self.name(call), mapping(call.raw_input), self._metadata(call), cwd)
 
     def _metadata(self, call: Call) -> Any:

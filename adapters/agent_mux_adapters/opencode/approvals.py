@@ -1,6 +1,5 @@
-"""What OpenCode asks a person, permissions and questions, and the replies. Each is answered once."""
+"""Permissions and questions of OpenCode, and the replies to them. Each request is settled once."""
 
-# MERGED DOC: """How risky it is to grant a permission, by its name. Commands are judged by `agent_mux.risk`."""
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +16,7 @@ from agent_mux_adapters.opencode.tool_results import shown_diff
 from agent_mux_adapters.opencode.tools import SHELL_TOOL, McpToolNames
 
 DENIED = "The user denied this call."
-"""With a message a denied call is told to the model, which goes on; without one OpenCode would end the turn."""
+"""Sent with a rejection: the model receives it and continues; without a message OpenCode would end the turn."""
 STOPPED = "the turn was stopped"
 TURN_OVER = "the turn ended"
 _ACTIONS = {
@@ -38,14 +37,14 @@ _GRANTED = {"once": True, "always": True, "reject": False}
 
 class _OpenRequest(msgspec.Struct):
     answers: list[list[str] | None]
-    """Of a question's parts, as far as they are known; empty: a permission."""
+    """The answers to a question's parts, None while open; empty for a permission."""
     takes_several: list[bool]
-    """Whether a part takes several answers."""
+    """For each part, whether it takes several answers."""
     is_withdrawn: bool = False
 
 
 class OpencodeApprovals:
-    """The open requests of a run."""
+    """The requests of a run that wait for a reply."""
 
     def __init__(self, server_requests: OpencodeRequests, names: McpToolNames, cwd: str) -> None:
         self._server_requests = server_requests
@@ -53,33 +52,32 @@ class OpencodeApprovals:
         self._cwd = cwd
         self._open: dict[str, _OpenRequest] = {}
 
-    # -- OpenCode asks
+    # -- requests of OpenCode
 
     def read_permission(self, native: Mapping[str, Any], tool: str | None, call_id: str | None) -> tuple[Fact, ...]:
-        """`permission.asked`. `tool`: the tool whose call waits; `call_id`: if it is a call of the main agent."""
-        key, read_permission, metadata = (
+        """Read `permission.asked`.
+
+        `tool` is the tool that waits; `call_id` the id of its call, None for a call inside a sub-agent.
+        """
+        key, permission, metadata = (
             need_text(native, "id"),
             need_text(native, "permission"),
             mapping(native.get("metadata")),
         )
         command, diff = text(metadata.get("command")), text(metadata.get("diff"))
-        mcp = None if read_permission in _ACTIONS else self._names.mcp(read_permission)
-        action = (
-            f"Call a tool of the MCP server {mcp[0]}"
-            if mcp
-            else _ACTIONS.get(read_permission, f"Use {read_permission}")
-        )
+        mcp = None if permission in _ACTIONS else self._names.mcp(permission)
+        action = f"Call a tool of the MCP server {mcp[0]}" if mcp else _ACTIONS.get(permission, f"Use {permission}")
         patterns = _texts(native.get("patterns"))
         detail = command or (shown_diff(diff, self._cwd) if diff else ", ".join(patterns) or as_json(metadata))
         self._open[key] = _OpenRequest([], [])
-        shown = (mcp[1] if mcp else read_permission) if tool is None else tool
-        risk = risk_of(read_permission, command)
-        paths = _paths(text(metadata.get("filepath")), patterns) if read_permission in _ABOUT_FILES else ()
+        shown = (mcp[1] if mcp else permission) if tool is None else tool
+        risk = risk_of(permission, command)
+        paths = _paths(text(metadata.get("filepath")), patterns) if permission in _ABOUT_FILES else ()
         name = SHELL_TOOL if command else shown
         return (ApprovalAsked(key, action, detail, risk, name, call_id, command or None, paths),)
 
     def read_question(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """`question.asked`: one or more, each with options to choose from or a free answer."""
+        """Read `question.asked`: one or more parts, each with options or a free text."""
         key, parts = need_text(native, "id"), rows(native.get("questions"))
         if not parts:
             return ()
@@ -89,7 +87,7 @@ class OpencodeApprovals:
     # -- our replies
 
     def reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
-        """A person decided."""
+        """Reply with the decision of the consumer; refuse an action that does not fit the request."""
         key, _, part = action.request_id.partition("/")
         request = self._open.get(key)
         if request is None or request.is_withdrawn:
@@ -115,7 +113,7 @@ class OpencodeApprovals:
             return (Refuse("VALIDATION_ERROR", f"{action.request_id} is a question: answer it"),)
         if request.answers[index] is not None:
             return (Refuse("INTERACTION_NOT_FOUND", f"{action.request_id} was answered already"),)
-        # Without an answer the model goes on; a question that is rejected as a whole would end the turn.
+        # An empty answer lets the model continue; rejecting the whole question would end the turn.
         request.answers[index] = (
             [] if isinstance(action, Deny) else _split_answer(action.text, takes_several=request.takes_several[index])
         )
@@ -129,7 +127,7 @@ class OpencodeApprovals:
         ), settled
 
     def withdraw(self) -> tuple[Step, ...]:
-        """The turn is stopped. What was asked stays open in OpenCode, and would be done when granted: so refuse it."""
+        """Reject all open requests when the turn is stopped: OpenCode keeps them, and would run what is granted later."""
         steps: list[Step] = []
         for key, request in self._open.items():
             path = f"/question/{key}/reject" if request.answers else f"/permission/{key}/reply"
@@ -142,10 +140,13 @@ class OpencodeApprovals:
             request.is_withdrawn = True
         return tuple(steps)
 
-    # -- what became of it
+    # -- replies seen in the stream
 
     def read_reply(self, kind: str, reply: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """`permission.replied`, `question.replied`, `question.rejected`: by us, by others, or with another one."""
+        """Read `permission.replied`, `question.replied` or `question.rejected`.
+
+        The reply may be ours, of another client, or of OpenCode itself for a request like one that was decided.
+        """
         key = need_text(reply, "requestID")
         request = self._open.pop(key, None)
         if request is None or request.is_withdrawn:
@@ -154,7 +155,7 @@ class OpencodeApprovals:
         return _settle(key, request, granted=granted) or (Ignored(kind, "settled before"),)
 
     def end_turn(self) -> tuple[Fact, ...]:
-        """Nothing is waited for any more."""
+        """Settle all open requests as not granted: the turn is over."""
         open_, self._open = self._open, {}
         return tuple(
             fact
@@ -173,7 +174,7 @@ def _question_part(key: str, part: Mapping[str, Any]) -> InputAsked:
 
 
 def _paths(path: str, patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """The file itself, where it is told; else what the patterns name: a folder stands there with everything in it."""
+    """Return the file of the request; else the paths in its patterns, which name a folder as `folder/*`."""
     named = tuple(pattern.removesuffix("/*") for pattern in patterns)
     return (path,) if path else tuple(name for name in named if name and "*" not in name)
 
@@ -183,7 +184,7 @@ def _texts(items: Any) -> tuple[str, ...]:
 
 
 def _split_answer(text_given: str, *, takes_several: bool) -> list[str]:
-    """Where several may be chosen, each on a line of its own."""
+    """Split an answer; where several are allowed, each is on its own line."""
     return [line for line in text_given.split("\n") if line] if takes_several else [text_given]
 
 
@@ -215,6 +216,6 @@ _RISKS: dict[str, Risk] = {
 }
 
 
-def risk_of(read_permission: str, command: str) -> Risk:
-    """The risk of granting a permission; `command`: what would run, if it is one to run something."""
-    return risk_of_command(command) if read_permission == "bash" else _RISKS.get(read_permission, "medium")
+def risk_of(permission: str, command: str) -> Risk:
+    """Return the risk of granting a permission. `command`: what would run, empty for other tools."""
+    return risk_of_command(command) if permission == "bash" else _RISKS.get(permission, "medium")

@@ -1,6 +1,5 @@
-"""How OpenCode is started: its server behind our bridge, or `opencode run` for an answer that is wanted whole."""
+"""Run options to command line and configuration: the server behind our bridge, or `opencode run`."""
 
-# MERGED DOC: """The configuration of one run, for `OPENCODE_CONFIG_CONTENT`: laid over the user's own files, written nowhere."""
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,15 +19,15 @@ _OUTPUT_LIMIT = "OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX"
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, the environment and the protocol for these options."""
+    """Return the command line, the environment and the protocol for the options."""
     return _serve(options, environment) if needs_server(options) else _run(options, environment)
 
 
 def needs_server(options: RunOptions) -> bool:
     """Whether the run needs more than `opencode run` has.
 
-    It refuses whatever needs permission, streams nothing, tells no retries, goes on for ever where the context is too
-    long, sends images as text, and cannot forget its session.
+    `opencode run` refuses every request for permission, does not stream, does not report retries, repeats a prompt that
+    exceeds the context forever, sends images as text, and always stores its session.
     """
     return (
         options.stream is not False
@@ -43,7 +42,7 @@ def needs_server(options: RunOptions) -> bool:
 
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec knows: images come as `data:` URLs, other files as `file:` ones."""
+    """Return the codec's context: images are `data:` URLs, other attachments `file:` URLs."""
     return acp_context("opencode", options, spawn)
 
 
@@ -113,11 +112,11 @@ def _notes(options: RunOptions, environment: SpawnEnvironment) -> tuple[str, ...
 
 VARIABLE = "OPENCODE_CONFIG_CONTENT"
 AGENT = "build"
-"""OpenCode's default agent: settings that belong to an agent are given to this one."""
+"""OpenCode's default agent, which gets the settings that OpenCode has only per agent."""
 
 _ASK: dict[str, Any] = {"*": "ask"}
-# What the user's configuration says of single commands or files comes after, where it began with "*" too.
-# The tools of MCP servers, and few others, have an underscore in their name.
+# OpenCode appends the user's rules for single commands or files to ours, because ours begin with "*" as well.
+# "*_*" matches the tools of MCP servers, and few others.
 _PROMPT = {"bash": _ASK, "edit": _ASK, "webfetch": "ask", "websearch": "ask", "*_*": "ask"}
 _TOOLS = ("bash", "edit", "read", "glob", "grep", "list", "task", "external_directory", "todowrite", "webfetch",
           "websearch", "lsp", "doom_loop", "skill")  # fmt: skip
@@ -126,7 +125,10 @@ _PERMISSIONS: dict[ApprovalMode, dict[str, Any]] = {"yolo": {}, "prompt": _PROMP
 
 
 def run_config(options: RunOptions, inherited: Mapping[str, str], instructions: Sequence[str]) -> str | None:
-    """The value of the variable; None when there is nothing to say. `instructions`: paths of files."""
+    """Return the value of `OPENCODE_CONFIG_CONTENT`, or None if no setting is needed.
+
+    OpenCode merges it over the user's own files; nothing is written. `instructions` are paths of files.
+    """
     ours: dict[str, Any] = {}
     permission = permission_of(options)
     if permission:
@@ -142,7 +144,7 @@ def run_config(options: RunOptions, inherited: Mapping[str, str], instructions: 
 
 
 def permission_of(options: RunOptions) -> dict[str, Any]:
-    """What needs permission. In `yolo` everything that asks is granted; what the user forbids stays forbidden."""
+    """Return the permission rules. In `yolo`, our codec grants what asks; what the user forbids stays forbidden."""
     rules = dict(_EVERYTHING if options.asks_everything else _PERMISSIONS[options.approval_mode])
     if not may_ask_questions(options):
         rules["question"] = "deny"
@@ -150,12 +152,12 @@ def permission_of(options: RunOptions) -> dict[str, Any]:
 
 
 def may_ask_questions(options: RunOptions) -> bool:
-    """Somebody is there to answer the agent's questions."""
+    """Return whether the agent's questions can be answered."""
     return options.approval_mode == "prompt" or options.on_input_required is not None
 
 
 def agent_settings(options: RunOptions) -> dict[str, Any]:
-    """What can only be set for an agent, not for a run."""
+    """Return the settings that OpenCode has for agents only, not for a run."""
     settings: dict[str, Any] = {}
     if options.system_prompt is not None and options.system_prompt_mode == "replace":
         settings["prompt"] = options.system_prompt
@@ -166,7 +168,7 @@ def agent_settings(options: RunOptions) -> dict[str, Any]:
 
 
 def merge_config(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """Both configurations in one: objects are merged, of anything else that of `over` is taken."""
+    """Merge two configurations: objects are merged, lists appended, other values taken from `override`."""
     result = dict(base)
     for key, value in override.items():
         inherited_value = result.get(key)
@@ -180,7 +182,7 @@ def merge_config(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[s
 
 
 def is_mergeable(environ: Mapping[str, str]) -> bool:
-    """What the variable says already can be merged with ours. OpenCode also takes comments; we do not."""
+    """Whether the inherited value of the variable can be merged with ours; unlike OpenCode, we accept no comments."""
     try:
         return isinstance(json.loads(environ.get(VARIABLE) or "{}"), dict)
     except ValueError:
@@ -192,7 +194,7 @@ def _inherited(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def write_server(server: McpServer) -> dict[str, Any]:
-    """A server, as it wants it."""
+    """Convert an MCP server to OpenCode's format."""
     if server.transport == "stdio":
         command = [server.command, *server.args]
         return {"type": "local", "command": command, "environment": dict(server.env), "enabled": True}

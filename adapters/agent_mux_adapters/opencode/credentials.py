@@ -1,7 +1,7 @@
-"""How OpenCode is authenticated: a key or a login for each provider; one provider is enough.
+"""Where OpenCode's credentials are: a key or a login for each provider; one provider is enough.
 
-Without any it still has the free models of its own provider. The organizations of its console, whose tokens are in its
-database, are not looked for.
+Without any, OpenCode still has the free models of its own provider. Organizations of its console, whose tokens are in
+its database, are not covered.
 """
 
 import json
@@ -23,13 +23,13 @@ KEYS = (
     "OPENROUTER_API_KEY", "OPENCODE_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "XAI_API_KEY",
     "CEREBRAS_API_KEY", "MOONSHOT_API_KEY", "ZHIPU_API_KEY", "AWS_BEARER_TOKEN_BEDROCK",
 )  # fmt: skip
-"""Of the providers that are used most; it knows those of many more."""
+"""Variables of the most common providers; OpenCode reads those of many more."""
 _VARIABLE = "OPENCODE_AUTH_CONTENT"
 _PLACEHOLDER = re.compile(r"\{(env|file):([^}]+)\}")
 
 
 def _stored(place: Place) -> tuple[str, Mapping[str, Any]]:
-    """Where its credentials are, and they. Raises `OSError`, `ValueError`."""
+    """Return where the credentials are stored, and their content. Raises `OSError`, `ValueError`."""
     content = place.environ.get(_VARIABLE)
     if content:
         return _VARIABLE, mapping(json.loads(content))
@@ -53,7 +53,7 @@ def _key(place: Place) -> Evidence | None:
 
 
 def _login(place: Place) -> Evidence | None:
-    """Logins that renew themselves do not expire."""
+    """Find the login that is valid longest; logins that renew themselves do not expire."""
     found = [
         Evidence(where=where, expires_at=None if content.get("refresh") else _milliseconds(content.get("expires")))
         for where, content in _entries_of_type(place, "oauth", "access", "refresh")
@@ -71,7 +71,7 @@ def _organization(place: Place) -> Evidence | None:
 
 
 def _configured_key(place: Place) -> Evidence | None:
-    """A key that the configuration says, or says where to find. The last file that says one."""
+    """Find a key in the configuration, literal or as a reference; the last file with one counts."""
     found = None
     for file, path in files_that_count(FILES, place):
         content = read_text(path)
@@ -89,7 +89,7 @@ def _configured_key(place: Place) -> Evidence | None:
 
 
 def _is_available(place: Place, path: Path, key: str) -> bool:
-    """What it names in braces, is there: a variable, or a file."""
+    """Whether the key is literal, or the variable or file that it refers to exists."""
     named = _PLACEHOLDER.fullmatch(key.strip())
     if named is None:
         return True

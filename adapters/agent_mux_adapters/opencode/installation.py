@@ -1,6 +1,8 @@
-"""What OpenCode keeps on a machine. Measured with 1.18.33; tests/e2e/test_live_home.py asks the CLI itself."""
+"""What OpenCode keeps on a machine: settings, MCP servers, skills, sub-agents, plugins.
 
-# MERGED DOC: """MCP servers as OpenCode has them: `local` ones with a list of words, `remote` ones whose transport it finds out."""
+Measured with 1.18.33; tests/e2e/test_live_home.py checks it against the CLI.
+"""
+
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -64,7 +66,10 @@ CONFIG = AgentConfig(
 
 
 def read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
-    """A server, as it was written down. None where it only switches off one of a file that counts less."""
+    """Parse an MCP server: `local` with a list of words, or `remote`, whose transport OpenCode detects.
+
+    Returns None for an entry that only disables a server of another file.
+    """
     words = native.get("command")
     if isinstance(words, list) and words:
         program, *args = map(str, words)
@@ -76,7 +81,7 @@ def read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
 
 
 def is_enabled(native: Mapping[str, Any]) -> bool:
-    """It says nothing else."""
+    """Whether the server is enabled; an entry has no other such field."""
     return native.get("enabled") is not False
 
 
@@ -105,7 +110,7 @@ def _in_extra_directory(name: str) -> Folder:
 
 
 def _own_folders(*names: str) -> tuple[Folder, ...]:
-    """Either word is understood; the first is the one that is written."""
+    """Return the folders of a definition; OpenCode reads each of the names, and we write the first."""
     return tuple(
         folder
         for name in names
@@ -119,7 +124,7 @@ def _own_folders(*names: str) -> tuple[Folder, ...]:
 
 
 def _shared(scope: Scope, hidden: str, variables: tuple[str, ...]) -> Folder:
-    """Skills of other agents, unless a variable says that they do not count."""
+    """Return a folder with skills of other agents, which the variables can disable."""
 
     def path(place: Place) -> Path | None:
         if any(place.environ.get(variable) in {"1", "true"} for variable in variables):
@@ -139,10 +144,10 @@ def _all_shared() -> Iterator[Folder]:
 
 
 def _plugins(printed: str) -> tuple[Plugin, ...]:
-    """Of the configuration that it shows: names with versions of npm packages, and paths."""
+    """Parse the plugins in the printed configuration: npm packages with versions, and paths."""
     config = json.loads(printed)
     if not isinstance(config, dict):
-        raise ValueError("no configuration")  # noqa: TRY004  # a list that cannot be read is that
+        raise ValueError("no configuration")  # noqa: TRY004  # the contract of `parse`
     listed = config.get("plugin_origins")
     return tuple(_plugin(mapping(one)) for one in (listed if isinstance(listed, list) else ()))
 
@@ -161,7 +166,7 @@ def _plugin(origin: Any) -> Plugin:
 
 
 PLUGINS = PluginCommands(
-    list=("debug", "config", "--pure"),  # without --pure it waits for the packages of the plugins first
+    list=("debug", "config", "--pure"),  # without --pure it first installs the packages of the plugins
     parse=_plugins,
     install=lambda name: ("plugin", "--global", name),
     environment={"NO_COLOR": "1"},

@@ -1,6 +1,5 @@
-"""What an agent says and thinks in one session: fragments, then the whole part, which adds what they missed."""
+"""The messages of one session: text and thinking, tool calls, steps, and their usage."""
 
-# MERGED DOC: """One session of OpenCode: what its messages and their parts say."""
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +32,7 @@ _ENDS: dict[Kind, Fact] = {TextDelta: TextEnd(), ThinkingDelta: ThinkingEnd()}
 
 
 class StreamedParts:
-    """The parts that are not complete yet."""
+    """The parts of text and thinking that are not complete yet. The complete part supplies what its deltas did not."""
 
     __slots__ = ("_kinds", "_open", "_texts")
 
@@ -41,10 +40,10 @@ class StreamedParts:
         self._kinds: dict[str, Kind] = {}
         self._texts: dict[str, list[str]] = {}
         self._open: Kind | None = None
-        """What is being said now."""
+        """The kind of text that is open for the consumer; None between texts."""
 
     def fragment(self, part_id: str, text: str) -> tuple[Fact, ...]:
-        """A fragment: the hot path."""
+        """Emit a delta of a part (the hot path)."""
         kind = self._kinds.get(part_id)
         if kind is None:
             return (Ignored("message.part.delta", "of a part that did not begin here; it is told whole"),)
@@ -53,7 +52,7 @@ class StreamedParts:
         return (kind(text),)
 
     def part(self, part_id: str, native: str, text: str, *, complete: bool) -> tuple[Fact, ...]:
-        """The part as it is now."""
+        """Read the part in its current state; emit what the deltas did not contain."""
         kind = self._kinds.setdefault(part_id, _KINDS[native])
         emitted = "".join(self._texts.get(part_id, ()))
         rest = text[len(emitted) :] if text.startswith(emitted) else ""
@@ -68,12 +67,12 @@ class StreamedParts:
         return facts or (Ignored(f"part:{native}", "its fragments tell it"),)
 
     def end_open(self) -> tuple[Fact, ...]:
-        """Something else begins: what is being said is over, though its part may be completed later."""
+        """End the open text because something else begins; its part may be completed later."""
         kind, self._open = self._open, None
         return (_ENDS[kind],) if kind is not None else ()
 
     def discard(self) -> None:
-        """What is not complete never will be."""
+        """Forget incomplete parts at the end of a turn."""
         self._kinds.clear()
         self._texts.clear()
         self._open = None
@@ -91,7 +90,7 @@ IGNORED_PARTS = {
 
 
 class OpencodeMessage(msgspec.Struct):
-    """An answer of the model, as far as it is known."""
+    """An answer of the model, as far as it was received."""
 
     id: str
     is_summary: bool
@@ -105,27 +104,27 @@ class OpencodeSession:
     """The main session of a run, or that of a sub-agent."""
 
     def __init__(self, session_id: str, cwd: str, names: McpToolNames, usage: tuple[OpencodeUsage, ...]) -> None:
-        """`spent`: what all threads of the run use together, the run's first."""
+        """Start reading a session. `usage`: what all sessions of the run use together, first for the run."""
         self.id = session_id
         self.calls = OpencodeToolCalls(cwd, names)
         self.streamed = StreamedParts()
         self.usage = OpencodeUsage()
         self.message: OpencodeMessage | None = None
-        """The answer that comes, or came last."""
+        """The current answer, or else the last one."""
         self.summary = ""
-        """What the context was compacted to."""
+        """The summary of the last compaction."""
         self.model = ""
         self.has_progressed = False
-        """A model call succeeded, since somebody asked last; making a summary does not count."""
+        """Whether a model call other than a summary succeeded since the last error about the context's size."""
         self._totals = usage
         self._roles: dict[str, str] = {}
 
     def count_usage_for(self, *usage: OpencodeUsage) -> None:
-        """From now on, what is used counts for these."""
+        """Count further usage for these totals."""
         self._totals = usage
 
     def message_updated(self, info: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """A message began, changed or is complete. Raises `WrongShapeError` where it is none."""
+        """Read a message that began, changed or is complete. Raises `WrongShapeError` for another shape."""
         message_id, role = need_text(info, "id"), need_text(info, "role")
         kind = f"message.updated:{role}"
         is_summary = info.get("summary") is True
@@ -145,7 +144,7 @@ class OpencodeSession:
         return (Ignored(kind, "its parts tell it"),)
 
     def part_updated(self, part: Mapping[str, Any]) -> tuple[Fact, ...] | None:
-        """A part of a message. None when it is of no known type; raises `WrongShapeError` when it is misshapen."""
+        """Read a part of a message; return None for an unknown type. Raises `WrongShapeError` for another shape."""
         kind = text(part.get("type"))
         match kind:
             case "text" | "reasoning":
@@ -159,17 +158,17 @@ class OpencodeSession:
         return (Ignored(f"part:{kind}", IGNORED_PARTS[kind]),) if kind in IGNORED_PARTS else None
 
     def is_prompt_text(self, part: Mapping[str, Any]) -> bool:
-        """The text of a prompt, or of a message for the turn that runs."""
+        """Whether a part is the text of a prompt, or of a message into the running turn."""
         is_text = part.get("type") == "text" and part.get("synthetic") is not True
         return is_text and self._roles.get(text(part.get("messageID"))) == "user"
 
     def mark_summary(self, message_id: str) -> None:
-        """What this message says is no answer: the context is compacted to it."""
+        """Mark a message as the summary of a compaction, which is not an answer."""
         self._roles[message_id] = "summary"
 
     def _text_part(self, kind: str, part: Mapping[str, Any]) -> tuple[Fact, ...]:
         part_id, time = need_text(part, "id"), mapping(part.get("time"))
-        # Only answers say when they began; OpenCode's own additions to a conversation are marked.
+        # Only answers have a start time; texts that OpenCode inserts are marked as synthetic.
         role = self._roles.get(text(part.get("messageID")), "assistant" if time else "user")
         if role == "user" or part.get("synthetic") is True:
             return (Ignored(f"part:{kind}", "our own side"),)

@@ -1,4 +1,4 @@
-"""`opencode models --verbose`: a line with the name of a model, then what is known of it as JSON."""
+"""`opencode models --verbose`: for each model a line with its name, then its description as JSON."""
 
 import json
 import re
@@ -15,7 +15,7 @@ _NAME = re.compile(r"^([^\s/{}\"]+)/([^\s{}\"]+)$", re.MULTILINE)
 
 
 def parse(printed: str) -> tuple[ModelCapabilities, ...]:
-    """The models that can call tools. Raises `ValueError` where something was printed, and no name among it."""
+    """Parse the models that can call tools. Raises `ValueError` if the output contains no model's name."""
     named = [(name, _fields_after(printed, name.end())) for name in _NAME.finditer(printed)]
     if printed.strip() and not named:
         raise ValueError("no line is the name of a model")
@@ -23,14 +23,14 @@ def parse(printed: str) -> tuple[ModelCapabilities, ...]:
 
 
 def _calls_tools(fields: Mapping[str, Any]) -> bool:
-    """It lists those that make images, sounds or vectors, too."""
+    """Whether a model can call tools; the list also contains models for images, audio and embeddings."""
     return mapping(fields.get("capabilities")).get("toolcall") is not False
 
 
 def _fields_after(printed: str, end: int) -> Mapping[str, Any]:
     rest = printed[end : end + 1]
     if rest != "\n" or printed[end + 1 : end + 2] != "{":
-        return {}  # without `--verbose` there are names only
+        return {}  # the output without `--verbose` has names only
     try:
         found, _ = json.JSONDecoder().raw_decode(printed, end + 1)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Events of the server that say nothing about the run, each with its reason."""
+"""Events of the server that carry nothing about the run, each with the reason for ignoring it."""
 
 IGNORED_EVENTS = {
     "bridge.starting": "the server is being started",
@@ -44,4 +44,4 @@ IGNORED_EVENTS = {
     "worktree.ready": "about the project",
 }
 NEXT_ENGINE_PREFIX = "session.next."
-"""Begins the events of the session engine that is to come: they tell the same once more, where it is switched on."""
+"""Prefix of the events of the future session engine, which repeat the others where it is enabled."""

@@ -1,4 +1,4 @@
-"""What went wrong, from OpenCode's error objects: `{"name": ..., "data": {"message": ..., "statusCode": ...}}`."""
+"""Failures from OpenCode's error objects: `{"name": ..., "data": {"message": ..., "statusCode": ...}}`."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _NAMES: dict[str, ErrorCode] = {
     "ProviderAuthError": "AUTH_ERROR",
 }
 _STATUSES: dict[int, ErrorCode] = {401: "AUTH_ERROR", 403: "AUTH_ERROR", 429: "RATE_LIMITED"}
-# Lower case; the first that occurs decides. A retry and an unknown error come with prose only.
+# Lower case; the first match decides. Retries and unknown errors have a message only.
 _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("api key", "AUTH_ERROR"),
     ("unauthorized", "AUTH_ERROR"),
@@ -38,7 +38,7 @@ _SECONDS = re.compile(r"\d{1,6}")
 
 
 def failure_of(error: Any) -> Failure:
-    """The failure that an error object tells, whatever it looks like."""
+    """Build a failure from an error object of any shape."""
     name, data = text(mapping(error).get("name")), mapping(mapping(error).get("data"))
     message = text(data.get("message")) or _DEFAULTS.get(name) or name or as_json(error)
     code = _NAMES.get(name) or _STATUSES.get(whole(data.get("statusCode"))) or code_of(message)
@@ -54,18 +54,18 @@ def failure_of(error: Any) -> Failure:
 
 
 def code_of(message: str) -> ErrorCode:
-    """The error code for what is only prose."""
+    """Return the error code for a message without a known name or status."""
     words = message.lower()
     return next((code for phrase, code in _PHRASES if phrase in words), "AGENT_CRASH")
 
 
 def is_abort(error: Any) -> bool:
-    """The error says that somebody stopped the agent."""
+    """Whether the error reports that the agent was stopped."""
     return mapping(error).get("name") == ABORTED
 
 
 def is_overflow(error: Any) -> bool:
-    """The error says that the context window is full."""
+    """Whether the error reports that the context window is full."""
     return mapping(error).get("name") == OVERFLOW
 
 

@@ -1,11 +1,10 @@
-"""Where OpenCode keeps its files: below the XDG directories."""
+"""Where OpenCode keeps its files: XDG directories, and the configuration files in order; later ones take precedence.
 
-# MERGED DOC: """The files from which OpenCode reads its configuration, all of them, the later ones win. Measured with 1.18.33.
-#
-# There may be several for one scope. The one that OpenCode itself would make is made; the others are used where they are.
-# Not among them: what its variables say, what an organization or an administrator prescribes, and the directories above
-# the working directory up to the root of its repository.
-# """
+A scope may have several configuration files. We create the one that OpenCode would create, and use the others where
+they exist. Not covered: values of its variables, settings of an organization or an administrator, and the directories
+above the working directory up to the root of its repository. Measured with 1.18.33.
+"""
+
 from pathlib import Path
 
 from agent_mux.config.files import ConfigFile, Scope
@@ -13,23 +12,23 @@ from agent_mux.place import Place
 
 
 def config_directory(place: Place) -> Path:
-    """Configuration, skills and agents of the user."""
+    """Return the user's directory of configuration, skills and agents."""
     return _below(place, "XDG_CONFIG_HOME", ".config")
 
 
 def data_directory(place: Place) -> Path:
-    """Credentials and sessions."""
+    """Return the directory of credentials and sessions."""
     return place.directory if place.directory is not None else _below(place, "XDG_DATA_HOME", ".local/share")
 
 
 def extra_directory(place: Place) -> Path | None:
-    """A directory that counts after all others, if there is one."""
+    """Return the directory of `$OPENCODE_CONFIG_DIR`, which takes precedence over all others; None if unset."""
     named = place.environ.get("OPENCODE_CONFIG_DIR")
     return place.home.joinpath(named) if named else None
 
 
 def project_file(place: Place, *names: str) -> Path | None:
-    """A file of the project; None where no project is meant, or its files are told not to count."""
+    """Return a file of the project; None without a project, or if project configuration is disabled."""
     is_left_out = place.environ.get("OPENCODE_DISABLE_PROJECT_CONFIG") in {"1", "true"}
     return None if is_left_out else place.project_file(*names)
 
@@ -90,7 +89,7 @@ FILES = (
 
 
 def files_with_table(name: str) -> tuple[ConfigFile, ...]:
-    """The same files, of which one table counts."""
+    """Return the configuration files, reduced to one of their tables."""
     return tuple(_with_table(file, file.scope, name) for file in FILES)
 
 

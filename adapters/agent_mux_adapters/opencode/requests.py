@@ -1,6 +1,5 @@
-"""Requests to the server, as lines for the bridge, and what each of them was about."""
+"""Requests to the server: lines for the bridge, the bodies of sessions and prompts, and what each request was about."""
 
-# MERGED DOC: """How the options of a run are said in the requests of `opencode serve`."""
 import json
 import mimetypes
 from pathlib import PurePath
@@ -17,7 +16,7 @@ Topic = Literal["abort", "create", "delete", "fork", "mcp", "open", "other", "pe
 
 
 class SentRequest(msgspec.Struct, frozen=True, gc=False):
-    """A request that has no answer yet."""
+    """A request without a response yet."""
 
     topic: Topic
     path: str
@@ -25,23 +24,23 @@ class SentRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class OpencodeRequests:
-    """Numbers our requests from 1 and remembers what each one asked."""
+    """The requests of a run: numbered from 1, with what each was about."""
 
     def __init__(self) -> None:
         self._last_id = 0
         self._unanswered: dict[str, SentRequest] = {}
 
     def send(self, topic: Topic, method: str, path: str, body: Any = None) -> WriteStdin:
-        """A request; its answer is found with `take`."""
+        """Return the line of a request; `take` finds it for the response."""
         self._last_id += 1
         self._unanswered[str(self._last_id)] = SentRequest(topic, path, body)
         line = {"id": self._last_id, "method": method, "path": path, **({} if body is None else {"body": body})}
-        # A lone surrogate, which no parser takes, becomes "?".
+        # An unpaired surrogate, which no parser accepts, becomes "?".
         data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         return WriteStdin(data + b"\n")
 
     def observe(self, line: Any) -> SentRequest:
-        """A request of another client in a transcript: its answer is recognised as if it were ours."""
+        """Note a request of another client in a transcript, so that its response is recognized."""
         fields = mapping(line)
         path = text(fields.get("path"))
         request = SentRequest(_topic_of(text(fields.get("method")), path), path, fields.get("body"))
@@ -49,12 +48,12 @@ class OpencodeRequests:
         return request
 
     def take(self, request_id: Any) -> SentRequest | None:
-        """The request that this answer belongs to; None when it is none of ours."""
+        """Return the request of a response and forget it; None for an unknown request."""
         return self._unanswered.pop(json.dumps(request_id), None)
 
 
 def session_in(path: str) -> str:
-    """The session that a path is about."""
+    """Return the session id in a path; empty if there is none."""
     parts = path.partition("?")[0].split("/")
     return parts[2] if len(parts) > 2 and parts[1] == "session" else ""  # /session/<id>
 
@@ -86,12 +85,12 @@ _FILE = "application/octet-stream"
 
 
 def create_body(context: CodecContext) -> dict[str, Any]:
-    """`POST /session`. What a session itself says of permissions comes after all configuration."""
+    """Return the body of `POST /session`. A session's own permissions take precedence over all configuration."""
     return {"permission": EVERYTHING_ASKS} if context.approval_mode == "deny" or context.asks_everything else {}
 
 
 def prompt_body(context: CodecContext, text: str, *, with_files: bool) -> dict[str, Any]:
-    """`POST /session/<id>/prompt_async`. A session that is continued has to be told everything again."""
+    """Return the body of `POST /session/<id>/prompt_async`; continued sessions do not keep these settings."""
     parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
     parts += [_file(place) for place in context.images] if with_files else []
     body: dict[str, Any] = {"parts": parts}

@@ -1,7 +1,7 @@
-"""`opencode run --format json`: one prompt, and each part when it is complete. It has no closing message of its own.
+"""The codec of `opencode run --format json`: one prompt; each part is printed when complete.
 
-The last step tells whether the model was done, and the exit code whether the CLI was. Retries, refused permissions and
-the compaction of the context are not told; nor is the beginning of a tool.
+There is no closing message: the last step shows whether the model was done, and the exit code whether the CLI was.
+Retries, refused permissions, compaction and the start of a tool are not reported.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,17 +33,17 @@ _TOOL_CALLS = "tool-calls"
 
 
 class OpencodeRunCodec:
-    """Reads what `opencode run` prints."""
+    """The codec of one run of `opencode run`. See `agent_mux.adapter.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
         self._context = context
         self._sessions = OpencodeSessions(context.cwd, McpToolNames())
         self._error: Failure | None = None
-        """Told, and nothing came after it yet."""
+        """An error after which the run has not continued yet."""
         self._finish = ""
-        """Why the last model call ended."""
+        """The finish reason of the last model call."""
         self._summary = ""
-        """The message that the context is compacted to: the next one after an overflow."""
+        """The id of the summary's message: the next message after an overflow."""
         self._overflowed = False
         self._sources: dict[Source, Callable[[bytes], tuple[Fact, ...]]] = {
             Source.STDOUT: self._receive,
@@ -52,19 +52,19 @@ class OpencodeRunCodec:
         }
 
     def start(self) -> Iterable[Step]:
-        """The prompt is on its way already."""
+        """Return nothing: the prompt is on standard input already."""
         return ()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line."""
+        """Read one line of stdout or stderr."""
         return self._sources[source](line)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """It can be signalled, and that is all."""
+        """Interrupt by a signal; refuse further prompts."""
         return of_one_prompt(action, "opencode run")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
-        """The exit is the end of the turn: of a good one only after the model was done."""
+        """End the turn: it is completed if the model was done and the exit code is 0."""
         cost = self._sessions.usage.record
         if exit.signal is not None:
             return ()

@@ -1,4 +1,4 @@
-"""`opencode serve` behind the bridge: its events, our requests and the answers to them, one JSON object per line."""
+"""The codec of `opencode serve` behind the bridge: events, requests and responses, one JSON object per line."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from agent_mux_adapters.opencode.wire import DELTA_MARK, MARK_AT, decode_delta, 
 
 
 class OpencodeServeCodec:
-    """Speaks with `opencode serve`, or reads what another client spoke with it, or its events alone."""
+    """The codec of one run; it also reads a transcript of another client, or events alone."""
 
     def __init__(self, context: CodecContext) -> None:
         names = McpToolNames()
@@ -33,11 +33,11 @@ class OpencodeServeCodec:
         }
 
     def start(self) -> Iterable[Step]:
-        """The bridge starts the server."""
+        """Queue the prompt; requests wait until the server listens."""
         return self._conversation.start()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line."""
+        """Read one line of stdout, stderr or a recorded stdin."""
         if source is STDOUT and line.startswith(DELTA_MARK, MARK_AT):
             try:
                 fragment = decode_delta(line).properties
@@ -47,19 +47,19 @@ class OpencodeServeCodec:
         return self._sources[source](line)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """The consumer wants something."""
+        """Carry out an action of the consumer."""
         steps = carry_out(action, self._conversation, self._approvals.reply)
         return self._stop_and_withdraw(steps) if isinstance(action, Interrupt | Cancel) else steps
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
-        """The server is gone."""
+        """Return nothing: an exit without an end of the turn is no evidence of an outcome."""
         return ()
 
     def _stop_and_withdraw(self, steps: Iterable[Step]) -> Iterable[Step]:
-        """First the abort: a refusal alone would let the agent go on."""
+        """Reject open requests after the abort: after a rejection alone the agent would continue."""
         return (*steps, *self._approvals.withdraw()) if self._conversation.was_stopped else steps
 
-    # -- a line of the bridge
+    # -- lines of the bridge
 
     def _receive(self, line: bytes) -> tuple[Step, ...]:
         message = load_object(line)
@@ -83,7 +83,7 @@ class OpencodeServeCodec:
                 self._reader.open(step.session_id)
         return steps
 
-    # -- a line of another client
+    # -- lines of another client
 
     def _observe(self, line: bytes) -> tuple[Step, ...]:
         message = load_object(line)
@@ -95,7 +95,7 @@ class OpencodeServeCodec:
 
 
 def _kind_of(message: Mapping[str, Any]) -> str:
-    """Parts are told apart by their own type, too."""
+    """Return the type of an unknown line, with the type of its part."""
     properties = message.get("properties")
     part = properties.get("part") if isinstance(properties, dict) else None
     inner = part.get("type") if isinstance(part, dict) else None

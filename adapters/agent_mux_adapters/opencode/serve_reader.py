@@ -1,4 +1,4 @@
-"""The events of `opencode serve`: which session each is about, and what it tells."""
+"""The events of `opencode serve` to facts: each belongs to a session of the run, or to none."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,7 +23,7 @@ _NO_TURN = "nothing runs: what was said before, or is put in order afterwards"
 
 
 class ServeReader:
-    """Turns events into facts, and tells the conversation what it waits for."""
+    """Reads events, and passes to the conversation what it waits for."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ServeReader:
         }
 
     def read_event(self, event: Event) -> OptionalSteps:
-        """An event. None when it is not known, or does not have its known shape."""
+        """Read an event; return None for an unknown type or shape."""
         kind, properties = text(event.get("type")), event.get("properties")
         handler = self._handlers.get(kind)
         if handler is None or not isinstance(properties, dict):
@@ -64,7 +64,7 @@ class ServeReader:
             return None
 
     def delta(self, fragment: DeltaProperties) -> tuple[Step, ...]:
-        """A fragment: the hot path."""
+        """Read a delta of a part (the hot path)."""
         if fragment.field != "text":
             return (Ignored(DELTA, "a field that is not shown"),)
         main = self._sessions.main
@@ -76,7 +76,7 @@ class ServeReader:
         return self._sessions.attribute(session, session.streamed.fragment(fragment.part, fragment.delta))
 
     def open(self, session_id: str) -> None:
-        """The run's session is this one."""
+        """Set the run's main session."""
         self._sessions.open(session_id)
 
     # -- sessions
@@ -136,7 +136,7 @@ class ServeReader:
         return None if facts is None else self._sessions.attribute(session, facts)
 
     def _fragment(self, _: Event, properties: Event) -> OptionalSteps:
-        """The long way, for a line that is written in another way."""
+        """Read a delta whose line has another order of fields."""
         try:
             return self.delta(msgspec.convert(properties, DeltaProperties))
         except msgspec.ValidationError:
@@ -149,7 +149,7 @@ class ServeReader:
         if session is None:
             return (Ignored("permission.asked", _OTHER_SESSION),)
         call_id = text(mapping(properties.get("tool")).get("callID"))
-        # A call inside a sub-agent is no call of the main stream: nothing there waits for it.
+        # The main stream has no call to which a sub-agent's approval could belong.
         waiting = None if self._sessions.is_subagent(session) else call_id or None
         return self._approvals.read_permission(properties, session.calls.tools.get(call_id), waiting)
 
@@ -161,12 +161,12 @@ class ServeReader:
     def _replied(self, event: Event, properties: Event) -> OptionalSteps:
         return self._approvals.read_reply(text(event.get("type")), properties)
 
-    # -- inside
+    # -- helpers
 
     def _session_of(self, properties: Event) -> OpencodeSession | None:
         session_id = properties.get("sessionID")
         if self._sessions.main is None and not self._conversation.sees_requests and text(session_id):
-            return self._sessions.open(text(session_id))  # a transcript that begins in the middle
+            return self._sessions.open(text(session_id))  # the transcript begins within a session
         return self._sessions.find(session_id)
 
     def _read_ignored(self, kind: str) -> OptionalSteps:

@@ -1,12 +1,10 @@
-"""The sessions that OpenCode stores: in an SQLite database, all of them, as its server tells them.
+"""The sessions that OpenCode stores: all of them in one SQLite database, in the shapes of its server's API.
 
-`$XDG_DATA_HOME` (else `~/.local/share`) `/opencode/opencode.db`; `$OPENCODE_DB` may name another. A session has
-messages, these have parts, and each row is an object in JSON. A session with a parent is a sub-agent's.
-Recorded with 1.18.33.
+The database is `opencode/opencode.db` below `$XDG_DATA_HOME` (default ~/.local/share); `$OPENCODE_DB` may name another
+file. A session has messages, these have parts, and each row contains a JSON object. A session with a parent belongs to
+a sub-agent. Recorded with 1.18.33.
 """
 
-# MERGED DOC: """One stored session of OpenCode: its messages in their order, and what its sub-agents used."""
-# MERGED DOC: """The parts of stored messages. Those of an answer may still be written: then they are read again."""
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -24,7 +22,7 @@ from agent_mux_adapters.opencode.paths import data_directory
 from agent_mux_adapters.opencode.tools import McpToolNames, OpencodeToolCalls
 from agent_mux_adapters.opencode.usage import read_usage
 
-# The index has all that is counted.
+# The count needs the index of the table only.
 _SESSIONS = """
 SELECT id, time_updated, (SELECT count(*) FROM message WHERE session_id = session.id) AS messages
 FROM session WHERE parent_id IS NULL
@@ -32,13 +30,13 @@ FROM session WHERE parent_id IS NULL
 
 
 def root(place: Place) -> Path:
-    """The database."""
+    """Return the path of the database."""
     named = place.environ.get("OPENCODE_DB") if place.directory is None else None
     return data_directory(place) / (named or "opencode.db")
 
 
 def find(place: Place) -> Iterator[Found]:
-    """All sessions but those of sub-agents."""
+    """Yield all sessions but those of sub-agents."""
     path = root(place)
     if not path.is_file():
         return
@@ -48,7 +46,7 @@ def find(place: Place) -> Iterator[Found]:
 
 
 def open_session(found: Found) -> DatabaseCursor:
-    """From its first message."""
+    """Return a cursor at the session's first message."""
     session = OpencodeStoredSession(found.key)
     return DatabaseCursor(found.path, session.rows, session.close)
 
@@ -57,7 +55,7 @@ STORE = SessionStore(root=root, find=find, open=open_session)
 
 
 DEFAULT_TITLE = "New session - "
-"""How a title begins that OpenCode made of the time."""
+"""Prefix of the titles that OpenCode generates from the time."""
 TOOL_CALLS = "tool-calls"
 _SESSION = "SELECT title, directory, version, revert FROM session WHERE id = ?"
 _MESSAGES = """
@@ -76,20 +74,20 @@ Fields = Mapping[str, Any]
 
 
 class OpencodeStoredSession:
-    """Reads the rows of one session."""
+    """The reader of one session's rows: messages in order, and the usage of sub-agents."""
 
     def __init__(self, session_id: str) -> None:
         self._id = session_id
         self._emitted: set[str] = set()
-        """The ids of messages of which all is told."""
+        """Ids of the messages that were emitted completely."""
         self._counted: set[str] = set()
-        """The ids of messages of which it is told what they cost."""
+        """Ids of the messages whose usage was emitted."""
         self._parts = OpencodeStoredParts()
         self._closing: Entry | None = None
-        """How the turn ended, unless it goes on: the context is compacted, say."""
+        """How the turn ended; held back, because the turn may continue, for example after a compaction."""
 
     def rows(self, database: sqlite3.Connection, position: int) -> Iterator[tuple[int, Iterable[Entry]]]:
-        """The messages from this time on (milliseconds since the epoch), as far as they are not told yet."""
+        """Yield the messages since this time (milliseconds since the epoch) that were not emitted yet."""
         session = database.execute(_SESSION, (self._id,)).fetchone()
         if session is None:
             raise UnreadableError("the database does not have this session any more")
@@ -108,7 +106,7 @@ class OpencodeStoredSession:
         yield position, self._subagent_usage(database)
 
     def close(self) -> Iterator[Entry]:
-        """Nothing follows, for now."""
+        """Yield the held closing entry: the session has no more messages for now."""
         closing, self._closing = self._closing, None
         if closing is not None:
             yield closing
@@ -125,7 +123,7 @@ class OpencodeStoredSession:
         return Entry(None, described)  # a fork begins with messages that are older than it
 
     def _message(self, message_id: str, info: Fields, parts: Iterable[tuple[str, Fields]] | None) -> Iterator[Entry]:
-        """`parts`: None where the message is reverted."""
+        """Yield the entries of one message. `parts` is None for a reverted message."""
         match info.get("role"):
             case "assistant":
                 if parts is not None:
@@ -136,7 +134,7 @@ class OpencodeStoredSession:
             case "user" if parts is not None:
                 rows = [part for _, part in parts]
                 yield from self._prompt_entries(info, rows)
-                is_emitted = bool(rows)  # they are stored after their message
+                is_emitted = bool(rows)  # parts are stored after their message
             case _:
                 is_emitted = True
         if is_emitted:
@@ -149,9 +147,9 @@ class OpencodeStoredSession:
             yield Entry(_created(info), Prompted(prompt))
 
     def _end(self, info: Fields) -> None:
-        """What the last message says of the turn.
+        """Hold how the turn ended, according to an answer.
 
-        A command that a person ran has neither a reason nor an error, and a summary of the context ends no turn.
+        A command that the user ran has neither a reason nor an error, and a summary of the context does not end a turn.
         """
         ended, error = mapping(info.get("time")).get("completed"), info.get("error")
         finish = text(info.get("finish"))
@@ -173,9 +171,9 @@ class OpencodeStoredSession:
             return
         self._counted.add(message_id)
         model = f"{text(info.get('providerID'))}/{text(info.get('modelID'))}".strip("/")
-        # A fork has messages of its own, with the times of those that they are copied from.
+        # The messages of a fork have new ids, and the times of the messages that they copy.
         key = f"{_created(info)}/{usage.input_tokens}/{usage.output_tokens}/{usage.cached_tokens}"
-        # A model without a price costs 0 in OpenCode's eyes: that is no figure.
+        # OpenCode reports a cost of 0 for a model whose price is unknown.
         yield Entry(_created(info), ModelCalled(key, model, usage, usd or None, is_inside))
 
     def _subagent_usage(self, database: sqlite3.Connection) -> Iterator[Entry]:
@@ -192,7 +190,7 @@ def _object(row: sqlite3.Row) -> Fields:
 
 
 def _parts_before(rows: Iterable[sqlite3.Row], reverted: Any) -> Iterator[tuple[str, Fields]]:
-    """The parts with their ids, up to the one that was reverted."""
+    """Yield the parts with their ids, up to the reverted one."""
     for row in rows:
         if row["id"] == reverted:
             return
@@ -204,21 +202,21 @@ _PROSE: dict[str, type[facts.Text] | type[facts.Thinking]] = {"text": facts.Text
 
 
 class OpencodeStoredParts:
-    """Reads the parts of answers."""
+    """The reader of an answer's parts; an answer that is still being written is read again."""
 
     def __init__(self) -> None:
         self._cwd = ""
         self._calls = OpencodeToolCalls("", McpToolNames())
         self._emitted: set[str] = set()
-        """The ids of those that will not change any more, in the answer that is still written."""
+        """Ids of the parts that are final, in the answer that is still being written."""
 
     def set_directory(self, cwd: str) -> None:
-        """Where the session is at home."""
+        """Set the session's working directory, to which paths are relative."""
         if cwd != self._cwd:
             self._cwd, self._calls = cwd, OpencodeToolCalls(cwd, McpToolNames())
 
     def entries(self, info: Part, parts: Iterable[tuple[str, Part]]) -> Iterator[Entry]:
-        """What the parts of this answer say that was not told yet."""
+        """Yield what the parts of an answer contain and was not emitted yet."""
         time = mapping(info.get("time"))
         is_complete = "completed" in time
         for part_id, part in parts:
@@ -236,7 +234,7 @@ class OpencodeStoredParts:
     def _facts(self, part: Part, *, is_summary: bool) -> Iterable[facts.Fact]:
         kind, content = text(part.get("type")), text(part.get("text"))
         if kind == "tool":
-            return self._model_call(part)
+            return self._tool_facts(part)
         if is_summary:
             return (facts.ContextCompacted(content),) if kind == "text" else ()
         if kind == "step-start":
@@ -244,7 +242,7 @@ class OpencodeStoredParts:
         prose = _PROSE.get(kind)
         return (prose(content),) if prose is not None and content and part.get("synthetic") is not True else ()
 
-    def _model_call(self, part: Part) -> Iterable[facts.Fact]:
+    def _tool_facts(self, part: Part) -> Iterable[facts.Fact]:
         try:
             entries = self._calls.read_part(part)
         except WrongShapeError:
@@ -253,13 +251,13 @@ class OpencodeStoredParts:
 
 
 def prompt_of(parts: Iterable[Part]) -> str | None:
-    """What somebody asked for in the message with these parts; None where OpenCode wrote it itself."""
+    """Return the prompt in the parts of a message; None if OpenCode wrote the message itself."""
     own = [part for part in parts if part.get("synthetic") is not True and text(part.get("type")) in _PROMPT_PARTS]
     return "\n".join(filter(None, (text(part.get(_PROMPT_PARTS[part["type"]])) for part in own))) if own else None
 
 
 _PROMPT_PARTS = {"text": "text", "subtask": "prompt", "file": ""}
-"""The parts of a prompt -> where they have words."""
+"""The parts of a prompt -> the field with their text."""
 
 
 def _state(part: Part) -> Any:
@@ -267,13 +265,13 @@ def _state(part: Part) -> Any:
 
 
 def _is_settled(part: Part) -> bool:
-    """Of an answer that is still written: prose when it is complete, a tool when its input is."""
+    """Whether a part of an unfinished answer can be emitted: a complete text, or a tool with its input."""
     is_prose = text(part.get("type")) in _PROSE
     return "end" in mapping(part.get("time")) if is_prose else _state(part) != "pending"
 
 
 def _times_of(part: Part, created: Any) -> tuple[int | None, int | None]:
-    """When it began and when it ended, as far as it says so, else when its message began."""
+    """Return when a part began and ended; without times, when its message began."""
     time = mapping(part.get("time")) or mapping(mapping(part.get("state")).get("time"))
     began = milliseconds_of(time.get("start")) or milliseconds_of(created)
     return began, milliseconds_of(time.get("end")) or began

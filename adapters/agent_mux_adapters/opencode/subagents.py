@@ -1,4 +1,4 @@
-"""The sessions of a run: the main one, and those of its sub-agents. Others on the same server are no part of it."""
+"""The sessions of a run: the main one and those of its sub-agents. Other sessions of the server are ignored."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,27 +13,27 @@ from agent_mux_adapters.opencode.usage import OpencodeUsage
 
 
 class OpencodeSessions:
-    """All that is known of the sessions."""
+    """The sessions of a run, with their usage."""
 
     def __init__(self, cwd: str, names: McpToolNames) -> None:
         self._cwd = cwd
         self._names = names
         self.main: OpencodeSession | None = None
         self.usage = OpencodeUsage()
-        """By the run, sub-agents included."""
+        """The usage of the run, including sub-agents."""
         self.turn_usage = OpencodeUsage()
         self._subagents: dict[str, OpencodeSession] = {}
         self._titles: dict[str, str] = {}
         self._announced: set[str] = set()
 
     def open(self, session_id: str) -> OpencodeSession:
-        """The run's own session."""
+        """Return the run's main session, and set it at the first call."""
         if self.main is None or self.main.id != session_id:
             self.main = self._new_session(session_id)
         return self.main
 
     def add_subagent(self, info: Mapping[str, Any]) -> bool:
-        """A session was created. Whether it is a sub-agent's of this run."""
+        """Add a new session if a sub-agent of this run owns it; return whether it does."""
         session_id, parent = text(info.get("id")), text(info.get("parentID"))
         if not session_id or self.find(parent) is None:
             return False
@@ -42,17 +42,17 @@ class OpencodeSessions:
         return True
 
     def find(self, session_id: Any) -> OpencodeSession | None:
-        """A session of this run."""
+        """Return a session of this run; None for others."""
         if self.main is not None and session_id == self.main.id:
             return self.main
         return self._subagents.get(session_id) if isinstance(session_id, str) else None
 
     def is_subagent(self, session: OpencodeSession) -> bool:
-        """It is a sub-agent's."""
+        """Return whether the session belongs to a sub-agent."""
         return session is not self.main
 
     def attribute(self, session: OpencodeSession, facts: Iterable[Fact]) -> tuple[Fact, ...]:
-        """What happened in a session, as the run tells it: a sub-agent's inside is wrapped, its cost is the run's."""
+        """Attribute the facts of a session: those of a sub-agent are wrapped, and the sub-agent's end gets its cost."""
         attributed: list[Fact] = []
         for fact in facts:
             match fact:
@@ -73,13 +73,13 @@ class OpencodeSessions:
         return tuple(attributed)
 
     def end_turn(self) -> None:
-        """The next turn has its own account."""
+        """Start a new usage total for the next turn."""
         self.turn_usage = OpencodeUsage()
         for session in self._all_sessions():
             session.count_usage_for(self.usage, self.turn_usage)
 
     def _announce(self, session_id: str) -> tuple[Fact, ...]:
-        """A sub-agent that nobody announced."""
+        """Begin a sub-agent whose call was not seen."""
         if session_id in self._announced:
             return ()
         self._announced.add(session_id)

@@ -1,4 +1,4 @@
-"""What a finished tool call did to files."""
+"""The effects of finished tool calls on files, and their diffs."""
 
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
@@ -11,7 +11,7 @@ Fields = Mapping[str, Any]
 
 
 def effects_of(tool: str, arguments: Fields, metadata: Fields, cwd: str) -> tuple[FileEffect, ...]:
-    """The effects of a call that succeeded. `given`: its input."""
+    """Return the effects of a successful call. `arguments`: its input."""
     reader = _READERS.get(tool)
     return () if reader is None else tuple(reader(arguments, metadata, cwd))
 
@@ -30,7 +30,7 @@ def _write(arguments: Fields, metadata: Fields, _: str) -> list[FileEffect]:
 def _edit(arguments: Fields, metadata: Fields, cwd: str) -> list[FileEffect]:
     path = text(mapping(metadata.get("filediff")).get("file")) or text(arguments.get("filePath"))
     new = text(arguments.get("newString"))
-    if arguments.get("oldString") == "":  # only a file that is not there can be edited without an old text
+    if arguments.get("oldString") == "":  # OpenCode accepts an empty old text only for a new file
         return [FileWritten(path, _size(new), created=True)]
     known_lines = [*text(arguments.get("oldString")).split("\n")[1:], *new.split("\n")[1:]]
     diff = _diff(text(metadata.get("diff")), path, path, cwd, known_lines)
@@ -66,18 +66,18 @@ _READERS: dict[str, Callable[[Fields, Fields, str], list[FileEffect]]] = {
 }
 
 
-# -- diffs -------------------------------------------------------------------------------------------------------
+# -- diffs
 
 
 def shown_diff(diff: str, cwd: str) -> str:
-    """A diff that somebody has to approve, without the decoration of OpenCode."""
+    """Return the diff of an approval without OpenCode's own header."""
     head, _, _ = diff.partition("\n@@")
     path = next((line[4:].strip() for line in head.split("\n") if line.startswith("+++ ")), "")
     return _diff(diff, path, path, cwd, []) or diff
 
 
 def _diff(native: str, old: str, new: str, cwd: str, known_lines: list[str]) -> str:
-    """A unified diff with a head that can be applied. `known`: whole lines of the file, before or after."""
+    """Return a unified diff with a header that can be applied. `known_lines`: whole lines of the file, old or new."""
     start = native.find("@@")
     if start < 0:
         return ""
@@ -90,7 +90,7 @@ def _diff(native: str, old: str, new: str, cwd: str, known_lines: list[str]) -> 
 
 
 def _indent_of(hunks: list[str], known_lines: list[str]) -> str:
-    """What OpenCode took off: the indentation that all lines of a diff have in common. Empty if it cannot be known."""
+    """Return the common indentation that OpenCode removed from the diff; empty if it cannot be determined."""
     whole_lines = {line.strip(): line for line in known_lines if line.strip()}
     for line in hunks:
         shown = line[1:]
@@ -110,7 +110,7 @@ def _size(content: str) -> int:
 
 
 def _added(patch: str) -> int:
-    """The size of a file from the diff that makes it."""
+    """Return the size in bytes of a new file, from the diff that adds it."""
     lines = patch[patch.find("@@") :].split("\n") if "@@" in patch else []
     ends_open = any(line.startswith("\\ No newline") for line in lines)
     added = [line[1:] for line in lines if line.startswith("+")]

@@ -1,9 +1,9 @@
-"""Whose tool it is. The model sees a tool of an MCP server as `<server>_<tool>`."""
+"""Tool calls: their names, and their parts while the input streams, the tool runs, and when it is done.
 
-# MERGED DOC: """Tool parts: what they say when the input begins, when it is complete, while the tool runs, and when it is done.
-#
-# `opencode serve` tells a call again and again, pending, running, and completed or failed; `opencode run` only the last.
-# """
+`opencode serve` repeats a call with each state: pending, running, and completed or failed; `opencode run` prints the
+last state only.
+"""
+
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ from agent_mux_adapters.opencode.tool_results import effects_of
 SHELL_TOOL = "bash"
 TASK_TOOL = "task"
 INVALID_TOOL = "invalid"
-"""Stands for a tool that is not there, or whose input does not fit; its own input tells which and why."""
+"""Stands for an unknown tool, or one with invalid input; its own input contains the tool's name and the error."""
 
 BUILT_IN = frozenset({
     SHELL_TOOL, TASK_TOOL, INVALID_TOOL, "StructuredOutput", "apply_patch", "codesearch", "edit", "execute", "glob",
@@ -39,19 +39,19 @@ _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class McpToolNames:
-    """Tells tools of MCP servers from others."""
+    """Recognizes MCP tools, whose name is `<server>_<tool>`."""
 
     def __init__(self) -> None:
         self._servers: dict[str, str] | None = None
 
     def set_servers(self, servers: Iterable[str]) -> None:
-        """OpenCode says which MCP servers there are."""
+        """Set the names of the MCP servers, as OpenCode lists them."""
         self._servers = {f"{_OTHER.sub('_', server)}_": server for server in servers}
 
     def mcp(self, tool: str) -> tuple[str, str] | None:
-        """Server and tool; None for a tool that is no MCP server's.
+        """Return server and tool; None for other tools.
 
-        Where nobody said which servers there are, a server's name is what stands before the first underscore.
+        While the servers are unknown, the name of a server is taken to end at the first underscore.
         """
         if tool in BUILT_IN:
             return None
@@ -65,9 +65,9 @@ class McpToolNames:
 
 NO_OUTPUT = "(no output)"
 STOPPED_EXIT_CODE = -1
-"""Exit code of a command that did not exit by itself."""
+"""The exit code for a command that was stopped and has none."""
 SHELL_METADATA = "\n\n<shell_metadata>\n"
-"""Begins what OpenCode adds to the output of a command for the model: that it was stopped, or took too long."""
+"""Begins OpenCode's remarks for the model at the end of a command's output: that it was stopped, or timed out."""
 _TASK_RESULT = ("<task_result>\n", "\n</task_result>")
 
 Part = Mapping[str, Any]
@@ -81,12 +81,12 @@ class OpencodeToolCalls:
         self._names = names
         self._ready: set[str] = set()
         self.tools: dict[str, str] = {}
-        """The tool of each call."""
+        """Call id -> tool."""
         self._streamed: dict[str, str] = {}
-        """What was told of the output of commands that run."""
+        """Call id -> the output of a running command that was emitted."""
 
     def read_part(self, part: Part) -> tuple[Fact, ...]:
-        """A tool part. Raises `WrongShapeError` where it is none."""
+        """Read a tool part. Raises `WrongShapeError` for another shape."""
         state = need_mapping(part, "state")
         call_id, tool, status = need_text(part, "callID"), need_text(part, "tool"), text(state.get("status"))
         self.tools[call_id] = tool
@@ -118,16 +118,16 @@ class OpencodeToolCalls:
         mcp = self._names.mcp(tool)
         if mcp is not None:
             return (McpBegin(call_id, *mcp, arguments),)
-        if tool == INVALID_TOOL:  # what the model gave is not told
+        if tool == INVALID_TOOL:  # the model's input is not reported
             return (ToolReady(call_id, text(arguments.get("tool")) or tool, None),)
-        # It says something of its output as soon as it was started.
+        # A call has metadata as soon as it runs, so it was permitted.
         permitted = "metadata" in state
         return (ToolReady(call_id, tool, arguments, _shell(arguments) if tool == SHELL_TOOL else None, permitted),)
 
     def _begin_subagent(self, call_id: str, arguments: Part, state: Part) -> tuple[Fact, ...]:
         child = text(mapping(state.get("metadata")).get("sessionId"))
         if not child and state.get("status") == "running":
-            return ()  # it has no session yet, and may be denied one
+            return ()  # the sub-agent has no session yet, and may still be denied
         self._ready.add(call_id)
         name = text(arguments.get("subagent_type")) or text(arguments.get("description")) or TASK_TOOL
         return (SubagentBegin(child or call_id, name, text(arguments.get("prompt"))),)
@@ -137,12 +137,12 @@ class OpencodeToolCalls:
         if tool != SHELL_TOOL or not whole:
             return ()
         before = self._streamed.get(call_id, "")
-        if not whole.startswith(before):  # of a long output only the end is shown
+        if not whole.startswith(before):  # a long output is cut at its beginning
             return ()
         self._streamed[call_id] = whole
         return (ToolOutput(call_id, whole[len(before) :]),) if len(whole) > len(before) else ()
 
-    # -- the end
+    # -- end of a call
 
     def _end(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
         failed = state.get("status") == "error"
@@ -192,7 +192,7 @@ def _duration(state: Part) -> int | None:
 
 
 def _subagent_report(output: str) -> str:
-    """What a sub-agent answered, without the frame it comes in."""
+    """Return the sub-agent's answer without the tags around it."""
     begin, end = _TASK_RESULT
     _, found, rest = output.partition(begin)
     return rest.rpartition(end)[0] if found and end in rest else output

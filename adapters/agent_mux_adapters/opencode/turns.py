@@ -1,21 +1,18 @@
-"""Our side of a conversation with `opencode serve`: which session, prompts one after the other, when to hang up.
+"""The session, its prompts and its turns: what is sent when, when a turn begins and ends, and how it ended.
 
     us                                       the bridge
                                         <-   server.connected
     GET /mcp, POST /session             ->
-                                        <-   the answers
+                                        <-   the responses
     POST /session/<id>/prompt_async     ->
-                                        <-   its answer, session.status busy ... idle
+                                        <-   its response, session.status busy ... idle
     the next prompt, or end of input    ->
 
-A prompt is answered before the server takes it up. What is to happen in its turn has to wait until it is busy.
+The response to a prompt comes before the session starts its turn, so messages and interrupts wait until it is busy. A
+turn is over when `session.status` is `idle`. After a model call that failed or was stopped, `idle` comes once too
+early: the session has not completed the answer yet, and reports `idle` again.
 """
 
-# MERGED DOC: """The turns of the main session: when one begins, what ends it, and how it ended.
-#
-# A turn is over when `session.status` says `idle`. That is said once too early where a model call failed or was stopped:
-# then the session is not done with the answer yet, and will say it again.
-# """
 from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote, unquote
@@ -55,11 +52,11 @@ from agent_mux_adapters.opencode.wire import delay_until
 _OK = range(200, 300)
 _NOT_FOUND = 404
 _SESSION_IDS = "ses"
-"""Begins the ids of sessions; any other makes the server stumble."""
+"""Prefix of session ids; the server fails on an id without it."""
 
 
 class OpencodeConversation(Prompting):
-    """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
+    """Our side: the session, the waiting prompts, and the state of the turn. Sends nothing when it only observes."""
 
     def __init__(self, context: CodecContext, server_requests: OpencodeRequests, names: McpToolNames) -> None:
         super().__init__("opencode", interactive=context.interactive)
@@ -68,71 +65,71 @@ class OpencodeConversation(Prompting):
         self._names = names
         self.is_observer = context.prompt is None
         self.sees_requests = not self.is_observer
-        """What the client asked is known: our own requests, or those of a transcript with both sides."""
+        """Whether the client's requests are known: our own ones, or those in a transcript of both sides."""
         self.session_id: str | None = None
         self._turn: Literal["none", "asked", "running"] = "none"
         self._unconfirmed_messages = 0
-        """Messages that were sent for the turn that runs, and that the session does not show yet."""
+        """Number of messages that were sent into the running turn and are not in the session yet."""
         self._waiting_messages: list[str] = []
         self._interrupt_due = False
         self.was_stopped = False
-        """The turn was to be stopped."""
+        """Whether an abort was sent in this turn."""
         self._is_first_prompt = True
 
     @property
     def expects_turn(self) -> bool:
-        """A prompt was sent, and the session did not take it up yet."""
+        """Whether a prompt was sent whose turn has not begun."""
         return self._turn == "asked"
 
-    # -- what a consumer wants
+    # -- actions of the consumer
 
     def start(self) -> tuple[Step, ...]:
-        """The bridge runs; the first event says when the server listens."""
+        """Queue the first prompt; the first event shows when the server listens."""
         if not self.is_observer:
             self._queue(self._context.prompt or "")
         return ()
 
     def steer(self, text: str) -> tuple[Step, ...]:
-        """A message for the turn that runs; without one it is a prompt."""
+        """Send a message into the running turn; without one it becomes a prompt."""
         if self._turn == "none":
             return self.send(text)
         self._waiting_messages.append(text)
         return self._send_waiting()
 
     def interrupt(self) -> tuple[Step, ...]:
-        """Stop the turn that runs, or is about to."""
+        """Stop the turn that runs or is about to start."""
         if self._turn == "none" and not self._prompts:
             return (Note("nothing to interrupt: opencode waits for a prompt"),)
         self._interrupt_due = True
         return self._send_waiting()
 
     def cancel(self) -> tuple[Step, ...]:
-        """The run is being aborted. The end of our input, which follows, ends everything else."""
+        """Drop the waiting prompts, and abort the turn; closing stdin, which follows, ends everything else."""
         self._prompts.clear()
         self._closing = True
         abort = self.interrupt() if self._turn != "none" else ()
         return *abort, *self._delete_session()
 
-    # -- what the server tells
+    # -- events of the server
 
     def connected(self) -> tuple[Effect, ...]:
-        """The server listens."""
+        """Ask for the MCP servers and the session: the server listens now."""
         if self.is_observer or self.session_id is not None:
             return ()
         return self._server_requests.send("mcp", "GET", "/mcp"), self._request_session()
 
     def session_busy(self) -> tuple[Effect, ...]:
-        """The session works."""
+        """Note that the turn runs, and send what waited for it."""
         if self._turn != "running":
             self._turn, self._unconfirmed_messages = "running", 0
         return self._send_waiting()
 
     def confirm_message(self) -> None:
-        """The session shows a message of ours in the turn that runs."""
+        """Note that one of our messages arrived in the running turn."""
         self._unconfirmed_messages = max(self._unconfirmed_messages - 1, 0)
 
     def end_turn(self) -> tuple[Effect, ...]:
-        """The session rests. A message that came too late for the turn makes one of its own."""
+        """End the turn, and send the next prompt. A message that came too late starts a turn of its own."""
         self._turn = "asked" if self._unconfirmed_messages and not self.was_stopped else "none"
         self._unconfirmed_messages = 0
         self._prompts.extendleft(reversed(self._waiting_messages))
@@ -141,16 +138,16 @@ class OpencodeConversation(Prompting):
         return self.next()
 
     def abort(self) -> tuple[Effect, ...]:
-        """Stop a turn that leads nowhere."""
+        """Stop a turn that makes no progress."""
         return self._abort()
 
-    # -- what the server answers
+    # -- responses of the server
 
-    def read_answer(self, request: SentRequest, read_status: int, body: Any, error: str) -> tuple[Step, ...]:
-        """The answer to a request; `status` is 0 when there was none."""
+    def read_answer(self, request: SentRequest, status: int, body: Any, error: str) -> tuple[Step, ...]:
+        """Read the response to a request; `status` is 0 if the server did not respond."""
         kind = f"answer:{request.topic}"
-        if read_status not in _OK:
-            return self._refused(request, read_status, _message_of(body) or error or f"HTTP status {read_status}")
+        if status not in _OK:
+            return self._refused(request, status, _message_of(body) or error or f"HTTP status {status}")
         match request.topic:
             case "mcp":
                 return self._read_servers(kind, mapping(body))
@@ -159,20 +156,20 @@ class OpencodeConversation(Prompting):
         return (Ignored(kind, "the events tell what comes of it"),)
 
     def observe(self, request: SentRequest) -> None:
-        """A request of another client."""
+        """Note a request of another client."""
         self.sees_requests = True
         if request.topic == "prompt" and self._turn == "none":
             self._turn = "asked"
         if request.topic == "abort" and session_in(request.path) == self.session_id:
             self.was_stopped = True
 
-    def _refused(self, request: SentRequest, read_status: int, message: str) -> tuple[Step, ...]:
+    def _refused(self, request: SentRequest, status: int, message: str) -> tuple[Step, ...]:
         match request.topic:
             case "create" | "fork" | "open" if self.session_id is None:
-                return TurnFailed(_session_failure(request, read_status, message)), *self._close_stdin()
+                return TurnFailed(_session_failure(request, status, message)), *self._close_stdin()
             case "prompt" if session_in(request.path) == self.session_id:
                 return TurnFailed(Failure(code_of(message), message)), *self._drop_prompt()
-            case "permission" | "question" if read_status == _NOT_FOUND:
+            case "permission" | "question" if status == _NOT_FOUND:
                 return (Ignored(f"answer:{request.topic}", "it was settled with another one"),)
         return (Note(f"opencode refused {request.path}: {message}", "warn"),)
 
@@ -201,7 +198,7 @@ class OpencodeConversation(Prompting):
         )
         return known, *self.next()
 
-    # -- inside
+    # -- sending
 
     def _request_session(self) -> WriteStdin:
         context = self._context
@@ -214,7 +211,7 @@ class OpencodeConversation(Prompting):
         return self._server_requests.send("create", "POST", "/session", create_body(context))
 
     def next(self) -> tuple[Effect, ...]:
-        """The next prompt, or the end of our input, if it is time for one of them."""
+        """Send the next prompt, or close stdin after the last one; return nothing while a turn runs."""
         if self.is_observer or self._closed or self.session_id is None or self._turn != "none":
             return ()
         if self._prompts:
@@ -228,7 +225,7 @@ class OpencodeConversation(Prompting):
         return self._server_requests.send("prompt", "POST", f"/session/{self.session_id}/prompt_async", body)
 
     def _send_waiting(self) -> tuple[Effect, ...]:
-        """Say what had to wait for the turn to run."""
+        """Send the messages and the interrupt that had to wait until the turn runs."""
         if self.is_observer or self._turn != "running":
             return ()
         messages = tuple(map(self._prompt, self._waiting_messages))
@@ -254,11 +251,11 @@ class OpencodeConversation(Prompting):
         return (CloseStdin(),)
 
 
-def _session_failure(request: SentRequest, read_status: int, message: str) -> Failure:
+def _session_failure(request: SentRequest, status: int, message: str) -> Failure:
     session_id = unquote(session_in(request.path))
     if session_id and not session_id.startswith(_SESSION_IDS):
         return Failure("SESSION_NOT_FOUND", f"{session_id!r} is not the id of a session of opencode")
-    is_missing = bool(session_id) and read_status == _NOT_FOUND
+    is_missing = bool(session_id) and status == _NOT_FOUND
     return Failure("SESSION_NOT_FOUND" if is_missing else code_of(message), message)
 
 
@@ -270,14 +267,14 @@ def _message_of(body: Any) -> str:
 
 _KIND = "session.status"
 MAX_RETRIES = 5
-"""OpenCode's own limit; it does not tell."""
+"""OpenCode's own limit, which it does not report."""
 _UNFINISHED = ("", "tool-calls")
 _MAX_USELESS_COMPACTIONS = 2
-"""So many times in a row the context is too long, each time after it was compacted: that goes on for ever."""
+"""Compactions in a row after which the context is still too long; OpenCode itself would continue forever."""
 
 
 class OpencodeTurns:
-    """What is known of the turn that runs."""
+    """The current turn of the main session: whether it runs, its error, and how it ended."""
 
     def __init__(
         self, sessions: OpencodeSessions, approvals: OpencodeApprovals, conversation: OpencodeConversation
@@ -287,27 +284,27 @@ class OpencodeTurns:
         self._conversation = conversation
         self.is_running = False
         self._error: Any = None
-        """Told, and nothing came after it yet."""
+        """The last error, until the session continues or the turn ends."""
         self._was_idle_early = False
         self._overflows = 0
         self._abort_failure: Failure | None = None
 
     def read_status(
-        self, session: OpencodeSession, read_status: Mapping[str, Any], event_id: str
+        self, session: OpencodeSession, status: Mapping[str, Any], event_id: str
     ) -> tuple[Step, ...] | None:
-        """`session.status`."""
-        match read_status.get("type"):
+        """Read `session.status`."""
+        match status.get("type"):
             case "busy":
                 return self._busy(session)
             case "retry":
-                return *self._begin(session), *_retrying(read_status, event_id)
+                return *self._begin(session), *_retrying(status, event_id)
             case "idle":
                 return self._idle(session)
         return None
 
     def read_error(self, error: Any) -> tuple[Step, ...]:
-        """`session.error`: the turn ends with it, unless the session goes on."""
-        if not self.is_running and self._conversation.expects_turn:  # it will not even begin
+        """Read `session.error`: the turn ends with it, unless the session continues."""
+        if not self.is_running and self._conversation.expects_turn:  # the turn will not begin
             return TurnFailed(failure_of(error)), *self._conversation.end_turn()
         if not self.is_running:
             return (Ignored("session.error", "about no turn"),)
@@ -368,11 +365,9 @@ class OpencodeTurns:
         return *notes, TurnDone(cost, structured)
 
 
-def _retrying(read_status: Mapping[str, Any], event_id: str) -> tuple[Fact, ...]:
-    """A model call is to be repeated."""
-    reason = (
-        text(read_status.get("message")) or text(mapping(read_status.get("action")).get("message")) or "no reason given"
-    )
-    delay = delay_until(whole(read_status.get("next")), event_id)
+def _retrying(status: Mapping[str, Any], event_id: str) -> tuple[Fact, ...]:
+    """Return the facts for a model call that will be repeated."""
+    reason = text(status.get("message")) or text(mapping(status.get("action")).get("message")) or "no reason given"
+    delay = delay_until(whole(status.get("next")), event_id)
     limited = (RateLimited(delay),) if code_of(reason) == "RATE_LIMITED" else ()
-    return *limited, Retrying(whole(read_status.get("attempt")), MAX_RETRIES, reason, delay)
+    return *limited, Retrying(whole(status.get("attempt")), MAX_RETRIES, reason, delay)

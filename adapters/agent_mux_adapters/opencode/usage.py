@@ -1,6 +1,6 @@
-"""Tokens and money, as OpenCode tells them for each model call.
+"""Tokens and cost of each model call.
 
-Its input leaves out what a cache took or gave, and its output leaves out thinking.
+OpenCode's input tokens exclude those read from or written to a cache, and its output tokens exclude thinking.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from agent_mux_adapters._dialects.tolerant import dollars, mapping, whole
 
 
 class OpencodeUsage:
-    """What model calls used together."""
+    """The accumulated usage of model calls."""
 
     __slots__ = ("_cached", "_calls", "_input", "_output", "_thinking", "_usd", "_written")
 
@@ -21,7 +21,7 @@ class OpencodeUsage:
         self._usd = 0.0
 
     def add(self, usage: Usage, usd: float) -> None:
-        """One more call."""
+        """Add the usage of one call."""
         self._calls += 1
         self._input += usage.input_tokens
         self._output += usage.output_tokens
@@ -32,7 +32,7 @@ class OpencodeUsage:
 
     @property
     def record(self) -> CostRecord | None:
-        """All of it; None when there was no call."""
+        """The accumulated usage as a record; None without calls."""
         if not self._calls:
             return None
         return CostRecord(
@@ -42,13 +42,13 @@ class OpencodeUsage:
             thinking_tokens=self._thinking,
             cached_tokens=self._cached,
             cache_creation_tokens=self._written,
-            # A model without a price costs 0 in its eyes: that is no figure.
+            # OpenCode reports a cost of 0 for a model whose price is unknown.
             source="native" if self._usd else "unknown",
         )
 
 
 def read_usage(step: Mapping[str, Any]) -> tuple[Usage, float]:
-    """The tokens and the dollars of a `step-finish` part."""
+    """Read the tokens and the dollars of a `step-finish` part."""
     tokens = mapping(step.get("tokens"))
     cache = mapping(tokens.get("cache"))
     thinking = whole(tokens.get("reasoning"))

@@ -1,6 +1,5 @@
-"""Lines of OpenCode: the hot path of its server's events, and how a line is accounted for."""
+"""Native lines: the shape of the frequent delta events, recognition of OpenCode's lines, and unknown lines."""
 
-# MERGED DOC: """Which lines can only be OpenCode's."""
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -13,7 +12,7 @@ _StepT = TypeVar("_StepT", bound=Step)
 
 
 class DeltaProperties(msgspec.Struct, gc=False):
-    """A fragment of a part."""
+    """The properties of a delta event."""
 
     session: str = msgspec.field(name="sessionID")
     part: str = msgspec.field(name="partID")
@@ -22,7 +21,7 @@ class DeltaProperties(msgspec.Struct, gc=False):
 
 
 class Delta(msgspec.Struct, gc=False):
-    """A whole line that streams a fragment: the hot path, decoded in one go."""
+    """A delta event, decoded in one pass (the hot path)."""
 
     properties: DeltaProperties
 
@@ -30,7 +29,7 @@ class Delta(msgspec.Struct, gc=False):
 DELTA = "message.part.delta"
 DELTA_MARK = f'","type":"{DELTA}",'.encode()
 MARK_AT = 37
-"""Where a line says its type: behind an id, which always has the same length."""
+"""Position of the type in an event's line: behind the id, whose length is constant."""
 decode_delta = msgspec.json.Decoder(Delta).decode
 
 PARTS = {
@@ -40,15 +39,15 @@ PARTS = {
     "text": "text",
     "tool_use": "tool",
 }
-"""Type of a line -> type of the part that it carries."""
+"""Line type of `opencode run` -> type of the part in it."""
 
 _WRAP = 1 << 36
 
 
 def delay_until(moment: int, event_id: str) -> int:
-    """Milliseconds from an event to a moment (since the epoch).
+    """Return the milliseconds from an event to a moment (milliseconds since the epoch); 0 if unknown.
 
-    The ids of OpenCode begin with their time: six bytes in hex, milliseconds times 4096, without the highest bits.
+    OpenCode's ids begin with their time: six bytes in hex, milliseconds times 4096, without the highest bits.
     """
     try:
         now = int(event_id.removeprefix("evt_")[:12], 16) >> 12
@@ -59,12 +58,12 @@ def delay_until(moment: int, event_id: str) -> int:
 
 
 def unknown_line(kind: str, line: bytes) -> tuple[Unknown]:
-    """A line that is not known."""
+    """Return the fact for a line of an unknown type or shape."""
     return (Unknown(kind, line.decode("utf-8", "replace")),)
 
 
 def drop_redundant_ignored(steps: tuple[_StepT, ...]) -> tuple[_StepT, ...]:
-    """A line is ignored only when nothing else is said about it."""
+    """Keep an `Ignored` fact only for a line from which no other fact follows."""
     ignored = [step for step in steps if isinstance(step, Ignored)]
     if not ignored:
         return steps
@@ -73,12 +72,12 @@ def drop_redundant_ignored(steps: tuple[_StepT, ...]) -> tuple[_StepT, ...]:
 
 
 def is_run_line(line: Mapping[str, Any]) -> bool:
-    """A line of `opencode run --format json`."""
+    """Whether a line is printed by `opencode run --format json`."""
     return _is_session(line.get("sessionID")) and (line.get("type") in PARTS or line.get("type") == "error")
 
 
 def is_serve_line(line: Mapping[str, Any]) -> bool:
-    """An event of `opencode serve`, or the first line of the bridge."""
+    """Whether a line is an event of `opencode serve`, or the first line of the bridge."""
     event_id = line.get("id")
     is_event = isinstance(event_id, str) and event_id.startswith("evt_")
     return "properties" in line and (is_event or line.get("type") == "bridge.starting")

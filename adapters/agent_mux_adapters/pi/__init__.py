@@ -16,11 +16,17 @@ from agent_mux_adapters._models import offered
 from agent_mux_adapters.pi.approvals import read_approval
 from agent_mux_adapters.pi.argv import JSON, RPC, build_context, build_spawn_args
 from agent_mux_adapters.pi.models import LISTING
-from agent_mux_adapters.pi.tools import FILE_EFFECTS, printed, shell_of
+from agent_mux_adapters.pi.tools import FILE_EFFECTS, read_shell_result, shell_of
 
 __all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
 
-FLAVOR = Flavor(agent="pi", shell_of=shell_of, printed=printed, effects=FILE_EFFECTS, read_approval=read_approval)
+FLAVOR = Flavor(
+    agent="pi",
+    shell_of=shell_of,
+    read_shell_result=read_shell_result,
+    file_effects=FILE_EFFECTS,
+    read_approval=read_approval,
+)
 
 CAPABILITIES = AgentCapabilities(
     agent="pi",
@@ -57,23 +63,23 @@ CAPABILITIES = AgentCapabilities(
 
 STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
 LOSES = ("stderr of commands apart from stdout", "thinking tokens, in 0.73.1")
-"""Of both: rpc mode has the events of json mode."""
+"""What both modes lose: rpc mode prints the events of json mode."""
 
 
 def is_json_line(line: Mapping[str, Any]) -> bool:
-    """A line of json mode, not of omp."""
+    """Whether a line is printed in json mode by pi, and not by omp."""
     return is_event(line) and not {"attribution", "isTerminal"} & line.keys()
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters._dialects.pi.sessions import session_store  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters._dialects.pi.sessions import session_store  # noqa: PLC0415  # not needed by runs
     from agent_mux_adapters.pi.installation import directory  # noqa: PLC0415
 
     return session_store(FLAVOR, directory)
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.pi.installation import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.pi.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME
 

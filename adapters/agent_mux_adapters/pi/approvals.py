@@ -1,4 +1,4 @@
-"""Approvals. pi has none of its own: our extension asks before a tool runs, through a dialog of rpc mode."""
+"""Approvals: pi has none of its own; our extension asks before a tool runs, through an input dialog of rpc mode."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ _DETAILS: Mapping[str, str] = {"bash": "command", "powershell": "command", "edit
 
 
 def read_approval(key: str, line: Mapping[str, Any]) -> PiDialog | None:
-    """The dialog of our extension; None for those of others."""
+    """Read a dialog of our extension; return None for dialogs of other extensions."""
     if line.get("method") != "input" or line.get("title") != TITLE:
         return None
     call = load_object(text(line.get("placeholder")).encode("utf-8", "replace")) or {}

@@ -1,7 +1,7 @@
-"""How pi is started: `--mode json` for a prompt that nobody has to answer for, else `--mode rpc`.
+"""Run options to pi's command line: `--mode json` for one prompt without approvals or questions, else `--mode rpc`.
 
-Every flag was tried on 0.87.1 and 0.73.1. They are two arguments each: pi takes no `--flag=value`, and takes whatever
-follows these flags for their value.
+Every flag was tried on 0.87.1 and 0.73.1. A flag and its value are two arguments: pi does not accept `--flag=value`,
+and takes the next argument as the value, even if it begins with a dash.
 """
 
 from collections.abc import Iterator
@@ -28,14 +28,14 @@ SYSTEM_PROMPT_FILE = "system-prompt.md"
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, the files and the remarks for these options."""
+    """Return the command line, the files and the notes for the options."""
     two_way = needs_rpc(options)
     temp_dir = environment.temp_dir
     flags = ["--mode", RPC] if two_way else ["--print", "--mode", JSON]
     flags += _flags(options, temp_dir)
     images = image_files(options) if two_way else {}
     files = {
-        extension.FILE: extension.extension(
+        extension.FILE: extension.extension_code(
             asks=requires_approval(options), asks_everything=options.asks_everything, images=images
         )
     }
@@ -55,7 +55,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec needs to know: the prompt only where the codec sends it."""
+    """Return the codec's context; it has the prompt only in rpc mode, where the codec sends it."""
     sent = prompt_of(options, except_for=image_files(options)) if spawn.protocol == RPC else None
     return replace(default_context("pi", options, spawn), prompt=sent, images=images_of(options))
 

@@ -1,6 +1,8 @@
-"""Where pi keeps its files."""
+"""What pi keeps on a machine: settings, credentials, skills, packages.
 
-# MERGED DOC: """What pi keeps on a machine. Measured with 0.87.1 and 0.73.1; tests/e2e/test_live_home.py asks the CLI itself."""
+Measured with 0.87.1 and 0.73.1; tests/e2e/test_live_home.py checks it against the CLI.
+"""
+
 import json
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -26,17 +28,17 @@ from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 
 
 def directory(place: Place) -> Path:
-    """The directory that pi calls its own."""
+    """Return pi's own directory (`$PI_CODING_AGENT_DIR`, default ~/.pi/agent)."""
     return place.home_of("PI_CODING_AGENT_DIR", ".pi/agent")
 
 
 ONE_BY_ONE = ("all", "one-at-a-time")
 DISTANT = ("npm:", "git:", "http:", "https:", "ssh:")
-"""How the sources of packages begin that are no folders."""
+"""Prefixes of package sources that are not folders."""
 NO_PACKAGES = "No packages installed."
 SCOPES = {"User packages:": "user", "Project packages:": "project"}
 PATH = "    "
-"""How the line begins that says where a package is."""
+"""Indentation of the line with a package's path in `pi list`."""
 
 
 def _read_model(data: Mapping[str, Any]) -> str | None:
@@ -54,7 +56,7 @@ def _write_model(model: str, _: Mapping[str, Any]) -> Mapping[FieldPath, Any]:
 CONFIG = AgentConfig(
     files=(
         ConfigFile(scope="global", format="json", path=lambda place: directory(place) / "settings.json"),
-        # It counts only where the project is trusted (`/trust`, `defaultProjectTrust`); before 0.79 everywhere.
+        # pi reads it only in trusted projects (`/trust`, `defaultProjectTrust`); before 0.79 in all projects.
         ConfigFile(scope="project", format="json", path=lambda place: place.project_file(".pi", "settings.json")),
     ),
     fields={
@@ -103,7 +105,7 @@ def _credentials(place: Place) -> tuple[Path, dict[str, Any]]:
 
 
 def _login(place: Place) -> Evidence | None:
-    """The one that lasts longest."""
+    """Find the login that is valid longest."""
     path, stored = _credentials(place)
     credentials = [
         Evidence(where=f"{path} ({name})", expires_at=_expiry(login))
@@ -114,7 +116,7 @@ def _login(place: Place) -> Evidence | None:
 
 
 def _expiry(login: Mapping[str, Any]) -> int | None:
-    """None: it is renewed."""
+    """Return when a login expires; None if it renews itself."""
     return None if text(login.get("refresh")) else optional_whole(login.get("expires"))
 
 
@@ -164,7 +166,7 @@ AUTH = AgentAuth(
 
 
 def _plugins(printed: str) -> tuple[Plugin, ...]:
-    """Two headings, below each a line for each source, and below that where it is installed."""
+    """Parse `pi list`: two headings, below each one a line per source, and below that its path."""
     lines = printed.splitlines()
     if not {NO_PACKAGES, *SCOPES} & set(lines):
         raise ValueError("there is no heading in it")
@@ -183,7 +185,7 @@ def _plugin(label: str, path: str, scope: str) -> Plugin:
     source = label.removesuffix(" (filtered)")
     extra = {"scope": scope, **({"path": path} if path else {})}
     if not source.startswith(DISTANT):
-        # It is told relative to pi's directory, and removed by a path relative to the working directory.
+        # pi lists the source relative to its own directory, and removes it by a path relative to the cwd: use the path.
         return Plugin(name=path or source, source=source, extra=extra)
     package = source.removeprefix("npm:") if source.startswith("npm:") else ""
     version = package.rpartition("@")[2] if "@" in package[1:] else None

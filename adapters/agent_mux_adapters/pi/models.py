@@ -1,4 +1,4 @@
-"""`pi --list-models`: a table of the models that there are keys for. Until 0.73 it is printed to standard error."""
+"""`pi --list-models`: a table of the models for which pi has credentials, until 0.73 printed to standard error."""
 
 import re
 
@@ -11,7 +11,7 @@ _UNITS = {"": 1, "K": 1_000, "M": 1_000_000}
 
 
 def parse(printed: str) -> tuple[ModelCapabilities, ...]:
-    """The models; sizes are as rounded as the table has them. Raises `ValueError` where there is no table."""
+    """Parse the table; sizes are rounded as printed. Raises `ValueError` without a table."""
     lines = [line.split() for line in printed.splitlines()]
     if list(_COLUMNS) not in lines:
         if _NONE in printed:

@@ -1,4 +1,4 @@
-"""What the tools of pi are to us. Source: its `core/tools/*.ts`, 0.73.1 and 0.87.1."""
+"""pi's tools: which run commands, how their results are split, and their effects on files (0.73.1 and 0.87.1)."""
 
 import re
 from collections.abc import Mapping
@@ -16,17 +16,17 @@ _STATUS = re.compile(
     r"(?:\n\n)?Command (?:exited with code (?P<code>\d{1,10})"
     r"|aborted|timed out after [\d.]{1,20} seconds|terminated without an exit code)\Z"
 )
-"""How the text of a failed command ends. Without it, it is not the command that failed: it never ran."""
+"""The end of a failed command's text. Without it, the command did not run: the call itself failed."""
 
 
 def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
-    """The command of a call."""
+    """Return the command of a shell call; None for other tools."""
     command = text(arguments.get("command"))
     return Shell(command) if name in SHELLS and command else None
 
 
-def printed(shown: str, details: Mapping[str, Any], failed: bool) -> ShellResult:
-    """A command's result, partial or final."""
+def read_shell_result(shown: str, details: Mapping[str, Any], failed: bool) -> ShellResult:
+    """Split the result of a command, partial or final."""
     status = _STATUS.search(shown) if failed else None
     code = int(status["code"]) if status is not None and status["code"] is not None else None
     truncation = mapping(details.get("truncation"))
@@ -60,7 +60,7 @@ def _edited(arguments: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[F
 
 
 def _with_sides(patch: str) -> str:
-    """The patch with its sides as `a/` and `b/`; pi (since 0.87) names both by the path alone."""
+    """Return the patch with the prefixes `a/` and `b/`; pi (since 0.87) uses the plain path for both."""
     old, new, hunks = (*patch.split("\n", 2), "", "")[:3]
     if not (old.startswith("--- ") and new.startswith("+++ ") and hunks):
         return ""

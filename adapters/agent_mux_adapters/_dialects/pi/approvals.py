@@ -1,6 +1,7 @@
-"""The dialogs of extensions (`extension_ui_request`): questions, and approvals where the agent's flavor knows them.
+"""The dialogs of extensions (`extension_ui_request`): questions, and the approvals that the flavor recognizes.
 
-Each is answered once: by us, by another client whose answer we overhear, or it is withdrawn.
+A dialog is settled once: by our response, by the response of another client on a recorded stdin, or when the agent
+withdraws it.
 """
 
 import json
@@ -28,18 +29,18 @@ CANCEL: Mapping[str, Any] = MappingProxyType({"cancelled": True})
 
 
 class PiDialog(msgspec.Struct, frozen=True, kw_only=True):
-    """A dialog that waits, and what may be said to it: fields of `extension_ui_response`."""
+    """An open dialog and the responses it accepts; a response is a mapping of fields of `extension_ui_response`."""
 
     request: ApprovalAsked | InputAsked
     accept: Mapping[str, Any] = CANCEL
     accept_always: Mapping[str, Any] | None = None
     decline: Callable[[str | None], Mapping[str, Any]] = lambda _: CANCEL
     answer: Callable[[str], Mapping[str, Any] | None] = lambda response: {"value": response}
-    """None when the text is no possible answer."""
+    """Returns the response for a text; None when the dialog does not accept the text."""
     accepts_free_text: bool = False
-    """Other answers are possible, by way of the free option."""
+    """Whether the dialog also accepts other texts, through the free-text option."""
     grants: Callable[[Mapping[str, Any]], bool] = lambda response: not response.get("cancelled")
-    """An answer that somebody else gave says yes."""
+    """Whether a response, given by another client, grants the request."""
 
 
 ApprovalReader = Callable[[str, Mapping[str, Any]], PiDialog | None]
@@ -48,24 +49,29 @@ CallFinder = Callable[[ApprovalAsked], tuple[str, Mapping[str, Any]] | None]
 
 
 class PiDialogs:
-    """The open dialogs of a run."""
+    """The dialogs of a run that wait for a response."""
 
     def __init__(self, read_approval: ApprovalReader, free_text_option: str, find_call: CallFinder) -> None:
-        """`free_option`: choosing it brings up an editor for an answer in the person's own words; may be empty."""
-        self._approval_of = read_approval
+        """Take the readers of the agent's flavor.
+
+        After a response with `free_text_option` the agent opens an editor for the text; empty if the agent has no such
+        option. `find_call` finds the tool call of an approval.
+        """
+        self._read_approval = read_approval
         self._free_text_option = free_text_option
         self._find_call = find_call
         self._editor_answer: str | None = None
-        """The answer for that editor."""
+        """The text to respond with when that editor opens."""
         self._open: dict[str, PiDialog] = {}
         self._observed: dict[str, Mapping[str, Any]] = {}
+        """Responses of another client that were recorded before their request."""
         self._granted_tools: set[str] = set()
-        """Tools that are allowed for the rest of the run, where the agent itself cannot remember that."""
+        """Tools that are allowed for the rest of the run, for agents that do not remember it themselves."""
 
-    # -- the agent
+    # -- requests of the agent
 
     def read_request(self, line: Mapping[str, Any], *, live: bool) -> tuple[Step, ...] | None:
-        """`extension_ui_request`; None when its method is not known."""
+        """Read `extension_ui_request`; return None for an unknown method."""
         method = text(line.get("method"))
         if method in IGNORED_METHODS:
             return (Ignored(f"extension_ui_request/{method}", IGNORED_METHODS[method]),)
@@ -86,7 +92,7 @@ class PiDialogs:
             return Ignored("extension_ui_request/editor", "the answer was given before"), _response(
                 key, {"value": editor_answer}
             )
-        dialog = self._approval_of(key, line) or _question(key, method, line, self._free_text_option)
+        dialog = self._read_approval(key, line) or _question(key, method, line, self._free_text_option)
         return self._open_dialog(key, dialog, live=live) if key and dialog is not None else None
 
     def _open_dialog(self, key: str, dialog: PiDialog, *, live: bool) -> tuple[Step, ...]:
@@ -108,7 +114,7 @@ class PiDialogs:
         if found is None:
             return request
         call_id, arguments = found
-        # A dialog that says no more than the tool's name is no basis for a decision.
+        # A dialog that shows nothing but the tool's name is no basis for a decision: show the input of the call.
         detail = as_json(arguments) if request.detail == request.tool_name else request.detail
         return msgspec.structs.replace(request, call_id=call_id, detail=detail)
 
@@ -118,14 +124,14 @@ class PiDialogs:
         return (RequestSettled(key, granted=False, reason="the agent no longer waits for it"),)
 
     def end_turn(self) -> None:
-        """Nobody waits any more."""
+        """Forget the open dialogs: the agent waits for no response after the end of a turn."""
         self._open.clear()
         self._editor_answer = None
 
-    # -- we
+    # -- our responses
 
     def reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
-        """A person decided."""
+        """Respond with the decision of the consumer; refuse an action that does not fit the dialog."""
         key = action.request_id
         dialog = self._open.get(key)
         if dialog is None:
@@ -148,7 +154,7 @@ class PiDialogs:
         return (Refuse("VALIDATION_ERROR", f"{key} is {what}"),)
 
     def cancel_all(self) -> tuple[Step, ...]:
-        """We interrupt: what waits for an answer would wait for ever."""
+        """Cancel all open dialogs: an interrupted agent would wait for them forever."""
         return tuple(
             step for key in tuple(self._open) for step in self._send(key, CANCEL, granted=False, reason="interrupted")
         )
@@ -168,10 +174,13 @@ class PiDialogs:
         del self._open[key]
         return _response(key, answer), RequestSettled(key, granted, reason)
 
-    # -- another client
+    # -- responses of another client
 
     def observe_response(self, line: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """Its `extension_ui_response`, perhaps before the request is seen (stdin recorded apart from stdout)."""
+        """Read an `extension_ui_response` from a recorded stdin.
+
+        It may come before its request, because stdin and stdout are recorded separately.
+        """
         key = text(line.get("id"))
         dialog = self._open.pop(key, None)
         if dialog is None:

@@ -1,4 +1,4 @@
-"""What the command lines of the family have in common."""
+"""Run options to command-line flags and prompts: the part that the agents of this dialect share."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -15,21 +15,21 @@ UNSUPPORTED_OPTIONS = ("max_output_tokens", "max_tokens")
 
 
 def needs_rpc(options: RunOptions) -> bool:
-    """Whether somebody may have to answer, or more is to be said than the first prompt."""
+    """Whether the run needs rpc mode: approvals, questions, further prompts or inline images are possible."""
     inline = any(attachment.file_path is None for attachment in options.attachments)
     callbacks = options.on_approval_request is not None or options.on_input_required is not None
     return options.approval_mode != "yolo" or options.interactive or callbacks or inline
 
 
 def requires_approval(options: RunOptions) -> bool:
-    """Tools wait for permission."""
+    """Return whether tools wait for permission."""
     return options.approval_mode != "yolo" or options.on_approval_request is not None
 
 
 def prompt_of(options: RunOptions, *, except_for: Collection[str] = ()) -> str:
-    """The prompt of rpc mode, which takes no files: attached ones are mentioned, for the agent to read.
+    """Return the prompt for rpc mode, which takes no files: the paths of attachments are appended for the agent to read.
 
-    `but`: files that go another way.
+    Attachments in `except_for` are passed in another way and not mentioned.
     """
     paths = [attachment.file_path for attachment in options.attachments if attachment.file_path is not None]
     mentions = "\n".join(f"Attached file: {path}" for path in paths if path not in except_for)
@@ -37,23 +37,23 @@ def prompt_of(options: RunOptions, *, except_for: Collection[str] = ()) -> str:
 
 
 def image_files(options: RunOptions) -> dict[str, str]:
-    """Attached images: path -> MIME type."""
+    """Return the attached image files: path -> MIME type."""
     kinds = {a.file_path: _kind_of(a.file_path, a.mime_type) for a in options.attachments if a.file_path is not None}
     return {path: kind for path, kind in kinds.items() if kind}
 
 
 def attachment_flags(options: RunOptions) -> list[str]:
-    """The files of json mode: `@path` puts a text or an image before the prompt."""
+    """Return the arguments for the attachments in json mode: `@path` inserts a text or an image before the prompt."""
     return [f"@{attachment.file_path}" for attachment in options.attachments if attachment.file_path is not None]
 
 
 def images_of(options: RunOptions) -> tuple[str, ...]:
-    """Inline images as `data:` URLs, the way the codec sends them."""
+    """Return the inline images as `data:` URLs, which the codec converts to native images."""
     return tuple(f"data:{a.mime_type};base64,{a.base64}" for a in options.attachments if _is_inline_image(a))
 
 
 def count_unsent(attachments: Sequence[Attachment]) -> int:
-    """How many attachments the agent cannot take: it fetches no URLs, and inline it takes images only."""
+    """Count the attachments that the agent cannot take: URLs, and inline data other than images."""
     return sum(a.file_path is None and not _is_inline_image(a) for a in attachments)
 
 

@@ -1,6 +1,5 @@
-"""Credentials as the agents of this dialect find them: in variables, and in their lists of providers."""
+"""The credentials and skills of the agents of this dialect: variables, lists of providers, skill folders."""
 
-# MERGED DOC: """Where the agents of this dialect look for skills: in folders of their own, and in those that many agents share."""
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -42,19 +41,22 @@ KEY_VARIABLES = (
     "COPILOT_GITHUB_TOKEN",
     "HF_TOKEN",
 )
-"""What all of them take; each takes more. Measured with `pi --list-models` and `omp models`, one variable at a time."""
+"""Variables that all agents of the dialect read; each agent reads more.
+
+Measured with `pi --list-models` and `omp models`, one variable at a time.
+"""
 CLOUD_VARIABLES = ("AWS_BEARER_TOKEN_BEDROCK", "GOOGLE_CLOUD_API_KEY")
 _AWS_PAIR = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 _REFERENCE = re.compile(r"\$(?:[$!]|\{(?P<braced>[A-Za-z_]\w*)\}|(?P<bare>[A-Za-z_]\w*))", re.ASCII)
 
 
 def aws_keys(place: Place) -> Evidence | None:
-    """Keys of AWS, which are two variables."""
+    """Return evidence of AWS keys, which are a pair of variables; None unless both are set."""
     return Evidence(where=_AWS_PAIR[0]) if all(place.environ.get(name) for name in _AWS_PAIR) else None
 
 
 def is_key(value: Any, environ: Mapping[str, str]) -> bool:
-    """Whether this makes a key: a text, or the name of a variable that is set (`$NAME`), or a command (`!...`)."""
+    """Whether a setting yields a key: a literal, a reference to variables that are set (`$NAME`), or a command (`!...`)."""
     key = text(value)
     if key.startswith("!"):
         return True
@@ -63,7 +65,7 @@ def is_key(value: Any, environ: Mapping[str, str]) -> bool:
 
 
 def provider_key(path: Path, form: Format, environ: Mapping[str, str]) -> Evidence | None:
-    """A key in a list of providers (`{"providers": {name: {"apiKey": ...}}}`). Raises `OSError`, `ValueError`."""
+    """Find a key in a list of providers (`{"providers": {name: {"apiKey": ...}}}`). Raises `OSError`, `ValueError`."""
     try:
         settings = open_document(path.read_text("utf-8-sig"), form).data()
     except FileNotFoundError:
@@ -77,9 +79,9 @@ def provider_key(path: Path, form: Format, environ: Mapping[str, str]) -> Eviden
 def skill_folders(
     own: Callable[[Place], Path], project: str, shared: tuple[tuple[Scope, str], ...], depth: int = 1
 ) -> DefinitionFolders:
-    """The skills of an agent: its own directory, that of a project, and the shared ones, in the home or a project.
+    """Return the skill folders of an agent: its own, the project's, and shared ones in the home or the project.
 
-    Without a description a skill is not loaded; its name is that of the folder where it says none.
+    These agents do not load a skill without a description; a skill without a name has the name of its folder.
     """
     folders = (
         Folder(scope="global", path=lambda place: own(place) / "skills"),

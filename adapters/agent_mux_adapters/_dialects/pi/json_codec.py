@@ -1,4 +1,4 @@
-"""json mode, one-shot: the agent prints events and takes nothing."""
+"""The codec of json mode, one-shot: the agent prints events and reads nothing."""
 
 from collections.abc import Iterable
 
@@ -16,18 +16,18 @@ BLANK = (facts.Ignored("blank", "an empty line"),)
 
 
 class PiJsonCodec:
-    """One run in json mode. See `agent_mux.adapter.Codec`."""
+    """The codec of one run in json mode. See `agent_mux.adapter.Codec`."""
 
     def __init__(self, context: CodecContext, flavor: Flavor) -> None:
         self._flavor = flavor
         self._reader = PiReader(context, flavor)
 
     def start(self) -> Steps:
-        """The prompt is on standard input already."""
+        """Return nothing: the prompt is on standard input already."""
         return ()
 
     def receive(self, line: bytes, source: Source) -> Steps:
-        """One line."""
+        """Read one line; stderr becomes log lines."""
         if source is STDOUT:
             if line.startswith(UPDATE_START):
                 emitted = self._reader.update(line)
@@ -45,9 +45,9 @@ class PiJsonCodec:
         return self._reader.read_object(native, line)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """It can be signalled, and that is all."""
+        """Interrupt by a signal; refuse further prompts."""
         return of_one_prompt(action, f"this run of {self._flavor.agent}")
 
     def finish(self, exit: Exit) -> Steps:  # noqa: A002  # as in the contract
-        """The process is gone."""
+        """Return the facts that follow from the exit, if the agent printed no end of its turn."""
         return self._reader.finish(exit)

@@ -1,7 +1,7 @@
-"""The messages of the model, block by block: texts, thoughts and calls, each told once.
+"""The messages of the model, block by block: text, thinking and tool calls, each emitted once.
 
-A provider may end its blocks late (all at the end of the message), or not stream at all: then the whole message tells
-what its fragments did not.
+A provider may end its blocks late (all at the end of the message), or not stream at all. Then the complete message
+supplies what its fragments did not.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,16 +17,16 @@ NOTHING_NEW = "it says nothing new"
 
 
 class PiMessages:
-    """The message that is being made."""
+    """The message that the model is writing: which blocks were emitted, which one is open."""
 
     def __init__(self, calls: PiToolCalls) -> None:
         self._calls = calls
         self._emitted: set[int] = set()
-        """Blocks that were told, by their index."""
+        """Indices of the blocks that were emitted."""
         self._open: tuple[int, str] | None = None
-        """The text or thought that goes on: its index, and `text` or `thinking`."""
+        """The open block of text or thinking: its index, and `text` or `thinking`."""
         self._inputs: dict[int, str] = {}
-        """Calls whose input streams: block index -> call id."""
+        """Calls whose input is streaming: block index -> call id."""
         self._readers: Mapping[str, Callable[[UpdateEvent, bytes], Facts]] = {
             "text_start": lambda event, _: self._close_other(event.content_index),
             "thinking_start": lambda event, _: self._close_other(event.content_index),
@@ -43,20 +43,20 @@ class PiMessages:
         }
 
     def begin(self) -> None:
-        """Another message begins."""
+        """Start a new message."""
         self._emitted.clear()
         self._inputs.clear()
         self._open = None
 
     def update(self, event: UpdateEvent, line: bytes) -> Facts | None:
-        """One `message_update`; None when it is of an unknown kind."""
+        """Read the event of one `message_update`; return None for an unknown type."""
         reader = self._readers.get(event.type)
         if reader is None:
             return None
         return reader(event, line) or (facts.Ignored(f"message_update/{event.type}", NOTHING_NEW),)
 
     def fragment(self, event: UpdateEvent, kind: str) -> Facts:
-        """A fragment of a text or a thought."""
+        """Emit a fragment of text or thinking; first end the block that was open."""
         if not event.delta:
             return ()
         fragment = facts.TextDelta(event.delta) if kind == "text" else facts.ThinkingDelta(event.delta)
@@ -68,7 +68,7 @@ class PiMessages:
         return *before, fragment
 
     def end(self, content: Any) -> Facts:
-        """The message is complete: what is open ends, and what was not told is told."""
+        """End the open block, and emit the blocks of the complete message that were not emitted yet."""
         emitted = list(self._close())
         blocks = content if isinstance(content, list) else []
         for index, block in enumerate(map(mapping, blocks)):

@@ -1,4 +1,4 @@
-"""Lines and roles that are known and say nothing about the run, and why."""
+"""Notices, retries and compactions of the session, and the lines and roles that are ignored, each with its reason."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,11 +33,12 @@ IGNORED_ROLES: Mapping[str, str] = {
 
 
 def ignored_role(kind: str, role: str) -> Facts | None:
+    """Return the ignored fact for a message of this role; None for an unknown role."""
     return (facts.Ignored(f"{kind}/{role}", IGNORED_ROLES[role]),) if role in IGNORED_ROLES else None
 
 
 def compaction_facts(line: Mapping[str, Any], *, in_turn: bool) -> Facts:
-    """What a compaction did: the end line of either agent. Between two turns, a client wanted it."""
+    """Read the line that ends a compaction, in either agent's shape. Between turns, a client asked for the compaction."""
     result = mapping(line.get("result"))
     before, after = whole(result.get("tokensBefore")), optional_whole(result.get("estimatedTokensAfter"))
     if result and not in_turn:
@@ -50,14 +51,17 @@ def compaction_facts(line: Mapping[str, Any], *, in_turn: bool) -> Facts:
 
 
 def summary_retry(line: Mapping[str, Any]) -> Facts:
+    """Read `summarization_retry_scheduled`: the model call of a compaction is repeated."""
     delay, reason = whole(line.get("delayMs")), text(line.get("errorMessage"))
     return retrying(whole(line.get("attempt")), whole(line.get("maxAttempts")), delay, reason or "unknown")
 
 
 def notice_of(line: Mapping[str, Any]) -> Facts:
+    """Read a `notice`; every level but `info` is a warning."""
     message = text(line.get("message")) or "an empty notice"
     return (facts.Note(message, "info" if line.get("level") == "info" else "warn"),)
 
 
 def fallback_model(line: Mapping[str, Any]) -> Facts:
+    """Read `retry_fallback_applied`: another model replaces the one that failed."""
     return (facts.Note(f"the agent goes on with {text(line.get('to'))} instead of {text(line.get('from'))}", "warn"),)

@@ -1,4 +1,4 @@
-"""What went wrong, from the agent's words: what the provider said, mostly with the HTTP status in front."""
+"""Failures from the agent's messages, which quote the provider, mostly with the HTTP status in front."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ ABORTED = frozenset({
     "Interrupted by user", "Operation aborted", "Request was aborted", "Request was aborted.", "Retry cancelled",
     "The operation was aborted", "The operation was aborted.", "This operation was aborted",
 })  # fmt: skip
-"""How an interruption is called, where the agent calls it an error."""
+"""Messages of an interruption that the agent reports as an error."""
 
 _STATUS = re.compile(r"(?:HTTP |status(?: code)?:? )?(\d{3})\b")
 _STATUSES: dict[int, ErrorCode] = {401: "AUTH_ERROR", 403: "AUTH_ERROR", 429: "RATE_LIMITED"}
@@ -41,9 +41,9 @@ _REFUSALS: tuple[tuple[re.Pattern[str], ErrorCode], ...] = (
     (re.compile(r"no session found|session .* not found", re.IGNORECASE), "SESSION_NOT_FOUND"),
     (re.compile(r"no api key|no models available|set an api key", re.IGNORECASE), "AUTH_ERROR"),
 )
-"""Standard error of an agent that did not even begin."""
+"""Patterns on the standard error of an agent that ended before it began a turn."""
 _NO_MODEL = re.compile(r"model .* not found", re.IGNORECASE)
-"""A wrong name, whatever else it advises."""
+"""An unknown model name; the advice in the same message would match `_REFUSALS`."""
 _SIZES = (
     re.compile(r"maximum context length is (?P<limit>\d{1,12}) tokens.{0,80}?(?P<used>\d{1,12}) tokens", re.DOTALL),
     re.compile(r"(?P<used>\d{1,12}) tokens > (?P<limit>\d{1,12})"),
@@ -54,7 +54,7 @@ _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000}
 
 
 def code_of(message: str, status: int | None = None) -> ErrorCode:
-    """The error code, by the HTTP status or by the provider's words."""
+    """Return the error code for a message, by the HTTP status or by phrases of the provider."""
     words = message.lower()
     by_words = next((code for phrase, code in _PHRASES if phrase in words), None)
     if by_words == "CONTEXT_EXCEEDED":
@@ -65,7 +65,7 @@ def code_of(message: str, status: int | None = None) -> ErrorCode:
 
 
 def failure_of(message: str, status: int | None = None) -> Failure:
-    """A failure in full."""
+    """Build a failure from a message: its code, the time to wait, and the size of the context."""
     code = code_of(message, status)
     used, limit = _sizes_of(message) if code == "CONTEXT_EXCEEDED" else (0, 0)
     wait = _wait_of(message) if code == "RATE_LIMITED" else None
@@ -73,13 +73,13 @@ def failure_of(message: str, status: int | None = None) -> Failure:
 
 
 def retrying(attempt: int, most: int, delay_ms: int, reason: str) -> tuple[Fact, ...]:
-    """A model call failed and is repeated."""
+    """Return the facts for a model call that failed and is repeated."""
     limited = (RateLimited(_wait_of(reason)),) if code_of(reason) == "RATE_LIMITED" else ()
     return *limited, Retrying(attempt, most, reason, delay_ms)
 
 
 def refusal_of(stderr_lines: Sequence[str]) -> Failure | None:
-    """Why the agent did not begin, from the lines of its standard error; None when that says nothing known."""
+    """Return why the agent did not start, from its standard error; None when no known pattern matches."""
     stderr_text = "\n".join(stderr_lines)
     if _NO_MODEL.search(stderr_text):
         return None

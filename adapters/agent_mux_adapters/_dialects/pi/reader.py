@@ -1,4 +1,4 @@
-"""Everything the agent tells of its work, line type by line type: the same in json mode and in rpc mode."""
+"""Native lines to facts, by line type. Both modes print these lines."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -29,7 +29,7 @@ _ASSISTANT = "assistant"
 
 
 class PiReader:
-    """Reads the lines of one run."""
+    """Reads the lines of one run and holds the state that spans lines."""
 
     def __init__(self, context: CodecContext, flavor: Flavor) -> None:
         self.calls = PiToolCalls(flavor, context)
@@ -38,10 +38,10 @@ class PiReader:
         self.calls.on_background_job = self._subagents.begin_background
         self._context = context
         self._messages = PiMessages(self.calls)
-        self._ignored_lines = {**IGNORED_LINES, **flavor.silent}
+        self._ignored_lines = {**IGNORED_LINES, **flavor.ignored_lines}
         self._stderr_lines: list[str] = []
         self._session_id = ""
-        """The session, once it was told."""
+        """The id of the session; empty until the agent reports it."""
         self._model = ""
         self._readers: Mapping[str, Callable[[Mapping[str, Any]], Facts | None]] = {
             "session": self._session,
@@ -68,14 +68,14 @@ class PiReader:
             "extension_error": self._extension_failed,
             "notice": notice_of,
             "subagent_lifecycle": self._subagents.read_lifecycle,
-            "subagent_event": self._subagents.event,
+            "subagent_event": self._subagents.read_event,
             "retry_fallback_applied": fallback_model,
         }
 
-    # -- lines
+    # -- the lines
 
     def update(self, line: bytes) -> Facts | None:
-        """The hot path: a line that begins as `message_update` does. None when it is something else after all."""
+        """Read a line that begins as `message_update` does (the hot path); return None if it has another shape."""
         event = decode_update(line)
         if event is None:
             return None
@@ -84,7 +84,7 @@ class PiReader:
         return self._messages.update(event, line)
 
     def read_bulky(self, line: bytes) -> Facts | None:
-        """A line that repeats much which nobody needs; None for any other."""
+        """Read a large line without decoding all of it: `agent_end`, or a fragment inside a sub-agent; None for others."""
         silent = ignored_event(line)
         if silent is not None:
             return (silent,)
@@ -92,7 +92,7 @@ class PiReader:
         return self._end_attempt(end) if end is not None else None
 
     def read_object(self, native: Mapping[str, Any], line: bytes) -> Facts:
-        """A line that was read. What is not known is `Unknown`."""
+        """Read a decoded line; unknown ones become `Unknown`."""
         kind = text(native.get("type"))
         if kind == "message_update":
             plain = as_json(native).encode("utf-8", "replace")
@@ -107,20 +107,20 @@ class PiReader:
         return emitted if emitted is not None else unknown_line(kind, line)
 
     def read_stderr(self, line: bytes) -> Facts:
-        """A line of standard error."""
+        """Read a line of standard error. Lines outside a turn are kept: they may explain a failed start."""
         line_text = line.decode("utf-8", "replace")
         if not self._session_id or not self.turns.is_running:
             self._stderr_lines.append(line_text)
         return (facts.LogLine(line_text, "stderr"),)
 
     def finish(self, ending: Exit) -> Facts:
-        """The process is gone."""
+        """Return the facts that follow from the exit, if the agent printed no end of its turn."""
         return self.turns.finish(self._stderr_lines, ending.code)
 
     def name_session(
         self, session_id: str, *, model: str | None = None, forked_from: str | None = None, prior_turns: int = 0
     ) -> Facts:
-        """The agent named its session; only the first counts."""
+        """Emit the session's id; only the first call has an effect."""
         if self._session_id or not session_id:
             return ()
         self._session_id = session_id
@@ -131,14 +131,14 @@ class PiReader:
         return (facts.SessionKnown(session_id, resumed, forked, prior_turns, model),)
 
     def _update_model(self, message: Mapping[str, Any]) -> Facts:
-        """The model that answers, where it is another than was said."""
+        """Emit the model of an answer when it differs from the one reported before."""
         model = model_name(message.get("provider"), message.get("model"))
         if not self._session_id or not model or model == self._model:
             return ()
         self._model = model
         return (facts.SessionKnown(self._session_id, model=model),)
 
-    # -- inside
+    # -- line types
 
     def _end_attempt(self, end: AgentEnd) -> Facts:
         emitted = self.turns.end_attempt(end)
@@ -178,12 +178,12 @@ class PiReader:
 
 
 def model_name(provider: Any, model: Any) -> str:
-    """As the agent takes it: `provider/model`."""
+    """Return the name as the agent's flags take it: `provider/model`."""
     return "/".join(filter(None, (text(provider), text(model))))
 
 
 def unknown_line(kind: str, line: bytes) -> Facts:
-    """A line that is not known."""
+    """Return the fact for a line of an unknown type or shape."""
     return (facts.Unknown(kind or "untyped", line.decode("utf-8", "replace")),)
 
 
@@ -196,5 +196,5 @@ def _reordered(native: Mapping[str, Any]) -> bytes:
 
 
 def _id_in(path: str) -> str | None:
-    """The id in `<time>_<id>.jsonl`."""
+    """Return the id in a path that ends with `<time>_<id>.jsonl`."""
     return path.rpartition("/")[2].removesuffix(".jsonl").partition("_")[2] or None

@@ -1,4 +1,4 @@
-"""Our side of rpc mode: prompts one after the other, and when to hang up.
+"""Our side of rpc mode: one prompt after the other, messages into the running turn, interrupts, the end of input.
 
     us                          agent
     get_state             ->
@@ -7,8 +7,8 @@
                           <-    its response, agent_start ... the end of the turn
     prompt, or end of input ->
 
-The end of our input ends the process at once, whatever it does: it must not come in mid turn. A message for the turn
-that runs is a `prompt` with `streamingBehavior`: if the turn is over when it arrives, it begins the next one.
+The process exits as soon as its input ends, even during a turn: stdin is closed between turns only. A message for the
+running turn is a `prompt` with `streamingBehavior`; if the turn is over when it arrives, it starts the next one.
 """
 
 import json
@@ -31,19 +31,19 @@ _CLOSING = (facts.TurnDone, facts.TurnFailed, facts.TurnStopped)
 _DATA_URL = "data:"
 _STATS = "get_session_stats"
 _NAMING = frozenset({"get_state", _STATS})
-"""Commands whose responses name the session."""
+"""Commands whose responses contain the session's id."""
 
 
 class _SentCommand(msgspec.Struct, frozen=True):
-    """A command of ours that has no response yet."""
+    """A command without a response yet."""
 
     kind: str
-    """`prompt`, `steer`, `opening` and `probe` (both get_state), or the command's own name."""
+    """`prompt`, `steer`, `opening` and `probe` (both get_state), or else the name of the command."""
     message: str = ""
 
 
 class PiRequests(Prompting):
-    """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
+    """The commands that were sent, and the state of the turn. Sends nothing when it only observes a recorded run."""
 
     def __init__(self, context: CodecContext, flavor: Flavor, reader: PiReader, dialogs: PiDialogs) -> None:
         super().__init__(flavor.agent, interactive=context.interactive)
@@ -58,7 +58,7 @@ class PiRequests(Prompting):
         self._unanswered: dict[str, _SentCommand] = {}
         self._count = 0
         self._turn: Literal["none", "asked", "running"] = "none"
-        self._is_session_requested = False
+        self._is_opened = False
         self._prior_turns = 0
         self._interrupt_due = False
         self._response_handlers: Mapping[str, Callable[[_SentCommand, Mapping[str, Any]], Steps]] = {
@@ -70,10 +70,10 @@ class PiRequests(Prompting):
             "steer": self._steered,
         }
 
-    # -- what a consumer wants
+    # -- actions of the consumer
 
     def start(self) -> Steps:
-        """The process runs."""
+        """Queue the first prompt, and ask for the session; the prompt is sent after the response."""
         if self._is_observer:
             return ()
         self._queue(self._context.prompt or "")
@@ -84,30 +84,30 @@ class PiRequests(Prompting):
         return *first, self._send_command(session_command, kind="opening")
 
     def steer(self, text_sent: str) -> Steps:
-        """A message for the turn that runs; without one it is a prompt."""
+        """Send a message into the running turn; without one it becomes a prompt."""
         if self._turn != "running" or self._closed:
             return self.send(text_sent)
         return (self._send_command("prompt", kind="steer", message=text_sent, streamingBehavior="steer"),)
 
     def interrupt(self) -> Steps:
-        """Stop the turn that runs, or is about to."""
+        """Stop the turn that runs or is about to start."""
         if self._turn == "none" and not self._prompts:
             return (facts.Note(f"nothing to interrupt: {self._flavor.agent} waits for a prompt"),)
         self._interrupt_due = True
         return self._send_due_interrupt()
 
     def cancel(self) -> Steps:
-        """The run is being aborted."""
+        """Drop the waiting prompts, and abort the turn or close stdin."""
         self._prompts.clear()
         self._closing = True
         if self._turn == "none":
             return self.next()
         return *self._dialogs.cancel_all(), *self._abort()
 
-    # -- what the agent says
+    # -- what the agent prints
 
     def react(self, emitted: Iterable[Step]) -> Steps:
-        """What is to be done about what the agent told."""
+        """Return the steps that the facts of a line call for."""
         steps: list[Step] = []
         for fact in emitted:
             if isinstance(fact, facts.TurnBegin):
@@ -120,7 +120,7 @@ class PiRequests(Prompting):
         return tuple(steps)
 
     def read_response(self, line: Mapping[str, Any]) -> Steps:
-        """`response`."""
+        """Read `response`."""
         request = self._unanswered.pop(text(line.get("id")), None)
         command = text(line.get("command"))
         if line.get("success") is not True:
@@ -131,20 +131,20 @@ class PiRequests(Prompting):
         return *session_facts, facts.Ignored(f"response/{command}", "what comes of it is told elsewhere")
 
     def read_prompt_result(self, line: Mapping[str, Any]) -> Steps:
-        """omp: the prompt was a command that needed no model."""
+        """Read omp's `prompt_result`: a prompt that was a command needs no model, and no turn follows."""
         if line.get("agentInvoked") is False and not self._is_observer:
             return self._complete_without_model()
         return (facts.Ignored("prompt_result", "what comes of it is told elsewhere"),)
 
     def observe(self, line: Mapping[str, Any]) -> None:
-        """A command of another client."""
+        """Note a command that another client sent, so that its response is recognized."""
         if line.get("type") in ("prompt", "abort_and_prompt"):
             self._unanswered[text(line.get("id"))] = _SentCommand("prompt of another")
 
     # -- responses
 
     def _session_opened(self, _: _SentCommand, data: Mapping[str, Any]) -> Steps:
-        self._is_session_requested = True
+        self._is_opened = True
         self._count_turns(data)
         ignored = facts.Ignored(f"response/{self._flavor.session_command}", "the session")
         return *self._name_session({"data": data}), ignored, *self.next()
@@ -168,9 +168,8 @@ class PiRequests(Prompting):
             return self._complete_without_model()
         probe: Steps = ()
         if request.message.startswith("/") and self._turn == "asked" and not self._is_probing:
-            probe = (
-                self._send_command("get_state", kind="probe"),
-            )  # it may have been a command, of which nothing comes
+            # The prompt may have been a command, after which the agent prints nothing more: ask for its state.
+            probe = (self._send_command("get_state", kind="probe"),)
         return facts.Ignored("response/prompt", "what comes of it is told elsewhere"), *probe
 
     def _complete_without_model(self) -> Steps:
@@ -197,7 +196,7 @@ class PiRequests(Prompting):
     def _refused(self, request: _SentCommand | None, command: str, error: str) -> Steps:
         kind = request.kind if request is not None else ""
         if kind == "opening":
-            self._is_session_requested = True
+            self._is_opened = True
             return facts.Note(f"{self._flavor.agent} does not tell its session: {error}", "warn"), *self.next()
         if kind.startswith("prompt") and not self._turns.is_running:
             return *self._turns.refuse(error), *self._end_turn()
@@ -206,15 +205,15 @@ class PiRequests(Prompting):
             return facts.Note(f"the message was not taken into the turn: {error}", "warn"), *self.next()
         return (facts.Note(f"{self._flavor.agent} refused {command or 'a line'}: {error}", "warn"),)
 
-    # -- inside
+    # -- prompts, interrupts, the end of input
 
     @property
     def _is_probing(self) -> bool:
         return any(request.kind == "probe" for request in self._unanswered.values())
 
     def next(self) -> Steps:
-        """The next prompt, or the end of our input, if it is time for one of them."""
-        if self._is_observer or self._closed or not self._is_session_requested or self._turn != "none":
+        """Send the next prompt, or close stdin after the last one; return nothing while a turn runs."""
+        if self._is_observer or self._closed or not self._is_opened or self._turn != "none":
             return ()
         if self._prompts:
             self._turn = "asked"
@@ -227,7 +226,7 @@ class PiRequests(Prompting):
         return (CloseStdin(),)
 
     def _send_due_interrupt(self) -> Steps:
-        """Say what had to wait for the turn to run."""
+        """Send an interrupt that had to wait until the turn runs."""
         if self._is_observer or not self._interrupt_due or self._turn != "running":
             return ()
         self._interrupt_due = False
@@ -251,7 +250,7 @@ class PiRequests(Prompting):
 
 
 def _image_of(place: str) -> dict[str, str] | None:
-    """A `data:` URL as the agent takes images."""
+    """Convert a `data:` URL to a native image; None for other URLs."""
     head, comma, data = place.removeprefix(_DATA_URL).partition(",")
     if not place.startswith(_DATA_URL) or not comma:
         return None

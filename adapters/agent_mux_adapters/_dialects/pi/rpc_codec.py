@@ -1,4 +1,4 @@
-"""rpc mode: commands and their responses, the events of json mode, and the dialogs of extensions."""
+"""The codec of rpc mode: commands and responses, the events of json mode, and the dialogs of extensions."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ Steps = tuple[Step, ...]
 
 
 class PiRpcCodec:
-    """One run in rpc mode. See `agent_mux.adapter.Codec`."""
+    """The codec of one run in rpc mode. See `agent_mux.adapter.Codec`."""
 
     def __init__(self, context: CodecContext, flavor: Flavor) -> None:
         self._live = context.prompt is not None
@@ -38,11 +38,11 @@ class PiRpcCodec:
         }
 
     def start(self) -> Steps:
-        """The process runs."""
+        """Send the first commands."""
         return self._requests.start()
 
     def receive(self, line: bytes, source: Source) -> Steps:
-        """One line."""
+        """Read one line of stdout, stderr or a recorded stdin."""
         if source is STDOUT:
             if line.startswith(UPDATE_START):
                 emitted = self._reader.update(line)
@@ -53,14 +53,14 @@ class PiRpcCodec:
         return self._reader.read_stderr(line) if source is Source.STDERR else self._observe(line)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """The consumer wants something."""
+        """Carry out an action of the consumer."""
         return carry_out(action, self._requests, self._dialogs.reply)
 
     def finish(self, exit: Exit) -> Steps:  # noqa: A002  # as in the contract
-        """The process is gone."""
+        """Return the facts that follow from the exit, if the agent printed no end of its turn."""
         return self._reader.finish(exit)
 
-    # -- inside
+    # -- by line type
 
     def _receive(self, line: bytes) -> Steps:
         native = load_object(line)
@@ -94,7 +94,7 @@ class PiRpcCodec:
         return (facts.Ignored(f"stdin/{kind}", "our own side"),)
 
     def _find_pending_call(self, request: ApprovalAsked) -> tuple[str, Mapping[str, Any]] | None:
-        """The call an approval is about, where the dialog does not say: the first of that tool that did not start."""
+        """Find the call of an approval whose dialog names only the tool: the first call of that tool that has not started."""
         for call_id, call in self._reader.calls.pending():
             if call.name == request.tool_name and call_id not in self._matched_calls:
                 self._matched_calls.add(call_id)
@@ -103,7 +103,7 @@ class PiRpcCodec:
 
 
 def _drop_redundant_ignored(steps: Steps) -> Steps:
-    """A line is ignored only when nothing else is said about it."""
+    """Keep an `Ignored` fact only for a line from which no other fact follows."""
     ignored = [step for step in steps if isinstance(step, facts.Ignored)]
     if not ignored:
         return steps

@@ -1,4 +1,4 @@
-"""The sessions that agents of this dialect store: files of JSON lines, a tree of entries (`id`, `parentId`), version 3.
+"""The sessions that agents of this dialect store: JSON-lines files with a tree of entries (`id`, `parentId`), version 3.
 
 `<directory of the agent>/sessions/<cwd>/<time>_<id>.jsonl`. Recorded with pi 0.73 and 0.87, and with omp 18.2.
 """
@@ -31,12 +31,12 @@ from agent_mux_adapters._dialects.pi.usage import cost_record
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 
 NEWEST_VERSION = 3
-"""Version of the format that is understood."""
+"""The newest version of the format that is understood."""
 TOOL_USE = "toolUse"
 
 
 def session_store(flavor: Flavor, directory: Callable[[Place], Path]) -> SessionStore:
-    """The store of an agent of this dialect, which is below this directory."""
+    """Return the session store of an agent that keeps its files below `directory`."""
 
     def root(place: Place) -> Path:
         return directory(place) / "sessions"
@@ -52,7 +52,7 @@ def session_store(flavor: Flavor, directory: Callable[[Place], Path]) -> Session
 
 
 class PiStoredEntries:
-    """Reads the entries of one session."""
+    """The reader of one session's entries."""
 
     def __init__(self, path: Path, flavor: Flavor) -> None:
         self._flavor = flavor
@@ -72,13 +72,13 @@ class PiStoredEntries:
         self._messages = PiMessages(self._calls)
 
     def read(self, row: Mapping[str, Any]) -> Iterator[Entry]:
-        """What an entry says."""
+        """Read one entry of the file."""
         at = milliseconds_of(row.get("timestamp"))
         reader = self._readers.get(text(row.get("type")))
         return self._closing.passed_on(at, reader(row) if reader is not None else ())
 
     def close(self) -> Iterator[Entry]:
-        """Nothing follows, for now."""
+        """Return the closing entry that waits for a successor: the file has no more entries for now."""
         return self._closing.release()
 
     def _session(self, row: Mapping[str, Any]) -> Iterable[Told]:
@@ -127,14 +127,14 @@ def _model_call(row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[
         cost.cached_tokens,
         cost.cache_creation_tokens,
     )
-    # The ids of entries are short: only with the time they are the same in a copy, and in nothing else.
+    # Ids of entries are short: only together with the time do they identify the same call in a copy and nothing else.
     key = f"{text(row.get('id'))}/{text(row.get('timestamp'))}"
     usd = cost.total_usd if cost.source == "native" else None
     yield ModelCalled(key, text(message.get("model")), usage, usd)
 
 
 def _is_prompt(row: Mapping[str, Any]) -> bool:
-    """Somebody asked for something: the agent itself did not."""
+    """Whether an entry is a prompt of the user, not of the agent itself."""
     message = mapping(row.get("message"))
     return message.get("role") == "user" and message.get("attribution", "user") == "user"
 

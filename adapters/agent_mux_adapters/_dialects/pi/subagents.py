@@ -1,7 +1,7 @@
-"""Sub-agents: a call of the main agent that ends at once, while the work goes on in the background (omp).
+"""Sub-agents: the call of the main agent ends at once, and the work continues in the background (omp).
 
-What happens inside comes as `subagent_event`, if the client asked for it (rpc mode). The report is given to the model
-as a message that the agent injects, `async-result`, perhaps together with others; that is the end for us, too.
+In rpc mode, if the client subscribes to them, the sub-agent's own events come as `subagent_event`. The agent injects
+the report as a message for the model, `async-result`, perhaps together with others; the report ends the sub-agent.
 """
 
 import re
@@ -29,12 +29,12 @@ _RESULT = re.compile(
 )
 _OUTPUT = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)
 _START, _UPDATE = b'{"type":"subagent_event",', b'"event":{"type":"message_update",'
-_HEAD = 400  # bytes of a line in which its kind has to stand
+_HEAD = 400  # the type of the inner event is within this many bytes
 _SILENT = facts.Ignored("subagent_event/message_update", "the whole message follows")
 
 
 class _SubagentState:
-    """What one sub-agent does."""
+    """The calls, messages and cost of one sub-agent."""
 
     def __init__(self, flavor: Flavor, context: CodecContext) -> None:
         self.calls = PiToolCalls(flavor, context)
@@ -43,14 +43,14 @@ class _SubagentState:
 
 
 class PiSubagents:
-    """The sub-agents of a run."""
+    """The sub-agents of a run: which are open, and what they do."""
 
     def __init__(self, flavor: Flavor, context: CodecContext, usage_totals: PiUsage) -> None:
         self._flavor = flavor
         self._context = context
         self._usage_totals = usage_totals
         self._jobs: dict[str, str] = {}
-        """The agent's name for the work -> the call that began it, while it has not reported."""
+        """The agent's id of a job -> the id of the call that started it, until its report."""
         self._states: dict[str, _SubagentState] = {}
         self._readers: Mapping[str, Callable[[_SubagentState, Mapping[str, Any]], Facts]] = {
             "message_end": self._message_end,
@@ -59,15 +59,15 @@ class PiSubagents:
             "tool_execution_end": lambda state, event: state.calls.execution_ended(event),
         }
 
-    # -- its beginning and its end
+    # -- start and end
 
     def begin_background(self, call_id: str, job_id: str) -> Facts:
-        """The call ended, the work did not."""
+        """Keep a sub-agent open whose call ended while its job runs on in the background."""
         self._jobs[job_id] = call_id
         return (facts.Ignored("tool_execution_end", "the sub-agent works in the background, and reports later"),)
 
     def read_lifecycle(self, line: Mapping[str, Any]) -> Facts:
-        """`subagent_lifecycle`."""
+        """Read `subagent_lifecycle`."""
         payload = mapping(line.get("payload"))
         name, call_id = text(payload.get("id")), text(payload.get("parentToolCallId"))
         if payload.get("status") == "started" and name and call_id:
@@ -75,11 +75,11 @@ class PiSubagents:
         return (facts.Ignored("subagent_lifecycle", "its call tells when it began, its report when it ended"),)
 
     def read_reports(self, message: Mapping[str, Any]) -> Facts:
-        """An injected message: the reports in it."""
+        """Read the reports in an injected message."""
         return self._reports_in(message.get("content")) if message.get("customType") == REPORT else ()
 
     def read_fetched_reports(self, line: Mapping[str, Any]) -> Facts:
-        """`tool_execution_end`: the agent may look for the reports itself, with a tool; then nothing is injected."""
+        """Read the reports in a `tool_execution_end`: an agent that fetches them with a tool gets none injected."""
         return self._reports_in(mapping(line.get("result")).get("content")) if self._jobs else ()
 
     def _reports_in(self, content: Any) -> Facts:
@@ -91,7 +91,7 @@ class PiSubagents:
         return tuple(emitted)
 
     def close_unreported(self) -> Facts:
-        """The agent hands back and says that nothing works any more: whoever is open has reported unheard."""
+        """End the sub-agents without a report: the agent ended its turn, and reports that no job runs any more."""
         jobs, self._jobs = self._jobs, {}
         return tuple(
             facts.SubagentDone(call_id, UNSEEN_REPORT, cost=self._cost(name)) for name, call_id in jobs.items()
@@ -99,19 +99,19 @@ class PiSubagents:
 
     def _done(self, name: str, call_id: str, result: re.Match[str]) -> facts.Fact:
         output = _OUTPUT.search(result["inner"])
-        said = _decode_report((output[1] if output is not None else result["inner"]).strip())
+        text_shown = _decode_report((output[1] if output is not None else result["inner"]).strip())
         failed = result["status"] != "completed"
-        error = (said or f"the sub-agent {result['status']}") if failed else None
-        return facts.SubagentDone(call_id, said, error, self._cost(name))
+        error = (text_shown or f"the sub-agent {result['status']}") if failed else None
+        return facts.SubagentDone(call_id, text_shown, error, self._cost(name))
 
     def _cost(self, name: str) -> CostRecord | None:
         state = self._states.get(name)
         return state.cost if state is not None else None
 
-    # -- what it does
+    # -- events inside a sub-agent
 
-    def event(self, line: Mapping[str, Any]) -> Facts:
-        """`subagent_event`."""
+    def read_event(self, line: Mapping[str, Any]) -> Facts:
+        """Read `subagent_event`."""
         payload = mapping(line.get("payload"))
         name, event = text(payload.get("id")), mapping(payload.get("event"))
         kind, call_id = text(event.get("type")), self._jobs.get(text(payload.get("id")))
@@ -136,17 +136,17 @@ class PiSubagents:
 
 
 def ignored_event(line: bytes) -> facts.Ignored | None:
-    """A fragment inside of a sub-agent, which repeats the whole message so far; None for any other line."""
+    """Return the ignored fact for a fragment inside a sub-agent, which repeats the whole message; None for other lines."""
     return _SILENT if line.startswith(_START) and line.find(_UPDATE, 0, _HEAD) > 0 else None
 
 
 def _wrapped(call_id: str, fact: facts.Fact) -> facts.Fact:
-    # What it cost is part of what the run cost; that nothing is said needs no frame.
+    # A sub-agent's cost counts for the run; an ignored line needs no frame.
     return fact if isinstance(fact, facts.RunCost | facts.Ignored) else facts.InSubagent(call_id, fact)
 
 
 def _decode_report(output: str) -> str:
-    """A report is any JSON value; mostly it is a text."""
+    """Decode a report, which is any JSON value, mostly a string."""
     if not output.startswith('"'):
         return output
     try:

@@ -1,10 +1,5 @@
-"""What came of a tool call: `{content: blocks, details}`, partial or final."""
+"""The results of tool calls: `{content: blocks, details}`, the output of commands, and numbered diffs."""
 
-# MERGED DOC: """The output of a command. The agent repeats all of it, or only its end where it is long; we tell what is new."""
-# MERGED DOC: """Diffs with a line number in each line, as the agents show them to people: ` 1 alpha`, `-2 beta`, `+2 gamma`.
-#
-# Old lines and unchanged ones have their old number, new lines their new one; `...` stands for what is left out.
-# """
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,7 +13,7 @@ from agent_mux_adapters._dialects.unified import with_header
 
 
 class PiToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool's result, taken apart."""
+    """A tool's result, partial or final."""
 
     call_id: str
     content: list[Mapping[str, Any]]
@@ -27,24 +22,24 @@ class PiToolResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """The text the model was shown."""
+        """The text that the model sees."""
         return "\n".join(text(block.get("text")) for block in self.content if block.get("type") == "text")
 
     @property
     def output(self) -> Any:
-        """What is told as the output: text where it is only text, else the blocks, without the bytes of images."""
+        """The output for the fact: a string if all blocks are text, else the blocks without the bytes of images."""
         if all(block.get("type") == "text" for block in self.content):
             return self.shown
         return [{key: value for key, value in block.items() if key != "data"} for block in self.content]
 
     @property
     def error(self) -> str:
-        """What is told as the error."""
+        """The error for the fact, never empty."""
         return self.shown or "the tool failed and said nothing"
 
 
 def read_result(call_id: str, result: Any, *, failed: bool) -> PiToolResult:
-    """The `result` or `partialResult` of a line."""
+    """Read the `result` or `partialResult` of a line."""
     fields = mapping(result)
     return PiToolResult(
         call_id=call_id, content=rows(fields.get("content")), details=mapping(fields.get("details")), failed=failed
@@ -52,7 +47,7 @@ def read_result(call_id: str, result: Any, *, failed: bool) -> PiToolResult:
 
 
 def image_facts(result: PiToolResult) -> tuple[facts.Fact, ...]:
-    """The images in a result."""
+    """Return the images in a result."""
     return tuple(
         facts.ImageProduced(text(block.get("mimeType")) or "image/png", base64=text(block.get("data")))
         for block in result.content
@@ -61,29 +56,29 @@ def image_facts(result: PiToolResult) -> tuple[facts.Fact, ...]:
 
 
 def file_written(path: str, content: str, details: Mapping[str, Any]) -> facts.FileWritten:
-    """A file that a tool wrote. Only our extension tells whether it was there before; without it, nobody knows."""
+    """Return the effect of a tool that wrote a file. Without our extension it is unknown whether the file existed."""
     return facts.FileWritten(path, len(content.encode("utf-8", "replace")), details.get("existedBefore") is False)
 
 
 BACKGROUND_EXIT_CODE = -1
-"""For a foreground command that the agent moved to the background: it has no exit that is the call's."""
+"""For a foreground command that the agent moved to the background: the call ends without an exit of the command."""
 PROBE = 256
-"""Characters by which the end of what was told is found again, where the beginning is no longer repeated."""
+"""Characters of the previous output to search for when the agent shows only the end of a long output."""
 INCOMPLETE_OUTPUT = "the agent does not show all that this command printed"
 
 
 class PiShellOutput:
-    """What was told of a command's output."""
+    """The output of one command. The agent repeats all of it, or only its end; only new output is emitted."""
 
     def __init__(self) -> None:
         self._emitted_bytes = 0
-        """Bytes, those included that the agent skipped and counted."""
+        """Bytes of output so far, including those that the agent counted and did not show."""
         self._last_shown = ""
-        """What the agent showed last."""
+        """The output that the agent showed last."""
         self.has_gaps = False
 
     def new_output(self, printed: ShellResult) -> str:
-        """What is new."""
+        """Return what was added since the last call."""
         if printed.stdout == self._last_shown:
             return ""
         new = self._new_by_count(printed) if printed.total_bytes is not None else self._new_by_text(printed.stdout)
@@ -112,8 +107,8 @@ class PiShellOutput:
 
 
 def shell_done(name: str, output: PiShellOutput, result: PiToolResult, flavor: Flavor) -> tuple[facts.Fact, ...]:
-    """The end of a command: the rest of its output, and its exit."""
-    printed = flavor.printed(result.shown, result.details, result.failed)
+    """Return the end of a command: the rest of its output, and its exit."""
+    printed = flavor.read_shell_result(result.shown, result.details, result.failed)
     rest = output.new_output(printed)
     before = (facts.ToolOutput(result.call_id, rest),) if rest else ()
     gaps = (facts.Note(INCOMPLETE_OUTPUT),) if output.has_gaps or printed.is_cut else ()
@@ -128,11 +123,17 @@ def shell_done(name: str, output: PiShellOutput, result: PiToolResult, flavor: F
     return *gaps, *before, done
 
 
+# -- numbered diffs
+
 _LINE = re.compile(r"([ +-]) *(\d{1,9})[ |](.*)", re.DOTALL)
 
 
 def from_numbered(path: str, diff: str) -> str:
-    """The diff with hunks; empty when it has no lines that could be understood."""
+    """Convert a diff with a number in each line (` 1 alpha`, `-2 beta`, `+2 gamma`) to a unified diff with hunks.
+
+    Removed and unchanged lines have their old number, added lines their new one; `...` stands for omitted lines. Returns
+    an empty string when no line is understood.
+    """
     lines: list[str] = []
     shift = 0
     for hunk in _hunks(diff):
@@ -155,11 +156,11 @@ def _hunks(diff: str) -> Iterator[list[tuple[str, int, str]]]:
 
 
 def _unified(hunk: list[tuple[str, int, str]], shift: int) -> list[str]:
-    """`shift`: how many lines more the new text has above this hunk."""
+    """Return a hunk with its head. `shift`: lines that earlier hunks added, minus those that they removed."""
     old = [number for sign, number, _ in hunk if sign != "+"]
     new = [number for sign, number, _ in hunk if sign == "+"]
     new_count = len(new) + sum(sign == " " for sign, _, _ in hunk)
-    # Without old lines it is an insertion: new lines say where.
+    # A hunk without old lines is an insertion: the new lines determine its position.
     first_old = old[0] if old else new[0] - shift - 1
     first_new = (old[0] + shift if old else new[0]) - (not new_count)
     return [

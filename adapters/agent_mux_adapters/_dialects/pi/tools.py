@@ -1,4 +1,4 @@
-"""The tool calls of a run, from their first fragment to their result."""
+"""The tool calls of a run, from the first fragment of the input to the result."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,51 +23,51 @@ Facts = tuple[facts.Fact, ...]
 
 
 class PiToolCall(msgspec.Struct):
-    """A call that waits for its result."""
+    """A tool call without a result yet."""
 
     name: str
     input: Mapping[str, Any]
     shell: PiShellOutput | None = None
-    """Of a foreground command."""
+    """The output of a foreground command; None for other tools."""
     is_started: bool = False
-    """The agent said that it executes it; in omp that it was approved."""
+    """Whether the agent reported the start of its execution; in omp, that it was approved."""
 
 
 class PiToolCalls:
-    """The calls that were told, and wait for their result."""
+    """The tool calls of a run that wait for their result."""
 
     def __init__(self, flavor: Flavor, context: CodecContext) -> None:
         self.on_background_job: Callable[[str, str], Facts] | None = None
-        """Who is told that a call ended whose work goes on in the background, and the name of that work."""
+        """Called with the call's id and the job's id when a call ends whose job continues in the background."""
         self._flavor = flavor
         self._cwd = context.cwd
         self._servers = [server.name for server in context.mcp_servers]
         self._open: dict[str, PiToolCall] = {}
 
     def get(self, call_id: str) -> PiToolCall | None:
-        """A call that waits for its result."""
+        """Return a call that waits for its result; None for others."""
         return self._open.get(call_id)
 
     def pending(self) -> list[tuple[str, PiToolCall]]:
-        """The calls whose execution the agent has not told yet, in the order the model made them."""
+        """Return the calls whose execution has not started, in the model's order."""
         return [(call_id, call) for call_id, call in self._open.items() if not call.is_started]
 
-    # -- the input
+    # -- input
 
     def begin(self, call_id: str, name: str) -> Facts:
-        """The input begins to stream. What is told whole says nothing yet."""
+        """Begin to stream the input; MCP calls and sub-agents are emitted only with their complete input."""
         return () if call_id in self._open or self._is_emitted_whole(name) else (facts.ToolBegin(call_id, name),)
 
     def add_input(self, call_id: str, delta: str) -> Facts:
-        """A fragment of the input."""
+        """Emit a fragment of the input."""
         return (facts.ToolInput(call_id, delta),) if delta else ()
 
     def complete_input_raw(self, block: bytes) -> Facts:
-        """The input is complete; JSON text of the block."""
+        """Emit a call whose input is complete, from the JSON text of its `toolCall` block."""
         return self.complete_input(load_object(block) or {})
 
     def complete_input(self, block: Mapping[str, Any]) -> Facts:
-        """The input is complete: a `toolCall` block."""
+        """Emit a call whose input is complete, from its `toolCall` block."""
         return self._complete_input(text(block.get("id")), text(block.get("name")), block.get("arguments"))
 
     def _complete_input(self, call_id: str, name: str, arguments: Any) -> Facts:
@@ -90,10 +90,10 @@ class PiToolCalls:
     def _mcp_name(self, name: str) -> tuple[str, str] | None:
         return self._flavor.mcp_server_and_tool(name, self._servers)
 
-    # -- the execution
+    # -- execution
 
     def execution_started(self, line: Mapping[str, Any]) -> Facts:
-        """`tool_execution_start`."""
+        """Read `tool_execution_start`."""
         call_id = text(line.get("toolCallId"))
         emitted = self._complete_input(call_id, text(line.get("toolName")), line.get("args"))
         if call_id in self._open:
@@ -101,18 +101,18 @@ class PiToolCalls:
         return emitted or (facts.Ignored("tool_execution_start", "told when its input was complete"),)
 
     def execution_updated(self, line: Mapping[str, Any]) -> Facts:
-        """`tool_execution_update`: all of the result so far."""
+        """Read `tool_execution_update`, which repeats the whole result."""
         call_id = text(line.get("toolCallId"))
         call = self._open.get(call_id)
         if call is not None and call.shell is not None:
             result = read_result(call_id, line.get("partialResult"), failed=False)
-            new = call.shell.new_output(self._flavor.printed(result.shown, result.details, False))
+            new = call.shell.new_output(self._flavor.read_shell_result(result.shown, result.details, False))
             if new:
                 return (facts.ToolOutput(call_id, new),)
         return (facts.Ignored("tool_execution_update", "a preview of the result"),)
 
     def execution_ended(self, line: Mapping[str, Any]) -> Facts:
-        """`tool_execution_end`."""
+        """Read `tool_execution_end`."""
         call_id, name = text(line.get("toolCallId")), text(line.get("toolName"))
         call = self._open.pop(call_id, None) or PiToolCall(name, {})
         result = read_result(call_id, line.get("result"), failed=line.get("isError") is True)
@@ -134,7 +134,7 @@ class PiToolCalls:
     def _done(self, call: PiToolCall, result: PiToolResult) -> facts.ToolDone:
         if result.failed:
             return facts.ToolDone(result.call_id, error=result.error, name=call.name or None)
-        effect = self._flavor.effects.get(call.name)
+        effect = self._flavor.file_effects.get(call.name)
         files = effect(call.input, result.details) if effect is not None else ()
         relative = tuple(relative_to(self._cwd, file) for file in files)
         return facts.ToolDone(result.call_id, output=result.output, files=relative, name=call.name or None)

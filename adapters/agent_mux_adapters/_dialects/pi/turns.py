@@ -1,12 +1,12 @@
 """When a turn is over, and how it ended.
 
-`agent_end` comes after every attempt; retries and compactions may follow, and then it was not the end. What tells:
+`agent_end` comes after every attempt. Retries and compactions may follow, and then the turn continues. The final end:
 
-    pi until 0.73   nothing. It is over when something else begins, when the agent is idle (rpc), or at the exit
+    pi until 0.73   not reported: the turn is over when something else begins, the agent is idle (rpc), or exits
     pi since 0.87   `agent_settled`
     omp             `agent_end.isTerminal`
 
-So the closing message is kept until then. How the turn ended stands in the last message of the model: `stopReason`.
+Until then the closing fact is kept. How the turn ended is in the last message of the model: `stopReason`.
 """
 
 from collections.abc import Mapping
@@ -26,43 +26,43 @@ CUT_ANSWER = "the model reached its limit of output tokens: the answer is cut"
 
 
 class PiTurns:
-    """The turn that runs."""
+    """The current turn: whether it runs, its last message, and its closing fact."""
 
     def __init__(self, *, marks_final_end: bool) -> None:
         self.usage_totals = PiUsage()
         self.is_idle_unknown = False
-        """An attempt ended, and only the agent's state can tell whether that was all."""
+        """Whether an attempt ended and only the agent's state can show whether it was the last."""
         self.is_running = False
         self.is_interrupting = False
-        """We asked it to stop."""
+        """Whether we asked the agent to stop the turn."""
         self._marks_final_end = marks_final_end
         self._last_message: Mapping[str, Any] = {}
-        """The model's last message."""
+        """The last message of the model in this turn."""
         self._pending_closing: Closing | None = None
         self._reports_final_end = marks_final_end
-        """The agent tells the true end."""
+        """Whether this version of the agent reports the final end of a turn."""
         self._has_begun = False
 
-    # -- what happens
+    # -- lines
 
     def begin(self) -> Facts:
-        """`agent_start`: a prompt, or another attempt at it."""
-        # Where nothing tells the true end, the beginning of something else does.
+        """Read `agent_start`: a prompt, or another attempt at it."""
+        # An agent that does not report the final end of a turn shows it by starting something else.
         before = self._emit_closing() if not self._reports_final_end else ()
         self.is_running = self._has_begun = True
         self.is_idle_unknown, self._pending_closing, self._last_message = False, None, {}
         return *before, facts.TurnBegin()
 
     def record_message(self, message: Mapping[str, Any]) -> Facts:
-        """The model's message is complete."""
+        """Note the model's complete message and its usage."""
         self._last_message = message
         return self.usage_totals.record_call(message.get("usage"))
 
     def end_attempt(self, end: AgentEnd) -> Facts:
-        """`agent_end`."""
+        """Read `agent_end`."""
         self._pending_closing = self._closing()
         if self._marks_final_end:
-            if end.is_terminal is False:  # then it is the last word only if the agent leaves
+            if end.is_terminal is False:  # this closing counts only if the agent exits now
                 return (facts.Ignored("agent_end", "a background job will wake the agent again"),)
             return self._emit_closing()
         self._reports_final_end = end.will_retry is not msgspec.UNSET
@@ -70,23 +70,23 @@ class PiTurns:
         return (facts.Ignored("agent_end", "whether it was the last attempt is told by what follows"),)
 
     def settle(self) -> Facts:
-        """Nothing more comes of its own accord."""
+        """End the turn: the agent will do nothing more on its own."""
         self.is_idle_unknown = False
         return self._emit_closing()
 
     def stop(self) -> Facts:
-        """We asked it to stop, it says that it did, and no closing message came."""
+        """End the turn after the response to our `abort`, if no closing line came."""
         self._pending_closing = self._pending_closing or facts.TurnStopped()
         return self._emit_closing()
 
     def begin_retry(self, line: Mapping[str, Any]) -> Facts:
-        """`auto_retry_start`."""
+        """Read `auto_retry_start`."""
         self._pending_closing, self.is_idle_unknown = None, False
         delay, reason = whole(line.get("delayMs")), text(line.get("errorMessage"))
         return retrying(whole(line.get("attempt")), whole(line.get("maxAttempts")), delay, reason or "unknown")
 
     def end_retry(self, line: Mapping[str, Any]) -> Facts:
-        """`auto_retry_end`: it worked, or the agent gave up."""
+        """Read `auto_retry_end`: the retry succeeded, or the agent gave up."""
         if line.get("success") is not True and self.is_running:
             last = text(line.get("finalError"))
             self._pending_closing = self._pending_closing or self._failed(
@@ -96,21 +96,21 @@ class PiTurns:
         return ()
 
     def begin_compaction(self) -> None:
-        """A compaction begins: the agent is not idle."""
+        """Note that a compaction begins, so the agent is not idle."""
         self.is_idle_unknown = False
 
     def end_compaction(self, *, will_retry: bool) -> None:
-        """A compaction ended; if it was to make room for the same prompt, that is tried again."""
+        """Note that a compaction ended; the agent repeats the prompt if the compaction made space for it."""
         if will_retry:
             self._pending_closing = None
         self.is_idle_unknown = self._pending_closing is not None and not self._reports_final_end
 
     def refuse(self, message: str) -> Facts:
-        """A prompt was not even taken up."""
+        """Fail the turn of a prompt that the agent rejected."""
         return (facts.TurnFailed(failure_of(message)),)
 
     def finish(self, stderr_lines: list[str], exit_code: int | None) -> Facts:
-        """The process is gone. `complaints`: its standard error."""
+        """Return the closing fact after the exit of the process; standard error explains a failed start."""
         left_early = self._marks_final_end and exit_code != 0
         emitted = () if left_early else self._emit_closing()
         if emitted or self._has_begun or not exit_code:
@@ -118,7 +118,7 @@ class PiTurns:
         failure = refusal_of(stderr_lines)
         return (facts.TurnFailed(failure),) if failure is not None else ()
 
-    # -- inside
+    # -- the closing fact
 
     def _emit_closing(self) -> Facts:
         closing, self._pending_closing = self._pending_closing, None

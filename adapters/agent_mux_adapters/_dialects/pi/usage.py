@@ -1,4 +1,4 @@
-"""Tokens and money of the model calls: `usage` of each assistant message, with the agent's own price."""
+"""Tokens and cost of the model calls: `usage` of each assistant message, with the agent's own price."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_who
 
 
 class PiUsage:
-    """What the run used, and the turn that runs."""
+    """The usage of the run and of the current turn."""
 
     def __init__(self) -> None:
         self._run: CostRecord | None = None
         self._turn: CostRecord | None = None
 
     def record_call(self, usage: Any) -> tuple[Fact, ...]:
-        """A model call is over; a failed one used nothing and says nothing."""
+        """Count a model call of the main agent; failed calls have no usage and are not counted."""
         cost = cost_record(usage)
         if cost is None:
             return ()
@@ -29,24 +29,24 @@ class PiUsage:
         return tokens, *self.record_subagent_call(cost)
 
     def record_subagent_call(self, cost: CostRecord) -> tuple[Fact, ...]:
-        """A model call of a sub-agent: it costs, but is no call of the main agent."""
+        """Count a model call of a sub-agent: it adds to the cost, but is no call of the main agent."""
         self._run, self._turn = sum_records(self._run, cost), sum_records(self._turn, cost)
         return (RunCost(self._run),)
 
     def take_turn(self) -> CostRecord | None:
-        """What the turn used; None when that is nothing."""
+        """Return the usage of the turn and reset it; None when nothing was used."""
         turn, self._turn = self._turn, None
         return turn
 
 
 def cost_record(usage: Any) -> CostRecord | None:
-    """The `usage` of a message; None when nothing was used."""
+    """Convert the `usage` of a message; None when nothing was used."""
     fields = mapping(usage)
     counts = [whole(fields.get(name)) for name in ("input", "output", "cacheRead", "cacheWrite")]
     if not any(counts):
         return None
     amount = dollars(mapping(fields.get("cost")).get("total"))
-    # The agent says 0 for a model whose price it does not know.
+    # The agent reports 0 for a model whose price is unknown to it.
     return CostRecord(
         total_usd=amount,
         input_tokens=counts[0],
@@ -59,7 +59,7 @@ def cost_record(usage: Any) -> CostRecord | None:
 
 
 def sum_records(left: CostRecord | None, right: CostRecord) -> CostRecord:
-    """Both together; a sum with an unknown part is unknown."""
+    """Add two records; a sum with an unknown part is unknown."""
     if left is None:
         return right
     thoughts = [count for count in (left.thinking_tokens, right.thinking_tokens) if count is not None]

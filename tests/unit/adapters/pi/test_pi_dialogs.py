@@ -12,7 +12,7 @@ from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Deny, Interrupt
 from agent_mux.adapter import Source
 from agent_mux.effects import Refuse
-from agent_mux_adapters._dialects.pi.extension import TITLE, extension
+from agent_mux_adapters._dialects.pi.extension import TITLE, extension_code
 from agent_mux_adapters.pi import ADAPTER
 
 ALL = Recordings(ADAPTER, "json")
@@ -137,11 +137,11 @@ def test_what_happened_in_a_recording_is_told(version: str) -> None:
 
 
 def test_the_extension_is_code_with_our_wishes_in_it() -> None:
-    code = extension(asks=True, images={"/it's.png": "image/png"})
+    code = extension_code(asks=True, images={"/it's.png": "image/png"})
     assert "const ASKS = true;" in code
     assert f"const TITLE = {json.dumps(TITLE)};" in code
     assert """const IMAGES = [{"path": "/it's.png", "mimeType": "image/png"}];""" in code
-    assert "const IMAGES = [];" in extension(asks=False)
+    assert "const IMAGES = [];" in extension_code(asks=False)
 
 
 # -- questions of other extensions
