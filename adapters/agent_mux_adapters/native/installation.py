@@ -1,6 +1,5 @@
-"""Where the embedded agent keeps its files."""
+"""What the embedded agent keeps on a machine besides its sessions: the model setting, and skills."""
 
-# MERGED DOC: """What the embedded agent keeps besides its sessions: the model that was set, and skills."""
 from pathlib import Path
 
 from agent_mux.auth.methods import AgentAuth, AuthMethod, SetupStep
@@ -12,7 +11,7 @@ from agent_mux_adapters._dialects.tolerant import text
 
 
 def directory(place: Place) -> Path:
-    """`$AMUX_AGENT_HOME`, or the place for data of the user."""
+    """Return `$AMUX_AGENT_HOME`, by default a directory in the user's data directory."""
     named = place.environ.get("AMUX_AGENT_HOME")
     if named:
         return Path(named)

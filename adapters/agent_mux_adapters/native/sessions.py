@@ -1,14 +1,10 @@
-"""What tools did to the world, as the stored events of a loop say it: commands, and files.
+"""The sessions that the embedded agent stores: `<its directory>/sessions/<session id>.json`, replaced as a whole.
 
-The history has what the model was told; a session that was forked has nothing else.
+A session is a list of loops; each stores the messages that it added to the history of its parent. A loop that continues
+from a part of that history is a branch, and the messages that it leaves behind are not emitted. The format is that of
+`agent_loop.sessions`, read as plain data.
 """
 
-# MERGED DOC: """The sessions that the embedded agent stores: `<its directory>/sessions/<session id>.json`, replaced as a whole.
-#
-# A session is a list of loops, each with what it added to the history of the one before; a loop that goes on from less
-# than all of that is a branch, and what it left behind is not told. The format is that of `agent_loop.sessions`, read as
-# plain data.
-# """
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,9 +28,46 @@ from agent_mux.sessions.store import (
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, rows, text, whole
 from agent_mux_adapters.native.installation import directory
 
+NEWEST = 1
+"""The newest version of the format that is understood."""
+
+
+def root(place: Place) -> Path:
+    """Return the directory of the files."""
+    return directory(place) / "sessions"
+
+
+def find(place: Place) -> Iterator[Found]:
+    """Yield all sessions; files whose name begins with a dot are locks or incomplete."""
+    return (found for found in files_below(root(place), "*.json") if not found.path.name.startswith("."))
+
+
+def open_session(found: Found) -> Cursor:
+    """Return a cursor at the session's beginning."""
+    return NativeStoredSession(found.path)
+
+
+class NativeStoredSession:
+    """The reader of one session. A session grows at its end; each reading skips what was emitted before."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._emitted = 0
+
+    def read(self) -> Iterator[Entry]:
+        """Yield new entries; see `Cursor.read`."""
+        session = _session(load_object(hidden(self._path.read_bytes())))
+        for number, entry in enumerate(_entries(session)):
+            if number >= self._emitted:
+                self._emitted = number + 1
+                yield entry
+
 
 class StoredToolResults:
-    """The tool calls of one loop."""
+    """The effects of one loop's tool calls, from its stored events: commands and files.
+
+    The history contains only the texts for the model, and a forked session has no events.
+    """
 
     def __init__(self, events: Iterable[Mapping[str, Any]]) -> None:
         self._commands: dict[str, str] = {}
@@ -48,12 +81,12 @@ class StoredToolResults:
                     self._effects[call_id] = rows(event.get("effects"))
 
     def shell(self, call_id: str) -> facts.Shell | None:
-        """The command that the call runs."""
+        """Return the command that a call ran; None for other calls."""
         command = self._commands.get(call_id)
         return facts.Shell(command) if command else None
 
     def end(self, message: Mapping[str, Any], output: str) -> facts.ToolDone:
-        """How the call ended that this message is the result of."""
+        """Return the end of the call whose result is this message."""
         call_id = text(message.get("tool_call_id"))
         effects = self._effects.get(call_id, [])
         command_effect = next((effect for effect in effects if effect.get("type") == "command_ran"), {})
@@ -85,41 +118,6 @@ def _file(effect: Mapping[str, Any]) -> facts.FileEffect | None:
     return None
 
 
-NEWEST = 1
-"""Version of the format that is understood."""
-
-
-def root(place: Place) -> Path:
-    """Where the files are."""
-    return directory(place) / "sessions"
-
-
-def find(place: Place) -> Iterator[Found]:
-    """All sessions. What begins with a dot is a lock, or not yet whole."""
-    return (found for found in files_below(root(place), "*.json") if not found.path.name.startswith("."))
-
-
-def open_session(found: Found) -> Cursor:
-    """From its beginning."""
-    return NativeStoredSession(found.path)
-
-
-class NativeStoredSession:
-    """Reads one session. It grows at its end; each reading passes over what was told before."""
-
-    def __init__(self, path: Path) -> None:
-        self._active_branch = path
-        self._emitted = 0
-
-    def read(self) -> Iterator[Entry]:
-        """See `Cursor.read`."""
-        session = _session(load_object(hidden(self._active_branch.read_bytes())))
-        for number, entry in enumerate(_entries(session)):
-            if number >= self._emitted:
-                self._emitted = number + 1
-                yield entry
-
-
 def _session(envelope: Mapping[str, Any] | None) -> Mapping[str, Any]:
     fields = mapping(envelope)
     version, session = whole(fields.get("format")), mapping(fields.get("session"))
@@ -145,7 +143,7 @@ def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
             if message.get("role") == "user":
                 prompted, calls = whole(message.get("timestamp")), 0
             calls += 1
-            # The time of the prompt, and how far an answer is from it, is the same in a fork.
+            # The prompt's time and the answer's position after it are the same in a fork, so they identify the call.
             for item in _message(message, f"{prompted}/{calls}" if prompted else "", results):
                 yield Entry(at, item)
         closing = _closing(loop) if kept is None else None
@@ -154,7 +152,7 @@ def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
 
 
 def _active_branch(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int | None]]:
-    """The loops that the last one goes on from, and it; how many messages of each are kept, None: all."""
+    """Return the last loop after its ancestors; for each, how many of its messages count, None for all."""
     by_id = {text(loop.get("loop_id")): loop for loop in loops}
     chain: list[Mapping[str, Any]] = loops[-1:]
     seen: set[str] = set()
@@ -168,7 +166,7 @@ def _active_branch(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, An
     before = 0
     for loop in reversed(chain):
         base = whole(loop.get("base"))
-        while kept and base < before:  # a branch: what it goes on from ends earlier
+        while kept and base < before:  # a branch from an earlier point: drop what it leaves behind
             last, count = kept.pop()
             size = len(rows(last.get("messages"))) if count is None else count
             before -= size

@@ -113,7 +113,7 @@ def _disabled_servers(place: Place) -> frozenset[str]:
 
 MCP = McpFiles(
     files=(
-        # Files that other agents use as well; omp also reads the servers in those agents' own files, but never writes them.
+        # Files that other agents use as well; omp also reads those agents' own files, but never writes them.
         _servers("project", lambda place: place.project_file(".mcp.json"), is_shared=True),
         _servers("project", lambda place: place.project_file("mcp.json"), is_shared=True),
         _servers("global", lambda place: directory(place) / ".mcp.json", is_optional=True),

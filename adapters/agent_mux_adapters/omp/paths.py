@@ -20,7 +20,7 @@ def directory(place: Place) -> Path:
 
 
 def data_directory(place: Place) -> Path:
-    """Return the directory of databases and sessions: below `XDG_DATA_HOME` once `omp config init-xdg` created it there."""
+    """Return the directory of databases and sessions: in `XDG_DATA_HOME` once `omp config init-xdg` created it."""
     data_home = place.environ.get("XDG_DATA_HOME")
     if data_home and place.directory is None and directory(place) == root(place) / "agent":
         profile = _profile(place)

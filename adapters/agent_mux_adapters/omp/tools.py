@@ -88,7 +88,7 @@ def _edited(_: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffec
 
 
 def _effects_of(entry: Mapping[str, Any]) -> tuple[FileEffect, ...]:
-    """Return the effects on one file: from its texts before and after; for long files, from the diff shown to people."""
+    """Return the effects on one file, from its texts before and after; for long files, from the diff for people."""
     path, moved = text(entry.get("path")), text(entry.get("move"))
     old, new = entry.get("oldText"), entry.get("newText")
     if not path:

@@ -127,7 +127,7 @@ class OpencodeApprovals:
         ), settled
 
     def withdraw(self) -> tuple[Step, ...]:
-        """Reject all open requests when the turn is stopped: OpenCode keeps them, and would run what is granted later."""
+        """Reject all open requests of a stopped turn: OpenCode keeps them, and would run what is granted later."""
         steps: list[Step] = []
         for key, request in self._open.items():
             path = f"/question/{key}/reject" if request.answers else f"/permission/{key}/reply"

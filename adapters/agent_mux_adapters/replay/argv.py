@@ -1,4 +1,4 @@
-"""Which recording to play, and how: the prompt is its path."""
+"""Run options to a replay: the prompt is the path of the recording."""
 
 import math
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ PLAYER = HERE / "player.py"
 DEMO = "demo"
 SPEED = "AMUX_REPLAY_SPEED"
 PATIENCE = "AMUX_REPLAY_PATIENCE"
-DEFAULT_SPEED = 1.0  # as recorded; 0: at once
-DEFAULT_PATIENCE = 120.0  # seconds: a person may have to approve something
-NEUTRAL_PROMPT = "(replayed)"  # what the recorded agent was really asked is its own business
+DEFAULT_SPEED = 1.0  # 1 as recorded, 0 without pauses
+DEFAULT_PATIENCE = 120.0  # seconds: a person may have to approve a request
+NEUTRAL_PROMPT = "(replayed)"  # the recorded prompt may be private
 
 
 def spawn(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """Start the player. Raises `ValidationError` when the prompt is no recording."""
+    """Return the command of the player. Raises `ValidationError` when the prompt is not a recording."""
     recording = _recording(options)
     speed = _number(environment.environ, SPEED, DEFAULT_SPEED)
     patience = _number(environment.environ, PATIENCE, DEFAULT_PATIENCE)
@@ -35,7 +35,7 @@ def spawn(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
 
 
 def context(options: RunOptions, spawned: SpawnArgs) -> CodecContext:
-    """As the recorded agent's codec needs it: it never learns of the replay. A journal has the one of its run."""
+    """Return the context for the recorded agent's codec: a fixture has little of it, a journal that of its run."""
     recording = _recording(options)
     return msgspec.structs.replace(
         msgspec.convert({"agent": "", "protocol": "", **recording.codec}, CodecContext),
@@ -67,7 +67,7 @@ def _recording(options: RunOptions) -> ReplayRecording:
 
 
 def _protocol(recording: ReplayRecording) -> str:
-    """Its lines are read by the codec of the agent that was recorded."""
+    """Return the protocol's name with that of the recorded agent, whose codec reads the lines."""
     return f"{recording.agent}/{recording.protocol}"
 
 

@@ -1,4 +1,4 @@
-"""Any interactive program, at a terminal of its own: for agents that speak no protocol."""
+"""Any interactive program, run at a pseudo-terminal: for agents without a protocol."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +11,7 @@ from agent_mux_adapters.terminal.profile import DEFAULT, Profile, Rest, built_in
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
 REST: dict[Rest, float] = {"short": 0.7, "long": 3.0}
-"""Seconds without output after which the screen is read; spinners turn more often than the shorter one."""
+"""Seconds without output after which the screen is read; longer than a spinner's pause."""
 LOSES = (
     "tools and thoughts: they cannot be told from text",
     "tokens and cost",

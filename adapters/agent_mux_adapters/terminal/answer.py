@@ -1,4 +1,4 @@
-"""The answer on a screen: what stands below our prompt, without what the program draws around it."""
+"""The answer on a screen: the text below our prompt, without what the program draws around it."""
 
 import re
 from collections.abc import Sequence
@@ -8,34 +8,34 @@ from textwrap import dedent
 from agent_mux_adapters.terminal.profile import Profile
 
 _SHORTEST_ECHO = 3
-"""Letters of a prompt by which its echo can be found: where lines are wrapped, only its beginning stands in one."""
+"""Characters of a prompt that identify its echo: a wrapped line shows only the beginning of the prompt."""
 
 _LONGEST_INDENT = 3
-"""Characters that are drawn in front of each line of a prompt."""
+"""Characters that a program may draw in front of each line of a prompt."""
 _BORDERS = "│┃|║"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptBaseline:
-    """What was shown when a prompt was typed."""
+    """The state of the screen when a prompt was typed."""
 
     visible: tuple[str, ...]
     echoes: int
-    """Lines that looked like the prompt: the next one is its echo, and what follows may repeat it."""
+    """Number of lines that looked like the prompt; the next such line is its echo, and later ones may repeat it."""
 
 
 def capture_baseline(lines: Sequence[str], prompt: str, profile: Profile) -> PromptBaseline:
-    """To be remembered when a prompt is typed."""
+    """Return the state of the screen, to compare with when the answer is read."""
     return PromptBaseline(tuple(lines[: _footer(lines, profile)]), len(_echoes(lines, prompt)))
 
 
 def answer_below(lines: Sequence[str], prompt: str, baseline: PromptBaseline, profile: Profile) -> str:
-    """The text below the echo of the prompt. Empty when there is none yet."""
+    """Return the text below the echo of the prompt; empty if there is no answer yet."""
     visible = lines[: _footer(lines, profile)]
     echoes_found = _echoes(visible, prompt)
     if not echoes_found and tuple(visible) == baseline.visible:
         return ""
-    # No echo: the answer has pushed it off a screen that the program draws itself. Fewer than before: likewise.
+    # Without an echo, or with fewer than before, the answer has pushed it off a screen that the program draws itself.
     begin = (
         _end_of_echo(visible, echoes_found[min(baseline.echoes, len(echoes_found) - 1)], prompt) if echoes_found else 0
     )
@@ -45,14 +45,14 @@ def answer_below(lines: Sequence[str], prompt: str, baseline: PromptBaseline, pr
 
 
 def _footer(lines: Sequence[str], profile: Profile) -> int:
-    """Where the answers end: the input box, as the last matches of `footer`; else the last line that says something."""
+    """Return the line where answers end: the input box (the last matches of `footer`), else the last non-empty line."""
     if profile.footer is None:
         typed_line = [index for index, line in enumerate(lines) if line.strip()]
-        return typed_line[-1] if typed_line else 0  # the prompt that waits
+        return typed_line[-1] if typed_line else 0  # the line of the waiting prompt
     echoes_found = [index for index, line in enumerate(lines) if re.search(profile.footer, line)]
     if not echoes_found:
         return len(lines)
-    # A box has two borders; the first of the last pair is where it begins.
+    # A box has two borders: the first of the last pair begins it.
     return echoes_found[-2] if len(echoes_found) > 1 else echoes_found[-1]
 
 
@@ -67,7 +67,7 @@ def _echoes(lines: Sequence[str], prompt: str) -> list[int]:
 
 
 def _end_of_echo(lines: Sequence[str], begin: int, prompt: str) -> int:
-    """A prompt of several lines, or a long one that was wrapped, is echoed in several: behind the last of them."""
+    """Return the line after the echo, which has several lines for a long prompt that was wrapped."""
     rest, end = "".join(prompt.split()), begin + 1
     for index in range(begin, len(lines)):
         typed_line = "".join(lines[index].split()).rstrip(_BORDERS)

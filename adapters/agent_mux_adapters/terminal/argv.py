@@ -1,4 +1,4 @@
-"""How a program is started at a terminal: its own command, and what its profile can say of the model."""
+"""Run options to the program's own command, its profile and the size of its terminal."""
 
 from pathlib import Path
 
@@ -11,16 +11,16 @@ from agent_mux_adapters.terminal.profile import MODEL, Profile, Rest, built_in, 
 from agent_mux_adapters.terminal.screen import require_extra
 
 PROFILE_VARIABLE = "AMUX_TERMINAL_PROFILE"
-"""The name of a built-in profile, or a file with one of the user's own; else the program's name chooses."""
+"""Names a built-in profile or a profile file; unset, the program's name selects the profile."""
 CUSTOM: dict[Rest, str] = {"short": "custom", "long": "custom-patient"}
-"""Protocols of the user's own profiles, by their `rest`."""
-_TERM = "xterm-256color"  # what the emulated screen understands
+"""The protocol of a user's own profile, by its `rest`."""
+_TERM = "xterm-256color"  # the terminal type that the emulated screen implements
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, the size of the terminal, and what cannot be said to this program.
+    """Return the command line, the size of the terminal, and notes on unsupported options.
 
-    Raises PTY_NOT_AVAILABLE without the extra, CONFIG_ERROR for a profile that is none.
+    Raises PTY_NOT_AVAILABLE without the extra, CONFIG_ERROR for an invalid profile.
     """
     require_extra()
     profile_setting = environment.environ.get(PROFILE_VARIABLE, "")
@@ -35,7 +35,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
         argv=(environment.executable, *environment.arguments, *flags),
         protocol=CUSTOM[profile.rest] if profile_path else profile.name,
         env={"TERM": _TERM, **({PROFILE_VARIABLE: profile_path} if profile_path else {})},
-        unset_env=("COLUMNS", "LINES"),  # of our own terminal: they would count more than the size of this one
+        unset_env=("COLUMNS", "LINES"),  # those of our own terminal would override the size of this one
         terminal=TerminalSize(),
         counts_turns=False,
         notes=tuple(_notes(options, profile)),
@@ -43,7 +43,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 
 def codec_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec knows: its profile, where that is not a built-in one."""
+    """Return the codec's context; it contains the profile unless that is built in."""
     context = default_context("terminal", options, spawn)
     profile_path = spawn.env.get(PROFILE_VARIABLE)
     if profile_path is None:

@@ -1,8 +1,8 @@
-"""A person's place at a terminal: read the screen when it comes to rest, type, look again.
+"""The codec for a program at a terminal: wait until the screen is quiet, read it, type, wait again.
 
-Nothing is decided while the program draws. When it has been quiet for a moment, the screen is what a person would act
-on: a dialog is an approval or a question; a prompt that waits is the end of a turn, and what is written above it, below
-what we typed, is the answer. Nothing comes in fragments, tools are not told apart from text, and there are no figures.
+While the program draws, nothing is decided. Once it has been quiet for a moment, the screen is read as a person would
+read it: a dialog is an approval or a question; a ready prompt is the end of a turn, and the text between it and our
+echoed prompt is the answer. Text does not stream, tools cannot be distinguished from text, and usage is unknown.
 """
 
 import re
@@ -36,13 +36,13 @@ _OUTPUT = Ignored("screen", "drawn: read when it comes to rest")
 PASTE = "\x1b[200~{}\x1b[201~"
 _PASTED = re.compile(r"\x1b\[20[01]~")
 _TERMINAL_REPLIES = re.compile(r"(?:\x1b\[[?0-9;]*[cnR])+")
-"""What the screen answers to programs that ask."""
-_LAST_ROWS = 8  # of the screen, shown when the program dies at work
+"""Replies of a terminal to programs that query it."""
+_LAST_ROWS = 8  # rows of the screen to log when the program dies during a turn
 State = Literal["starting", "idle", "working", "leaving"]
 
 
 class TerminalCodec:
-    """Talks to one program, or watches somebody who does."""
+    """The codec of one program; without a prompt it observes recorded keys."""
 
     def __init__(self, profile: Profile, context: CodecContext) -> None:
         self._profile = profile
@@ -52,11 +52,11 @@ class TerminalCodec:
         self._state: State = "starting"
         self._prompts: deque[str] = deque([context.prompt] if context.prompt and context.prompt.strip() else [])
         self._typed = ""
-        """The prompt that is being worked on: the answer stands below it."""
+        """The prompt of the current turn; the answer is below its echo."""
         self._baseline = PromptBaseline((), 0)
         self._open_dialogs: dict[str, Dialog] = {}
         self._shown_dialog = ""
-        """The dialog that is on the screen, so that it is asked once."""
+        """The text of the dialog on the screen, so that it is reported once."""
         self._count = 0
         self._interrupted = False
         self._sources: dict[Source, Callable[[bytes], Iterable[Step]]] = {
@@ -65,18 +65,18 @@ class TerminalCodec:
             Source.STDIN: self._observe_keys,
         }
 
-    # -- the contract
+    # -- the codec contract
 
     def start(self) -> Iterable[Step]:
-        """The program has to draw itself first."""
+        """Return nothing: the program draws its screen first."""
         return ()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """Something is drawn."""
+        """Read a chunk of output, stderr or recorded keys."""
         return self._sources[source](line)
 
     def quiet(self) -> Iterable[Step]:
-        """The screen has come to rest."""
+        """Read the screen, which has not changed for a while: a dialog, or the end of a turn."""
         text = self._screen.text_shown
         for dialog in self._profile.dialogs:
             match = re.search(dialog.pattern, text, re.MULTILINE)
@@ -88,12 +88,12 @@ class TerminalCodec:
         return (*settled, *self._read_answer(text))
 
     def resized(self, size: TerminalSize) -> Iterable[Step]:
-        """The terminal has another size."""
+        """Resize the screen."""
         self._screen.resize(size)
         return (Note(f"the terminal has {size.columns} columns and {size.rows} rows now", "verbose"),)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """The consumer wants something."""
+        """Carry out an action of the consumer by typing keys."""
         match action:
             case Steer() if self._state == "working":
                 return (Refuse("CAPABILITY_ERROR", "a program at a terminal takes one prompt after the other"),)
@@ -113,13 +113,13 @@ class TerminalCodec:
                 return self._reply(action)
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
-        """The program is gone. What it showed last says why, where it was at work or never came up."""
+        """Log the last rows of the screen if the program ended during a turn or before its first prompt."""
         if self._state in {"idle", "leaving"}:
             return ()
         rows = [row for row in self._screen.rows if re.search(r"\w", row)]
         return tuple(LogLine(row) for row in rows[-_LAST_ROWS:])
 
-    # -- looking
+    # -- reading the screen
 
     def _draw(self, data: bytes) -> Iterable[Step]:
         reply = self._screen.feed(data)
@@ -136,7 +136,7 @@ class TerminalCodec:
             return ()
         answer = answer_below(self._screen.lines, self._typed, self._baseline, self._profile)
         if not answer and not self._interrupted:
-            return ()  # it has not begun
+            return ()  # the answer has not begun
         self._state = "idle"
         return (*self._close_turn(answer), *self._type_next())
 
@@ -174,7 +174,7 @@ class TerminalCodec:
 
     def _reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
         dialog = self._open_dialogs.pop(action.request_id, None)
-        self._shown_dialog = ""  # should it still be there when the screen rests again, it is asked again
+        self._shown_dialog = ""  # if the same dialog is on the next quiet screen, it is a new one
         if dialog is None:
             return (Refuse("INTERACTION_NOT_FOUND", "the dialog is gone from the screen"),)
         match action:
@@ -186,7 +186,7 @@ class TerminalCodec:
             case Answer(key, text):
                 return RequestSettled(key, granted=True), *self._type_text(_printable(text))
 
-    # -- typing
+    # -- typing keys
 
     def _type_next(self) -> tuple[Step, ...]:
         if self._is_observer or self._state != "idle":
@@ -208,7 +208,7 @@ class TerminalCodec:
         return (*self._press(self._profile.leave), CloseStdin())
 
     def _type_text(self, text: str) -> tuple[Effect, ...]:
-        """A prompt or an answer, submitted."""
+        """Type a text and submit it; line breaks are pasted where the program supports it."""
         lines = text.split("\n")
         if len(lines) > 1 and self._screen.takes_pastes:
             typed = PASTE.format("\r".join(lines))
@@ -219,7 +219,7 @@ class TerminalCodec:
     def _press(self, keys: str) -> tuple[Effect, ...]:
         return () if self._is_observer or not keys else (WriteStdin(keys.encode("utf-8", "replace")),)
 
-    # -- watching somebody else
+    # -- observing recorded keys
 
     def _observe_keys(self, data: bytes) -> Iterable[Step]:
         keys = data.decode("utf-8", "replace")
@@ -242,7 +242,7 @@ class TerminalCodec:
 
 
 class CustomTerminalCodec(TerminalCodec):
-    """With the profile that the run was given; a recording may have lost it."""
+    """A codec whose profile is in the context; recordings without it use the default profile."""
 
     def __init__(self, context: CodecContext) -> None:
         profile_fields = context.settings.get("profile")
@@ -250,7 +250,7 @@ class CustomTerminalCodec(TerminalCodec):
 
 
 def _printable(text: str) -> str:
-    """What is typed of a prompt or an answer: what a program would take for a key of its own is not."""
+    """Remove characters that a program would take for keys."""
     return "\n".join("".join(filter(str.isprintable, line)) for line in text.splitlines())
 
 

@@ -27,7 +27,7 @@ def requires_approval(options: RunOptions) -> bool:
 
 
 def prompt_of(options: RunOptions, *, except_for: Collection[str] = ()) -> str:
-    """Return the prompt for rpc mode, which takes no files: the paths of attachments are appended for the agent to read.
+    """Return the prompt for rpc mode, which takes no files: it mentions the paths of attachments.
 
     Attachments in `except_for` are passed in another way and not mentioned.
     """

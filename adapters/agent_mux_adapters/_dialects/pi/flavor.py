@@ -37,7 +37,7 @@ class Flavor:
     shell_of: Callable[[str, Arguments], Shell | None]
     """Returns the foreground command of a tool call; None for other calls. Takes the tool's name and its input."""
     read_shell_result: Callable[[str, Details, bool], ShellResult]
-    """Splits a shell tool's result, partial or final. Takes the shown text, the details, and whether the call failed."""
+    """Splits a shell tool's result, partial or final; takes the shown text, the details, whether the call failed."""
     file_effects: Mapping[str, FileEffectsReader]
     """Tool name -> the reader of its effects on files."""
     mcp_server_and_tool: Callable[[str, Collection[str]], tuple[str, str] | None] = field(

@@ -38,7 +38,7 @@ def ignored_role(kind: str, role: str) -> Facts | None:
 
 
 def compaction_facts(line: Mapping[str, Any], *, in_turn: bool) -> Facts:
-    """Read the line that ends a compaction, in either agent's shape. Between turns, a client asked for the compaction."""
+    """Read the line that ends a compaction, in either agent's shape; between turns, a client asked for it."""
     result = mapping(line.get("result"))
     before, after = whole(result.get("tokensBefore")), optional_whole(result.get("estimatedTokensAfter"))
     if result and not in_turn:

@@ -84,7 +84,7 @@ class PiReader:
         return self._messages.update(event, line)
 
     def read_bulky(self, line: bytes) -> Facts | None:
-        """Read a large line without decoding all of it: `agent_end`, or a fragment inside a sub-agent; None for others."""
+        """Read `agent_end`, or a fragment inside a sub-agent, without decoding the whole line; None for others."""
         silent = ignored_event(line)
         if silent is not None:
             return (silent,)

@@ -94,7 +94,7 @@ class PiRpcCodec:
         return (facts.Ignored(f"stdin/{kind}", "our own side"),)
 
     def _find_pending_call(self, request: ApprovalAsked) -> tuple[str, Mapping[str, Any]] | None:
-        """Find the call of an approval whose dialog names only the tool: the first call of that tool that has not started."""
+        """Find the call of an approval whose dialog names only the tool: the tool's first call that did not start."""
         for call_id, call in self._reader.calls.pending():
             if call.name == request.tool_name and call_id not in self._matched_calls:
                 self._matched_calls.add(call_id)

@@ -1,4 +1,4 @@
-"""The sessions that agents of this dialect store: JSON-lines files with a tree of entries (`id`, `parentId`), version 3.
+"""The sessions that agents of this dialect store: JSON-lines files with a tree of entries, version 3.
 
 `<directory of the agent>/sessions/<cwd>/<time>_<id>.jsonl`. Recorded with pi 0.73 and 0.87, and with omp 18.2.
 """

@@ -136,7 +136,7 @@ class PiSubagents:
 
 
 def ignored_event(line: bytes) -> facts.Ignored | None:
-    """Return the ignored fact for a fragment inside a sub-agent, which repeats the whole message; None for other lines."""
+    """Return the ignored fact for a fragment inside a sub-agent, which repeats its message; None for other lines."""
     return _SILENT if line.startswith(_START) and line.find(_UPDATE, 0, _HEAD) > 0 else None
 
 

@@ -131,8 +131,8 @@ _LINE = re.compile(r"([ +-]) *(\d{1,9})[ |](.*)", re.DOTALL)
 def from_numbered(path: str, diff: str) -> str:
     """Convert a diff with a number in each line (` 1 alpha`, `-2 beta`, `+2 gamma`) to a unified diff with hunks.
 
-    Removed and unchanged lines have their old number, added lines their new one; `...` stands for omitted lines. Returns
-    an empty string when no line is understood.
+    Removed and unchanged lines have their old number, added lines their new one; `...` stands for omitted lines.
+    Returns an empty string when no line is understood.
     """
     lines: list[str] = []
     shift = 0

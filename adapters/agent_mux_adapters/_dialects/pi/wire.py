@@ -101,7 +101,7 @@ def begun_call(line: bytes, index: int) -> tuple[str, str]:
 
 
 class LineChunks:
-    """Reassembles a line longer than 1 MiB from its `rpc_chunk` lines (omp, protocol 2, if the client asks for them)."""
+    """Reassembles a line longer than 1 MiB from `rpc_chunk` lines (omp, protocol 2, if the client asks for them)."""
 
     def __init__(self) -> None:
         self._id = ""

@@ -1,1 +1,1 @@
-"""What the player is made of: standard library only, for it runs in an interpreter without site-packages."""
+"""The modules of the player; standard library only, because it runs without site-packages."""

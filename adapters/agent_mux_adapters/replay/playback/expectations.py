@@ -1,4 +1,4 @@
-"""What a recording expects on standard input, and whether this run sends it."""
+"""The input that a recording expects on stdin, matched with the input of this run."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,15 @@ from . import lines
 
 
 class MismatchError(Exception):
-    """This run does something else than the recording: what would follow was never recorded."""
+    """Raised when this run sends other input than the recording has: there is no output to continue with."""
 
 
 class Expectations:
-    """The recorded lines that were sent, ticked off by the lines that this run sends.
+    """The recorded input lines that this run has not sent yet.
 
-    A line is taken for the first open one of its kind, be it early; answers for the one to the same question. Only
-    what a consumer decides has to come. Handshakes and asides may be missing, on either side: the codec of today
-    need not shake hands as the driver did that made the recording.
+    A line matches the first open one of its kind, even if it comes early; an answer matches the answer to the same
+    request. Only lines that a consumer decides are required. Handshakes and asides may be missing on either side: the
+    present codec may do another handshake than the recorded driver.
     """
 
     def __init__(self, recorded: Sequence[lines.ReplayLine]) -> None:
@@ -22,10 +22,10 @@ class Expectations:
         self._open = dict(enumerate(recorded))
         self._latest = -1
         self.renamed: dict[str, str] = {}
-        """Recorded id -> id in this run, where they differ: the recorded responses are given to these."""
+        """Recorded request id -> id in this run, where they differ; recorded responses are sent with the latter."""
 
     def match(self, data: bytes) -> None:
-        """This run sent a line. Raises `MismatchError`."""
+        """Match a line that this run sent. Raises `MismatchError`."""
         line = lines.parse_sent(data)
         index = next((index for index, expected in self._open.items() if _is_same(expected, line)), None)
         if index is None:
@@ -40,17 +40,17 @@ class Expectations:
             self.renamed[expected.key] = line.key
 
     def is_satisfied(self, index: int) -> bool:
-        """The recording can go on past this line."""
+        """Return whether the recording can continue after this line."""
         kind = self._recorded[index].kind
         overtaken = kind == lines.HANDSHAKE and self._latest > index
         return kind == lines.ASIDE or index not in self._open or overtaken
 
     def is_needed(self, index: int) -> bool:
-        """Without this line there is nothing to play any more."""
+        """Return whether the recording cannot continue without this line."""
         return self._recorded[index].kind in lines.NEEDED
 
     def describe(self, index: int) -> str:
-        """The line, for a person."""
+        """Format the line for an error message."""
         return str(self._recorded[index])
 
     def _next_needed(self) -> str:

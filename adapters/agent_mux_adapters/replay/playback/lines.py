@@ -1,7 +1,7 @@
-"""What a native line means to a player: who asks, who answers, what only a person decides.
+"""Native lines as the player sees them: their kind, how requests and answers belong together, and their framing.
 
-Two families are known: JSON-RPC (Codex, ACP) and the control requests of Claude Code. A line of any other shape is an
-aside: it may come on standard input or not.
+Two families are known: JSON-RPC (Codex, ACP) and the control requests of Claude Code. All other lines are of the kind
+`aside`: they may come on stdin or not.
 """
 
 import json
@@ -14,7 +14,7 @@ INTERRUPT = "interrupt"
 ANSWER = "answer"
 HANDSHAKE = "handshake"
 ASIDE = "aside"
-"""Kinds of lines that an agent is sent."""
+"""Kinds of lines that an agent receives."""
 
 ASK = "ask"
 RESPONSE = "response"
@@ -23,7 +23,7 @@ NOTICE = "notice"
 """Kinds of lines that an agent prints."""
 
 NEEDED = frozenset({PROMPT, STEER, INTERRUPT, ANSWER})
-"""What a consumer decides. The recording goes on only when this run decided the same."""
+"""Kinds that a consumer decides: the recording continues only if this run sends the same."""
 
 _RPC_KINDS = {
     "initialize": (HANDSHAKE, "initialize"),
@@ -43,18 +43,18 @@ _CONTROL_KINDS = {"initialize": (HANDSHAKE, "initialize"), "interrupt": (INTERRU
 
 LINES = "lines"
 CONTENT_LENGTH = "content-length"
-CHUNKS = "chunks"  # a terminal: nothing to tell messages apart, and its pauses mean something
+CHUNKS = "chunks"  # a terminal: no messages, and pauses are significant
 _LENGTH_HEADER = b"content-length:"
 
 
 class ReplayLine(NamedTuple):
-    """One native line: its kind, what it is about, and the id by which question and answer find each other."""
+    """A native line: its kind, its subject, and the id that connects a request and its answer."""
 
     kind: str
     about: str = ""
-    """For handshakes and asides: the method. For answers: `allow`, `deny`, `error` or `done`."""
+    """For handshakes and asides, the method; for answers, `allow`, `deny`, `error` or `done`."""
     key: str | None = None
-    """The id as JSON text: 1 and "1" are different ids."""
+    """The id as JSON text, so that 1 and "1" differ."""
 
     def __str__(self) -> str:
         of_request = f" to request {self.key}" if self.kind == ANSWER else ""
@@ -62,7 +62,7 @@ class ReplayLine(NamedTuple):
 
 
 def parse_sent(data: bytes) -> ReplayLine:
-    """A line that the agent is sent."""
+    """Parse a line that the agent receives."""
     native = _load(data)
     if native is None:
         return ReplayLine(ASIDE, "not a JSON object")
@@ -77,7 +77,7 @@ def parse_sent(data: bytes) -> ReplayLine:
 
 
 def parse_printed(data: bytes) -> ReplayLine:
-    """A line that the agent prints."""
+    """Parse a line that the agent prints."""
     native = _load(data)
     if native is None:
         return ReplayLine(NOTICE)
@@ -89,7 +89,7 @@ def parse_printed(data: bytes) -> ReplayLine:
 
 
 def with_key(data: bytes, key: str) -> bytes:
-    """A response as it would be if the request had had this id."""
+    """Return a response with the id of this run's request."""
     native = json.loads(data)
     if "type" in native:
         native["response"]["request_id"] = json.loads(key)
@@ -126,7 +126,7 @@ def _printed_control(native: Mapping[str, Any]) -> ReplayLine:
 
 
 def _verdict(result: Any) -> str:
-    """Whether an answer grants or refuses: Claude says `behavior`, Codex `decision` or `action`."""
+    """Return whether an answer grants or refuses: in Claude's `behavior`, or Codex's `decision` or `action`."""
     fields = _mapping(result)
     decision = fields.get("behavior") or fields.get("decision") or fields.get("action")
     word = next(iter(decision), "") if isinstance(decision, dict) else decision
@@ -155,19 +155,19 @@ def _key(value: Any) -> str | None:
 
 
 def wrap_message(line: bytes) -> bytes:
-    """A line as such a message."""
+    """Return a line as a message with a `Content-Length` header."""
     body = line.rstrip(b"\n")
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
 class MessageUnwrapper:
-    """Gets the lines out of a stream of such messages."""
+    """Splits a stream of messages with `Content-Length` headers into lines."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The messages that this chunk completes, each as a line."""
+        """Return the messages that this chunk completes, each as a line."""
         self._rest += chunk
         found = []
         while (message := self._next()) is not None:

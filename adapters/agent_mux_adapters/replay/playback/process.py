@@ -1,4 +1,4 @@
-"""The play itself: what is written when, and what is waited for."""
+"""The played process: writes the recorded output at its times, and waits for the recorded input."""
 
 import os
 import queue
@@ -14,16 +14,16 @@ from . import lines
 from .expectations import Expectations, MismatchError
 from .recording import STDERR, STDIN, STDOUT, RecordedItem, ReplayRecording, load
 
-BATCH = 1 << 16  # bytes; what a pipe holds anyway
+BATCH = 1 << 16  # bytes; the capacity of a pipe
 READ_SIZE = 1 << 16
-HANDSHAKE_PATIENCE = 2.0  # seconds for what the codec of today perhaps never sends
+HANDSHAKE_PATIENCE = 2.0  # seconds to wait for a line that the present codec may never send
 EXIT_USAGE = 2
 EXIT_MISMATCH = 3
 _DESCRIPTORS = {STDOUT: 1, STDERR: 2}
 
 
 class StdinReader:
-    """The lines on standard input. `None`: nothing came in time; `b""`: it is closed."""
+    """The lines on stdin, read by a thread."""
 
     def __init__(self, framing: str) -> None:
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -32,7 +32,7 @@ class StdinReader:
         threading.Thread(target=self._read, daemon=True).start()
 
     def next(self, seconds: float) -> bytes | None:
-        """The next line, waiting for it so long at most."""
+        """Return the next line; None if none came within so many seconds, `b""` when stdin is closed."""
         if self._closed:
             return b""
         try:
@@ -58,7 +58,7 @@ class StdinReader:
 
 
 class PlayedProcess:
-    """Plays one recording, once."""
+    """Plays one recording, once, as the current process."""
 
     def __init__(self, recording: ReplayRecording, *, speed: float, patience: float) -> None:
         self._recording = recording
@@ -71,7 +71,7 @@ class PlayedProcess:
         self._origin = time.monotonic()
 
     def play(self) -> None:
-        """Everything but the exit. Raises `MismatchError`."""
+        """Write the output and wait for the input, up to the exit. Raises `MismatchError`."""
         stdin_count = 0
         for item in self._recording.items:
             if item.stream == STDIN:
@@ -84,7 +84,7 @@ class PlayedProcess:
         self._wait_until(self._recording.end)
         self._flush()
 
-    # -- speaking
+    # -- output
 
     def _write_item(self, item: RecordedItem) -> None:
         if item.stream == STDERR:
@@ -109,7 +109,7 @@ class PlayedProcess:
             batch, self._batch, self._batch_size = b"".join(self._batch), [], 0
             _write(_DESCRIPTORS[STDOUT], batch)
 
-    # -- waiting
+    # -- input
 
     def _wait_until(self, at: float) -> None:
         due = self._origin + at / self._speed if self._speed else 0.0
@@ -137,21 +137,21 @@ class PlayedProcess:
                 raise MismatchError(f"{why}; the recording expects {self._expected.describe(index)}")
             else:
                 break
-        if self._speed:  # what was waited for moves the rest of the play
+        if self._speed:  # shift the remaining times by the time spent waiting
             self._origin = max(self._origin, time.monotonic() - item.at / self._speed)
 
 
 def exit_as_recorded(code: int | None, number: int | None) -> NoReturn:
-    """End as the agent did. Does not return."""
+    """End with the recorded exit code or signal; does not return."""
     if number is not None:
         if number not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-    os._exit(code if code is not None else 1)  # the thread that reads standard input is not waited for
+    os._exit(code if code is not None else 1)  # do not wait for the thread that reads stdin
 
 
 def restore_default_signals(numbers: Sequence[int] = (signal.SIGINT, signal.SIGPIPE)) -> None:
-    """Python makes exceptions of these; a program ends."""
+    """Let signals end the process, for which Python raises exceptions."""
     for number in numbers:
         signal.signal(number, signal.SIG_DFL)
 
@@ -163,7 +163,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Play. Returns the exit code only when the play could not end as recorded."""
+    """Play the recording in the arguments; return an exit code only if it could not end as recorded."""
     restore_default_signals()
     try:
         path, speed, patience = arguments

@@ -1,4 +1,4 @@
-"""Recordings as a list of what happened: a fixture folder, or the journal of a run."""
+"""Recordings as a list of items in order: read from a fixture folder, or from the journal of a run."""
 
 import json
 import tomllib
@@ -16,17 +16,17 @@ START = 0
 
 
 class RecordedItem(NamedTuple):
-    """Something that crossed the boundary of the agent's process."""
+    """A piece of output or input of the agent's process."""
 
     at: float
-    """Seconds after the start."""
+    """Seconds since the start."""
     stream: str
     data: bytes
-    """With its line ending, where it has one."""
+    """The bytes, with their line ending if they have one."""
 
 
 class ReplayRecording(NamedTuple):
-    """All of it, in order."""
+    """A whole recording, its items in order."""
 
     agent: str
     protocol: str
@@ -35,20 +35,20 @@ class ReplayRecording(NamedTuple):
     code: int | None
     signal: int | None
     end: float
-    """Seconds after the start."""
+    """Seconds from the start to the exit."""
     codec: Mapping[str, Any]
-    """The codec's context, from a journal; empty for a fixture."""
+    """The context of the codec, from a journal; empty for a fixture."""
     framing: str = lines.LINES
-    """How the agent tells messages apart; here each is a line."""
+    """How the agent separates messages; in a recording each message is a line."""
 
     @property
     def is_two_way(self) -> bool:
-        """Something was decided on standard input: this run has to decide it, too."""
+        """Whether the input contains decisions of a consumer, which this run has to make as well."""
         return any(item.stream == STDIN and lines.parse_sent(item.data).kind in lines.NEEDED for item in self.items)
 
 
 def load(path: Path) -> ReplayRecording:
-    """Read a recording. Raises `ValueError`, saying what is wrong with it."""
+    """Read a recording. Raises `ValueError` with the reason if it is invalid."""
     if not path.exists():
         raise ValueError(f"{path} does not exist")
     try:
@@ -68,7 +68,7 @@ def _load_folder(folder: Path) -> ReplayRecording:
     items = list(_merge_sent(_timed(printed, times), sent, sent_times))
     end = max(float(ending["wall_s"]), *(item.at for item in items), 0.0)
     if stderr:
-        items.append(RecordedItem(end, STDERR, stderr))  # nobody noted when it came
+        items.append(RecordedItem(end, STDERR, stderr))  # fixtures have no times of stderr
     framing = run.get("framing", lines.LINES)
     return ReplayRecording(
         run["agent"], run["protocol"], run["cwd"], items, ending["code"], ending["signal"], end, {}, framing
@@ -104,7 +104,7 @@ def _load_journal(data: bytes) -> ReplayRecording:
     header_fields = json.loads(header)
     codec, framing = header_fields["codec"], header_fields.get("framing", lines.LINES)
     ending = json.loads(next((payload for kind, _, payload in records if kind == b"X"), b'{"signal":%d}' % _KILLED))
-    # A prompt that was given at the start says nothing about when; only a conversation is played back to.
+    # A prompt on the command line has no position among the items; only two-way runs wait for input.
     streams = {b"O", b"E", b"I"} if codec.get("prompt") is not None else {b"O", b"E"}
     chunks = [(at, _JOURNAL_STREAMS[kind], data) for kind, at, data in records if kind in streams]
     items = list(_whole_lines(chunks if framing == lines.LINES else _unwrapped(chunks)))
@@ -119,12 +119,12 @@ def _records(data: bytes) -> Iterator[tuple[bytes, float, bytes]]:
         kind, at, length = data[position:end].split(b" ")
         start, position = end + 1, end + 1 + int(length) + 1
         if position > len(data):
-            return  # torn: the writer was killed
+            return  # incomplete: the writer was killed
         yield kind, int(at) / 1_000_000, data[start : position - 1]
 
 
 def _unwrapped(chunks: Iterable[tuple[float, str, bytes]]) -> Iterator[tuple[float, str, bytes]]:
-    """Messages as lines, each at the time it was complete. Standard error is in lines anyway."""
+    """Convert messages to lines, each at the time it was complete; stderr consists of lines already."""
     streams = {STDOUT: lines.MessageUnwrapper(), STDIN: lines.MessageUnwrapper()}
     for at, stream, data in chunks:
         whole = streams[stream].feed(data) if stream in streams else [data]
@@ -132,7 +132,7 @@ def _unwrapped(chunks: Iterable[tuple[float, str, bytes]]) -> Iterator[tuple[flo
 
 
 def _whole_lines(chunks: Iterable[tuple[float, str, bytes]]) -> Iterator[RecordedItem]:
-    """Chunks as lines, each at the time it was complete: so that a response can be found and told again."""
+    """Convert chunks to lines, each at the time it was complete, so that responses can be found and rewritten."""
     rest: dict[str, tuple[float, bytes]] = {}
     for at, stream, data in chunks:
         _, begun = rest.pop(stream, (at, b""))
@@ -153,13 +153,18 @@ def _optional(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
 
 
-# -- order
+# -- the order of input and output in a fixture
 
 
 def sent_positions(
     printed: Sequence[bytes], sent: Sequence[bytes], *, times: Sequence[float], sent_times: Sequence[float]
 ) -> list[int]:
-    """For each sent line: how many printed lines come before it. `sent_times` may be empty: nobody knows them."""
+    """Return for each input line how many output lines come before it; `sent_times` is empty if unknown.
+
+    Without times, the lines determine the order: an answer comes right after its request; a request comes before its
+    response, as late as possible; the n-th prompt without a response comes before the n-th `init` of the agent, or, if
+    there are fewer, at the first possible position.
+    """
     agent = _Printed(printed)
     is_timed = len(sent_times) == len(sent) and len(times) == len(printed)
     found: list[int] = []
@@ -179,7 +184,7 @@ def sent_positions(
 
 
 class _Printed:
-    """What the agent printed, by what it proves about order."""
+    """The output lines that determine the order: requests, responses and starts of turns."""
 
     def __init__(self, printed: Sequence[bytes]) -> None:
         self._questions: dict[str | None, int] = {}
@@ -206,7 +211,7 @@ class _Printed:
 
 
 def _in_order(found: list[int]) -> list[int]:
-    """Sent lines keep their order: one whose response came late was still sent before the next."""
+    """Keep the input in order: a line whose response came late was still sent before the next line."""
     for index in range(len(found) - 2, -1, -1):
         found[index] = min(found[index], found[index + 1])
     return found
