@@ -28,7 +28,7 @@ from agent_mux.sessions.store import (
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, rows, text, whole
 from agent_mux_adapters.native.installation import directory
 
-NEWEST = 1
+NEWEST_VERSION = 1
 """The newest version of the format that is understood."""
 
 
@@ -121,8 +121,8 @@ def _file(effect: Mapping[str, Any]) -> facts.FileEffect | None:
 def _session(envelope: Mapping[str, Any] | None) -> Mapping[str, Any]:
     fields = mapping(envelope)
     version, session = whole(fields.get("format")), mapping(fields.get("session"))
-    if version > NEWEST:
-        raise UnreadableError(f"its format has version {version}; {NEWEST} is the newest that is known")
+    if version > NEWEST_VERSION:
+        raise UnreadableError(f"its format has version {version}; {NEWEST_VERSION} is the newest that is known")
     if not text(session.get("session_id")):
         raise UnreadableError("it is no JSON object that holds a session with an id")
     return session
@@ -204,17 +204,17 @@ def _block(block: Mapping[str, Any], results: StoredToolResults) -> Iterable[Tol
 
 
 def _model_call(message: Mapping[str, Any], key: str) -> Iterable[Told]:
-    used = mapping(message.get("usage"))
-    if not used:
+    tokens = mapping(message.get("usage"))
+    if not tokens:
         return
     usage = facts.Usage(
-        whole(used.get("input_tokens")),
-        whole(used.get("output_tokens")),
-        optional_whole(used.get("thinking_tokens")),
-        optional_whole(used.get("cache_read_tokens")),
-        optional_whole(used.get("cache_write_tokens")),
+        whole(tokens.get("input_tokens")),
+        whole(tokens.get("output_tokens")),
+        optional_whole(tokens.get("thinking_tokens")),
+        optional_whole(tokens.get("cache_read_tokens")),
+        optional_whole(tokens.get("cache_write_tokens")),
     )
-    usd = dollars(used["cost_usd"]) if "cost_usd" in used else None
+    usd = dollars(tokens["cost_usd"]) if "cost_usd" in tokens else None
     yield ModelCalled(key, text(message.get("model")), usage, usd)
 
 

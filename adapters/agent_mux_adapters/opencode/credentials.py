@@ -42,9 +42,9 @@ def _stored(place: Place) -> tuple[str, Mapping[str, Any]]:
 
 def _entries_of_type(place: Place, kind: str, *fields: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     where, stored = _stored(place)
-    for provider, content in stored.items():
-        if mapping(content).get("type") == kind and any(text(mapping(content).get(field)) for field in fields):
-            yield f"{where} ({provider})", mapping(content)
+    for provider, entry in stored.items():
+        if mapping(entry).get("type") == kind and any(text(mapping(entry).get(field)) for field in fields):
+            yield f"{where} ({provider})", mapping(entry)
 
 
 def _key(place: Place) -> Evidence | None:
@@ -54,11 +54,11 @@ def _key(place: Place) -> Evidence | None:
 
 def _login(place: Place) -> Evidence | None:
     """Find the login that is valid longest; logins that renew themselves do not expire."""
-    found = [
-        Evidence(where=where, expires_at=None if content.get("refresh") else _milliseconds(content.get("expires")))
-        for where, content in _entries_of_type(place, "oauth", "access", "refresh")
+    logins = [
+        Evidence(where=where, expires_at=None if entry.get("refresh") else _milliseconds(entry.get("expires")))
+        for where, entry in _entries_of_type(place, "oauth", "access", "refresh")
     ]
-    return max(found, key=lambda one: (one.expires_at is None, one.expires_at or 0), default=None)
+    return max(logins, key=lambda login: (login.expires_at is None, login.expires_at or 0), default=None)
 
 
 def _milliseconds(value: Any) -> int | None:

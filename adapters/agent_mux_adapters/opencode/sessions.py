@@ -120,7 +120,7 @@ class OpencodeStoredSession:
             cwd=cwd or None,
             version=text(session["version"]) or None,
         )
-        return Entry(None, described)  # a fork begins with messages that are older than it
+        return Entry(None, described)  # no time: a fork begins with messages that are older than itself
 
     def _message(self, message_id: str, info: Fields, parts: Iterable[tuple[str, Fields]] | None) -> Iterator[Entry]:
         """Yield the entries of one message. `parts` is None for a reverted message."""
@@ -155,8 +155,8 @@ class OpencodeStoredSession:
         finish = text(info.get("finish"))
         at = milliseconds_of(ended)
         if error is not None:
-            how = facts.TurnStopped() if is_abort(error) else facts.TurnFailed(failure_of(error))
-            self._closing = Entry(at, how)
+            closing = facts.TurnStopped() if is_abort(error) else facts.TurnFailed(failure_of(error))
+            self._closing = Entry(at, closing)
         elif info.get("summary") is True:
             return
         elif ended is None or finish == TOOL_CALLS:
@@ -244,10 +244,10 @@ class OpencodeStoredParts:
 
     def _tool_facts(self, part: Part) -> Iterable[facts.Fact]:
         try:
-            entries = self._calls.read_part(part)
+            emitted = self._calls.read_part(part)
         except WrongShapeError:
             return ()
-        return [fact for fact in entries if not isinstance(fact, facts.Ignored)]
+        return [fact for fact in emitted if not isinstance(fact, facts.Ignored)]
 
 
 def prompt_of(parts: Iterable[Part]) -> str | None:

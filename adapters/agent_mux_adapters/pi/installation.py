@@ -100,19 +100,19 @@ def _credentials(place: Place) -> tuple[Path, dict[str, Any]]:
     except FileNotFoundError:
         return path, {}
     if not isinstance(credentials, dict):
-        raise ValueError(f"{path} holds no object")  # noqa: TRY004  # the contract asks for it
+        raise ValueError(f"{path} holds no object")  # noqa: TRY004  # the contract of `find`
     return path, credentials
 
 
 def _login(place: Place) -> Evidence | None:
     """Find the login that is valid longest."""
     path, stored = _credentials(place)
-    credentials = [
+    logins = [
         Evidence(where=f"{path} ({name})", expires_at=_expiry(login))
         for name, login in ((name, mapping(entry)) for name, entry in stored.items())
         if login.get("type") == "oauth" and text(login.get("access"))
     ]
-    return max(credentials, key=lambda entry: inf if entry.expires_at is None else entry.expires_at, default=None)
+    return max(logins, key=lambda login: inf if login.expires_at is None else login.expires_at, default=None)
 
 
 def _expiry(login: Mapping[str, Any]) -> int | None:

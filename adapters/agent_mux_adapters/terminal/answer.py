@@ -32,13 +32,11 @@ def capture_baseline(lines: Sequence[str], prompt: str, profile: Profile) -> Pro
 def answer_below(lines: Sequence[str], prompt: str, baseline: PromptBaseline, profile: Profile) -> str:
     """Return the text below the echo of the prompt; empty if there is no answer yet."""
     visible = lines[: _footer(lines, profile)]
-    echoes_found = _echoes(visible, prompt)
-    if not echoes_found and tuple(visible) == baseline.visible:
+    echoes = _echoes(visible, prompt)
+    if not echoes and tuple(visible) == baseline.visible:
         return ""
     # Without an echo, or with fewer than before, the answer has pushed it off a screen that the program draws itself.
-    begin = (
-        _end_of_echo(visible, echoes_found[min(baseline.echoes, len(echoes_found) - 1)], prompt) if echoes_found else 0
-    )
+    begin = _end_of_echo(visible, echoes[min(baseline.echoes, len(echoes) - 1)], prompt) if echoes else 0
     chrome = [re.compile(pattern) for pattern in profile.chrome]
     below = [line for line in visible[begin:] if not any(pattern.search(line) for pattern in chrome)]
     return dedent("\n".join(_without_repeated_blanks(below))).strip()
@@ -47,22 +45,22 @@ def answer_below(lines: Sequence[str], prompt: str, baseline: PromptBaseline, pr
 def _footer(lines: Sequence[str], profile: Profile) -> int:
     """Return the line where answers end: the input box (the last matches of `footer`), else the last non-empty line."""
     if profile.footer is None:
-        typed_line = [index for index, line in enumerate(lines) if line.strip()]
-        return typed_line[-1] if typed_line else 0  # the line of the waiting prompt
-    echoes_found = [index for index, line in enumerate(lines) if re.search(profile.footer, line)]
-    if not echoes_found:
+        filled = [index for index, line in enumerate(lines) if line.strip()]
+        return filled[-1] if filled else 0  # the line of the waiting prompt
+    matches = [index for index, line in enumerate(lines) if re.search(profile.footer, line)]
+    if not matches:
         return len(lines)
     # A box has two borders: the first of the last pair begins it.
-    return echoes_found[-2] if len(echoes_found) > 1 else echoes_found[-1]
+    return matches[-2] if len(matches) > 1 else matches[-1]
 
 
 def _echoes(lines: Sequence[str], prompt: str) -> list[int]:
     first = next((line.strip() for line in prompt.splitlines() if line.strip()), "")
     for length in (len(first), max(len(first) // 2, _SHORTEST_ECHO), _SHORTEST_ECHO):
         beginning = first[:length]
-        echoes_found = [index for index, line in enumerate(lines) if beginning and beginning in line]
-        if echoes_found:
-            return echoes_found
+        echoes = [index for index, line in enumerate(lines) if beginning and beginning in line]
+        if echoes:
+            return echoes
     return []
 
 
@@ -70,10 +68,10 @@ def _end_of_echo(lines: Sequence[str], begin: int, prompt: str) -> int:
     """Return the line after the echo, which has several lines for a long prompt that was wrapped."""
     rest, end = "".join(prompt.split()), begin + 1
     for index in range(begin, len(lines)):
-        typed_line = "".join(lines[index].split()).rstrip(_BORDERS)
-        indents = range(len(typed_line) if index == begin else _LONGEST_INDENT)
-        part = next((typed_line[indent:] for indent in indents if rest.startswith(typed_line[indent:] or "\n")), "")
-        if len(typed_line) > _LONGEST_INDENT and len(part) < min(_SHORTEST_ECHO, len(rest)):
+        shown = "".join(lines[index].split()).rstrip(_BORDERS)
+        indents = range(len(shown) if index == begin else _LONGEST_INDENT)
+        part = next((shown[indent:] for indent in indents if rest.startswith(shown[indent:] or "\n")), "")
+        if len(shown) > _LONGEST_INDENT and len(part) < min(_SHORTEST_ECHO, len(rest)):
             return end
         if part:
             rest, end = rest[len(part) :], index + 1

@@ -81,7 +81,7 @@ class TerminalCodec:
         for dialog in self._profile.dialogs:
             match = re.search(dialog.pattern, text, re.MULTILINE)
             if match is not None:
-                return self._open_dialog(dialog, match)
+                return self._report_dialog(dialog, match)
         self._shown_dialog = ""
         settled = [RequestSettled(key, granted=False, reason="the dialog is gone") for key in self._open_dialogs]
         self._open_dialogs.clear()
@@ -159,7 +159,7 @@ class TerminalCodec:
 
     # -- dialogs
 
-    def _open_dialog(self, dialog: Dialog, match: "re.Match[str]") -> tuple[Step, ...]:
+    def _report_dialog(self, dialog: Dialog, match: "re.Match[str]") -> tuple[Step, ...]:
         if match.group() == self._shown_dialog:
             return ()
         self._shown_dialog = match.group()

@@ -85,10 +85,10 @@ def _timed(printed: Sequence[bytes], times: Sequence[float]) -> list[RecordedIte
 def _merge_sent(
     printed: Sequence[RecordedItem], sent: Sequence[bytes], sent_times: Sequence[float]
 ) -> Iterator[RecordedItem]:
-    found = sent_positions(
+    positions = sent_positions(
         [item.data for item in printed], sent, times=[item.at for item in printed], sent_times=sent_times
     )
-    waiting = list(zip(found, sent, strict=True))
+    waiting = list(zip(positions, sent, strict=True))
     for index, item in enumerate(printed):
         while waiting and waiting[0][0] <= index:
             yield RecordedItem(printed[index - 1].at if index else 0.0, STDIN, waiting.pop(0)[1])
@@ -97,12 +97,11 @@ def _merge_sent(
 
 
 def _load_journal(data: bytes) -> ReplayRecording:
-    first, *records = [*_records(data if data.startswith(b"H ") else b"")] or [(b"", 0.0, b"")]
-    header = first[2]
-    if not header:
+    records = [*_records(data)] if data.startswith(b"H ") else []
+    if not records or not records[0][2]:
         raise ValueError("it is neither a fixture folder nor a journal")
-    header_fields = json.loads(header)
-    codec, framing = header_fields["codec"], header_fields.get("framing", lines.LINES)
+    header = json.loads(records.pop(0)[2])
+    codec, framing = header["codec"], header.get("framing", lines.LINES)
     ending = json.loads(next((payload for kind, _, payload in records if kind == b"X"), b'{"signal":%d}' % _KILLED))
     # A prompt on the command line has no position among the items; only two-way runs wait for input.
     streams = {b"O", b"E", b"I"} if codec.get("prompt") is not None else {b"O", b"E"}
@@ -165,22 +164,22 @@ def sent_positions(
     response, as late as possible; the n-th prompt without a response comes before the n-th `init` of the agent, or, if
     there are fewer, at the first possible position.
     """
-    agent = _Printed(printed)
+    output = _Printed(printed)
     is_timed = len(sent_times) == len(sent) and len(times) == len(printed)
-    found: list[int] = []
+    positions: list[int] = []
     earliest = START
     prompts = 0
     for index, line in enumerate(map(lines.parse_sent, sent)):
         prompts += line.kind == lines.PROMPT
-        earliest = max(earliest, agent.after_question(line))
-        latest = agent.before_response(line)
-        wanted = bisect_right(times, sent_times[index]) if is_timed else latest
-        if wanted is None and line.kind == lines.PROMPT:
-            wanted = agent.before_turn(prompts)
-        if wanted is None:
-            wanted = found[-1] if found else START
-        found.append(max(earliest, min(wanted, len(printed) if latest is None else latest)))
-    return _in_order(found)
+        earliest = max(earliest, output.after_question(line))
+        latest = output.before_response(line)
+        position = bisect_right(times, sent_times[index]) if is_timed else latest
+        if position is None and line.kind == lines.PROMPT:
+            position = output.before_turn(prompts)
+        if position is None:
+            position = positions[-1] if positions else START
+        positions.append(max(earliest, min(position, len(printed) if latest is None else latest)))
+    return _in_order(positions)
 
 
 class _Printed:
@@ -210,8 +209,8 @@ class _Printed:
         return self._turns[number - 1] if number <= len(self._turns) else None
 
 
-def _in_order(found: list[int]) -> list[int]:
+def _in_order(positions: list[int]) -> list[int]:
     """Keep the input in order: a line whose response came late was still sent before the next line."""
-    for index in range(len(found) - 2, -1, -1):
-        found[index] = min(found[index], found[index + 1])
-    return found
+    for index in range(len(positions) - 2, -1, -1):
+        positions[index] = min(positions[index], positions[index + 1])
+    return positions
