@@ -21,7 +21,7 @@ def directory(place: Place) -> Path:
 
 CONFIG = AgentConfig(
     files=(ConfigFile(scope="global", format="json", path=lambda place: directory(place) / "settings.json"),),
-    fields={"model": Field(kind="string", meaning="the model where none is said, as provider:model")},
+    fields={"model": Field(kind="string", meaning="default model, as provider:model")},
     model=ModelField(
         read=lambda data: text(data.get("model")) or None,
         write=lambda model, _: {("model",): model},
@@ -53,8 +53,8 @@ AUTH = AgentAuth(
         ),
     ),
     steps=(
-        SetupStep(text="Set the API key of a provider, for example Anthropic.", variable="ANTHROPIC_API_KEY"),
-        SetupStep(text="Or of another one.", variable="OPENAI_API_KEY"),
+        SetupStep(text="Set a provider's API key, for example Anthropic's.", variable="ANTHROPIC_API_KEY"),
+        SetupStep(text="Or that of another provider.", variable="OPENAI_API_KEY"),
     ),
 )
 

@@ -31,7 +31,7 @@ from agent_mux.version import __version__
 _MODEL = "openai-chat:gpt-5-mini"
 _OTHER_MODEL = "openai-chat:gpt-5-nano"
 _NO_MCP = Gap("not_impl", "the embedded agent has no MCP client yet")
-_NO_SUBAGENTS = Gap("not_impl", "the embedded agent's command has no tool to delegate with yet")
+_NO_SUBAGENTS = Gap("not_impl", "the embedded agent's command has no tool for sub-agents yet")
 
 
 def _script() -> str:
@@ -106,9 +106,9 @@ KIT = LiveKit(
             _NO_MCP,
         ),
         **dict.fromkeys(("subagent", "subagent_shown", "stored_subagent", "home_subagents"), _NO_SUBAGENTS),
-        "home_plugins": Gap("never", "the embedded agent is extended in Python, by hooks and tools"),
+        "home_plugins": Gap("never", "the embedded agent is extended with hooks and tools in Python"),
         "hook_of_the_bare_cli_denies_a_command": Gap(
-            "never", "its hooks are Python; runs with amux have those of amux"
+            "never", "its hooks are written in Python; runs through amux use amux hooks"
         ),
     },
 )

@@ -122,9 +122,9 @@ def _session(envelope: Mapping[str, Any] | None) -> Mapping[str, Any]:
     fields = mapping(envelope)
     version, session = whole(fields.get("format")), mapping(fields.get("session"))
     if version > NEWEST_VERSION:
-        raise UnreadableError(f"its format has version {version}; {NEWEST_VERSION} is the newest that is known")
+        raise UnreadableError(f"its format has version {version}; agent-mux reads versions up to {NEWEST_VERSION}")
     if not text(session.get("session_id")):
-        raise UnreadableError("it is no JSON object that holds a session with an id")
+        raise UnreadableError("not a JSON object with a session and its id")
     return session
 
 

@@ -117,10 +117,10 @@ AUTH = AgentAuth(
         AuthMethod(name="cloud", display_name="a cloud provider", variables=CLOUD_VARIABLES, find=aws_keys),
     ),
     steps=(
-        SetupStep(text="Log in with an account of a provider, in a browser.", command=("auth-broker", "login")),
-        SetupStep(text="Or start omp without arguments, and log in with /login: an account or an API key."),
-        SetupStep(text="Or set the API key of a provider, for example Anthropic.", variable="ANTHROPIC_API_KEY"),
-        SetupStep(text="Or of another one.", variable="OPENAI_API_KEY"),
+        SetupStep(text="Log in with a provider's account in a browser.", command=("auth-broker", "login")),
+        SetupStep(text="Or run omp without arguments and log in with /login (account or API key)."),
+        SetupStep(text="Or set a provider's API key, for example Anthropic's.", variable="ANTHROPIC_API_KEY"),
+        SetupStep(text="Or that of another provider.", variable="OPENAI_API_KEY"),
     ),
     elsewhere=lambda place: "omp's auth broker" if place.environ.get("OMP_AUTH_BROKER_URL") else None,
 )

@@ -46,41 +46,49 @@ CONFIG = AgentConfig(
         ConfigFile(scope="project", format="yaml", path=lambda place: place.project_file(".omp", "config.yml")),
     ),
     fields={
-        "modelRoles": Field(kind="table", meaning="models by what they are for: default, smol, slow, plan, task"),
-        "modelRoles.default": Field(kind="string", meaning="the model that new sessions start with"),
+        "modelRoles": Field(kind="table", meaning="models by role: default, smol, slow, plan, task"),
+        "modelRoles.default": Field(kind="string", meaning="model of new sessions"),
         "defaultThinkingLevel": Field(
             kind="string",
-            meaning="how much new sessions think",
+            meaning="thinking level of new sessions",
             choices=("minimal", "low", "medium", "high", "xhigh", "max", "auto"),
         ),
-        "enabledModels": Field(kind="list", meaning="patterns of the models that can be chosen from"),
-        "disabledProviders": Field(kind="list", meaning="providers of models and of settings that are not used"),
-        "temperature": Field(kind="number", meaning="the sampling temperature; -1: that of the provider"),
+        "enabledModels": Field(kind="list", meaning="patterns of the models to choose from"),
+        "disabledProviders": Field(kind="list", meaning="disabled providers of models and settings"),
+        "temperature": Field(kind="number", meaning="sampling temperature; -1 for the provider's default"),
         "tools.approvalMode": Field(
-            kind="string", meaning="which uses of tools need approval", choices=("always-ask", "write", "yolo")
+            kind="string", meaning="which tool calls need approval", choices=("always-ask", "write", "yolo")
         ),
-        "tools.approval": Field(kind="table", meaning="approval for single tools: allow, deny or prompt"),
-        "bash.patterns": Field(kind="list", meaning="rules for the approval of commands, in order"),
+        "tools.approval": Field(kind="table", meaning="approval per tool: allow, deny or prompt"),
+        "bash.patterns": Field(kind="list", meaning="ordered rules for approving commands"),
         "edit.mode": Field(
             kind="string",
-            meaning="the form of the edit tool",
+            meaning="format of the edit tool",
             choices=("apply_patch", "hashline", "patch", "replace", "sloppy"),
         ),
-        "extensions": Field(kind="list", meaning="more files or folders of extensions"),
-        "mcp.enableProjectConfig": Field(kind="boolean", meaning="use the MCP servers of projects"),
-        "skills.enabled": Field(kind="boolean", meaning="use skills"),
-        "skills.customDirectories": Field(kind="list", meaning="more folders of skills"),
-        "task.maxConcurrency": Field(kind="number", meaning="sub-agents that work at the same time"),
-        "task.disabledAgents": Field(kind="list", meaning="sub-agents that are not used"),
-        "compaction.enabled": Field(kind="boolean", meaning="shorten the context when it is full"),
-        "retry.enabled": Field(kind="boolean", meaning="repeat calls of the model that fail"),
-        "retry.maxRetries": Field(kind="number", meaning="how often"),
-        "steeringMode": Field(kind="string", meaning="how many queued messages steer at once", choices=ONE_BY_ONE),
-        "followUpMode": Field(kind="string", meaning="how many queued messages follow at once", choices=ONE_BY_ONE),
-        "shellPath": Field(kind="string", meaning="the shell that runs commands"),
+        "extensions": Field(kind="list", meaning="additional extension files or folders"),
+        "mcp.enableProjectConfig": Field(kind="boolean", meaning="enable the MCP servers of projects"),
+        "skills.enabled": Field(kind="boolean", meaning="enable skills"),
+        "skills.customDirectories": Field(kind="list", meaning="additional skill folders"),
+        "task.maxConcurrency": Field(kind="number", meaning="maximum number of concurrent sub-agents"),
+        "task.disabledAgents": Field(kind="list", meaning="disabled sub-agents"),
+        "compaction.enabled": Field(kind="boolean", meaning="compact the context when it is full"),
+        "retry.enabled": Field(kind="boolean", meaning="retry failed model calls"),
+        "retry.maxRetries": Field(kind="number", meaning="maximum number of retries"),
+        "steeringMode": Field(
+            kind="string",
+            meaning="whether all queued steering messages are sent together or one at a time",
+            choices=ONE_BY_ONE,
+        ),
+        "followUpMode": Field(
+            kind="string",
+            meaning="whether all queued follow-up messages are sent together or one at a time",
+            choices=ONE_BY_ONE,
+        ),
+        "shellPath": Field(kind="string", meaning="shell for commands"),
         "memory.backend": Field(
             kind="string",
-            meaning="what remembers things between sessions",
+            meaning="backend for memory across sessions",
             choices=("off", "local", "hindsight", "mnemopi", "sharpshooter"),
         ),
     },
@@ -159,7 +167,7 @@ def _update(name: str | None) -> tuple[str, ...]:
     if name is None:
         return ("plugin", "upgrade")
     if "@" not in name[1:]:
-        raise ValueError("a plugin of a marketplace (name@marketplace): others are installed again")
+        raise ValueError("a marketplace plugin (name@marketplace); reinstall other plugins to update them")
     return ("plugin", "upgrade", name)
 
 

@@ -38,10 +38,10 @@ from agent_mux_adapters._dialects.pi.scripted import (
 
 REPORT = r"{{re:(There are [^\"]+?)\"}}"
 """The last text of the sub-agent."""
-DENIED = "its dialog has no field for a reason: the model is told that the user denied it"
-BROKEN_OFF = "omp gives up when a stream breaks off after its first words"
-INSIDE = "omp has a shell of its own inside of its process: there is no other process to see"
-REPEATED = "the provider's client repeats a refused call by itself, and tells nobody"
+DENIED = "its dialog has no field for a reason: the model learns only that the user denied the call"
+BROKEN_OFF = "omp does not retry a stream that breaks after its first text"
+INSIDE = "omp runs its shell within its own process: no child process is visible"
+REPEATED = "the provider's client retries a refused call itself, without reporting it"
 
 
 def environment(place: Place) -> dict[str, str]:
@@ -131,12 +131,14 @@ KIT = LiveKit(
         spoken=spoken,
     ),
     gaps={
-        "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
+        "policy_decides_about_read_files": Gap(
+            "not_yet", "omp reads files without asking: a policy sees the read but cannot prevent it"
+        ),
         "deny_reason_reaches_the_model": Gap("not_yet", DENIED),
-        "subagent": Gap("never", "a sub-agent of omp hands in its report with a call of the model of its own"),
+        "subagent": Gap("never", "a sub-agent of omp delivers its report with an additional model call"),
         "output_schema": Gap("never", "omp has no output schema for its own answer"),
-        "image/one_shot": Gap("never", "omp sends images in another format, made smaller"),
-        "image/two_way": Gap("not_yet", "rpc mode takes images inline only; of a file the agent is told the path"),
+        "image/one_shot": Gap("never", "omp resizes images and sends them in another format"),
+        "image/two_way": Gap("not_yet", "rpc mode takes images inline only; of a file, the agent receives the path"),
         "rate_limited_then_recovers/one_shot": Gap("not_yet", REPEATED),
         "rate_limited_then_recovers/two_way": Gap("not_yet", REPEATED),
         "server_error_for_good/one_shot": Gap("not_yet", REPEATED),

@@ -91,7 +91,7 @@ class OpencodeApprovals:
         key, _, part = action.request_id.partition("/")
         request = self._open.get(key)
         if request is None or request.is_withdrawn:
-            return (Refuse("INTERACTION_NOT_FOUND", f"opencode does not wait for {action.request_id} (any more)"),)
+            return (Refuse("INTERACTION_NOT_FOUND", f"opencode is not waiting for {action.request_id}"),)
         if request.answers:
             return self._answer(key, request, part, action)
         match action:
@@ -112,7 +112,7 @@ class OpencodeApprovals:
         if index is None or isinstance(action, Approve):
             return (Refuse("VALIDATION_ERROR", f"{action.request_id} is a question: answer it"),)
         if request.answers[index] is not None:
-            return (Refuse("INTERACTION_NOT_FOUND", f"{action.request_id} was answered already"),)
+            return (Refuse("INTERACTION_NOT_FOUND", f"{action.request_id} is already answered"),)
         # An empty answer lets the model continue; rejecting the whole question would end the turn.
         request.answers[index] = (
             [] if isinstance(action, Deny) else _split_answer(action.text, takes_several=request.takes_several[index])

@@ -216,7 +216,7 @@ def main() -> int:
     try:
         server = OpencodeServer(sys.argv[1], sys.argv[2])
     except OSError as error:
-        sys.stderr.write(f"{sys.argv[1]} could not be started: {error.strerror or error}\n")
+        sys.stderr.write(f"cannot start {sys.argv[1]}: {error.strerror or error}\n")
         return EXIT_NOT_STARTED
     bridge = OpencodeBridge(server)
     why = "server"

@@ -108,8 +108,8 @@ AUTH = AgentAuth(
         AuthMethod(name="organization", display_name="the token of an organization", find=_organization),
     ),
     steps=(
-        SetupStep(text="Choose a provider, and log in or give its API key.", command=("auth", "login")),
-        SetupStep(text="Or set the API key of a provider, for example of Anthropic.", variable="ANTHROPIC_API_KEY"),
-        SetupStep(text="Or of OpenCode Zen.", variable="OPENCODE_API_KEY"),
+        SetupStep(text="Choose a provider, and log in or enter its API key.", command=("auth", "login")),
+        SetupStep(text="Or set a provider's API key, for example Anthropic's.", variable="ANTHROPIC_API_KEY"),
+        SetupStep(text="Or that of OpenCode Zen.", variable="OPENCODE_API_KEY"),
     ),
 )

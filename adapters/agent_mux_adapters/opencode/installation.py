@@ -26,40 +26,40 @@ from agent_mux_adapters.opencode.paths import FILES, config_directory, extra_dir
 def _model(model: str, _: Mapping[str, Any]) -> dict[FieldPath, Any]:
     provider, slash, name = model.partition("/")
     if not (provider and slash and name):
-        raise ValueError("provider/model, as in anthropic/claude-sonnet-4-6")
+        raise ValueError("provider/model, for example anthropic/claude-sonnet-4-6")
     return {("model",): model}
 
 
 CONFIG = AgentConfig(
     files=FILES,
     fields={
-        "model": Field(kind="string", meaning="the model, as provider/model"),
-        "small_model": Field(kind="string", meaning="the model for titles and the like, as provider/model"),
-        "default_agent": Field(kind="string", meaning="the agent of new sessions, such as build or plan"),
+        "model": Field(kind="string", meaning="model, as provider/model"),
+        "small_model": Field(kind="string", meaning="model for titles and similar small tasks, as provider/model"),
+        "default_agent": Field(kind="string", meaning="agent of new sessions, such as build or plan"),
         "permission": Field(
             kind="string",
             or_kinds=("table",),
-            meaning="allow, ask or deny: for everything, or by tool and by what it is for",
+            meaning="allow, ask or deny: for everything, or per tool and pattern",
         ),
-        "instructions": Field(kind="list", meaning="files, patterns or URLs with instructions beside AGENTS.md"),
+        "instructions": Field(kind="list", meaning="files, patterns or URLs of instructions in addition to AGENTS.md"),
         "share": Field(
-            kind="string", meaning="who decides that a session is shared", choices=("manual", "auto", "disabled")
+            kind="string",
+            meaning="whether sessions are shared on request, automatically or never",
+            choices=("manual", "auto", "disabled"),
         ),
-        "autoupdate": Field(
-            kind="boolean", or_kinds=("string",), meaning="true to update as it starts, false, or notify"
-        ),
-        "snapshot": Field(kind="boolean", meaning="keep snapshots of the files, to take changes back"),
+        "autoupdate": Field(kind="boolean", or_kinds=("string",), meaning="update at start: true, false, or notify"),
+        "snapshot": Field(kind="boolean", meaning="keep snapshots of files, to undo changes"),
         "provider": Field(kind="table", meaning="providers by name: their options and models"),
-        "enabled_providers": Field(kind="list", meaning="the only providers that are used"),
-        "disabled_providers": Field(kind="list", meaning="providers that are not used"),
+        "enabled_providers": Field(kind="list", meaning="allowed providers; others are disabled"),
+        "disabled_providers": Field(kind="list", meaning="disabled providers"),
         "mcp": Field(kind="table", meaning="MCP servers by name"),
         "plugin": Field(kind="list", meaning="plugins: npm packages or paths"),
         "agent": Field(kind="table", meaning="agents by name"),
         "command": Field(kind="table", meaning="commands by name"),
-        "skills.paths": Field(kind="list", meaning="further directories with skills"),
-        "compaction.auto": Field(kind="boolean", meaning="summarize when the context is full"),
-        "logLevel": Field(kind="string", meaning="what is logged", choices=("DEBUG", "INFO", "WARN", "ERROR")),
-        "username": Field(kind="string", meaning="the name of the user in conversations"),
+        "skills.paths": Field(kind="list", meaning="additional skill directories"),
+        "compaction.auto": Field(kind="boolean", meaning="compact the context when it is full"),
+        "logLevel": Field(kind="string", meaning="log level", choices=("DEBUG", "INFO", "WARN", "ERROR")),
+        "username": Field(kind="string", meaning="user name shown in conversations"),
     },
     model=ModelField(read=lambda data: text(data.get("model")) or None, write=_model),
 )
@@ -147,7 +147,7 @@ def _plugins(printed: str) -> tuple[Plugin, ...]:
     """Parse the plugins in the printed configuration: npm packages with versions, and paths."""
     config = json.loads(printed)
     if not isinstance(config, dict):
-        raise ValueError("no configuration")  # noqa: TRY004  # the contract of `parse`
+        raise ValueError("the output contains no configuration")  # noqa: TRY004  # the contract of `parse`
     listed = config.get("plugin_origins")
     return tuple(_plugin(mapping(one)) for one in (listed if isinstance(listed, list) else ()))
 

@@ -141,7 +141,7 @@ KIT = LiveKit(
         model="scripted/small",
     ),
     gaps={
-        "home_plugins": Gap("not_yet", "it has a command to install plugins, but none to remove one"),
+        "home_plugins": Gap("not_yet", "OpenCode has a command to install plugins, but none to remove them"),
     },
     unsteady=r"server\.instance\.disposed .*",  # printed only if the server has the time
 )

@@ -18,7 +18,7 @@ def parse(printed: str) -> tuple[ModelCapabilities, ...]:
     """Parse the models that can call tools. Raises `ValueError` if the output contains no model's name."""
     named = [(name, _fields_after(printed, name.end())) for name in _NAME.finditer(printed)]
     if printed.strip() and not named:
-        raise ValueError("no line is the name of a model")
+        raise ValueError("the output contains no model name")
     return tuple(_model(name, fields) for name, fields in named if _calls_tools(fields))
 
 

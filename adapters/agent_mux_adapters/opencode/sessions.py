@@ -90,7 +90,7 @@ class OpencodeStoredSession:
         """Yield the messages since this time (milliseconds since the epoch) that were not emitted yet."""
         session = database.execute(_SESSION, (self._id,)).fetchone()
         if session is None:
-            raise UnreadableError("the database does not have this session any more")
+            raise UnreadableError("the database no longer contains this session")
         yield position, (self._described(session),)
         reverted = load_object(text(session["revert"]).encode("utf-8", "replace")) or {}
         is_reverted, all_emitted = False, True

@@ -49,7 +49,7 @@ def _read_model(data: Mapping[str, Any]) -> str | None:
 def _write_model(model: str, _: Mapping[str, Any]) -> Mapping[FieldPath, Any]:
     provider, slash, name = model.partition("/")
     if not provider or not slash or not name:
-        raise ValueError("a provider and its model, as in anthropic/claude-opus-4-6")
+        raise ValueError("provider/model, for example anthropic/claude-opus-4-6")
     return {("defaultProvider",): provider, ("defaultModel",): name}
 
 
@@ -60,32 +60,40 @@ CONFIG = AgentConfig(
         ConfigFile(scope="project", format="json", path=lambda place: place.project_file(".pi", "settings.json")),
     ),
     fields={
-        "defaultProvider": Field(kind="string", meaning="the provider that new sessions start with"),
-        "defaultModel": Field(kind="string", meaning="the model of that provider"),
+        "defaultProvider": Field(kind="string", meaning="provider of new sessions"),
+        "defaultModel": Field(kind="string", meaning="model of new sessions, from that provider"),
         "defaultThinkingLevel": Field(
             kind="string",
-            meaning="how much new sessions think",
+            meaning="thinking level of new sessions",
             choices=("off", "minimal", "low", "medium", "high", "xhigh", "max"),
         ),
-        "enabledModels": Field(kind="list", meaning="patterns of the models that can be chosen from"),
+        "enabledModels": Field(kind="list", meaning="patterns of the models to choose from"),
         "packages": Field(kind="list", meaning="packages of extensions, skills, prompts and themes"),
-        "extensions": Field(kind="list", meaning="more files or folders of extensions"),
-        "skills": Field(kind="list", meaning="more files or folders of skills"),
-        "sessionDir": Field(kind="string", meaning="where sessions are kept"),
-        "steeringMode": Field(kind="string", meaning="how many queued messages steer at once", choices=ONE_BY_ONE),
-        "followUpMode": Field(kind="string", meaning="how many queued messages follow at once", choices=ONE_BY_ONE),
-        "compaction.enabled": Field(kind="boolean", meaning="shorten the context when it is full"),
-        "compaction.reserveTokens": Field(kind="number", meaning="tokens kept free for the answer"),
-        "compaction.keepRecentTokens": Field(kind="number", meaning="recent tokens that are not summarized"),
-        "retry.enabled": Field(kind="boolean", meaning="repeat calls of the model that fail for a while"),
-        "retry.maxRetries": Field(kind="number", meaning="how often"),
-        "retry.baseDelayMs": Field(kind="number", meaning="the first wait, in milliseconds; each is twice the last"),
-        "shellPath": Field(kind="string", meaning="the shell that runs commands"),
-        "shellCommandPrefix": Field(kind="string", meaning="text in front of every command"),
+        "extensions": Field(kind="list", meaning="additional extension files or folders"),
+        "skills": Field(kind="list", meaning="additional skill files or folders"),
+        "sessionDir": Field(kind="string", meaning="directory of stored sessions"),
+        "steeringMode": Field(
+            kind="string",
+            meaning="whether all queued steering messages are sent together or one at a time",
+            choices=ONE_BY_ONE,
+        ),
+        "followUpMode": Field(
+            kind="string",
+            meaning="whether all queued follow-up messages are sent together or one at a time",
+            choices=ONE_BY_ONE,
+        ),
+        "compaction.enabled": Field(kind="boolean", meaning="compact the context when it is full"),
+        "compaction.reserveTokens": Field(kind="number", meaning="tokens reserved for the answer"),
+        "compaction.keepRecentTokens": Field(kind="number", meaning="recent tokens to keep unsummarized"),
+        "retry.enabled": Field(kind="boolean", meaning="retry model calls after transient failures"),
+        "retry.maxRetries": Field(kind="number", meaning="maximum number of retries"),
+        "retry.baseDelayMs": Field(kind="number", meaning="initial retry delay in milliseconds; doubles each time"),
+        "shellPath": Field(kind="string", meaning="shell for commands"),
+        "shellCommandPrefix": Field(kind="string", meaning="prefix of every command"),
         "images.blockImages": Field(kind="boolean", meaning="never send images to the model"),
         "defaultProjectTrust": Field(
             kind="string",
-            meaning="whether the files of projects count where nobody was asked; global only, not in 0.73",
+            meaning="default trust for project files; global only, not in 0.73",
             choices=("ask", "always", "never"),
         ),
     },
@@ -100,7 +108,7 @@ def _credentials(place: Place) -> tuple[Path, dict[str, Any]]:
     except FileNotFoundError:
         return path, {}
     if not isinstance(credentials, dict):
-        raise ValueError(f"{path} holds no object")  # noqa: TRY004  # the contract of `find`
+        raise ValueError(f"{path} does not contain a JSON object")  # noqa: TRY004  # the contract of `find`
     return path, credentials
 
 
@@ -158,9 +166,9 @@ AUTH = AgentAuth(
         ),
     ),
     steps=(
-        SetupStep(text="Start pi without arguments, and log in with /login: an account or an API key."),
-        SetupStep(text="Or set the API key of a provider, for example Anthropic.", variable="ANTHROPIC_API_KEY"),
-        SetupStep(text="Or of another one.", variable="OPENAI_API_KEY"),
+        SetupStep(text="Run pi without arguments and log in with /login (account or API key)."),
+        SetupStep(text="Or set a provider's API key, for example Anthropic's.", variable="ANTHROPIC_API_KEY"),
+        SetupStep(text="Or that of another provider.", variable="OPENAI_API_KEY"),
     ),
 )
 
@@ -169,7 +177,7 @@ def _plugins(printed: str) -> tuple[Plugin, ...]:
     """Parse `pi list`: two headings, below each one a line per source, and below that its path."""
     lines = printed.splitlines()
     if not {NO_PACKAGES, *SCOPES} & set(lines):
-        raise ValueError("there is no heading in it")
+        raise ValueError("the list of packages has no heading")
     return tuple(_read_packages(lines))
 
 

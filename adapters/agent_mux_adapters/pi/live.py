@@ -33,8 +33,8 @@ from agent_mux_adapters._dialects.pi.scripted import (
     write_settings_once,
 )
 
-NO_MCP = "pi has no MCP; its author says to use tools of the shell instead"
-NO_QUESTIONS = "pi has no tool to ask questions with, unless an extension of the user's brings one"
+NO_MCP = "pi has no MCP client; its author recommends command-line tools"
+NO_QUESTIONS = "pi has no tool for questions, unless a user's extension adds one"
 
 
 def environment(place: Place) -> dict[str, str]:

@@ -16,7 +16,7 @@ def parse(printed: str) -> tuple[ModelCapabilities, ...]:
     if list(_COLUMNS) not in lines:
         if _NONE in printed:
             return ()
-        raise ValueError("it is no table of models")
+        raise ValueError("the output contains no table of models")
     rows = lines[lines.index(list(_COLUMNS)) + 1 :]
     return tuple(_model(row) for row in rows if len(row) == len(_COLUMNS))
 

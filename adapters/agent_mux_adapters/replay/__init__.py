@@ -41,5 +41,5 @@ ADAPTER = Adapter(
     spawn=spawn,
     context=context,
     install=(),
-    auth_guidance="nothing to do: this failure was recorded",
+    auth_guidance="no action needed: this failure was recorded",
 )

@@ -61,7 +61,7 @@ def _recording(options: RunOptions) -> ReplayRecording:
         allowed = f"a recording: a fixture folder, the journal of a run, or {DEMO!r} ({error})"
         raise ValidationError([FieldError("prompt", options.prompt_text, allowed)]) from error
     if recording.framing == CHUNKS:
-        allowed = "a recording of an agent with a protocol; `amux replay` shows those of a terminal"
+        allowed = "a recording of an agent with a protocol; use `amux replay` for terminal recordings"
         raise ValidationError([FieldError("prompt", options.prompt_text, allowed)])
     return recording
 

@@ -96,7 +96,7 @@ class TerminalCodec:
         """Carry out an action of the consumer by typing keys."""
         match action:
             case Steer() if self._state == "working":
-                return (Refuse("CAPABILITY_ERROR", "a program at a terminal takes one prompt after the other"),)
+                return (Refuse("CAPABILITY_ERROR", "a terminal program takes one prompt at a time"),)
             case Send(text) | Steer(text):
                 self._prompts.append(text)
                 return self._type_next()

@@ -79,9 +79,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             try:
                 re.compile(pattern or "")
             except re.error as error:
-                raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
         if self.model_flag is not None and MODEL not in self.model_flag:
-            raise ValueError(f"model_flag has no {MODEL} in it: {self.model_flag!r}")
+            raise ValueError(f"model_flag does not contain {MODEL}: {self.model_flag!r}")
 
 
 @cache
@@ -103,7 +103,7 @@ def read_profile(path: Path) -> Profile:
         return _parsed(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise AgentMuxError("CONFIG_ERROR", f"{path} is no profile of a terminal program: {reason}") from error
+        raise AgentMuxError("CONFIG_ERROR", f"{path} is not a terminal profile: {reason}") from error
 
 
 def _parsed(text: str) -> Profile:

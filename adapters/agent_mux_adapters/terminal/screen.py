@@ -307,7 +307,7 @@ def require_extra(*modules: str) -> None:
     """Check that the modules are installed, by default all of them. Raises PTY_NOT_AVAILABLE with the pip command."""
     missing = [module for module in modules or EXTRA_MODULES if find_spec(module) is None]
     if missing:
-        needed = f"a program at a terminal needs {' and '.join(missing)}"
+        needed = f"terminal programs need {' and '.join(missing)}"
         raise AgentMuxError("PTY_NOT_AVAILABLE", f"{needed}: pip install 'agent-mux[terminal]'")
 
 

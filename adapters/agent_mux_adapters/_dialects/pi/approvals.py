@@ -135,7 +135,7 @@ class PiDialogs:
         key = action.request_id
         dialog = self._open.get(key)
         if dialog is None:
-            return (Refuse("INTERACTION_NOT_FOUND", f"the agent does not wait for {key} (any more)"),)
+            return (Refuse("INTERACTION_NOT_FOUND", f"the agent is not waiting for {key}"),)
         is_approval = isinstance(dialog.request, ApprovalAsked)
         match action:
             case Approve(always=always) if is_approval:

@@ -84,7 +84,7 @@ class PiStoredEntries:
     def _session(self, row: Mapping[str, Any]) -> Iterable[Told]:
         version = whole(row.get("version"))
         if version > NEWEST_VERSION:
-            raise UnreadableError(f"its format has version {version}; {NEWEST_VERSION} is the newest that is known")
+            raise UnreadableError(f"its format has version {version}; agent-mux reads versions up to {NEWEST_VERSION}")
         cwd = text(row.get("cwd"))
         self._set_directory(cwd)
         parent = PurePath(text(row.get("parentSession"))).stem.rpartition("_")[2]

@@ -133,7 +133,7 @@ class PlayedProcess:
             if line:
                 self._expected.match(line)
             elif needed:
-                why = f"nothing came within {self._patience:g} s" if line is None else "standard input was closed"
+                why = f"no input within {self._patience:g} s" if line is None else "standard input was closed"
                 raise MismatchError(f"{why}; the recording expects {self._expected.describe(index)}")
             else:
                 break

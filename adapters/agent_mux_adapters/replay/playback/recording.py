@@ -99,7 +99,7 @@ def _merge_sent(
 def _load_journal(data: bytes) -> ReplayRecording:
     records = [*_records(data)] if data.startswith(b"H ") else []
     if not records or not records[0][2]:
-        raise ValueError("it is neither a fixture folder nor a journal")
+        raise ValueError("neither a fixture folder nor a journal")
     header = json.loads(records.pop(0)[2])
     codec, framing = header["codec"], header.get("framing", lines.LINES)
     ending = json.loads(next((payload for kind, _, payload in records if kind == b"X"), b'{"signal":%d}' % _KILLED))

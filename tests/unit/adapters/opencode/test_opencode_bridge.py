@@ -175,4 +175,4 @@ def test_a_program_that_cannot_be_started_is_said(tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-S", str(BRIDGE), str(tmp_path / "nothing"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, timeout=BOUND, check=False)
     assert done.returncode == 127
-    assert b"could not be started: No such file" in done.stderr
+    assert b"nothing: No such file" in done.stderr

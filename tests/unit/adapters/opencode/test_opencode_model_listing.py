@@ -43,5 +43,5 @@ maker/m-2
 def test_noise() -> None:
     assert parsed("opencode", "") == {}
     assert list(parsed("opencode", "maker/m-1\n{broken\nmaker/m-2\n[]\n")) == ["maker/m-1", "maker/m-2"]
-    refuses("opencode", "Error: it went wrong\n", "no line is the name of a model")
+    refuses("opencode", "Error: it went wrong\n", "the output contains no model name")
     survives_every_cut("opencode", "1.18.33.txt")

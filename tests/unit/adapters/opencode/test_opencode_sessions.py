@@ -228,7 +228,7 @@ def test_a_command_that_a_person_ran_changes_nothing_about_the_turn(written: Wri
 
 def test_a_session_that_was_deleted_says_so(sessions: Sessions, database: sqlite3.Connection, path: Path) -> None:
     cursor = STORE.open(Found(path, "ses_gone", 0, 0))
-    with pytest.raises(Exception, match="does not have this session"):
+    with pytest.raises(Exception, match="no longer contains this session"):
         list(cursor.read())
 
 

@@ -99,7 +99,7 @@ def test_the_project_has_the_last_word(homes: Homes, directory: Path) -> None:
 
 @pytest.mark.parametrize("model", ["claude-opus-4-6", "/x", "anthropic/"])
 def test_a_model_without_its_provider_is_refused(model: str, homes: Homes) -> None:
-    with pytest.raises(ValidationError, match="a provider and its model"):
+    with pytest.raises(ValidationError, match="provider/model"):
         AgentConfigs(homes).set_model("pi", model)
 
 

@@ -77,9 +77,9 @@ def test_what_cannot_be_said_is_noted() -> None:
     [
         ("name = ", "at end of document"),
         ('name = "x"', "missing required field `ready`"),
-        ('name = "x"\nready = "("', "'(' is no regular expression"),
-        ('name = "x"\nready = "a"\nbusy = "["', "'[' is no regular expression"),
-        ('name = "x"\nready = "a"\n[[dialogs]]\npattern = "*"', "'*' is no regular expression"),
+        ('name = "x"\nready = "("', "'(' is not a regular expression"),
+        ('name = "x"\nready = "a"\nbusy = "["', "'[' is not a regular expression"),
+        ('name = "x"\nready = "a"\n[[dialogs]]\npattern = "*"', "'*' is not a regular expression"),
         ('name = "x"\nready = "a"\n[[failures]]\npattern = "a"\ncode = "NO"', "$.failures[0].code"),
         ('name = "x"\nready = "a"\ncolour = 3', "unknown field `colour`"),
         ('name = "x"\nready = "a"\nrest = "forever"', "$.rest"),
@@ -99,11 +99,11 @@ def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, text: str, wrong: s
 
 
 def test_a_file_that_is_not_there_and_one_that_is_no_text(tmp_path: Path) -> None:
-    with pytest.raises(AgentMuxError, match=r"nowhere\.toml is no profile of a terminal program: No such file"):
+    with pytest.raises(AgentMuxError, match=r"nowhere\.toml is not a terminal profile: No such file"):
         read_profile(tmp_path / "nowhere.toml")
     path = tmp_path / "mine.toml"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(AgentMuxError, match=r"mine\.toml is no profile .*utf-8"):
+    with pytest.raises(AgentMuxError, match=r"mine\.toml is not a terminal profile:.*utf-8"):
         read_profile(path)
 
 

@@ -191,5 +191,5 @@ def test_a_flood_of_questions_is_answered_a_few_times() -> None:
 
 def test_a_recording_without_the_extra_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyte", None)
-    with pytest.raises(AgentMuxError, match=r"needs pyte: pip install 'agent-mux\[terminal\]'"):
+    with pytest.raises(AgentMuxError, match=r"need pyte: pip install 'agent-mux\[terminal\]'"):
         Screen(SMALL)
