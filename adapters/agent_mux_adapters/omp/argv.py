@@ -112,13 +112,13 @@ def _settings(options: RunOptions) -> dict[str, Any]:
 def _notes(options: RunOptions) -> Iterator[str]:
     for name in UNSUPPORTED_OPTIONS:
         if getattr(options, name) is not None:
-            yield f"omp has no setting for {name}; it was ignored."
+            yield f"omp has no setting for {name}: ignored."
     if options.thinking_budget_tokens is not None:
-        yield "omp keeps to a thinking budget only with providers that take one."
+        yield "omp applies a thinking budget only with providers that support one."
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
-        yield "omp cannot put a text before its system prompt; it was appended."
+        yield "omp cannot prepend to its system prompt; the text was appended."
     if options.mcp_servers and options.on_input_required is not None:
-        yield "omp asks no questions in a run with MCP servers of its own."
+        yield "omp asks no questions in a run with its own MCP servers."
     unsent_count = count_unsent(options.attachments)
     if unsent_count:
-        yield f"{unsent_count} of the attachments were left out: omp takes files by path, and inline images."
+        yield f"{unsent_count} attachments were omitted: omp takes files by path, and inline images."

@@ -150,9 +150,9 @@ class OpencodeApprovals:
         key = need_text(reply, "requestID")
         request = self._open.pop(key, None)
         if request is None or request.is_withdrawn:
-            return (Ignored(kind, "settled before"),)
+            return (Ignored(kind, "already settled"),)
         granted = _GRANTED.get(text(reply.get("reply")), kind == "question.replied")
-        return _settle(key, request, granted=granted) or (Ignored(kind, "settled before"),)
+        return _settle(key, request, granted=granted) or (Ignored(kind, "already settled"),)
 
     def end_turn(self) -> tuple[Fact, ...]:
         """Settle all open requests as not granted: the turn is over."""

@@ -98,15 +98,15 @@ def _notes(options: RunOptions, environment: SpawnEnvironment) -> tuple[str, ...
     unsupported = {"top_k": options.top_k, "thinking_budget_tokens": options.thinking_budget_tokens}
     notes = [f"opencode has no setting for {name}: ignored" for name, value in unsupported.items() if value is not None]
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
-        notes.append("opencode puts further instructions after its own: system_prompt_mode 'prepend' means 'append'")
+        notes.append("opencode appends instructions to its own: system_prompt_mode 'prepend' means 'append'")
     if agent_settings(options):
-        notes.append("opencode has these settings only for an agent: the run uses its agent 'build'")
+        notes.append("opencode has these settings only per agent: the run uses its agent 'build'")
     if options.thinking_effort is not None:
-        notes.append("opencode knows efforts as variants of a model: one that the model has not is ignored")
+        notes.append("opencode treats efforts as variants of a model: unknown ones are ignored")
     if options.model is not None and "/" not in options.model:
-        notes.append(f"opencode names models as provider/model: it may not know {options.model!r}")
+        notes.append(f"opencode names models as provider/model: {options.model!r} may be unknown")
     if not is_mergeable(environment.environ):
-        notes.append(f"{VARIABLE} of the environment is no plain JSON: it is not used")
+        notes.append(f"{VARIABLE} in the environment is not plain JSON: ignored")
     return tuple(notes)
 
 

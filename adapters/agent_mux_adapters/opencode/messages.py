@@ -46,7 +46,7 @@ class StreamedParts:
         """Emit a delta of a part (the hot path)."""
         kind = self._kinds.get(part_id)
         if kind is None:
-            return (Ignored("message.part.delta", "of a part that did not begin here; it is told whole"),)
+            return (Ignored("message.part.delta", "the start of its part was not seen; the complete part follows"),)
         self._texts[part_id].append(text)
         self._open = kind
         return (kind(text),)
@@ -64,7 +64,7 @@ class StreamedParts:
         if complete:
             del self._kinds[part_id]
             facts = *facts, *self.end_open()
-        return facts or (Ignored(f"part:{native}", "its fragments tell it"),)
+        return facts or (Ignored(f"part:{native}", "emitted from its fragments"),)
 
     def end_open(self) -> tuple[Fact, ...]:
         """End the open text because something else begins; its part may be completed later."""
@@ -80,10 +80,10 @@ class StreamedParts:
 
 IGNORED_PARTS = {
     "agent": "part of a prompt",
-    "compaction": "told when it is done",
+    "compaction": "emitted when it is done",
     "file": "part of a prompt, or of what a tool read",
-    "patch": "told by the tools",
-    "retry": "session.status tells it",
+    "patch": "emitted from the tools",
+    "retry": "emitted from session.status",
     "snapshot": "OpenCode's own, for undoing",
     "subtask": "part of a prompt",
 }
@@ -141,7 +141,7 @@ class OpencodeSession:
         if model and model != self.model:
             self.model = model
             return (SessionKnown(self.id, model=model),)
-        return (Ignored(kind, "its parts tell it"),)
+        return (Ignored(kind, "emitted from its parts"),)
 
     def part_updated(self, part: Mapping[str, Any]) -> tuple[Fact, ...] | None:
         """Read a part of a message; return None for an unknown type. Raises `WrongShapeError` for another shape."""
@@ -174,7 +174,7 @@ class OpencodeSession:
             return (Ignored(f"part:{kind}", "our own side"),)
         if role == "summary":
             self.summary = text(part.get("text")) if kind == "text" else self.summary
-            return (Ignored(f"part:{kind}", "the summary is told when the context is compacted"),)
+            return (Ignored(f"part:{kind}", "the summary is emitted with the compaction"),)
         return self.streamed.part(part_id, kind, text(part.get("text")), complete="end" in time)
 
     def _tool_part(self, part: Mapping[str, Any]) -> tuple[Fact, ...] | None:

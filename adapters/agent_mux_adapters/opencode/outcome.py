@@ -10,7 +10,7 @@ from agent_mux_adapters._dialects.tolerant import as_json, mapping, text, whole
 
 ABORTED = "MessageAbortedError"
 OVERFLOW = "ContextOverflowError"
-GUIDANCE = "run `opencode auth login`, or set the API key of the provider in the environment"
+GUIDANCE = "run `opencode auth login`, or set the provider's API key in the environment"
 
 _NAMES: dict[str, ErrorCode] = {
     ABORTED: "ABORTED",
@@ -29,7 +29,7 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("usage limit", "RATE_LIMITED"),
     ("quota", "RATE_LIMITED"),
 )
-_DEFAULTS = {"MessageOutputLengthError": "the answer is longer than the model may answer"}
+_DEFAULTS = {"MessageOutputLengthError": "the answer exceeds the model's output token limit"}
 _SIZES = (
     re.compile(r"maximum context length is (?P<most>\d{1,9}) tokens\D{1,60}(?P<used>\d{1,9}) tokens"),
     re.compile(r"(?P<used>\d{1,9}) tokens? (?:>|exceeds)\D{1,60}(?P<most>\d{1,9})"),

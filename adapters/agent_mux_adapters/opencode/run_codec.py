@@ -101,7 +101,7 @@ class OpencodeRunCodec:
         emitted = self._recovered_error()
         self._error, self._finish = failure_of(message.get("error")), ""
         self._overflowed = is_overflow(message.get("error"))
-        return emitted or (Ignored("error", "told when the run goes on, or ends"),)
+        return emitted or (Ignored("error", "emitted when the run continues or ends"),)
 
     def _recovered_error(self) -> tuple[Fact, ...]:
         error, self._error = self._error, None
@@ -125,5 +125,5 @@ class OpencodeRunCodec:
     def _log(self, line: bytes) -> tuple[Fact, ...]:
         stderr_line = line.decode("utf-8", "replace")
         if self._sessions.main is None and _NO_SESSION in stderr_line.lower():
-            self._error = Failure("SESSION_NOT_FOUND", "opencode has no such session")
+            self._error = Failure("SESSION_NOT_FOUND", "opencode does not have this session")
         return (LogLine(stderr_line, "stderr"),)

@@ -74,7 +74,7 @@ class OpencodeServeCodec:
     def _read_answer(self, message: Mapping[str, Any]) -> tuple[Step, ...]:
         request_sent = self._requests.take(message["id"])
         if request_sent is None:
-            return (Ignored("answer", "an answer whose request was not seen"),)
+            return (Ignored("answer", "a response whose request was not seen"),)
         steps = self._conversation.read_answer(
             request_sent, whole(message["status"]), message.get("body"), text(message.get("error"))
         )
@@ -88,7 +88,7 @@ class OpencodeServeCodec:
     def _observe(self, line: bytes) -> tuple[Step, ...]:
         message = load_object(line)
         if message is None or not text(message.get("path")):
-            return (Note("a line to the bridge that is no request", "warn"),)
+            return (Note("a line to the bridge is not a request", "warn"),)
         request_sent = self._requests.observe(message)
         self._conversation.observe(request_sent)
         return (Ignored(f"stdin:{request_sent.topic}", "our own side"),)

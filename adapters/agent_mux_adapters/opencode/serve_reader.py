@@ -18,8 +18,8 @@ from agent_mux_adapters.opencode.wire import DELTA, DeltaProperties
 
 Event = Mapping[str, Any]
 OptionalSteps = tuple[Step, ...] | None
-_OTHER_SESSION = "another session than that of the run"
-_NO_TURN = "nothing runs: what was said before, or is put in order afterwards"
+_OTHER_SESSION = "a session of another run"
+_NO_TURN = "no turn is running: earlier or later bookkeeping"
 
 
 class ServeReader:
@@ -87,21 +87,21 @@ class ServeReader:
     def _session_created(self, _: Event, properties: Event) -> OptionalSteps:
         kind, info = "session.created", need_mapping(properties, "info")
         if self._sessions.add_subagent(info):
-            return (Ignored(kind, "told by the tool that delegates"),)
+            return (Ignored(kind, "emitted from the tool that starts the sub-agent"),)
         if self._conversation.sees_requests or self._sessions.main is not None or not text(info.get("id")):
-            return (Ignored(kind, "the answer to the request tells it, or it is another client's"),)
+            return (Ignored(kind, "emitted from the response to the request, or another client's"),)
         return (SessionKnown(self._sessions.open(text(info["id"])).id),)
 
     def _session_status(self, event: Event, properties: Event) -> OptionalSteps:
         session = self._session_of(properties)
         if session is None or self._sessions.is_subagent(session):
-            return (Ignored("session.status", _OTHER_SESSION if session is None else "inside of a sub-agent"),)
+            return (Ignored("session.status", _OTHER_SESSION if session is None else "inside a sub-agent"),)
         return self._turns.read_status(session, need_mapping(properties, "status"), text(event.get("id")))
 
     def _session_failed(self, _: Event, properties: Event) -> OptionalSteps:
         session = self._session_of(properties)
         if session is None or self._sessions.is_subagent(session):
-            return (Ignored("session.error", _OTHER_SESSION if session is None else "told by the task it is about"),)
+            return (Ignored("session.error", _OTHER_SESSION if session is None else "emitted from its task"),)
         return self._turns.read_error(properties.get("error"))
 
     def _compacted(self, _: Event, properties: Event) -> OptionalSteps:
@@ -171,5 +171,5 @@ class ServeReader:
 
     def _read_ignored(self, kind: str) -> OptionalSteps:
         if kind.startswith(NEXT_ENGINE_PREFIX):
-            return (Ignored(kind, "the messages and parts tell it"),)
+            return (Ignored(kind, "emitted from messages and parts"),)
         return (Ignored(kind, IGNORED_EVENTS[kind]),) if kind in IGNORED_EVENTS else None

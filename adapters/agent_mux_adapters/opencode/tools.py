@@ -101,12 +101,12 @@ class OpencodeToolCalls:
 
     def _input_pending(self, call_id: str, tool: str) -> tuple[Fact, ...]:
         if call_id in self._ready or tool == TASK_TOOL or self._names.mcp(tool) is not None:
-            return (Ignored("part:tool/pending", "told when its input is complete"),)
+            return (Ignored("part:tool/pending", "emitted when its input is complete"),)
         return (ToolBegin(call_id, tool),)
 
     def _input_complete(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
         emitted = *self._begin_once(call_id, tool, state), *self._output(call_id, tool, state)
-        return emitted or (Ignored("part:tool/running", "says nothing new"),)
+        return emitted or (Ignored("part:tool/running", "nothing new"),)
 
     def _begin_once(self, call_id: str, tool: str, state: Part) -> tuple[Fact, ...]:
         if call_id in self._ready:

@@ -99,7 +99,7 @@ class OpencodeConversation(Prompting):
     def interrupt(self) -> tuple[Step, ...]:
         """Stop the turn that runs or is about to start."""
         if self._turn == "none" and not self._prompts:
-            return (Note("nothing to interrupt: opencode waits for a prompt"),)
+            return (Note("nothing to interrupt: opencode is waiting for a prompt"),)
         self._interrupt_due = True
         return self._send_waiting()
 
@@ -153,7 +153,7 @@ class OpencodeConversation(Prompting):
                 return self._read_servers(kind, mapping(body))
             case "create" | "fork" | "open":
                 return self._session_opened(request, mapping(body))
-        return (Ignored(kind, "the events tell what comes of it"),)
+        return (Ignored(kind, "its effects are in the events"),)
 
     def observe(self, request: SentRequest) -> None:
         """Note a request of another client."""
@@ -170,7 +170,7 @@ class OpencodeConversation(Prompting):
             case "prompt" if session_in(request.path) == self.session_id:
                 return TurnFailed(Failure(code_of(message), message)), *self._drop_prompt()
             case "permission" | "question" if status == _NOT_FOUND:
-                return (Ignored(f"answer:{request.topic}", "it was settled with another one"),)
+                return (Ignored(f"answer:{request.topic}", "settled together with another request"),)
         return (Note(f"opencode refused {request.path}: {message}", "warn"),)
 
     def _drop_prompt(self) -> tuple[Effect, ...]:
@@ -184,12 +184,12 @@ class OpencodeConversation(Prompting):
             Note(f"MCP server {name} does not work: {text(state.get('error'))}", "warn")
             for name, state in broken.items()
         )
-        return tuple(notes) or (Ignored(kind, "tells the tools of MCP servers from others"),)
+        return tuple(notes) or (Ignored(kind, "the names of MCP servers, to recognize their tools"),)
 
     def _session_opened(self, request: SentRequest, session: Mapping[str, Any]) -> tuple[Step, ...]:
         session_id = text(session.get("id"))
         if not session_id or self.session_id is not None:
-            return (Ignored(f"answer:{request.topic}", "another session than that of the run"),)
+            return (Ignored(f"answer:{request.topic}", "a session of another run"),)
         self.session_id = session_id
         known = SessionKnown(
             session_id,
@@ -254,7 +254,7 @@ class OpencodeConversation(Prompting):
 def _session_failure(request: SentRequest, status: int, message: str) -> Failure:
     session_id = unquote(session_in(request.path))
     if session_id and not session_id.startswith(_SESSION_IDS):
-        return Failure("SESSION_NOT_FOUND", f"{session_id!r} is not the id of a session of opencode")
+        return Failure("SESSION_NOT_FOUND", f"{session_id!r} is not an id of an opencode session")
     is_missing = bool(session_id) and status == _NOT_FOUND
     return Failure("SESSION_NOT_FOUND" if is_missing else code_of(message), message)
 
@@ -310,7 +310,7 @@ class OpencodeTurns:
             return (Ignored("session.error", "about no turn"),)
         self._error = error
         if not is_overflow(error):
-            return (Ignored("session.error", "told when the turn ends, or goes on"),)
+            return (Ignored("session.error", "emitted when the turn ends or continues"),)
         session = self._sessions.main
         self._overflows = 1 if session is None or session.has_progressed else self._overflows + 1
         if session is not None:
@@ -318,7 +318,7 @@ class OpencodeTurns:
         if self._overflows < _MAX_USELESS_COMPACTIONS or self._conversation.is_observer:
             return (Ignored("session.error", "the context is compacted, or the turn ends"),)
         self._abort_failure = failure_of(error)
-        why = "opencode compacts its context again and again, and it stays too long: the turn is stopped"
+        why = "opencode keeps compacting its context, which stays too long: stopping the turn"
         return Note(why, "warn"), *self._conversation.abort()
 
     def _busy(self, session: OpencodeSession) -> tuple[Step, ...]:
@@ -326,7 +326,7 @@ class OpencodeTurns:
         if self._error is not None:
             failure, self._error = failure_of(self._error), None
             facts = (*facts, Trouble(failure.code, failure.message))
-        return *(facts or (Ignored(_KIND, "it works already"),)), *self._conversation.session_busy()
+        return *(facts or (Ignored(_KIND, "already busy"),)), *self._conversation.session_busy()
 
     def _begin(self, session: OpencodeSession) -> tuple[Fact, ...]:
         if self.is_running:
@@ -338,12 +338,12 @@ class OpencodeTurns:
 
     def _idle(self, session: OpencodeSession) -> tuple[Step, ...]:
         if not self.is_running:
-            return (Ignored(_KIND, "it rests already"),)
+            return (Ignored(_KIND, "already idle"),)
         message = session.message
         is_open = message is not None and not message.is_complete
         if is_open and self._error is not None and not self._was_idle_early:
             self._was_idle_early = True
-            return (Ignored(_KIND, "it is not done with the answer yet"),)
+            return (Ignored(_KIND, "the answer is not complete yet"),)
         self.is_running = False
         closing = self._closing(message)
         self._sessions.end_turn()
@@ -361,7 +361,7 @@ class OpencodeTurns:
             return (TurnStopped(cost),)
         structured = message.structured if message is not None else None
         cut = message is not None and message.finish == "length"
-        notes = (Note("the answer was cut off at the model's limit of output tokens", "warn"),) if cut else ()
+        notes = (Note("the answer was truncated at the model's output token limit", "warn"),) if cut else ()
         return *notes, TurnDone(cost, structured)
 
 

@@ -79,11 +79,11 @@ def _flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
 def _notes(options: RunOptions) -> Iterator[str]:
     for name in (*UNSUPPORTED_OPTIONS, "temperature", "top_p", "top_k", "thinking_budget_tokens"):
         if getattr(options, name) is not None:
-            yield f"pi has no setting for {name}; it was ignored."
+            yield f"pi has no setting for {name}: ignored."
     if options.thinking_effort == "max":
-        yield "pi before 0.80 knows no thinking effort 'max' and keeps its default."
+        yield "pi before 0.80 has no thinking effort 'max' and keeps its default."
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
-        yield "pi cannot put a text before its system prompt; it was appended."
+        yield "pi cannot prepend to its system prompt; the text was appended."
     unsent_count = count_unsent(options.attachments)
     if unsent_count:
-        yield f"{unsent_count} of the attachments were left out: pi takes files by path, and inline images."
+        yield f"{unsent_count} attachments were omitted: pi takes files by path, and inline images."

@@ -79,5 +79,5 @@ ADAPTER = Adapter(
     spawn=build_spawn_args,
     context=codec_context,
     install=(),
-    auth_guidance="log in with the program itself, at a terminal of your own",
+    auth_guidance="log in by running the program in a terminal yourself",
 )

@@ -64,5 +64,5 @@ def _notes(options: RunOptions, profile: Profile) -> list[str]:
         "no_session": options.no_session or None,
         "model": None if profile.model_flag else options.model,
     }
-    return [f"a program at a terminal cannot be told {name}: ignored"
+    return [f"terminal programs have no setting for {name}: ignored"
             for name, value in unsupported.items() if value is not None]  # fmt: skip

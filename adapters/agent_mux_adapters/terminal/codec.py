@@ -32,7 +32,7 @@ from agent_mux_adapters.terminal.answer import PromptBaseline, answer_below, cap
 from agent_mux_adapters.terminal.profile import DEFAULT, Dialog, Profile, built_in, parse_profile
 from agent_mux_adapters.terminal.screen import Screen
 
-_OUTPUT = Ignored("screen", "drawn: read when it comes to rest")
+_OUTPUT = Ignored("screen", "drawn on the screen, which is read when quiet")
 PASTE = "\x1b[200~{}\x1b[201~"
 _PASTED = re.compile(r"\x1b\[20[01]~")
 _TERMINAL_REPLIES = re.compile(r"(?:\x1b\[[?0-9;]*[cnR])+")
@@ -83,14 +83,14 @@ class TerminalCodec:
             if match is not None:
                 return self._report_dialog(dialog, match)
         self._shown_dialog = ""
-        settled = [RequestSettled(key, granted=False, reason="the dialog is gone") for key in self._open_dialogs]
+        settled = [RequestSettled(key, granted=False, reason="the dialog disappeared") for key in self._open_dialogs]
         self._open_dialogs.clear()
         return (*settled, *self._read_answer(text))
 
     def resized(self, size: TerminalSize) -> Iterable[Step]:
         """Resize the screen."""
         self._screen.resize(size)
-        return (Note(f"the terminal has {size.columns} columns and {size.rows} rows now", "verbose"),)
+        return (Note(f"the terminal now has {size.columns} columns and {size.rows} rows", "verbose"),)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """Carry out an action of the consumer by typing keys."""
@@ -176,7 +176,7 @@ class TerminalCodec:
         dialog = self._open_dialogs.pop(action.request_id, None)
         self._shown_dialog = ""  # if the same dialog is on the next quiet screen, it is a new one
         if dialog is None:
-            return (Refuse("INTERACTION_NOT_FOUND", "the dialog is gone from the screen"),)
+            return (Refuse("INTERACTION_NOT_FOUND", "the dialog is no longer on the screen"),)
         match action:
             case Approve(key, always):
                 keys = dialog.always if always and dialog.always is not None else dialog.approve
@@ -226,7 +226,7 @@ class TerminalCodec:
         if not self._is_observer:
             return (Ignored("stdin", "our own side"),)
         if _TERMINAL_REPLIES.fullmatch(keys):
-            return (Ignored("stdin", "the terminal says what it is"),)
+            return (Ignored("stdin", "the terminal's replies to queries"),)
         if self._open_dialogs:
             return self._observe_reply(keys)
         if keys.endswith(self._profile.submit) and self._state in {"starting", "idle"}:

@@ -21,7 +21,7 @@ YES = ("yes", "no")
 _TRUE = frozenset({"yes", "y", "true", "ok", "confirm", "1"})
 _FALSE = frozenset({"no", "n", "false", "cancel", "0"})
 _LEVELS: Mapping[str, Literal["verbose", "info", "warn"]] = {"warning": "warn", "error": "warn"}
-_SCREEN_ONLY = "it is about a screen that nobody sees"
+_SCREEN_ONLY = "about the agent's own screen"
 IGNORED_METHODS: Mapping[str, str] = dict.fromkeys(
     ("setStatus", "setWidget", "setTitle", "set_editor_text"), _SCREEN_ONLY
 )
@@ -80,7 +80,7 @@ class PiDialogs:
                 level = _LEVELS.get(text(line.get("notifyType")), "info")
                 return (Note(text(line.get("message")) or "an empty notice", level),)
             case "open_url":
-                return (Note(f"the agent wants this opened in a browser: {text(line.get('url'))}"),)
+                return (Note(f"the agent asks to open this URL in a browser: {text(line.get('url'))}"),)
             case "cancel":
                 return self._withdraw(text(line.get("targetId")))
         return self._dialog(method, line, live=live)
@@ -89,7 +89,7 @@ class PiDialogs:
         key = text(line.get("id"))
         if method == "editor" and self._editor_answer is not None:
             editor_answer, self._editor_answer = self._editor_answer, None
-            return Ignored("extension_ui_request/editor", "the answer was given before"), _response(
+            return Ignored("extension_ui_request/editor", "answered by the selected option"), _response(
                 key, {"value": editor_answer}
             )
         dialog = self._read_approval(key, line) or _question(key, method, line, self._free_text_option)
@@ -120,8 +120,8 @@ class PiDialogs:
 
     def _withdraw(self, key: str) -> tuple[Fact, ...]:
         if self._open.pop(key, None) is None:
-            return (Ignored("extension_ui_request/cancel", "settled before"),)
-        return (RequestSettled(key, granted=False, reason="the agent no longer waits for it"),)
+            return (Ignored("extension_ui_request/cancel", "already settled"),)
+        return (RequestSettled(key, granted=False, reason="the agent withdrew the request"),)
 
     def end_turn(self) -> None:
         """Forget the open dialogs: the agent waits for no response after the end of a turn."""
@@ -185,7 +185,7 @@ class PiDialogs:
         dialog = self._open.pop(key, None)
         if dialog is None:
             self._observed[key] = line
-            return (Ignored("stdin/extension_ui_response", "the request it answers is told later"),)
+            return (Ignored("stdin/extension_ui_response", "its request comes later"),)
         return (RequestSettled(key, dialog.grants(line)),)
 
 

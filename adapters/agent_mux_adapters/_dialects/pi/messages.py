@@ -13,7 +13,7 @@ from agent_mux_adapters._dialects.pi.wire import UpdateEvent, begun_call
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
 Facts = tuple[facts.Fact, ...]
-NOTHING_NEW = "it says nothing new"
+NOTHING_NEW = "nothing new"
 
 
 class PiMessages:

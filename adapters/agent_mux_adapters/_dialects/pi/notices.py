@@ -13,21 +13,21 @@ Facts = tuple[facts.Fact, ...]
 IGNORED_LINES: Mapping[str, str] = {
     "bash_execution_update": "a command of the client, not of the agent",
     "entry_appended": "bookkeeping of the session file",
-    "queue_update": "what the client queued",
+    "queue_update": "the queue of the client",
     "session_info_changed": "the name of the session",
-    "summarization_retry_attempt_start": "the retry was told when it was scheduled",
+    "summarization_retry_attempt_start": "emitted when the retry was scheduled",
     "summarization_retry_finished": "the end of the compaction follows",
     "thinking_level_changed": "a setting",
 }
 
 IGNORED_ROLES: Mapping[str, str] = {
     "bashExecution": "a command of the client, not of the agent",
-    "branchSummary": "what the agent tells the model of another branch",
-    "compactionSummary": "told by the end of the compaction",
-    "custom": "words that an extension injected",
-    "developer": "words that the agent injected",
+    "branchSummary": "a summary of another branch, for the model",
+    "compactionSummary": "emitted at the end of the compaction",
+    "custom": "a message that an extension injected",
+    "developer": "a message that the agent injected",
     "system": "the agent's instructions",
-    "toolResult": "told by the end of the execution",
+    "toolResult": "emitted at the end of the execution",
     "user": "the prompt",
 }
 
@@ -64,4 +64,4 @@ def notice_of(line: Mapping[str, Any]) -> Facts:
 
 def fallback_model(line: Mapping[str, Any]) -> Facts:
     """Read `retry_fallback_applied`: another model replaces the one that failed."""
-    return (facts.Note(f"the agent goes on with {text(line.get('to'))} instead of {text(line.get('from'))}", "warn"),)
+    return (facts.Note(f"the agent continues with {text(line.get('to'))} instead of {text(line.get('from'))}", "warn"),)

@@ -103,7 +103,7 @@ class PiReader:
         else:
             reader = self._readers.get(kind)
             emitted = reader(native) if reader is not None else None
-            emitted = (facts.Ignored(kind, "it says nothing new"),) if emitted == () else emitted
+            emitted = (facts.Ignored(kind, "nothing new"),) if emitted == () else emitted
         return emitted if emitted is not None else unknown_line(kind, line)
 
     def read_stderr(self, line: bytes) -> Facts:

@@ -92,7 +92,7 @@ class PiRequests(Prompting):
     def interrupt(self) -> Steps:
         """Stop the turn that runs or is about to start."""
         if self._turn == "none" and not self._prompts:
-            return (facts.Note(f"nothing to interrupt: {self._flavor.agent} waits for a prompt"),)
+            return (facts.Note(f"nothing to interrupt: {self._flavor.agent} is waiting for a prompt"),)
         self._interrupt_due = True
         return self._send_due_interrupt()
 
@@ -128,13 +128,13 @@ class PiRequests(Prompting):
         if request is not None and request.kind in self._response_handlers:
             return self._response_handlers[request.kind](request, mapping(line.get("data")))
         session_facts = self._name_session(line) if self._is_observer and command in _NAMING else ()
-        return *session_facts, facts.Ignored(f"response/{command}", "what comes of it is told elsewhere")
+        return *session_facts, facts.Ignored(f"response/{command}", "its effects are in other lines")
 
     def read_prompt_result(self, line: Mapping[str, Any]) -> Steps:
         """Read omp's `prompt_result`: a prompt that was a command needs no model, and no turn follows."""
         if line.get("agentInvoked") is False and not self._is_observer:
             return self._complete_without_model()
-        return (facts.Ignored("prompt_result", "what comes of it is told elsewhere"),)
+        return (facts.Ignored("prompt_result", "its effects are in other lines"),)
 
     def observe(self, line: Mapping[str, Any]) -> None:
         """Note a command that another client sent, so that its response is recognized."""
@@ -151,7 +151,7 @@ class PiRequests(Prompting):
 
     def _turns_counted(self, _: _SentCommand, data: Mapping[str, Any]) -> Steps:
         self._count_turns(data)
-        return (facts.Ignored(f"response/{_STATS}", "the turns so far"),)
+        return (facts.Ignored(f"response/{_STATS}", "the number of turns"),)
 
     def _count_turns(self, data: Mapping[str, Any]) -> None:
         if self._continues and "userMessages" in data:
@@ -170,7 +170,7 @@ class PiRequests(Prompting):
         if request.message.startswith("/") and self._turn == "asked" and not self._is_probing:
             # The prompt may have been a command, after which the agent prints nothing more: ask for its state.
             probe = (self._send_command("get_state", kind="probe"),)
-        return facts.Ignored("response/prompt", "what comes of it is told elsewhere"), *probe
+        return facts.Ignored("response/prompt", "its effects are in other lines"), *probe
 
     def _complete_without_model(self) -> Steps:
         return facts.TurnBegin(), facts.TurnDone(), *self._end_turn()
@@ -178,7 +178,7 @@ class PiRequests(Prompting):
     def _steered(self, *_: Any) -> Steps:
         if self._turn == "none":
             self._turn = "asked"
-        return (facts.Ignored("response/prompt", "the message is in the turn, or begins the next"),)
+        return (facts.Ignored("response/prompt", "the message is in the turn, or starts the next one"),)
 
     def _probed(self, _: _SentCommand, data: Mapping[str, Any]) -> Steps:
         ignored = facts.Ignored("response/get_state", "whether the agent is idle")
@@ -191,18 +191,18 @@ class PiRequests(Prompting):
 
     def _aborted(self) -> Steps:
         emitted = self._turns.stop() if self._turn == "running" and not self._turns.is_idle_unknown else ()
-        return facts.Ignored("response/abort", "how the turn ended tells it"), *emitted, *self.react(emitted)
+        return facts.Ignored("response/abort", "the end of the turn follows"), *emitted, *self.react(emitted)
 
     def _refused(self, request: _SentCommand | None, command: str, error: str) -> Steps:
         kind = request.kind if request is not None else ""
         if kind == "opening":
             self._is_opened = True
-            return facts.Note(f"{self._flavor.agent} does not tell its session: {error}", "warn"), *self.next()
+            return facts.Note(f"{self._flavor.agent} does not report its session: {error}", "warn"), *self.next()
         if kind.startswith("prompt") and not self._turns.is_running:
             return *self._turns.refuse(error), *self._end_turn()
         if kind == "steer" and request is not None:
             self._prompts.appendleft(request.message)
-            return facts.Note(f"the message was not taken into the turn: {error}", "warn"), *self.next()
+            return facts.Note(f"the message was not added to the turn: {error}", "warn"), *self.next()
         return (facts.Note(f"{self._flavor.agent} refused {command or 'a line'}: {error}", "warn"),)
 
     # -- prompts, interrupts, the end of input

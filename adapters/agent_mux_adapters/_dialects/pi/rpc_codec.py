@@ -33,7 +33,7 @@ class PiRpcCodec:
         self._handlers: Mapping[str, Callable[[Mapping[str, Any]], Steps | None]] = {
             "response": self._requests.read_response,
             "prompt_result": self._requests.read_prompt_result,
-            "ready": lambda _: (facts.Ignored("ready", "it was written to before"),),
+            "ready": lambda _: (facts.Ignored("ready", "requests were sent without waiting for it"),),
             "extension_ui_request": lambda line: self._dialogs.read_request(line, live=self._live),
         }
 
@@ -80,13 +80,13 @@ class PiRpcCodec:
     def _chunk(self, native: Mapping[str, Any]) -> Steps:
         whole = self._chunks.add(native)
         if whole is None:
-            return (facts.Ignored("rpc_chunk", "a part of a long line, which is told when it is complete"),)
+            return (facts.Ignored("rpc_chunk", "a part of a long line, which is read when complete"),)
         return self.receive(whole, Source.STDOUT)
 
     def _observe(self, line: bytes) -> Steps:
         native = load_object(line)
         if native is None:
-            return (facts.Note("a line to the agent that is no JSON object", "warn"),)
+            return (facts.Note("a line on stdin is not a JSON object", "warn"),)
         kind = text(native.get("type"))
         if kind == "extension_ui_response":
             return self._dialogs.observe_response(native)

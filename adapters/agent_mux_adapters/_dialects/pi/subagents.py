@@ -21,7 +21,7 @@ from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 Facts = tuple[facts.Fact, ...]
 REPORT = "async-result"
-UNSEEN_REPORT = "its report went to the agent alone"
+UNSEEN_REPORT = "the agent received the report without printing it"
 _RESULT = re.compile(
     r'<task-result id="(?P<id>[^"\n]{1,200})"[^>\n]{0,400}?status="(?P<status>[^"\n]{1,40})"[^>\n]{0,400}>'
     r"(?P<inner>.*?)</task-result>",
@@ -64,7 +64,7 @@ class PiSubagents:
     def begin_background(self, call_id: str, job_id: str) -> Facts:
         """Keep a sub-agent open whose call ended while its job runs on in the background."""
         self._jobs[job_id] = call_id
-        return (facts.Ignored("tool_execution_end", "the sub-agent works in the background, and reports later"),)
+        return (facts.Ignored("tool_execution_end", "the sub-agent continues in the background and reports later"),)
 
     def read_lifecycle(self, line: Mapping[str, Any]) -> Facts:
         """Read `subagent_lifecycle`."""
@@ -72,7 +72,7 @@ class PiSubagents:
         name, call_id = text(payload.get("id")), text(payload.get("parentToolCallId"))
         if payload.get("status") == "started" and name and call_id:
             self._jobs.setdefault(name, call_id)
-        return (facts.Ignored("subagent_lifecycle", "its call tells when it began, its report when it ended"),)
+        return (facts.Ignored("subagent_lifecycle", "the call is its start, the report its end"),)
 
     def read_reports(self, message: Mapping[str, Any]) -> Facts:
         """Read the reports in an injected message."""
@@ -121,7 +121,7 @@ class PiSubagents:
         state = self._states.setdefault(name, _SubagentState(self._flavor, self._context))
         emitted = reader(state, event)
         return tuple(_wrapped(call_id, fact) for fact in emitted) or (
-            facts.Ignored(f"subagent_event/{kind}", "it says nothing new"),
+            facts.Ignored(f"subagent_event/{kind}", "nothing new"),
         )
 
     def _message_end(self, state: _SubagentState, event: Mapping[str, Any]) -> Facts:

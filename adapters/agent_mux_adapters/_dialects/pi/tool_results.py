@@ -35,7 +35,7 @@ class PiToolResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def error(self) -> str:
         """The error for the fact, never empty."""
-        return self.shown or "the tool failed and said nothing"
+        return self.shown or "the tool failed without a message"
 
 
 def read_result(call_id: str, result: Any, *, failed: bool) -> PiToolResult:
@@ -64,7 +64,7 @@ BACKGROUND_EXIT_CODE = -1
 """For a foreground command that the agent moved to the background: the call ends without an exit of the command."""
 PROBE = 256
 """Characters of the previous output to search for when the agent shows only the end of a long output."""
-INCOMPLETE_OUTPUT = "the agent does not show all that this command printed"
+INCOMPLETE_OUTPUT = "the agent does not show all of this command's output"
 
 
 class PiShellOutput:

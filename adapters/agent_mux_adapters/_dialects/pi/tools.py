@@ -98,7 +98,7 @@ class PiToolCalls:
         emitted = self._complete_input(call_id, text(line.get("toolName")), line.get("args"))
         if call_id in self._open:
             self._open[call_id].is_started = True
-        return emitted or (facts.Ignored("tool_execution_start", "told when its input was complete"),)
+        return emitted or (facts.Ignored("tool_execution_start", "emitted when its input was complete"),)
 
     def execution_updated(self, line: Mapping[str, Any]) -> Facts:
         """Read `tool_execution_update`, which repeats the whole result."""

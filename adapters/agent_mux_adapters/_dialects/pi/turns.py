@@ -22,7 +22,7 @@ from agent_mux_adapters._dialects.tolerant import optional_whole, text, whole
 
 Facts = tuple[facts.Fact, ...]
 Closing = facts.TurnDone | facts.TurnFailed | facts.TurnStopped
-CUT_ANSWER = "the model reached its limit of output tokens: the answer is cut"
+CUT_ANSWER = "the answer was truncated at the model's output token limit"
 
 
 class PiTurns:
@@ -67,7 +67,7 @@ class PiTurns:
             return self._emit_closing()
         self._reports_final_end = end.will_retry is not msgspec.UNSET
         self.is_idle_unknown = not self._reports_final_end
-        return (facts.Ignored("agent_end", "whether it was the last attempt is told by what follows"),)
+        return (facts.Ignored("agent_end", "the next line shows whether it was the last attempt"),)
 
     def settle(self) -> Facts:
         """End the turn: the agent will do nothing more on its own."""
@@ -90,7 +90,7 @@ class PiTurns:
         if line.get("success") is not True and self.is_running:
             last = text(line.get("finalError"))
             self._pending_closing = self._pending_closing or self._failed(
-                last or "the agent gave up repeating the model call", None
+                last or "the agent gave up retrying the model call", None
             )
             self.is_idle_unknown = not self._reports_final_end
         return ()
@@ -135,7 +135,7 @@ class PiTurns:
             return facts.TurnStopped()
         if reason == "error":
             return self._failed(
-                message or "the agent does not say why it failed", self._last_message.get("errorStatus")
+                message or "the agent reported a failure without a reason", self._last_message.get("errorStatus")
             )
         return facts.TurnDone()
 

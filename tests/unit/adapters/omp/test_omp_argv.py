@@ -129,7 +129,7 @@ def test_omp_itself_asks_for_permission_and_our_extension_does_not() -> None:
     [
         ({"max_output_tokens": 2}, "max_output_tokens"),
         ({"system_prompt": "x", "system_prompt_mode": "prepend"}, "appended"),
-        ({"attachments": [Attachment(url="https://x/a.png")]}, "1 of the attachments"),
+        ({"attachments": [Attachment(url="https://x/a.png")]}, "1 attachments"),
     ],
 )
 def test_what_omp_cannot_do_is_said(options: dict[str, Any], word: str) -> None:

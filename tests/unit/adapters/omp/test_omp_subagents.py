@@ -77,7 +77,7 @@ def test_reports_may_be_of_somebody_else_or_broken() -> None:
 def test_who_has_not_reported_when_all_is_over_was_heard_by_the_agent_alone() -> None:
     codec = working()
     assert facts_of(receive(codec, agent_end(isTerminal=False)), *KINDS) == []
-    unheard = facts.SubagentDone("c", "its report went to the agent alone")
+    unheard = facts.SubagentDone("c", "the agent received the report without printing it")
     assert facts_of(receive(codec, agent_end(isTerminal=True)), *KINDS) == [unheard]
 
 

@@ -114,7 +114,7 @@ def test_a_prompt_that_the_model_answers_says_nothing_by_itself() -> None:
 
 def test_another_model_is_a_warning() -> None:
     line = {"type": "retry_fallback_applied", "from": "a/b", "to": "c/d"}
-    assert facts_of(receive(codec(), line)) == [facts.Note("the agent goes on with c/d instead of a/b", "warn")]
+    assert facts_of(receive(codec(), line)) == [facts.Note("the agent continues with c/d instead of a/b", "warn")]
 
 
 @pytest.mark.parametrize(("level", "ours"), [("info", "info"), ("warning", "warn"), ("error", "warn")])

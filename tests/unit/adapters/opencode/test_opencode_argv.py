@@ -110,7 +110,7 @@ def test_what_the_environment_configures_already_is_kept() -> None:
 
 def test_what_of_it_cannot_be_read_is_noted() -> None:
     [note] = spawn({CONFIG: "{// a comment\n}"}).notes
-    assert "no plain JSON" in note
+    assert "not plain JSON" in note
 
 
 def test_secrets_of_mcp_servers_are_in_the_environment_only() -> None:

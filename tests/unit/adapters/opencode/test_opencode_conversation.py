@@ -45,8 +45,8 @@ def test_a_one_turn_run_from_the_first_event_to_the_end_of_input() -> None:
     talk.rests()
     assert talk.sent() == ["EOF"]
     assert talk.rests() == [
-        facts.Ignored("session.status", "it rests already"),
-        facts.Ignored("session.idle", "session.status tells it"),
+        facts.Ignored("session.status", "already idle"),
+        facts.Ignored("session.idle", "emitted from session.status"),
     ]
     assert [type(fact).__name__ for fact in facts_of(talk.steps)] == [
         "SessionKnown", "TurnBegin", "TextDelta", "TextEnd", "Usage", "RunCost", "StepDone", "TurnDone",
@@ -232,7 +232,7 @@ def test_an_interruption_that_came_too_late_changes_nothing() -> None:
 def test_there_is_nothing_to_interrupt_between_turns() -> None:
     talk = Talk(prompt="", interactive=True).opened()
     talk.sent()
-    assert talk.want(Interrupt()) == [facts.Note("nothing to interrupt: opencode waits for a prompt")]
+    assert talk.want(Interrupt()) == [facts.Note("nothing to interrupt: opencode is waiting for a prompt")]
 
 
 def test_cancelling_aborts_and_forgets_the_prompts() -> None:
@@ -303,7 +303,7 @@ def test_an_observer_sends_nothing_and_learns_of_the_session_from_the_answers() 
 @pytest.mark.parametrize("line", [b"nonsense", b'{"method":"GET"}', b"[]"])
 def test_a_line_to_the_bridge_that_is_no_request_is_noted(line: bytes) -> None:
     assert list(new_codec("serve").receive(line, Source.STDIN)) == [
-        facts.Note("a line to the bridge that is no request", "warn")
+        facts.Note("a line to the bridge is not a request", "warn")
     ]
 
 
@@ -319,5 +319,5 @@ def test_what_cannot_be_the_id_of_a_session_is_none_that_is_there() -> None:
     talk = Talk(fork_session_id="a/7")
     talk.connects()
     [failed, *_] = talk.answers(2, {"name": "UnknownError", "data": {"message": "Unexpected server error."}}, 500)
-    why = "'a/7' is not the id of a session of opencode"
+    why = "'a/7' is not an id of an opencode session"
     assert failed == facts.TurnFailed(facts.Failure("SESSION_NOT_FOUND", why))

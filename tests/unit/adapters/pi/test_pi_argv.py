@@ -131,7 +131,7 @@ def test_the_codec_says_the_prompt_only_in_rpc_mode() -> None:
         ({"thinking_budget_tokens": 2000}, "thinking_budget_tokens"),
         ({"thinking_effort": "max"}, "'max'"),
         ({"system_prompt": "x", "system_prompt_mode": "prepend"}, "appended"),
-        ({"attachments": [Attachment(url="https://x/a.png")]}, "1 of the attachments"),
+        ({"attachments": [Attachment(url="https://x/a.png")]}, "1 attachments"),
     ],
 )
 def test_what_pi_cannot_do_is_said(options: dict[str, Any], word: str) -> None:

@@ -78,7 +78,7 @@ def test_an_agent_that_does_not_name_its_session_is_asked_all_the_same() -> None
     talk = Talk(ADAPTER)
     talk.sent()
     [note] = facts_of(talk.refuses("mux-1", "get_state", "not today"))
-    assert note == facts.Note("pi does not tell its session: not today", "warn")
+    assert note == facts.Note("pi does not report its session: not today", "warn")
     assert talk.sent() == [ask(2, "prompt", message="hello")]
 
 
@@ -169,7 +169,7 @@ def test_a_message_that_is_not_taken_into_the_turn_is_the_next_prompt() -> None:
     talk = running()
     talk.want(Steer("rather so"))
     [note] = facts_of(talk.refuses("mux-3", "prompt", "not now"))
-    assert note == facts.Note("the message was not taken into the turn: not now", "warn")
+    assert note == facts.Note("the message was not added to the turn: not now", "warn")
     talk.sent()
     talk.says(answer("hi"), END, SETTLED)
     assert talk.sent() == [ask(4, "prompt", message="rather so")]
@@ -197,7 +197,7 @@ def test_an_interruption_before_the_turn_began_waits_for_its_beginning() -> None
 
 def test_there_may_be_nothing_to_interrupt() -> None:
     talk = idle()
-    assert talk.want(Interrupt()) == [facts.Note("nothing to interrupt: pi waits for a prompt")]
+    assert talk.want(Interrupt()) == [facts.Note("nothing to interrupt: pi is waiting for a prompt")]
 
 
 def test_an_abort_that_nothing_else_tells_of_ends_the_turn() -> None:
@@ -285,7 +285,7 @@ def test_what_another_client_writes_is_not_ours_to_tell() -> None:
     codec = codec_of(ADAPTER, "rpc")
     assert facts_of(receive(codec, {"type": "get_state"}, source=Source.STDIN)) == []
     assert facts_of(receive(codec, b"nonsense", source=Source.STDIN)) == [
-        facts.Note("a line to the agent that is no JSON object", "warn")
+        facts.Note("a line on stdin is not a JSON object", "warn")
     ]
 
 

@@ -199,7 +199,7 @@ def test_notices_are_notes() -> None:
     assert facts_of(talk.asks("q", "notify", message="hello")) == [facts.Note("hello", "info")]
     assert facts_of(talk.asks("q", "notify", message="oh", notifyType="error")) == [facts.Note("oh", "warn")]
     assert facts_of(talk.asks("q", "open_url", url="https://x")) == [
-        facts.Note("the agent wants this opened in a browser: https://x")
+        facts.Note("the agent asks to open this URL in a browser: https://x")
     ]
 
 
@@ -213,7 +213,7 @@ def test_a_dialog_may_be_withdrawn() -> None:
     talk.asks("q", "input", title="Name?")
     withdrawn = {"type": "extension_ui_request", "method": "cancel", "targetId": "q"}
     [settled] = facts_of(talk.says(withdrawn))
-    assert settled == facts.RequestSettled("q", granted=False, reason="the agent no longer waits for it")
+    assert settled == facts.RequestSettled("q", granted=False, reason="the agent withdrew the request")
     assert facts_of(talk.says(withdrawn)) == []
 
 

@@ -75,7 +75,7 @@ def test_of_long_output_only_the_end_is_shown_and_what_is_new_in_it_is_told() ->
 def test_a_gap_in_long_output_is_said() -> None:
     facts_told = bash(result("01"), window("6789", 10))
     assert [fact.text for fact in facts_told if isinstance(fact, facts.ToolOutput)] == ["01", "6789"]
-    assert facts.Note("the agent does not show all that this command printed") in facts_told
+    assert facts.Note("the agent does not show all of this command's output") in facts_told
 
 
 # -- files
@@ -124,7 +124,7 @@ def test_a_call_that_failed_did_nothing_to_files() -> None:
 
 def test_a_failure_without_words_has_some() -> None:
     [done] = of_call("read", {"path": "a"}, {"content": []}, is_error=True)
-    assert done.error == "the tool failed and said nothing"
+    assert done.error == "the tool failed without a message"
 
 
 @pytest.mark.parametrize("name", ["grep", "find", "ls", "another"])

@@ -148,14 +148,14 @@ def test_any_error_after_we_asked_it_to_stop_is_the_interruption() -> None:
 def test_an_answer_that_is_cut_at_the_token_limit_is_done_with_a_warning() -> None:
     lines = [BEGINS, answer("so fa", stopReason="length"), agent_end(willRetry=False), SETTLED]
     assert facts_of(receive(codec(), *lines), facts.Note, *ENDS) == [
-        facts.Note("the model reached its limit of output tokens: the answer is cut", "warn"),
+        facts.Note("the answer was truncated at the model's output token limit", "warn"),
         facts.TurnDone(),
     ]
 
 
 def test_an_error_without_words_fails_the_turn() -> None:
     [failure] = turns(BEGINS, answer(stopReason="error"), agent_end(willRetry=False), SETTLED)[1:]
-    assert failure == facts.TurnFailed(facts.Failure("AGENT_CRASH", "the agent does not say why it failed"))
+    assert failure == facts.TurnFailed(facts.Failure("AGENT_CRASH", "the agent reported a failure without a reason"))
 
 
 def test_a_run_that_is_cut_off_in_a_turn_leaves_the_verdict_to_the_run() -> None:

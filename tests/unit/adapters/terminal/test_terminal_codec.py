@@ -162,7 +162,7 @@ def test_approvals_press_their_keys(action: Any, keys: str, granted: bool) -> No
     talk = dialog()
     reason = "no" if isinstance(action, actions.Deny) else None
     assert talk.ask(action) == [facts.RequestSettled("1", granted, reason), WriteStdin(keys.encode())]
-    assert talk.ask(action) == [Refuse("INTERACTION_NOT_FOUND", "the dialog is gone from the screen")]
+    assert talk.ask(action) == [Refuse("INTERACTION_NOT_FOUND", "the dialog is no longer on the screen")]
 
 
 def test_always_is_yes_where_there_is_no_always() -> None:
@@ -185,7 +185,7 @@ def test_a_dialog_that_comes_again_after_its_answer_is_asked_again() -> None:
 
 def test_a_dialog_that_goes_away_is_withdrawn() -> None:
     talk = dialog()
-    assert talk.rest("Thinking\n> ") == [facts.RequestSettled("1", False, "the dialog is gone")]
+    assert talk.rest("Thinking\n> ") == [facts.RequestSettled("1", False, "the dialog disappeared")]
 
 
 def test_questions_are_answered_with_text() -> None:
@@ -263,7 +263,7 @@ def test_what_was_shown_last_says_why_it_died() -> None:
 def test_another_size_is_told_and_read() -> None:
     talk = Talk()
     assert told(talk.codec.resized(TerminalSize(10, 4))) == [
-        facts.Note("the terminal has 10 columns and 4 rows now", "verbose")
+        facts.Note("the terminal now has 10 columns and 4 rows", "verbose")
     ]
     talk.rest("> ")
     talk.draw(CLEAR + "hello\r\nabcdefghijklm\r\n> ")

@@ -66,7 +66,7 @@ def test_the_command_line_is_the_users_with_the_model_where_it_can_be_said() -> 
 def test_what_cannot_be_said_is_noted() -> None:
     asked = options(model="m", system_prompt="s", temperature=0.0, max_turns=3, no_session=True)
     spawn = build_spawn_args(asked, environment("/bin/sh"))
-    assert [note.split(" told ")[1].removesuffix(": ignored") for note in spawn.notes] == [
+    assert [note.split(" setting for ")[1].removesuffix(": ignored") for note in spawn.notes] == [
         "system_prompt", "temperature", "max_turns", "no_session", "model",
     ]  # fmt: skip
     assert spawn.argv == ("/bin/sh",)
