@@ -86,7 +86,7 @@ ADAPTER = Adapter(
             two_way=True,
             sniff=is_agent_line,
             chosen_for="every run",
-            loses=("that a kind of output came whole and not streamed",),
+            loses=("whether a kind of output was streamed or complete",),
         )
     },
     spawn=build_spawn_args,

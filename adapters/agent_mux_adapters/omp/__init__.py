@@ -77,8 +77,8 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
-REPEATED = "the first attempts of a model call that fails: the provider's client repeats it by itself"
-MERGED = "stderr of commands apart from stdout"
+REPEATED = "the first attempts of a failing model call, which the provider's client retries itself"
+MERGED = "the stderr of commands (merged into stdout)"
 JSON_STREAMS: frozenset[Capability] = frozenset({"text", "thinking"})
 """In json mode the id of a call comes only with its complete input."""
 
@@ -119,7 +119,7 @@ ADAPTER = Adapter(
             streams=STREAMS,
             two_way=True,
             sniff=is_rpc_line,
-            chosen_for="runs in which somebody may be asked or says more, and inline images",
+            chosen_for="runs with approvals, questions or further prompts, and inline images",
             loses=(REPEATED, MERGED),
         ),
         JSON: NativeProtocol(
@@ -128,17 +128,17 @@ ADAPTER = Adapter(
             streams=JSON_STREAMS,
             two_way=False,
             sniff=is_json_line,
-            chosen_for="one prompt in mode `yolo`, with nobody to ask",
-            loses=("tool inputs as they stream: the id of a call comes with its whole input", REPEATED, MERGED),
+            chosen_for="one prompt in mode `yolo` without approvals or questions",
+            loses=("streaming tool inputs: the id of a call comes with its complete input", REPEATED, MERGED),
         ),
         "acp": acp_protocol(
             QUIRKS,
             loses=(
-                "the names of tools",
+                "tool names",
                 "retries, and the tokens of each model call",
                 "questions",
                 "sub-agents",
-                "tool inputs as they stream",
+                "streaming tool inputs",
                 MERGED,
             ),
         ),

@@ -53,9 +53,9 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 LOSES = (
-    "tool inputs as they stream",
-    "what a command printed beyond 30 kB",
-    "stderr of commands apart from stdout",
+    "streaming tool inputs",
+    "output of a command beyond 30 kB",
+    "the stderr of commands (merged into stdout)",
 )
 
 
@@ -86,13 +86,13 @@ ADAPTER = Adapter(
             streams=frozenset(),
             two_way=False,
             sniff=is_run_line,
-            chosen_for="one prompt in mode `yolo` with `stream=False`, nobody to ask and no attachments, output schema "
-            "or wish to leave no session",
+            chosen_for="one prompt in mode `yolo` with `stream=False`, without approvals, questions, attachments, "
+            "output schema or `no_session`",
             loses=(
-                "text, thoughts and the output of commands as they come: all of it comes whole",
-                "the beginning of a tool",
+                "streaming of text, thinking and command output: each is emitted when complete",
+                "the start of a tool call",
                 "retries",
-                "what sub-agents do, and what they cost",
+                "the work and the cost of sub-agents",
                 *LOSES,
             ),
         ),

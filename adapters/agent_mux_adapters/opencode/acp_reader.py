@@ -57,12 +57,12 @@ class OpencodeAcpTools(ToolReader):
 ACP_PROTOCOL = acp_protocol(
     AcpQuirks(agent="opencode", tools=OpencodeAcpTools()),
     loses=(
-        "where model calls begin, and the tokens of each",
+        "the start and the tokens of each model call",
         "retries",
-        "the compaction of the context",
+        "compaction of the context",
         "questions",
         "sub-agents",
-        "tool inputs as they stream",
-        "stderr of commands apart from stdout",
+        "streaming tool inputs",
+        "the stderr of commands (merged into stdout)",
     ),
 )

@@ -62,7 +62,7 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
-LOSES = ("stderr of commands apart from stdout", "thinking tokens, in 0.73.1")
+LOSES = ("the stderr of commands (merged into stdout)", "thinking tokens, in 0.73.1")
 """What both modes lose: rpc mode prints the events of json mode."""
 
 
@@ -99,7 +99,7 @@ ADAPTER = Adapter(
             streams=STREAMS,
             two_way=True,
             sniff=is_rpc_line,
-            chosen_for="runs in which somebody may be asked or says more, and inline images",
+            chosen_for="runs with approvals, questions or further prompts, and inline images",
             loses=LOSES,
         ),
         JSON: NativeProtocol(
@@ -108,7 +108,7 @@ ADAPTER = Adapter(
             streams=STREAMS,
             two_way=False,
             sniff=is_json_line,
-            chosen_for="one prompt in mode `yolo`, with nobody to ask",
+            chosen_for="one prompt in mode `yolo` without approvals or questions",
             loses=LOSES,
         ),
     },
@@ -119,5 +119,5 @@ ADAPTER = Adapter(
     install=(InstallMethod(kind="npm", command="npm install -g @earendil-works/pi-coding-agent", requires=("npm",)),),
     sessions=_sessions,
     home=_home,
-    auth_guidance="Run `pi` and log in with /login, or set the provider's API key, for example ANTHROPIC_API_KEY.",
+    auth_guidance="Run `pi` and log in with /login, or set a provider's API key, for example ANTHROPIC_API_KEY.",
 )

@@ -13,12 +13,12 @@ __all__ = ["ADAPTER", "CAPABILITIES"]
 REST: dict[Rest, float] = {"short": 0.7, "long": 3.0}
 """Seconds without output after which the screen is read; longer than a spinner's pause."""
 LOSES = (
-    "tools and thoughts: they cannot be told from text",
+    "tools and thinking: they cannot be distinguished from text",
     "tokens and cost",
-    "where model calls begin, and retries",
+    "the start of model calls, and retries",
     "sub-agents",
-    "text as it streams",
-    "what was pushed off the screen of a program that draws it itself",
+    "streaming text",
+    "text that scrolled off the screen of a full-screen program",
 )
 
 _EMITS = frozenset({
@@ -41,8 +41,8 @@ CAPABILITIES = AgentCapabilities(
 
 def _built_in(profile: Profile) -> NativeProtocol:
     names = " or ".join(f"`{program}`" for program in profile.programs)
-    others = "all other programs" if profile.name == DEFAULT else "programs that it is named for"
-    chosen_for = f"programs called {names}" if names else others
+    others = "all other programs" if profile.name == DEFAULT else "programs for which it is selected by name"
+    chosen_for = f"programs named {names}" if names else others
     return _protocol(profile.name, partial(TerminalCodec, profile), profile.rest, chosen_for)
 
 
@@ -72,7 +72,7 @@ ADAPTER = Adapter(
     protocols={
         **{name: _built_in(profile) for name, profile in built_in().items()},
         **{
-            name: _protocol(name, CustomTerminalCodec, rest, f"profiles of the user's own with a {rest} rest")
+            name: _protocol(name, CustomTerminalCodec, rest, f"the user's own profiles with a {rest} rest")
             for rest, name in CUSTOM.items()
         },
     },
