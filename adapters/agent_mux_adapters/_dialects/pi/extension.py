@@ -37,12 +37,12 @@ export default function (pi) {
 
   async function ask(event, ctx) {
     const call = JSON.stringify({ id: event.toolCallId, name: event.toolName, input: event.input });
-    const said = await ctx.ui.input(TITLE, call, { signal: ctx.signal });
+    const reply = await ctx.ui.input(TITLE, call, { signal: ctx.signal });
     let answer = {};
     try {
-      answer = JSON.parse(said ?? "{}");
+      answer = JSON.parse(reply ?? "{}");
     } catch {
-      // Not ours: as good as no answer.
+      // No JSON of ours: treated as no answer.
     }
     if (answer.decision === "always") allowed.add(event.toolName);
     if (answer.decision === "allow" || answer.decision === "always") return undefined;

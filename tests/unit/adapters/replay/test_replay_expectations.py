@@ -1,4 +1,4 @@
-"""What a run sends, against what was sent when the recording was made."""
+"""The input of a run, matched with the input of the recording."""
 
 import json
 from typing import Any
@@ -54,11 +54,11 @@ USER = {"type": "user", "message": {}}
         ([1], lines.ReplayLine("aside", "not a JSON object")),
     ],
 )  # fmt: skip
-def test_what_a_sent_line_means(native: Any, line: lines.ReplayLine) -> None:
+def test_sent_lines_are_classified(native: Any, line: lines.ReplayLine) -> None:
     assert lines.parse_sent(data(native)) == line
 
 
-def test_noise_means_nothing_on_either_side() -> None:
+def test_invalid_lines_are_asides_and_notices() -> None:
     for noise in (b"", b"not json", b"\xff", b"[" * 100_000, b"null"):
         assert lines.parse_sent(noise).kind == lines.ASIDE
         assert lines.parse_printed(noise).kind == lines.NOTICE
@@ -74,7 +74,7 @@ def test_noise_means_nothing_on_either_side() -> None:
         ),
     ],
 )
-def test_a_response_is_given_to_the_request_of_this_run(native: Any, renamed: Any) -> None:
+def test_response_gets_the_id_of_this_run(native: Any, renamed: Any) -> None:
     assert json.loads(lines.with_key(data(native), "7")) == renamed
 
 
@@ -82,7 +82,7 @@ def expectations(*natives: Any) -> Expectations:
     return Expectations([lines.parse_sent(data(native)) for native in natives])
 
 
-def test_lines_are_ticked_off_by_kind_be_they_early() -> None:
+def test_early_lines_match_by_kind() -> None:
     expected = expectations(control("a", "initialize"), USER, answer("q", "allow"), USER)
     assert not any(expected.is_satisfied(index) for index in range(4))
     expected.match(data(control("mux-1", "initialize")))
@@ -94,13 +94,13 @@ def test_lines_are_ticked_off_by_kind_be_they_early() -> None:
     assert expected.is_satisfied(2)
 
 
-def test_a_handshake_that_never_comes_is_given_up_when_a_later_line_does() -> None:
+def test_later_line_satisfies_a_missing_handshake() -> None:
     expected = expectations(control("a", "initialize"), USER)
     expected.match(data(USER))
     assert expected.is_satisfied(0)
 
 
-def test_asides_are_never_waited_for() -> None:
+def test_asides_are_optional() -> None:
     expected = expectations(control("a", "set_model"), {"type": "nonsense"})
     assert expected.is_satisfied(0)
     assert expected.is_satisfied(1)
@@ -109,7 +109,7 @@ def test_asides_are_never_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("recorded", "now", "says"),
+    ("recorded", "now", "reason"),
     [
         (USER, control("i", "interrupt"), "this run sent: interrupt; the recording expects prompt"),
         (answer("q", "allow"), answer("q", "deny"), r'"q" \(deny\); the recording has: answer .* \(allow\)'),
@@ -117,12 +117,12 @@ def test_asides_are_never_waited_for() -> None:
         (control("a", "initialize"), USER, "this run sent: prompt; the recording expects nothing more"),
     ],
 )  # fmt: skip
-def test_what_was_never_recorded_is_a_mismatch(recorded: Any, now: Any, says: str) -> None:
-    with pytest.raises(MismatchError, match=says):
+def test_unrecorded_input_is_a_mismatch(recorded: Any, now: Any, reason: str) -> None:
+    with pytest.raises(MismatchError, match=reason):
         expectations(recorded).match(data(now))
 
 
-def test_one_prompt_is_not_two() -> None:
+def test_second_prompt_is_a_mismatch() -> None:
     expected = expectations(USER)
     expected.match(data(USER))
     with pytest.raises(MismatchError):

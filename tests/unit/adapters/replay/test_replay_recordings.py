@@ -1,4 +1,4 @@
-"""Recordings as a list of what happened, and where the lines that were sent belong."""
+"""Recordings: their items, and the order of input and output lines."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ def shaken(key: Any) -> dict[str, Any]:
     [
         ([INIT, RESULT], [PROMPT], [0]),
         ([INIT, RESULT, INIT, RESULT], [PROMPT, PROMPT], [0, 2]),
-        ([INIT, RESULT], [PROMPT, PROMPT], [0, 0]),  # merged into the turn: nothing says when
+        ([INIT, RESULT], [PROMPT, PROMPT], [0, 0]),  # merged into the turn: its time is unknown
         ([shaken("i"), INIT, ask("a"), RESULT], [shake("i"), PROMPT, allow("a")], [0, 1, 3]),
         ([INIT, ask("a"), ask("b"), RESULT], [PROMPT, allow("b"), allow("a")], [0, 3, 3]),
         ([INIT, shaken("late"), shaken("early"), RESULT], [shake("late"), shake("early")], [1, 2]),
@@ -62,13 +62,15 @@ def shaken(key: Any) -> dict[str, Any]:
         ([b"noise\n"], [b"not json\n"], [0]),
     ],
 )  # fmt: skip
-def test_without_times_the_lines_prove_their_order(agent: list[Any], driver: list[Any], expected: list[int]) -> None:
-    said = [line if isinstance(line, bytes) else lines(line)[0] for line in agent]
+def test_without_times_the_lines_determine_their_order(
+    agent: list[Any], driver: list[Any], expected: list[int]
+) -> None:
+    printed = [line if isinstance(line, bytes) else lines(line)[0] for line in agent]
     sent = [line if isinstance(line, bytes) else lines(line)[0] for line in driver]
-    assert sent_positions(said, sent, times=[0.0] * len(said), sent_times=[]) == expected
+    assert sent_positions(printed, sent, times=[0.0] * len(printed), sent_times=[]) == expected
 
 
-def test_with_times_the_clock_decides_within_what_the_lines_prove() -> None:
+def test_with_times_the_clock_decides_within_the_possible_order() -> None:
     agent, driver = lines(INIT, ask("a"), INIT), lines(PROMPT, allow("a"), PROMPT)
     assert sent_positions(agent, driver, times=[0.1, 0.2, 0.3], sent_times=[0.0, 0.25, 0.3]) == [0, 2, 3]
     assert sent_positions(agent, driver, times=[0.2, 0.2, 0.2], sent_times=[0.2, 0.2, 0.2]) == [3, 3, 3]
@@ -77,7 +79,7 @@ def test_with_times_the_clock_decides_within_what_the_lines_prove() -> None:
 
 
 @pytest.mark.parametrize("agent", sorted(folder.name for folder in FIXTURES.iterdir()))
-def test_every_fixture_is_a_recording_with_all_its_bytes(agent: str) -> None:
+def test_every_fixture_loads_with_all_its_bytes(agent: str) -> None:
     for folder in find_fixtures(FIXTURES, agent):
         recording = load(folder)
         for stream, name in ((STDOUT, "stdout.jsonl"), (STDERR, "stderr.txt"), (STDIN, "stdin.jsonl")):
@@ -89,7 +91,7 @@ def test_every_fixture_is_a_recording_with_all_its_bytes(agent: str) -> None:
         assert recording.end >= max(times, default=0), folder
 
 
-def test_a_journal_is_a_recording(tmp_path: Path) -> None:
+def test_journal_loads_as_recording(tmp_path: Path) -> None:
     records = [
         control("start"),
         Record(Kind.STDIN, 10, b'{"type":"user"}\n'),
@@ -117,7 +119,7 @@ def test_a_journal_is_a_recording(tmp_path: Path) -> None:
     assert recording.is_two_way
 
 
-def test_a_journal_that_was_cut_off_ends_as_killed(tmp_path: Path) -> None:
+def test_torn_journal_ends_as_killed(tmp_path: Path) -> None:
     path = tmp_path / "run.journal"
     writer = JournalWriter(path, header())
     writer.append(printed(b"one\n")[0])
@@ -130,7 +132,7 @@ def test_a_journal_that_was_cut_off_ends_as_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "reason"),
     [
         (None, "does not exist"),
         ({}, "run.toml"),
@@ -142,7 +144,7 @@ def test_a_journal_that_was_cut_off_ends_as_killed(tmp_path: Path) -> None:
         (b"", "neither a fixture folder nor a journal"),
     ],
 )
-def test_what_is_no_recording_says_why(tmp_path: Path, content: Any, says: str) -> None:
+def test_invalid_recording_is_reported(tmp_path: Path, content: Any, reason: str) -> None:
     path = tmp_path / "thing"
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -150,5 +152,5 @@ def test_what_is_no_recording_says_why(tmp_path: Path, content: Any, says: str) 
         path.mkdir()
         for name, data in content.items():
             (path / name).write_bytes(data)
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=reason):
         load(path)

@@ -1,4 +1,4 @@
-"""What pi keeps, in files as pi 0.87.1 and 0.73.1 wrote them and in lists as they printed them."""
+"""pi's settings, credentials and packages, in files written and lists printed by 0.87.1 and 0.73.1."""
 
 import json
 from pathlib import Path
@@ -66,20 +66,20 @@ def state(homes: Homes, **environ: str) -> tuple[str, str | None, str | None]:
     return found.status, found.method, found.where
 
 
-def test_a_model_is_two_fields_and_its_change_leaves_every_other_byte(homes: Homes, directory: Path) -> None:
+def test_setting_the_model_changes_two_fields_only(homes: Homes, directory: Path) -> None:
     path = directory / "settings.json"
     path.write_text(SETTINGS, "utf-8")
     configs = AgentConfigs(homes)
-    told = configs.model("pi")
-    assert told is not None
-    assert told.value == "anthropic/claude-opus-4-6"
+    setting = configs.model("pi")
+    assert setting is not None
+    assert setting.value == "anthropic/claude-opus-4-6"
     configs.set_model("pi", "openrouter/anthropic/claude-opus-4-6")
     changed = SETTINGS.replace('"anthropic"', '"openrouter"').replace('"claude-opus', '"anthropic/claude-opus')
     assert path.read_text("utf-8") == changed
     assert configs.validate("pi") == []
 
 
-def test_a_field_that_is_set_and_unset_leaves_every_byte(homes: Homes, directory: Path) -> None:
+def test_set_and_unset_restores_the_file(homes: Homes, directory: Path) -> None:
     path = directory / "settings.json"
     path.write_text(SETTINGS, "utf-8")
     configs = AgentConfigs(homes)
@@ -89,7 +89,7 @@ def test_a_field_that_is_set_and_unset_leaves_every_byte(homes: Homes, directory
     assert path.read_text("utf-8") == SETTINGS
 
 
-def test_the_project_has_the_last_word(homes: Homes, directory: Path) -> None:
+def test_project_settings_take_precedence(homes: Homes, directory: Path) -> None:
     (directory / "settings.json").write_text(SETTINGS, "utf-8")
     AgentConfigs(homes).set_field("pi", "defaultThinkingLevel", "low", scope="project")
     setting = AgentConfigs(homes).get_field("pi", "defaultThinkingLevel")
@@ -98,7 +98,7 @@ def test_the_project_has_the_last_word(homes: Homes, directory: Path) -> None:
 
 
 @pytest.mark.parametrize("model", ["claude-opus-4-6", "/x", "anthropic/"])
-def test_a_model_without_its_provider_is_refused(model: str, homes: Homes) -> None:
+def test_model_without_provider_is_refused(model: str, homes: Homes) -> None:
     with pytest.raises(ValidationError, match="provider/model"):
         AgentConfigs(homes).set_model("pi", model)
 
@@ -107,19 +107,19 @@ def test_a_model_without_its_provider_is_refused(model: str, homes: Homes) -> No
     ("settings", "model"),
     [({"defaultModel": "m"}, "m"), ({"defaultProvider": "p"}, None), ({"defaultModel": 3}, None)],
 )
-def test_a_model_that_is_half_said(
+def test_incomplete_model_setting(
     settings: dict[str, object], model: str | None, homes: Homes, directory: Path
 ) -> None:
     (directory / "settings.json").write_text(json.dumps(settings), "utf-8")
-    told = AgentConfigs(homes).model("pi")
-    assert (None if told is None else told.value) == model
+    setting = AgentConfigs(homes).model("pi")
+    assert (None if setting is None else setting.value) == model
 
 
-def test_nobody_is_authenticated_in_an_empty_home(homes: Homes) -> None:
+def test_empty_home_is_not_authenticated(homes: Homes) -> None:
     assert state(homes) == ("unauthenticated", None, None)
 
 
-# Each of them made `pi --list-models` list models, and one without the other did not.
+# With each of these, `pi --list-models` listed models; with one of the pair alone it did not.
 @pytest.mark.parametrize(
     ("environ", "method"),
     [
@@ -162,7 +162,7 @@ def test_credentials_in_its_file(
     assert found[2] in {None, f"{path} (anthropic)"}
 
 
-def test_of_several_logins_that_which_lasts_longest_is_told(homes: Homes, directory: Path) -> None:
+def test_login_valid_longest_is_reported(homes: Homes, directory: Path) -> None:
     path = directory / "auth.json"
     login = {"type": "oauth", "access": "a", "refresh": ""}
     stored = {"old": {**login, "expires": 1}, "later": {**login, "expires": 2000}}
@@ -173,7 +173,7 @@ def test_of_several_logins_that_which_lasts_longest_is_told(homes: Homes, direct
 
 
 @pytest.mark.parametrize("text", ["{", "[]"])
-def test_a_broken_file_of_credentials_leaves_it_open(text: str, homes: Homes, directory: Path) -> None:
+def test_broken_credentials_file_leaves_state_unknown(text: str, homes: Homes, directory: Path) -> None:
     (directory / "auth.json").write_text(text, "utf-8")
     assert state(homes) == ("unknown", None, None)
     assert state(homes, OPENAI_API_KEY="x") == ("authenticated", "api_key", "OPENAI_API_KEY")
@@ -187,7 +187,7 @@ OWN = '// mine\n{"providers": {"none": {}, "own": {"apiKey": "KEY",},},}'
     ("key", "is_found"),
     [("sk-x", True), ("!cmd", True), ("$SET", True), ("${UNSET}", False), ("$$", True), ("", False)],
 )
-def test_keys_of_own_providers(key: str, is_found: bool, homes: Homes, directory: Path) -> None:
+def test_keys_of_custom_providers(key: str, is_found: bool, homes: Homes, directory: Path) -> None:
     path = directory / "models.json"
     path.write_text(OWN.replace("KEY", key), "utf-8")
     where = f"{path} (providers.own.apiKey)"
@@ -195,7 +195,7 @@ def test_keys_of_own_providers(key: str, is_found: bool, homes: Homes, directory
     assert state(homes, SET="x") == expected
 
 
-def test_its_directory_is_moved_by_a_variable(tmp_path: Path) -> None:
+def test_variable_moves_the_directory(tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     moved.mkdir()
     (moved / "auth.json").write_text('{"x": {"type": "api_key", "key": "k"}}', "utf-8")
@@ -205,11 +205,11 @@ def test_its_directory_is_moved_by_a_variable(tmp_path: Path) -> None:
     assert found.where == f"{moved / 'auth.json'} (x)"
 
 
-def test_its_methods_are_those_that_it_is_said_to_have() -> None:
+def test_auth_methods_match_the_capabilities() -> None:
     assert tuple(method.name for method in AUTH.methods) == ADAPTER.capabilities.auth_methods
 
 
-def test_a_list_of_packages_is_read() -> None:
+def test_package_list_is_parsed() -> None:
     assert PLUGINS.parse is not None
     user, project = {"scope": "user"}, {"scope": "project", "path": "/home/dev/other"}
     assert PLUGINS.parse(LIST) == (
@@ -224,19 +224,19 @@ def test_a_list_of_packages_is_read() -> None:
 
 
 @pytest.mark.parametrize("printed", ["", "Something else\n", "\x1b[1mUser packages:\x1b[22m\n  npm:x\n"])
-def test_what_is_no_list_of_packages_is_refused(printed: str) -> None:
+def test_other_output_is_not_a_package_list(printed: str) -> None:
     assert PLUGINS.parse is not None
     with pytest.raises(ValueError, match="no heading"):
         PLUGINS.parse(printed)
 
 
-def test_packages_are_updated_one_by_one_or_all_but_never_pi_itself() -> None:
+def test_package_update_excludes_pi_itself() -> None:
     assert PLUGINS.update is not None
     assert PLUGINS.update("npm:x") == ("update", "--extension", "npm:x")
     assert PLUGINS.update(None) == ("update", "--extensions")
 
 
-def test_skills_are_found_in_its_own_folders_and_in_shared_ones(homes: Homes, tmp_path: Path) -> None:
+def test_skills_are_found_in_own_and_shared_folders(homes: Homes, tmp_path: Path) -> None:
     own = [(folder.scope, path) for folder, path in skills(homes).where("pi") if not folder.is_shared]
     assert own == [("global", tmp_path / ".pi/agent/skills"), ("project", tmp_path / "project/.pi/skills")]
     main = tmp_path / ".agents" / "skills" / "sing" / "SKILL.md"
@@ -246,7 +246,7 @@ def test_skills_are_found_in_its_own_folders_and_in_shared_ones(homes: Homes, tm
     assert (found.name, found.is_shared, found.problem) == ("sing", True, None)
 
 
-def test_what_pi_does_not_have_is_no_part_of_its_home(homes: Homes) -> None:
+def test_unsupported_parts_are_absent(homes: Homes) -> None:
     assert HOME.mcp is None
     assert HOME.subagents is None
     with pytest.raises(CapabilityError):

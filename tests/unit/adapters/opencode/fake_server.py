@@ -1,9 +1,9 @@
-"""Stands for the `opencode` program: `serve` with events, a password and a few routes; run by the tests of the bridge.
+"""A fake `opencode` program for the tests of the bridge: `serve` with events, a password and a few routes.
 
-<directory>/behave   what it does: `exit` (with code 3, before it listens), `drop` (ends by itself, code 5),
-                     `stay` (ignores SIGTERM); anything else: as it should
+<directory>/behave   its behaviour: `exit` (with code 3, before it listens), `drop` (ends by itself, code 5),
+                     `stay` (ignores SIGTERM); anything else: normal
 <directory>/pid      its process id, once it runs
-<directory>/told     one line for each request: method, path, authorization is right or wrong, body
+<directory>/log      one line for each request: method, path, whether authorization is right or wrong, body
 """
 
 import base64
@@ -32,8 +32,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
         path = self.path.partition("?")[0]
         right = self.headers["authorization"] == f"Basic {SECRET}"
-        with (HERE / "told").open("a") as told:
-            told.write(f"{self.command} {path} {'right' if right else 'wrong'} {body}\n")
+        with (HERE / "log").open("a") as log:
+            log.write(f"{self.command} {path} {'right' if right else 'wrong'} {body}\n")
         if path == "/event":
             self.events()
         else:
@@ -65,7 +65,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def main() -> None:
     assert sys.argv[1:] == ["serve", "--hostname=127.0.0.1", "--port=0"]
     (HERE / "pid").write_text(str(os.getpid()))
-    print("Warning: something to say first", flush=True)  # noqa: T201
+    print("Warning: a line before listening", flush=True)  # noqa: T201
     if BEHAVE == "exit":
         sys.exit(3)
     if BEHAVE == "stay":

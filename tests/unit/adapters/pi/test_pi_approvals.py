@@ -1,4 +1,4 @@
-"""Permissions and questions: the dialogs of pi's extensions, ours among them."""
+"""Approvals and questions: the dialogs of pi's extensions, including ours."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ def running() -> Talk:
 
 
 def gate(call: Any = CALL) -> dict[str, Any]:
-    """What our extension asks with."""
+    """Return the dialog that our extension opens."""
     return {"method": "input", "title": TITLE, "placeholder": json.dumps(call)}
 
 
@@ -37,14 +37,14 @@ def reply(key: str, **fields: Any) -> dict[str, Any]:
 
 
 def decided(line: dict[str, Any]) -> Any:
-    """What our extension reads."""
+    """Return the response that our extension reads."""
     return json.loads(line["value"])
 
 
 # -- permissions
 
 
-def test_our_extension_asks_with_the_call_itself() -> None:
+def test_extension_dialog_contains_the_call() -> None:
     assert facts_of(running().asks("r", **gate())) == [
         facts.ApprovalAsked("r", "Run a shell command", "rm -rf build", "high", "bash", "c", "rm -rf build")
     ]
@@ -58,7 +58,7 @@ def test_our_extension_asks_with_the_call_itself() -> None:
         ("deploy", {"to": "prod"}, "Use deploy", '{"to":"prod"}'),
     ],
 )
-def test_what_is_asked_for_says_what_will_happen(name: str, arguments: Any, action: str, detail: str) -> None:
+def test_approval_shows_action_detail_and_risk(name: str, arguments: Any, action: str, detail: str) -> None:
     [request] = facts_of(running().asks("r", **gate({"id": "c", "name": name, "input": arguments})))
     assert (request.action, request.detail.replace(" ", ""), request.risk) == (
         action,
@@ -67,7 +67,7 @@ def test_what_is_asked_for_says_what_will_happen(name: str, arguments: Any, acti
     )
 
 
-def test_a_call_that_cannot_be_read_is_asked_for_all_the_same() -> None:
+def test_unreadable_call_still_asks() -> None:
     [request] = facts_of(running().asks("r", method="input", title=TITLE, placeholder="{"))
     assert (request.action, request.call_id, request.tool_name) == ("Use a tool", None, None)
 
@@ -81,7 +81,7 @@ def test_a_call_that_cannot_be_read_is_asked_for_all_the_same() -> None:
         (Deny("r", "not in my house"), {"decision": "deny", "reason": "not in my house"}, False, "not in my house"),
     ],
 )
-def test_the_decision_goes_back_to_our_extension(action: Any, decision: Any, granted: bool, reason: str | None) -> None:
+def test_decision_is_sent_to_the_extension(action: Any, decision: Any, granted: bool, reason: str | None) -> None:
     talk = running()
     talk.asks("r", **gate())
     assert facts_of(talk.want(action)) == [facts.RequestSettled("r", granted, reason)]
@@ -90,7 +90,7 @@ def test_the_decision_goes_back_to_our_extension(action: Any, decision: Any, gra
     assert decided(line) == decision
 
 
-def test_a_request_is_settled_once() -> None:
+def test_request_is_settled_once() -> None:
     talk = running()
     talk.asks("r", **gate())
     talk.want(Approve("r"))
@@ -99,7 +99,7 @@ def test_a_request_is_settled_once() -> None:
     assert refused.code == "INTERACTION_NOT_FOUND"
 
 
-def test_a_permission_is_not_answered_with_words() -> None:
+def test_text_answer_to_an_approval_is_refused() -> None:
     talk = running()
     talk.asks("r", **gate())
     [refused] = talk.want(Answer("r", "yes"))
@@ -107,7 +107,7 @@ def test_a_permission_is_not_answered_with_words() -> None:
     assert refused.code == "VALIDATION_ERROR"
 
 
-def test_an_interruption_answers_what_waits_before_it_aborts() -> None:
+def test_interrupt_cancels_open_dialogs_before_the_abort() -> None:
     talk = running()
     talk.asks("r", **gate())
     settled = facts_of(talk.want(Interrupt()), facts.RequestSettled)
@@ -115,7 +115,7 @@ def test_an_interruption_answers_what_waits_before_it_aborts() -> None:
     assert talk.sent() == [reply("r", cancelled=True), {"id": "mux-3", "type": "abort"}]
 
 
-def test_after_the_turn_nobody_waits_any_more() -> None:
+def test_end_of_turn_closes_open_requests() -> None:
     talk = running()
     talk.asks("r", **gate())
     talk.says(answer("hi"), agent_end(willRetry=False), SETTLED)
@@ -124,7 +124,7 @@ def test_after_the_turn_nobody_waits_any_more() -> None:
 
 
 @pytest.mark.parametrize("version", ["0.73.1", "0.87.1"])
-def test_what_happened_in_a_recording_is_told(version: str) -> None:
+def test_recorded_decisions_are_emitted(version: str) -> None:
     name = f"{version}/rpc_approvals"
     request = ALL.facts(name, facts.ApprovalAsked)
     settled = {fact.request_id: fact.granted for fact in ALL.facts(name, facts.RequestSettled)}
@@ -136,7 +136,7 @@ def test_what_happened_in_a_recording_is_told(version: str) -> None:
 # -- our extension
 
 
-def test_the_extension_is_code_with_our_wishes_in_it() -> None:
+def test_extension_code_contains_its_settings() -> None:
     code = extension_code(asks=True, images={"/it's.png": "image/png"})
     assert "const ASKS = true;" in code
     assert f"const TITLE = {json.dumps(TITLE)};" in code
@@ -147,7 +147,7 @@ def test_the_extension_is_code_with_our_wishes_in_it() -> None:
 # -- questions of other extensions
 
 
-def test_a_choice_is_a_question_with_options() -> None:
+def test_select_dialog_is_a_question_with_options() -> None:
     talk = running()
     request = facts_of(talk.asks("q", "select", title="Which?", options=["a", "b"]))
     assert request == [facts.InputAsked("q", "Which?", options=("a", "b"), source="tool")]
@@ -158,7 +158,7 @@ def test_a_choice_is_a_question_with_options() -> None:
 
 
 @pytest.mark.parametrize(("word", "confirmed"), [("yes", True), (" Y ", True), ("no", False), ("cancel", False)])
-def test_a_confirmation_takes_yes_and_no(word: str, confirmed: bool) -> None:
+def test_confirm_dialog_accepts_yes_and_no(word: str, confirmed: bool) -> None:
     talk = running()
     request = facts_of(talk.asks("q", "confirm", title="Sure?", message="really"))
     assert request == [facts.InputAsked("q", "Sure?", "really", ("yes", "no"), "tool")]
@@ -166,7 +166,7 @@ def test_a_confirmation_takes_yes_and_no(word: str, confirmed: bool) -> None:
     assert talk.sent() == [reply("q", confirmed=confirmed)]
 
 
-def test_a_confirmation_takes_nothing_else() -> None:
+def test_confirm_dialog_refuses_other_answers() -> None:
     talk = running()
     talk.asks("q", "confirm", title="Sure?")
     [refused] = talk.want(Answer("q", "perhaps"))
@@ -174,7 +174,7 @@ def test_a_confirmation_takes_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(("method", "field"), [("input", "placeholder"), ("editor", "prefill")])
-def test_free_questions_take_any_words(method: str, field: str) -> None:
+def test_input_dialog_accepts_any_text(method: str, field: str) -> None:
     talk = running()
     request = facts_of(talk.asks("q", method, title="Name?", **{field: "like this"}))
     assert request == [facts.InputAsked("q", "Name?", "like this", source="tool")]
@@ -182,7 +182,7 @@ def test_free_questions_take_any_words(method: str, field: str) -> None:
     assert talk.sent() == [reply("q", value="any")]
 
 
-def test_a_question_may_be_declined() -> None:
+def test_question_may_be_declined() -> None:
     talk = running()
     talk.asks("q", "input", title="Name?")
     assert facts_of(talk.want(Deny("q"))) == [facts.RequestSettled("q", granted=False)]
@@ -190,11 +190,11 @@ def test_a_question_may_be_declined() -> None:
 
 
 @pytest.mark.parametrize("method", ["setStatus", "setWidget", "setTitle", "set_editor_text"])
-def test_what_is_about_a_screen_says_nothing(method: str) -> None:
+def test_screen_dialogs_are_ignored(method: str) -> None:
     assert facts_of(running().asks("q", method)) == []
 
 
-def test_notices_are_notes() -> None:
+def test_notices_become_notes() -> None:
     talk = running()
     assert facts_of(talk.asks("q", "notify", message="hello")) == [facts.Note("hello", "info")]
     assert facts_of(talk.asks("q", "notify", message="oh", notifyType="error")) == [facts.Note("oh", "warn")]
@@ -203,12 +203,12 @@ def test_notices_are_notes() -> None:
     ]
 
 
-def test_an_unknown_dialog_is_not_dropped() -> None:
+def test_unknown_dialog_is_reported() -> None:
     [unknown] = facts_of(running().asks("q", "hologram"))
     assert isinstance(unknown, facts.Unknown)
 
 
-def test_a_dialog_may_be_withdrawn() -> None:
+def test_agent_may_withdraw_a_dialog() -> None:
     talk = running()
     talk.asks("q", "input", title="Name?")
     withdrawn = {"type": "extension_ui_request", "method": "cancel", "targetId": "q"}
@@ -227,7 +227,9 @@ def test_a_dialog_may_be_withdrawn() -> None:
         ({"cancelled": True}, False),
     ],
 )
-def test_the_answer_of_another_client_is_overheard(answer_first: bool, fields: dict[str, Any], granted: bool) -> None:
+def test_answer_of_another_client_settles_the_request(
+    answer_first: bool, fields: dict[str, Any], granted: bool
+) -> None:
     codec = codec_of(ADAPTER, "rpc")
     request = ({"type": "extension_ui_request", "id": "r", **gate()}, Source.STDOUT)
     answered = (reply("r", **fields), Source.STDIN)

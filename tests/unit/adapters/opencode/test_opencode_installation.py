@@ -1,4 +1,4 @@
-"""OpenCode's home: on files as its commands `mcp add`, `plugin` and `auth` (1.18.33) wrote and read them."""
+"""OpenCode's settings, servers, plugins and credentials, in files written by its own commands (1.18.33)."""
 
 import json
 from pathlib import Path
@@ -79,7 +79,7 @@ SHOWN = """\
   "username": "dev"
 }
 """
-# In the words of `auth.json`; `opencode auth list` shows the three of them as oauth, api and wellknown.
+# The shapes of `auth.json`; `opencode auth list` shows the three as oauth, api and wellknown.
 LOGINS = {
     "anthropic": {"type": "oauth", "refresh": "r", "access": "a", "expires": 5},
     "openai": {"type": "api", "key": "not-a-real-key"},
@@ -99,16 +99,16 @@ def homes(home: Path, **environ: str) -> Homes:
     return Homes(environ={"HOME": str(home), **environ}, project=home / "project")
 
 
-def write(path: Path, said: object) -> Path:
+def write(path: Path, expected: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(said), "utf-8")
+    path.write_text(json.dumps(expected), "utf-8")
     return path
 
 
 # -- MCP servers
 
 
-def test_servers_are_understood(home: Path) -> None:
+def test_servers_are_parsed(home: Path) -> None:
     found = McpServers(homes(home)).list("opencode")
     assert [(one.name, one.server, one.enabled) for one in found] == [
         ("u1", McpServer("u1", command="node", args=("x.js", "--flag", "two words"), env={"A": "b"}), True),
@@ -118,7 +118,7 @@ def test_servers_are_understood(home: Path) -> None:
     ]
 
 
-def test_its_own_file_is_as_it_was_after_an_addition_and_a_removal(home: Path) -> None:
+def test_adding_and_removing_a_server_restores_the_file(home: Path) -> None:
     servers, configs = McpServers(homes(home)), AgentConfigs(homes(home))
     path = home / ".config" / "opencode" / "opencode.jsonc"
     servers.add("opencode", McpServer("new", command="x", args=("y",)))
@@ -135,9 +135,9 @@ def test_its_own_file_is_as_it_was_after_an_addition_and_a_removal(home: Path) -
 # -- configuration
 
 
-def test_the_later_file_wins_in_the_order_of_opencode(home: Path) -> None:
+def test_later_configuration_file_takes_precedence(home: Path) -> None:
     configs = AgentConfigs(homes(home, OPENCODE_CONFIG="named.json", OPENCODE_CONFIG_DIR=str(home / "further")))
-    said: list[tuple[Path, Scope]] = [
+    expected: list[tuple[Path, Scope]] = [
         (home / ".config/opencode/config.json", "global"),
         (home / ".config/opencode/opencode.json", "global"),
         (home / ".config/opencode/opencode.jsonc", "global"),
@@ -151,12 +151,12 @@ def test_the_later_file_wins_in_the_order_of_opencode(home: Path) -> None:
         (home / "further/opencode.json", "global"),
         (home / "further/opencode.jsonc", "global"),
     ]
-    for number, (path, scope) in enumerate(said):
+    for number, (path, scope) in enumerate(expected):
         write(path, {"username": str(number)})
         found = configs.get_field("opencode", "username")
         assert found is not None
         assert (found.value, found.path, found.scope) == (str(number), path, scope)
-    assert [(source.path, source.scope) for source in configs.sources("opencode")] == said
+    assert [(source.path, source.scope) for source in configs.sources("opencode")] == expected
 
 
 @pytest.mark.parametrize(
@@ -170,30 +170,30 @@ def test_the_later_file_wins_in_the_order_of_opencode(home: Path) -> None:
         ([".config/opencode/opencode.json", ".opencode/opencode.json"], "global", ".opencode/opencode.json"),
     ],
 )
-def test_a_change_is_made_where_it_wins(home: Path, there: list[str], scope: Scope, written: str) -> None:
+def test_change_is_written_to_the_effective_file(home: Path, there: list[str], scope: Scope, written: str) -> None:
     (home / ".config/opencode/opencode.jsonc").unlink()
     for name in there:
         write(home / name, {})
     configs = AgentConfigs(homes(home))
     assert configs.set_model("opencode", "a/b", scope=scope).path == home / written
-    said = configs.model("opencode")
-    assert said is not None
-    assert (said.value, said.path) == ("a/b", home / written)
+    expected = configs.model("opencode")
+    assert expected is not None
+    assert (expected.value, expected.path) == ("a/b", home / written)
 
 
-def test_the_files_of_a_project_may_be_told_not_to_count(home: Path) -> None:
+def test_project_configuration_can_be_disabled(home: Path) -> None:
     write(home / "project/opencode.json", {"model": "a/b"})
     assert AgentConfigs(homes(home)).model("opencode") is not None
     assert AgentConfigs(homes(home, OPENCODE_DISABLE_PROJECT_CONFIG="1")).model("opencode") is None
 
 
 @pytest.mark.parametrize("model", ["opus", "/opus", "anthropic/", ""])
-def test_a_model_has_a_provider(home: Path, model: str) -> None:
+def test_model_needs_a_provider(home: Path, model: str) -> None:
     with pytest.raises(ValidationError, match="provider/model"):
         AgentConfigs(homes(home)).set_model("opencode", model)
 
 
-def test_permissions_are_a_word_or_a_table(home: Path) -> None:
+def test_permissions_are_a_string_or_a_table(home: Path) -> None:
     configs = AgentConfigs(homes(home))
     for value in ("allow", {"edit": "deny", "bash": {"git *": "allow"}}):
         configs.set_field("opencode", "permission", value)
@@ -219,14 +219,14 @@ def test_logins(home: Path, logins: object, method: str, where: str) -> None:
     assert (state.where or "").endswith(where)
 
 
-def test_logins_may_be_in_a_variable_which_is_all_then(home: Path) -> None:
+def test_logins_in_the_variable_replace_the_file(home: Path) -> None:
     write(home / ".local/share/opencode/auth.json", LOGINS)
     state = Auth(homes(home, OPENCODE_AUTH_CONTENT='{"groq": {"type": "api", "key": "k"}}')).check("opencode")
     assert state.where == "OPENCODE_AUTH_CONTENT (groq)"
     assert Auth(homes(home, OPENCODE_AUTH_CONTENT="{}")).check("opencode").status == "unauthenticated"
 
 
-def test_a_login_that_cannot_be_renewed_expires(home: Path) -> None:
+def test_login_without_refresh_token_expires(home: Path) -> None:
     write(
         home / ".local/share/opencode/auth.json", {"x": {"type": "oauth", "access": "a", "refresh": "", "expires": 5}}
     )
@@ -256,13 +256,13 @@ def test_keys_in_the_configuration(home: Path, key: str, environ: dict[str, str]
     assert state.where == (f"{directory}/opencode.jsonc (provider.mine.options.apiKey)" if is_there else None)
 
 
-def test_the_key_of_a_provider(home: Path) -> None:
+def test_provider_key_is_found(home: Path) -> None:
     assert Auth(homes(home)).check("opencode").status == "unauthenticated"
     assert Auth(homes(home, OPENROUTER_API_KEY="k")).check("opencode").where == "OPENROUTER_API_KEY"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"x": 3}', '{"x": {"type": "api", "key": ""}}'])
-def test_a_file_without_credentials_has_none(home: Path, text: str) -> None:
+def test_file_without_credentials(home: Path, text: str) -> None:
     path = write(home / ".local/share/opencode/auth.json", {})
     path.write_text(text, "utf-8")
     assert Auth(homes(home)).check("opencode").status in {"unauthenticated", "unknown"}
@@ -271,7 +271,7 @@ def test_a_file_without_credentials_has_none(home: Path, text: str) -> None:
 # -- the rest
 
 
-def test_skills_of_others_count_unless_a_variable_says_no(home: Path) -> None:
+def test_shared_skills_count_unless_disabled(home: Path) -> None:
     def shared(**environ: str) -> set[str]:
         return {
             path.parent.name for folder, path in skills(homes(home, **environ)).where("opencode") if folder.is_shared
@@ -283,7 +283,7 @@ def test_skills_of_others_count_unless_a_variable_says_no(home: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["agent", "agents"])
-def test_agents_are_found_under_either_word(home: Path, word: str) -> None:
+def test_agents_are_found_in_either_folder(home: Path, word: str) -> None:
     for scope in (home / ".config/opencode", home / "project/.opencode", home / ".opencode"):
         (scope / word).mkdir(parents=True)
         (scope / word / "digger.md").write_text("---\ndescription: Digs\n---\n", "utf-8")
@@ -292,7 +292,7 @@ def test_agents_are_found_under_either_word(home: Path, word: str) -> None:
     assert {one.scope for one in found} == {"global", "project"}
 
 
-def test_plugins_as_its_configuration_is_shown() -> None:
+def test_plugins_are_parsed_from_the_configuration() -> None:
     assert PLUGINS.parse is not None
     path, pinned, with_options = PLUGINS.parse(SHOWN)
     assert (path.name, path.version, path.source) == ("file:///src/plug", None, "/home/dev/.config/opencode")

@@ -16,11 +16,11 @@ def test_models_have_sizes_and_prices() -> None:
     assert astra == Price(10.0, 50.0, 1.0, 12.5, threshold=272_000, beyond=Price(20.0, 75.0, 2.0, 25.0))
 
 
-def test_without_keys_there_are_none() -> None:
+def test_without_keys_there_are_no_models() -> None:
     assert parsed("omp", '{"models":[]}\n') == {}
 
 
-def test_noise() -> None:
+def test_invalid_output() -> None:
     assert list(parsed("omp", 'warning\n{"models":[{"selector":"a/b"},{"id":"c"},7]}')) == ["a/b"]
     refuses("omp", "", "no JSON object")
     refuses("omp", '{"models": {}}', "no list 'models'")

@@ -1,4 +1,4 @@
-"""What omp keeps, in files as omp 18.2.3 wrote them and in lists as it printed them."""
+"""omp's settings, MCP servers, credentials and plugins, in files written and lists printed by 18.2.3."""
 
 import json
 import sqlite3
@@ -126,7 +126,9 @@ def state(homes: Homes, **environ: str) -> tuple[str, str | None, str | None]:
     return found.status, found.method, found.where
 
 
-def store(directory: Path, kind: str, said: object, disabled: str | None = None, provider: str = "anthropic") -> Path:
+def store(
+    directory: Path, kind: str, credential: object, disabled: str | None = None, provider: str = "anthropic"
+) -> Path:
     path = directory / "agent.db"
     is_new = not path.exists()
     with closing(sqlite3.connect(path)) as database:
@@ -134,25 +136,25 @@ def store(directory: Path, kind: str, said: object, disabled: str | None = None,
             database.execute(TABLE)
         database.execute(
             "INSERT INTO auth_credentials (provider, credential_type, data, disabled_cause) VALUES (?, ?, ?, ?)",
-            (provider, kind, json.dumps(said), disabled),
+            (provider, kind, json.dumps(credential), disabled),
         )
         database.commit()
     return path
 
 
-def test_the_model_is_one_of_its_roles_and_every_other_byte_stays(homes: Homes, agent: Path) -> None:
+def test_setting_the_model_changes_one_role_only(homes: Homes, agent: Path) -> None:
     path = agent / "config.yml"
     path.write_text(CONFIG, "utf-8")
     configs = AgentConfigs(homes)
-    told = configs.model("omp")
-    assert told is not None
-    assert told.value == "anthropic/claude-opus-4-6"
+    setting = configs.model("omp")
+    assert setting is not None
+    assert setting.value == "anthropic/claude-opus-4-6"
     configs.set_model("omp", "openai/gpt-5.2:high")
     assert path.read_text("utf-8") == CONFIG.replace("anthropic/claude-opus-4-6", "openai/gpt-5.2:high")
     assert configs.validate("omp") == []
 
 
-def test_a_field_that_is_set_and_unset_leaves_every_byte(homes: Homes, agent: Path) -> None:
+def test_set_and_unset_restores_the_file(homes: Homes, agent: Path) -> None:
     path = agent / "config.yml"
     path.write_text(CONFIG + "\n", "utf-8")
     configs = AgentConfigs(homes)
@@ -164,14 +166,14 @@ def test_a_field_that_is_set_and_unset_leaves_every_byte(homes: Homes, agent: Pa
         configs.set_field("omp", "tools.approvalMode", "ask")
 
 
-def test_the_other_name_of_its_file_counts_where_only_that_is_there(homes: Homes, agent: Path) -> None:
+def test_config_yaml_counts_without_config_yml(homes: Homes, agent: Path) -> None:
     (agent / "config.yaml").write_text("defaultThinkingLevel: low\n", "utf-8")
     assert AgentConfigs(homes).get("omp") == {"defaultThinkingLevel": "low"}
     (agent / "config.yml").write_text("defaultThinkingLevel: medium\n", "utf-8")
     assert AgentConfigs(homes).get("omp") == {"defaultThinkingLevel": "medium"}
 
 
-def test_of_a_project_the_yaml_has_the_last_word(homes: Homes, tmp_path: Path) -> None:
+def test_project_yaml_takes_precedence(homes: Homes, tmp_path: Path) -> None:
     folder = tmp_path / "project" / ".omp"
     folder.mkdir()
     (folder / "settings.json").write_text('{"defaultThinkingLevel": "high", "shellPath": "/bin/sh"}', "utf-8")
@@ -198,7 +200,7 @@ def test_servers_of_every_transport_are_read(homes: Homes, agent: Path) -> None:
     ],
     ids=lambda server: server.transport,
 )
-def test_a_server_that_is_added_and_removed_leaves_every_byte(server: McpServer, homes: Homes, agent: Path) -> None:
+def test_adding_and_removing_a_server_restores_the_file(server: McpServer, homes: Homes, agent: Path) -> None:
     path = agent / "mcp.json"
     path.write_text(MCP, "utf-8")
     servers = McpServers(homes)
@@ -209,7 +211,7 @@ def test_a_server_that_is_added_and_removed_leaves_every_byte(server: McpServer,
 
 
 # With a server of one name in each of the six files, omp started that of `.omp/mcp.json`.
-def test_its_own_files_win_over_shared_ones_and_are_written(homes: Homes, agent: Path, tmp_path: Path) -> None:
+def test_own_files_take_precedence_and_are_written(homes: Homes, agent: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     for path in (project / ".mcp.json", project / "mcp.json", agent / ".mcp.json", agent / "mcp.json"):
         path.write_text('{"mcpServers": {"same": {"command": "x"}}}', "utf-8")
@@ -220,8 +222,8 @@ def test_its_own_files_win_over_shared_ones_and_are_written(homes: Homes, agent:
     assert [one.path for one in servers.list("omp") if one.wins] == [agent / "mcp.json"]
 
 
-# `/mcp disable` writes the name of a server down here where its entry is in a file of another agent.
-def test_servers_that_are_disabled_by_name_are_off(homes: Homes, agent: Path, tmp_path: Path) -> None:
+# `/mcp disable` stores a server's name here if its entry is in a file of another agent.
+def test_servers_disabled_by_name_are_off(homes: Homes, agent: Path, tmp_path: Path) -> None:
     (agent / "mcp.json").write_text('{"disabledServers": ["off"]}', "utf-8")
     shared = {"off": {"command": "x"}, "on": {"command": "x"}, "text": {"command": "x", "enabled": "False"}}
     (tmp_path / "project" / ".mcp.json").write_text(json.dumps({"mcpServers": shared}), "utf-8")
@@ -229,12 +231,12 @@ def test_servers_that_are_disabled_by_name_are_off(homes: Homes, agent: Path, tm
     assert listed == {"off": False, "on": True, "text": False}
 
 
-def test_nobody_is_authenticated_in_an_empty_home(homes: Homes, tmp_path: Path) -> None:
+def test_empty_home_is_not_authenticated(homes: Homes, tmp_path: Path) -> None:
     assert state(homes) == ("unauthenticated", None, None)
     assert not (tmp_path / ".omp").exists()
 
 
-# As `omp models` and `omp token` had it: AWS_PROFILE alone is nothing to it, nor is GH_TOKEN.
+# Measured with `omp models` and `omp token`: AWS_PROFILE alone and GH_TOKEN have no effect.
 @pytest.mark.parametrize(
     ("environ", "expected"),
     [
@@ -252,7 +254,7 @@ def test_credentials_in_variables(environ: dict[str, str], expected: tuple[str, 
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "disabled", "expected"),
+    ("kind", "credential", "disabled", "expected"),
     [
         ("oauth", {"access": "secret", "refresh": "secret", "expires": 1}, None, ("authenticated", "oauth")),
         ("oauth", {"access": "secret", "refresh": "", "expires": 1}, None, ("expired", "oauth")),
@@ -262,16 +264,16 @@ def test_credentials_in_variables(environ: dict[str, str], expected: tuple[str, 
     ],
 )
 def test_credentials_in_its_database(
-    kind: str, said: object, disabled: str | None, expected: tuple[str, str | None], homes: Homes, agent: Path
+    kind: str, credential: object, disabled: str | None, expected: tuple[str, str | None], homes: Homes, agent: Path
 ) -> None:
-    path = store(agent, kind, said, disabled)
+    path = store(agent, kind, credential, disabled)
     found = state(homes)
     assert found[:2] == expected
     assert found[2] in {None, f"{path} (anthropic)"}
     assert [file.name for file in agent.iterdir()] == ["agent.db"]
 
 
-def test_of_several_logins_that_which_lasts_longest_is_told(homes: Homes, agent: Path) -> None:
+def test_login_valid_longest_is_reported(homes: Homes, agent: Path) -> None:
     store(agent, "oauth", {"access": "a", "expires": 1}, provider="old")
     store(agent, "oauth", {"access": "a", "expires": 2000}, provider="later")
     path = store(agent, "oauth", {"access": "a", "expires": 500}, provider="old-too")
@@ -280,12 +282,12 @@ def test_of_several_logins_that_which_lasts_longest_is_told(homes: Homes, agent:
     assert state(homes) == ("authenticated", "oauth", f"{path} (renewed)")
 
 
-def test_a_folder_of_that_name_is_no_file_of_variables(homes: Homes, tmp_path: Path) -> None:
+def test_env_directory_is_not_read(homes: Homes, tmp_path: Path) -> None:
     (tmp_path / "project" / ".env").mkdir()
     assert state(homes) == ("unauthenticated", None, None)
 
 
-def test_a_broken_database_leaves_it_open(homes: Homes, agent: Path) -> None:
+def test_broken_database_leaves_state_unknown(homes: Homes, agent: Path) -> None:
     (agent / "agent.db").write_text("no database", "utf-8")
     found = Auth(homes).check("omp")
     assert found.status == "unknown"
@@ -293,9 +295,7 @@ def test_a_broken_database_leaves_it_open(homes: Homes, agent: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".env", ".omp/.env", ".omp/agent/.env", "project/.env"])
-def test_credentials_in_the_files_of_variables_that_it_loads(
-    name: str, homes: Homes, agent: Path, tmp_path: Path
-) -> None:
+def test_credentials_in_env_files(name: str, homes: Homes, agent: Path, tmp_path: Path) -> None:
     assert agent.is_dir()
     (tmp_path / name).write_text('# ANTHROPIC_API_KEY=no\nMISTRAL_API_KEY=\nexport OPENAI_API_KEY="x"\n', "utf-8")
     assert state(homes) == ("authenticated", "api_key", f"{tmp_path / name} (OPENAI_API_KEY)")
@@ -309,12 +309,12 @@ def test_credentials_in_the_files_of_variables_that_it_loads(
         ("models.json", '{"providers": {"own": {"apiKey": "sk-x"}}}'),
     ],
 )
-def test_keys_of_own_providers(name: str, text: str, homes: Homes, agent: Path) -> None:
+def test_keys_of_custom_providers(name: str, text: str, homes: Homes, agent: Path) -> None:
     (agent / name).write_text(text, "utf-8")
     assert state(homes) == ("authenticated", "api_key", f"{agent / name} (providers.own.apiKey)")
 
 
-def test_its_methods_are_those_that_it_is_said_to_have() -> None:
+def test_auth_methods_match_the_capabilities() -> None:
     assert tuple(method.name for method in AUTH.methods) == ADAPTER.capabilities.auth_methods
 
 
@@ -344,7 +344,7 @@ def test_where_its_directory_is(environ: dict[str, str], directory_is: str, own_
     assert data_directory(place) == directory(place)
 
 
-def test_its_data_are_elsewhere_once_that_directory_is_there(tmp_path: Path) -> None:
+def test_xdg_data_directory_counts_once_it_exists(tmp_path: Path) -> None:
     place = Place(environ={"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "xdg")})
     assert data_directory(place) == tmp_path / ".omp" / "agent"
     (tmp_path / "xdg" / "omp").mkdir(parents=True)
@@ -358,7 +358,7 @@ def test_its_data_are_elsewhere_once_that_directory_is_there(tmp_path: Path) -> 
     assert data_directory(named) == tmp_path / "xdg" / "omp" / "profiles" / "work"
 
 
-def test_a_list_of_plugins_is_read() -> None:
+def test_plugin_list_is_parsed() -> None:
     assert PLUGINS.parse is not None
     assert PLUGINS.parse(LIST) == (
         Plugin(
@@ -371,7 +371,7 @@ def test_a_list_of_plugins_is_read() -> None:
         PLUGINS.parse("No plugins installed\n")
 
 
-def test_only_plugins_of_a_marketplace_are_updated_by_name() -> None:
+def test_only_marketplace_plugins_are_updated_by_name() -> None:
     assert PLUGINS.update is not None
     assert PLUGINS.update("demo@shop") == ("plugin", "upgrade", "demo@shop")
     assert PLUGINS.update(None) == ("plugin", "upgrade")
@@ -380,8 +380,8 @@ def test_only_plugins_of_a_marketplace_are_updated_by_name() -> None:
             PLUGINS.update(name)
 
 
-# A skill in each of these was told to the model; one in `~/.claude/skills` or `.pi/skills` was not.
-def test_skills_are_found_in_its_own_folders_and_in_shared_ones(homes: Homes, tmp_path: Path) -> None:
+# The model saw a skill in each of these folders, but none in `~/.claude/skills` or `.pi/skills`.
+def test_skills_are_found_in_own_and_shared_folders(homes: Homes, tmp_path: Path) -> None:
     project = tmp_path / "project"
     found = [(path, folder.is_shared) for folder, path in skills(homes).where("omp")]
     assert found == [
@@ -395,7 +395,7 @@ def test_skills_are_found_in_its_own_folders_and_in_shared_ones(homes: Homes, tm
     ]
 
 
-def test_a_sub_agent_has_to_say_its_name_and_what_it_is_for(homes: Homes, tmp_path: Path) -> None:
+def test_sub_agent_needs_name_and_description(homes: Homes, tmp_path: Path) -> None:
     folder = tmp_path / "project" / ".omp" / "agents"
     folder.mkdir(parents=True)
     (folder / "a.md").write_text("---\nname: a\ndescription: d\n---\nx\n", "utf-8")

@@ -5,7 +5,7 @@ from tests.unit.adapters.listings import listed, parsed, refuses, survives_every
 
 
 @pytest.mark.parametrize(("name", "count"), [("0.87.1.txt", 78), ("0.73.1.txt", 92)])
-def test_both_versions_print_one_table(name: str, count: int) -> None:
+def test_both_versions_print_the_same_table(name: str, count: int) -> None:
     models = listed("pi", name)
     assert len(models) == count
     assert {model.provider for model in models.values()} == {"anthropic", "google", "openai"}
@@ -20,11 +20,11 @@ def test_a_row_of_the_table() -> None:
     assert models["google/gemini-2.5-pro"].max_output_tokens == 65_500
 
 
-def test_without_keys_there_are_none() -> None:
+def test_without_keys_there_are_no_models() -> None:
     assert listed("pi", "0.87.1-without-keys.txt") == {}
 
 
-def test_noise() -> None:
+def test_invalid_output() -> None:
     table = "provider model context max-out thinking images\na b x 1K no no\n"
     assert list(parsed("pi", f"warning\n{table}\nthe end\n")) == ["a/b"]
     long = parsed("pi", table.replace("1K", "9" * 400 + "M"))["a/b"]

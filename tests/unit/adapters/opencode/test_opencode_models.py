@@ -5,7 +5,7 @@ from tests.unit.adapters.listings import listed, parsed, refuses, survives_every
 from agent_mux.models import Price
 
 
-def test_models_are_named_with_their_provider() -> None:
+def test_model_names_contain_the_provider() -> None:
     models = listed("opencode", "1.18.33.txt")
     assert len(models) == 26
     assert {name.partition("/")[0] for name in models} == {"opencode", "anthropic"}
@@ -17,30 +17,30 @@ def test_models_are_named_with_their_provider() -> None:
     assert opus.thinking_efforts == ("low", "medium", "high", "xhigh", "max")
 
 
-def test_a_price_of_zero_says_nothing() -> None:
+def test_price_of_zero_is_unknown() -> None:
     assert listed("opencode", "1.18.33.txt")["opencode/big-pickle"].price is None
 
 
-def test_names_alone_are_enough() -> None:
+def test_list_of_names_is_parsed() -> None:
     models = listed("opencode", "1.18.33-names.txt")
     assert len(models) == 8
     assert models["opencode/big-pickle"].context_window is None
 
 
 def test_long_calls_and_deprecated_models() -> None:
-    said = """maker/m-1
+    printed = """maker/m-1
 {"id": "m-1", "status": "deprecated", "cost": {"input": 1, "output": 2, "tiers": [{"input": 3, "output": 4,
  "cache": {"read": 0.5}, "tier": {"type": "context", "size": 200000}}]}, "capabilities": {"toolcall": true}}
 maker/m-2
 {"capabilities": {"toolcall": false}}
 """
-    models = parsed("opencode", said)
+    models = parsed("opencode", printed)
     assert list(models) == ["maker/m-1"]
     assert models["maker/m-1"].deprecated
     assert models["maker/m-1"].price == Price(1.0, 2.0, threshold=200_000, beyond=Price(3.0, 4.0, 0.5))
 
 
-def test_noise() -> None:
+def test_invalid_output() -> None:
     assert parsed("opencode", "") == {}
     assert list(parsed("opencode", "maker/m-1\n{broken\nmaker/m-2\n[]\n")) == ["maker/m-1", "maker/m-2"]
     refuses("opencode", "Error: it went wrong\n", "the output contains no model name")

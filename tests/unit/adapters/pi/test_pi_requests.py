@@ -1,4 +1,4 @@
-"""Our side of pi's rpc mode, read like a transcript."""
+"""Our side of pi's rpc mode, as transcripts of both sides."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def ask(number: int, command: str, **fields: Any) -> dict[str, Any]:
 
 
 def opened(**context: Any) -> Talk:
-    """The session is named, and the first prompt is sent."""
+    """Return a transcript in which the session is known and the first prompt is sent."""
     talk = Talk(ADAPTER, **context)
     talk.sent()
     talk.answers("mux-1", "get_state", sessionId="s", model={"provider": "fake", "id": "fake-model"})
@@ -30,7 +30,7 @@ def opened(**context: Any) -> Talk:
 
 
 def running(**context: Any) -> Talk:
-    """The first turn runs."""
+    """Return a transcript in which the first turn runs."""
     talk = opened(**context)
     talk.answers("mux-2", "prompt")
     talk.says(BEGINS)
@@ -39,14 +39,14 @@ def running(**context: Any) -> Talk:
 
 
 def idle(**context: Any) -> Talk:
-    """The first turn is over."""
+    """Return a transcript in which the first turn is over."""
     talk = running(interactive=True, **context)
     talk.says(answer("hi"), END, SETTLED)
     talk.sent()
     return talk
 
 
-def test_a_run_of_one_turn_from_the_first_line_to_the_end_of_input() -> None:
+def test_one_turn_run_from_first_line_to_end_of_input() -> None:
     talk = Talk(ADAPTER)
     assert talk.sent() == [ask(1, "get_state")]
     steps = talk.answers("mux-1", "get_state", sessionId="s", model={"provider": "fake", "id": "fake-model"})
@@ -67,14 +67,14 @@ def test_a_run_of_one_turn_from_the_first_line_to_the_end_of_input() -> None:
         ({"fork_session_id": "old"}, facts.SessionKnown("s", forked_from="old", prior_turns=2)),
     ],
 )
-def test_of_a_session_that_goes_on_we_ask_how_many_turns_it_has(context: dict[str, Any], known: Any) -> None:
+def test_continued_session_is_asked_for_its_turn_count(context: dict[str, Any], known: Any) -> None:
     talk = Talk(ADAPTER, **context)
     assert talk.sent() == [ask(1, "get_session_stats"), ask(2, "get_state")]
     talk.answers("mux-1", "get_session_stats", userMessages=2)
     assert facts_of(talk.answers("mux-2", "get_state", sessionId="s")) == [known]
 
 
-def test_an_agent_that_does_not_name_its_session_is_asked_all_the_same() -> None:
+def test_prompt_is_sent_although_the_session_is_not_reported() -> None:
     talk = Talk(ADAPTER)
     talk.sent()
     [note] = facts_of(talk.refuses("mux-1", "get_state", "not today"))
@@ -82,7 +82,7 @@ def test_an_agent_that_does_not_name_its_session_is_asked_all_the_same() -> None
     assert talk.sent() == [ask(2, "prompt", message="hello")]
 
 
-def test_inline_images_go_with_the_first_prompt_only() -> None:
+def test_inline_images_are_sent_with_first_prompt_only() -> None:
     images = ("data:image/png;base64,AA==", "/not/a/url.png", "data:broken")
     talk = opened(images=images, interactive=True)
     image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
@@ -92,7 +92,7 @@ def test_inline_images_go_with_the_first_prompt_only() -> None:
     assert talk.sent() == [ask(3, "prompt", message="and now")]
 
 
-def test_prompts_come_one_after_the_other() -> None:
+def test_next_prompt_waits_for_end_of_turn() -> None:
     talk = running(interactive=True)
     talk.want(Send("second"))
     talk.want(Send("third"))
@@ -105,7 +105,7 @@ def test_prompts_come_one_after_the_other() -> None:
     assert talk.sent() == []
 
 
-def test_prompts_are_on_one_line_each_whatever_is_in_them() -> None:
+def test_each_prompt_is_one_line() -> None:
     talk = idle()
     talk.want(Send("a\nb\u2028c \ud800 größe"))
     [prompt] = talk.sent()
@@ -113,13 +113,13 @@ def test_prompts_are_on_one_line_each_whatever_is_in_them() -> None:
     assert prompt["message"].endswith(" größe")
 
 
-def test_a_blank_prompt_is_none() -> None:
+def test_blank_prompt_is_not_sent() -> None:
     talk = idle()
     talk.want(Send("  \n"))
     assert talk.sent() == []
 
 
-def test_an_open_run_ends_its_input_when_it_is_closed_and_idle() -> None:
+def test_interactive_run_closes_stdin_when_closed_and_idle() -> None:
     talk = running(interactive=True)
     talk.want(Close())
     assert talk.sent() == []
@@ -130,7 +130,7 @@ def test_an_open_run_ends_its_input_when_it_is_closed_and_idle() -> None:
     assert refused.code == "STDIN_NOT_AVAILABLE"
 
 
-def test_closing_lets_the_prompts_that_wait_be_answered() -> None:
+def test_close_lets_waiting_prompts_finish() -> None:
     talk = running(interactive=True)
     talk.want(Send("second"))
     talk.want(Close())
@@ -143,29 +143,29 @@ def test_closing_lets_the_prompts_that_wait_be_answered() -> None:
 # -- in the turn
 
 
-def test_steering_is_a_prompt_for_the_turn_that_runs() -> None:
+def test_steering_sends_a_prompt_into_the_running_turn() -> None:
     talk = running(interactive=True)
     talk.want(Steer("rather so"))
     assert talk.sent() == [ask(3, "prompt", message="rather so", streamingBehavior="steer")]
 
 
-def test_steering_nobody_is_a_prompt() -> None:
+def test_steering_without_a_turn_is_a_prompt() -> None:
     talk = idle()
     talk.want(Steer("rather so"))
     assert talk.sent() == [ask(3, "prompt", message="rather so")]
 
 
-def test_a_message_that_comes_too_late_for_its_turn_begins_the_next() -> None:
+def test_late_message_starts_the_next_turn() -> None:
     talk = running()
     talk.want(Steer("rather so"))
     talk.says(answer("hi"), END, SETTLED)
-    assert "EOF" not in talk.sent()  # it is still under way
+    assert "EOF" not in talk.sent()  # the message is not confirmed yet
     talk.answers("mux-3", "prompt")
     talk.says(BEGINS, answer("so"), END, SETTLED)
     assert talk.sent() == ["EOF"]
 
 
-def test_a_message_that_is_not_taken_into_the_turn_is_the_next_prompt() -> None:
+def test_rejected_message_becomes_the_next_prompt() -> None:
     talk = running()
     talk.want(Steer("rather so"))
     [note] = facts_of(talk.refuses("mux-3", "prompt", "not now"))
@@ -175,7 +175,7 @@ def test_a_message_that_is_not_taken_into_the_turn_is_the_next_prompt() -> None:
     assert talk.sent() == [ask(4, "prompt", message="rather so")]
 
 
-def test_an_interruption_is_an_abort_and_the_agent_lives_on() -> None:
+def test_interrupt_aborts_the_turn_and_keeps_the_process() -> None:
     talk = running(interactive=True)
     talk.want(Interrupt())
     assert talk.sent() == [ask(3, "abort")]
@@ -186,7 +186,7 @@ def test_an_interruption_is_an_abort_and_the_agent_lives_on() -> None:
     assert talk.sent() == [ask(4, "prompt", message="go on")]
 
 
-def test_an_interruption_before_the_turn_began_waits_for_its_beginning() -> None:
+def test_interrupt_before_the_turn_waits_for_its_start() -> None:
     talk = opened(interactive=True)
     talk.sent()
     talk.want(Interrupt())
@@ -195,18 +195,18 @@ def test_an_interruption_before_the_turn_began_waits_for_its_beginning() -> None
     assert talk.sent() == [ask(3, "abort")]
 
 
-def test_there_may_be_nothing_to_interrupt() -> None:
+def test_interrupt_while_idle_is_noted() -> None:
     talk = idle()
     assert talk.want(Interrupt()) == [facts.Note("nothing to interrupt: pi is waiting for a prompt")]
 
 
-def test_an_abort_that_nothing_else_tells_of_ends_the_turn() -> None:
+def test_abort_response_alone_ends_the_turn() -> None:
     talk = running(interactive=True)
     talk.want(Interrupt())
     assert facts_of(talk.answers("mux-3", "abort"), *TURNS) == [facts.TurnStopped()]
 
 
-def test_aborting_the_run_stops_the_turn_and_forgets_the_prompts_that_wait() -> None:
+def test_cancel_aborts_the_turn_and_drops_waiting_prompts() -> None:
     talk = running(interactive=True)
     talk.want(Send("second"))
     talk.want(Cancel())
@@ -215,16 +215,16 @@ def test_aborting_the_run_stops_the_turn_and_forgets_the_prompts_that_wait() -> 
     assert talk.sent() == ["EOF"]
 
 
-def test_aborting_an_idle_run_ends_its_input() -> None:
+def test_cancel_while_idle_closes_stdin() -> None:
     talk = idle()
     talk.want(Cancel())
     assert talk.sent() == ["EOF"]
 
 
-# -- refusals and odd prompts
+# -- refusals and special prompts
 
 
-def test_a_prompt_that_is_refused_fails_its_turn() -> None:
+def test_refused_prompt_fails_its_turn() -> None:
     talk = opened()
     talk.sent()
     steps = talk.refuses("mux-2", "prompt", "No API key found for fake.")
@@ -232,14 +232,14 @@ def test_a_prompt_that_is_refused_fails_its_turn() -> None:
     assert talk.sent() == ["EOF"]
 
 
-def test_an_unknown_command_is_answered_without_an_id() -> None:
+def test_refusal_without_id_is_noted() -> None:
     talk = running()
     assert facts_of(talk.refuses(None, "nonsense", "Unknown command: nonsense")) == [
         facts.Note("pi refused nonsense: Unknown command: nonsense", "warn")
     ]
 
 
-def test_a_command_of_pi_begins_no_turn_so_we_ask_whether_it_is_idle() -> None:
+def test_slash_command_probes_whether_the_agent_is_idle() -> None:
     talk = opened(prompt="/name x")
     talk.sent()
     talk.answers("mux-2", "prompt")
@@ -248,7 +248,7 @@ def test_a_command_of_pi_begins_no_turn_so_we_ask_whether_it_is_idle() -> None:
     assert talk.sent() == ["EOF"]
 
 
-def test_a_prompt_that_only_looks_like_a_command_is_a_turn() -> None:
+def test_prompt_that_looks_like_a_command_is_a_turn() -> None:
     talk = opened(prompt="/tmp is full")
     talk.answers("mux-2", "prompt")
     talk.says(BEGINS)
@@ -258,10 +258,10 @@ def test_a_prompt_that_only_looks_like_a_command_is_a_turn() -> None:
     assert talk.sent() == ["EOF"]
 
 
-# -- somebody else's run
+# -- observing another client's run
 
 
-def test_an_observer_says_nothing() -> None:
+def test_observer_sends_nothing() -> None:
     talk = Talk(ADAPTER, prompt=None)
     talk.says(BEGINS, answer("hi"), agent_end(), BEGINS, answer("hi"), END, SETTLED)
     assert talk.sent() == []
@@ -269,19 +269,19 @@ def test_an_observer_says_nothing() -> None:
     assert talk.sent() == []
 
 
-def test_an_observer_learns_the_session_from_any_answer_that_names_it() -> None:
+def test_observer_reads_session_from_any_response_with_it() -> None:
     talk = Talk(ADAPTER, prompt=None)
     assert facts_of(talk.answers("x", "get_state", sessionId="s")) == [facts.SessionKnown("s")]
 
 
-def test_an_observer_knows_which_refusal_is_that_of_a_prompt() -> None:
+def test_observer_recognizes_the_refusal_of_a_prompt() -> None:
     codec = codec_of(ADAPTER, "rpc")
     receive(codec, {"id": "p", "type": "prompt", "message": "hi"}, source=Source.STDIN)
     refused = {"id": "p", "type": "response", "command": "prompt", "success": False, "error": "No API key"}
     assert facts_of(receive(codec, refused), *TURNS) == [facts.TurnFailed(facts.Failure("AUTH_ERROR", "No API key"))]
 
 
-def test_what_another_client_writes_is_not_ours_to_tell() -> None:
+def test_lines_of_another_client_are_ignored() -> None:
     codec = codec_of(ADAPTER, "rpc")
     assert facts_of(receive(codec, {"type": "get_state"}, source=Source.STDIN)) == []
     assert facts_of(receive(codec, b"nonsense", source=Source.STDIN)) == [
@@ -289,7 +289,7 @@ def test_what_another_client_writes_is_not_ours_to_tell() -> None:
     ]
 
 
-def test_json_mode_takes_nothing_but_signals() -> None:
+def test_json_mode_accepts_signals_only() -> None:
     codec = codec_of(ADAPTER, "json")
     assert list(codec.start()) == []
     [refused] = codec.request(Send("x"))
@@ -299,6 +299,6 @@ def test_json_mode_takes_nothing_but_signals() -> None:
     assert type(signal).__name__ == "SignalGroup"
 
 
-def test_fragments_take_the_fast_path_in_rpc_mode_too() -> None:
+def test_deltas_take_the_hot_path_in_rpc_mode() -> None:
     talk = running()
     assert talk.says(update("text_delta", delta="hi")) == [facts.TextDelta("hi")]

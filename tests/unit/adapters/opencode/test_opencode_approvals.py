@@ -1,4 +1,4 @@
-"""What OpenCode asks a person, and what is replied."""
+"""Permissions and questions of OpenCode, and the replies to them."""
 
 from typing import Any
 
@@ -35,12 +35,12 @@ def question(*parts: dict[str, Any], key: str = "que_1") -> dict[str, Any]:
 COLOUR = {"question": "Which?", "header": "Colour", "options": [{"label": "Red", "description": "warm"}]}
 
 
-def test_a_command_is_asked_about_with_all_of_it(talk: Talk) -> None:
+def test_command_approval_shows_the_whole_command(talk: Talk) -> None:
     [asked] = facts_of(talk.says(permission(metadata={"command": "sudo make"})))
     assert asked == facts.ApprovalAsked("per_1", "Run a command", "sudo make", "high", "bash", "c1", "sudo make")
 
 
-def test_a_change_is_asked_about_with_its_diff_and_its_tool(talk: Talk) -> None:
+def test_edit_approval_shows_diff_and_tool(talk: Talk) -> None:
     talk.says(tool("c1", "write", "running", input={}))
     diff = "Index: /home/dev/project/a\n====\n--- /home/dev/project/a\n+++ /home/dev/project/a\n@@ -0,0 +1,1 @@\n+x\n"
     [asked] = facts_of(talk.says(permission(name="edit", metadata={"diff": diff})))
@@ -64,7 +64,7 @@ def test_other_permissions(talk: Talk, name: str, patterns: Any, action: str, de
     assert (asked.action, asked.detail, asked.risk) == (action, detail, risk)
 
 
-def test_a_call_inside_a_sub_agent_does_not_wait_in_the_main_stream(talk: Talk) -> None:
+def test_sub_agent_approval_has_no_call_id(talk: Talk) -> None:
     talk.says(event("session.created", {"info": {"id": "ses_child", "parentID": SESSION}}))
     [asked] = facts_of(talk.says(permission(sessionID="ses_child")))
     assert isinstance(asked, facts.ApprovalAsked)
@@ -89,14 +89,14 @@ def test_replies(talk: Talk, action: Any, body: dict[str, str], settled: facts.F
     assert refused.code == "INTERACTION_NOT_FOUND"
 
 
-def test_a_denied_call_always_comes_with_a_message_so_that_the_turn_goes_on(talk: Talk) -> None:
+def test_denial_has_a_message_so_that_the_turn_continues(talk: Talk) -> None:
     talk.says(permission())
     talk.want(Deny("per_1"))
     [(_, body)] = talk.sent()
     assert body == {"reply": "reject", "message": "The user denied this call."}
 
 
-def test_with_one_call_opencode_refuses_the_others_that_wait(talk: Talk) -> None:
+def test_rejections_by_opencode_settle_the_other_requests(talk: Talk) -> None:
     talk.says(permission("per_1"), permission("per_2"))
     talk.want(Deny("per_1"))
     talk.sent()
@@ -105,14 +105,14 @@ def test_with_one_call_opencode_refuses_the_others_that_wait(talk: Talk) -> None
     ]
 
 
-def test_a_reply_that_came_too_late_is_no_trouble(talk: Talk) -> None:
+def test_late_reply_is_ignored(talk: Talk) -> None:
     talk.says(permission())
     talk.want(Approve("per_1"))
     assert facts_of(talk.answers(4, {"_tag": "PermissionNotFoundError", "message": "gone"}, 404)) == []
 
 
-def test_what_waits_is_refused_when_the_turn_is_stopped(talk: Talk) -> None:
-    # OpenCode would still carry out what is granted after the abort.
+def test_open_requests_are_rejected_when_the_turn_is_stopped(talk: Talk) -> None:
+    # OpenCode would still run what is granted after the abort.
     talk.says(permission(), question(COLOUR))
     assert facts_of(talk.want(Interrupt())) == [
         facts.RequestSettled("per_1", False, "the turn was stopped"),
@@ -123,12 +123,12 @@ def test_what_waits_is_refused_when_the_turn_is_stopped(talk: Talk) -> None:
     assert facts_of(talk.says(replied("per_1", "reject"))) == []
 
 
-def test_the_end_of_a_turn_settles_what_was_asked_in_it(talk: Talk) -> None:
+def test_end_of_turn_settles_open_requests(talk: Talk) -> None:
     talk.says(permission())
     assert facts_of(talk.rests())[0] == facts.RequestSettled("per_1", False, "the turn ended")
 
 
-def test_a_question_is_answered_when_all_its_parts_are(talk: Talk) -> None:
+def test_question_is_sent_when_all_parts_are_answered(talk: Talk) -> None:
     many = {"question": "Sizes?", "header": "", "options": [{"label": "S"}, {"label": "L"}], "multiple": True}
     assert facts_of(talk.says(question(COLOUR, many))) == [
         facts.InputAsked("que_1/0", "Which?", "Colour\nRed: warm", ("Red",)),
@@ -142,14 +142,14 @@ def test_a_question_is_answered_when_all_its_parts_are(talk: Talk) -> None:
     assert facts_of(talk.says(event("question.replied", answered))) == []
 
 
-def test_a_declined_question_stays_without_an_answer(talk: Talk) -> None:
+def test_declined_question_gets_an_empty_answer(talk: Talk) -> None:
     talk.says(question(COLOUR))
     assert facts_of(talk.want(Deny("que_1/0", "no"))) == [facts.RequestSettled("que_1/0", False, "no")]
     assert talk.sent() == [("POST /question/que_1/reply", {"answers": [[]]})]
 
 
 @pytest.mark.parametrize("action", [Answer("per_1", "x"), Approve("que_1/0"), Answer("que_1/9", "x")])
-def test_a_reply_of_the_wrong_kind_is_refused(talk: Talk, action: Any) -> None:
+def test_reply_of_the_wrong_kind_is_refused(talk: Talk, action: Any) -> None:
     talk.says(permission(), question(COLOUR))
     [refused] = talk.want(action)
     assert isinstance(refused, Refuse)
@@ -157,12 +157,12 @@ def test_a_reply_of_the_wrong_kind_is_refused(talk: Talk, action: Any) -> None:
 
 
 @pytest.mark.parametrize(("reply", "granted"), [("once", True), ("always", True), ("reject", False)])
-def test_what_others_reply_is_told(talk: Talk, reply: str, granted: bool) -> None:
+def test_replies_of_other_clients_are_emitted(talk: Talk, reply: str, granted: bool) -> None:
     talk.says(permission())
     assert facts_of(talk.says(replied("per_1", reply))) == [facts.RequestSettled("per_1", granted)]
 
 
-def test_what_others_do_about_questions_is_told(talk: Talk) -> None:
+def test_question_replies_of_other_clients_are_emitted(talk: Talk) -> None:
     talk.says(question(COLOUR), question(COLOUR, key="que_2"))
     gone = [event(f"question.{how}", {"sessionID": SESSION, "requestID": key})
             for how, key in (("replied", "que_1"), ("rejected", "que_2"))]  # fmt: skip
@@ -171,10 +171,10 @@ def test_what_others_do_about_questions_is_told(talk: Talk) -> None:
     ]  # fmt: skip
 
 
-def test_a_question_without_parts_is_unknown(talk: Talk) -> None:
-    [told] = talk.says(question())
-    assert isinstance(told, facts.Unknown)
+def test_question_without_parts_is_unknown(talk: Talk) -> None:
+    [emitted] = talk.says(question())
+    assert isinstance(emitted, facts.Unknown)
 
 
-def test_a_request_of_another_session_is_not_ours(talk: Talk) -> None:
+def test_requests_of_other_sessions_are_ignored(talk: Talk) -> None:
     assert facts_of(talk.says(permission(sessionID="ses_x"), status("idle", "ses_x"))) == []

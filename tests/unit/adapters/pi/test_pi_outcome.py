@@ -1,4 +1,4 @@
-"""What the words of a failure mean, and what the lines of pi look like."""
+"""Failures from pi's messages, and the recognition of its lines."""
 
 from typing import Any
 
@@ -28,11 +28,11 @@ from agent_mux_adapters.pi import ADAPTER
         ("there were 401 files", "AGENT_CRASH"),
     ],
 )  # fmt: skip
-def test_what_an_error_is_called_decides_its_code(message: str, code: str) -> None:
+def test_error_message_decides_the_code(message: str, code: str) -> None:
     assert code_of(message) == code
 
 
-def test_a_status_that_is_told_apart_decides_too() -> None:
+def test_separate_status_decides_the_code() -> None:
     assert code_of("nope", 401) == "AUTH_ERROR"
 
 
@@ -44,7 +44,7 @@ def test_a_status_that_is_told_apart_decides_too() -> None:
         ("prompt is too long", 0, 0),
     ],
 )
-def test_how_much_too_long_a_prompt_was_is_told(message: str, used: int, most: int) -> None:
+def test_context_sizes_are_read_from_the_message(message: str, used: int, most: int) -> None:
     failure = failure_of(message)
     assert (failure.used_tokens, failure.max_tokens) == (used, most)
 
@@ -59,7 +59,7 @@ def test_how_much_too_long_a_prompt_was_is_told(message: str, used: int, most: i
         ("429 x", None),
     ],
 )
-def test_how_long_to_wait_is_told(message: str, wait: int | None) -> None:
+def test_wait_time_is_read_from_the_message(message: str, wait: int | None) -> None:
     assert failure_of(message).retry_after_ms == wait
     retry = {"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 1, "errorMessage": message}
     assert facts_of(receive(codec_of(ADAPTER, "json"), retry), facts.RateLimited) == [facts.RateLimited(wait)]
@@ -73,13 +73,13 @@ def test_how_long_to_wait_is_told(message: str, wait: int | None) -> None:
         {"type": "agent_end", "messages": []},
     ],
 )
-def test_lines_that_are_events(line: dict[str, Any]) -> None:
+def test_event_lines_are_recognized(line: dict[str, Any]) -> None:
     assert is_event(line)
     assert not is_rpc_line(line)
 
 
 @pytest.mark.parametrize("line", [{}, {"type": "session"}, {"type": "turn_end"}, {"type": 3}, {"type": {}}])
-def test_lines_that_may_be_of_anybody(line: dict[str, Any]) -> None:
+def test_ambiguous_lines_are_not_recognized(line: dict[str, Any]) -> None:
     assert not is_event(line)
     assert not is_rpc_line(line)
 
@@ -91,11 +91,11 @@ def test_lines_that_may_be_of_anybody(line: dict[str, Any]) -> None:
         {"type": "extension_ui_request", "id": "q", "method": "input"},
     ],
 )
-def test_lines_that_are_of_rpc_mode(line: dict[str, Any]) -> None:
+def test_rpc_lines_are_recognized(line: dict[str, Any]) -> None:
     assert is_rpc_line(line)
 
 
-def test_an_extension_that_fails_in_a_turn_is_told_as_such() -> None:
+def test_extension_error_in_a_turn_is_a_plugin_failure() -> None:
     line = {"type": "extension_error", "extensionPath": "/x/gate.ts", "error": "boom"}
     assert facts_of(receive(codec_of(ADAPTER, "json"), line)) == [facts.Note("extension /x/gate.ts: boom", "warn")]
     in_turn = facts_of(receive(codec_of(ADAPTER, "json"), {"type": "agent_start"}, line), facts.PluginFailed)
@@ -110,17 +110,17 @@ def test_an_extension_that_fails_in_a_turn_is_told_as_such() -> None:
         {"type": "message_end", "message": {"role": "toolResult"}},
     ],
 )
-def test_lines_that_say_nothing_of_the_run(line: dict[str, Any]) -> None:
+def test_bookkeeping_lines_are_ignored(line: dict[str, Any]) -> None:
     assert facts_of(receive(codec_of(ADAPTER, "json"), line)) == []
 
 
 @pytest.mark.parametrize("line", [{"type": "hologram"}, {}, {"type": "message_end", "message": {"role": "ghost"}}])
-def test_an_unknown_line_is_not_dropped(line: dict[str, Any]) -> None:
+def test_unknown_line_is_reported(line: dict[str, Any]) -> None:
     [unknown] = facts_of(receive(codec_of(ADAPTER, "json"), line))
     assert isinstance(unknown, facts.Unknown)
 
 
-def test_noise_is_noise() -> None:
+def test_non_json_lines_are_logged() -> None:
     assert receive(codec_of(ADAPTER, "json"), b"(node:1) Warning", b"  ") == [
         facts.LogLine("(node:1) Warning"),
         facts.Ignored("blank", "an empty line"),
