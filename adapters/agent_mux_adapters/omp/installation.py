@@ -18,7 +18,7 @@ from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.pi.installation import skill_folders
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.omp.credentials import AUTH
-from agent_mux_adapters.omp.paths import directory, settings_file, subagent_directory
+from agent_mux_adapters.omp.paths import SETTINGS_FILES, directory, subagent_directory
 
 SHARED_SKILLS: tuple[tuple[Scope, str], ...] = (
     ("global", ".agent"),
@@ -35,16 +35,7 @@ def _read_model(data: Mapping[str, Any]) -> str | None:
 
 
 CONFIG = AgentConfig(
-    files=(
-        ConfigFile(scope="global", format="yaml", path=settings_file),
-        ConfigFile(
-            scope="project",
-            format="json",
-            path=lambda place: place.project_file(".omp", "settings.json"),
-            is_optional=True,
-        ),
-        ConfigFile(scope="project", format="yaml", path=lambda place: place.project_file(".omp", "config.yml")),
-    ),
+    files=SETTINGS_FILES,
     fields={
         "modelRoles": Field(kind="table", meaning="models by role: default, smol, slow, plan, task"),
         "modelRoles.default": Field(kind="string", meaning="model of new sessions"),

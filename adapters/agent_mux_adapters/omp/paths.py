@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from agent_mux.config.files import ConfigFile
 from agent_mux.place import Place
 
 
@@ -45,3 +46,15 @@ def settings_file(place: Place) -> Path:
     """Return the settings file to write: config.yml, unless only config.yaml exists."""
     usual, other = (directory(place) / name for name in ("config.yml", "config.yaml"))
     return other if other.is_file() and not usual.exists() else usual
+
+
+SETTINGS_FILES = (
+    ConfigFile(scope="global", format="yaml", path=settings_file),
+    ConfigFile(
+        scope="project",
+        format="json",
+        path=lambda place: place.project_file(".omp", "settings.json"),
+        is_optional=True,
+    ),
+    ConfigFile(scope="project", format="yaml", path=lambda place: place.project_file(".omp", "config.yml")),
+)

@@ -83,8 +83,8 @@ def _written(arguments: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[
 
 
 def _edited(_: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
-    several = [entry for entry in rows(details.get("perFileResults")) if entry.get("isError") is not True]
-    return tuple(effect for entry in (several or [details]) for effect in _effects_of(entry))
+    results = [entry for entry in rows(details.get("perFileResults")) if entry.get("isError") is not True]
+    return tuple(effect for entry in (results or [details]) for effect in _effects_of(entry))
 
 
 def _effects_of(entry: Mapping[str, Any]) -> tuple[FileEffect, ...]:
@@ -97,12 +97,12 @@ def _effects_of(entry: Mapping[str, Any]) -> tuple[FileEffect, ...]:
         return (FileDeleted(path),)
     if entry.get("op") == "create" and isinstance(new, str):
         return (FileWritten(path, len(new.encode("utf-8", "replace")), created=True),)
-    known = isinstance(old, str) and isinstance(new, str)
+    has_texts = isinstance(old, str) and isinstance(new, str)
     target = moved or path
-    diff = from_texts(target, text(old), text(new)) if known else from_numbered(target, text(entry.get("diff")))
-    gone = text(entry.get("sourcePath")) or (path if moved else "")
-    before = (FileDeleted(gone),) if gone and gone != target else ()
-    return (*before, *((FilePatched(target, diff),) if diff else ()))
+    diff = from_texts(target, text(old), text(new)) if has_texts else from_numbered(target, text(entry.get("diff")))
+    removed = text(entry.get("sourcePath")) or (path if moved else "")
+    deleted = (FileDeleted(removed),) if removed and removed != target else ()
+    return (*deleted, *((FilePatched(target, diff),) if diff else ()))
 
 
 FILE_EFFECTS: Mapping[str, FileEffectsReader] = {"read": _read, "write": _written, "edit": _edited}

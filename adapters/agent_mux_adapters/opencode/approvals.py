@@ -93,21 +93,25 @@ class OpencodeApprovals:
         if request is None or request.is_withdrawn:
             return (Refuse("INTERACTION_NOT_FOUND", f"opencode is not waiting for {action.request_id}"),)
         if request.answers:
-            return self._answer(key, request, part, action)
+            return self._record_answer(key, request, part, action)
         match action:
             case Approve(always=always):
-                return self._decide(key, {"reply": "always" if always else "once"}, granted=True)
+                return self._send_decision(key, {"reply": "always" if always else "once"}, granted=True)
             case Deny(reason=reason):
-                return self._decide(key, {"reply": "reject", "message": reason or DENIED}, granted=False, reason=reason)
+                return self._send_decision(
+                    key, {"reply": "reject", "message": reason or DENIED}, granted=False, reason=reason
+                )
         return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
 
-    def _decide(self, key: str, body: Any, *, granted: bool, reason: str | None = None) -> tuple[Step, ...]:
+    def _send_decision(self, key: str, body: Any, *, granted: bool, reason: str | None = None) -> tuple[Step, ...]:
         del self._open[key]
         return self._server_requests.send("permission", "POST", f"/permission/{key}/reply", body), RequestSettled(
             key, granted, reason
         )
 
-    def _answer(self, key: str, request: _OpenRequest, part: str, action: Approve | Deny | Answer) -> tuple[Step, ...]:
+    def _record_answer(
+        self, key: str, request: _OpenRequest, part: str, action: Approve | Deny | Answer
+    ) -> tuple[Step, ...]:
         index = int(part) if part.isdigit() and int(part) < len(request.answers) else None
         if index is None or isinstance(action, Approve):
             return (Refuse("VALIDATION_ERROR", f"{action.request_id} is a question: answer it"),)

@@ -219,16 +219,16 @@ def main() -> int:
         sys.stderr.write(f"cannot start {sys.argv[1]}: {error.strerror or error}\n")
         return EXIT_NOT_STARTED
     bridge = OpencodeBridge(server)
-    why = "server"
+    end = "server"
     try:
         bridge.announce()
         if server.wait_until_listening():
-            why = bridge.run()
+            end = bridge.run()
     except StopRequested:
-        why = "signal"
+        end = "signal"
     handle_signals(signal.SIG_IGN)
     code = server.stop()
-    return {"stdin": 0, "signal": 143}.get(why, code if code > 0 else 1)
+    return {"stdin": 0, "signal": 143}.get(end, code if code > 0 else 1)
 
 
 if __name__ == "__main__":

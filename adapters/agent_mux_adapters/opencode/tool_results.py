@@ -38,10 +38,10 @@ def _edit(arguments: Fields, metadata: Fields, cwd: str) -> list[FileEffect]:
 
 
 def _apply_patch(_: Fields, metadata: Fields, cwd: str) -> list[FileEffect]:
-    return [effect for change in rows(metadata.get("files")) for effect in _changed(change, cwd)]
+    return [effect for change in rows(metadata.get("files")) for effect in _patch_effects(change, cwd)]
 
 
-def _changed(change: Fields, cwd: str) -> list[FileEffect]:
+def _patch_effects(change: Fields, cwd: str) -> list[FileEffect]:
     path, moved, patch = (text(change.get(key)) for key in ("filePath", "movePath", "patch"))
     if not path:
         return []

@@ -136,11 +136,11 @@ class OpencodeToolCalls:
         whole = text(mapping(state.get("metadata")).get("output"))
         if tool != SHELL_TOOL or not whole:
             return ()
-        before = self._streamed.get(call_id, "")
-        if not whole.startswith(before):  # a long output is cut at its beginning
+        emitted_output = self._streamed.get(call_id, "")
+        if not whole.startswith(emitted_output):  # a long output is cut at its beginning
             return ()
         self._streamed[call_id] = whole
-        return (ToolOutput(call_id, whole[len(before) :]),) if len(whole) > len(before) else ()
+        return (ToolOutput(call_id, whole[len(emitted_output) :]),) if len(whole) > len(emitted_output) else ()
 
     # -- end of a call
 

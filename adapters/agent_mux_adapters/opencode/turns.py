@@ -147,7 +147,7 @@ class OpencodeConversation(Prompting):
         """Read the response to a request; `status` is 0 if the server did not respond."""
         kind = f"answer:{request.topic}"
         if status not in _OK:
-            return self._refused(request, status, _message_of(body) or error or f"HTTP status {status}")
+            return self._request_refused(request, status, _message_of(body) or error or f"HTTP status {status}")
         match request.topic:
             case "mcp":
                 return self._read_servers(kind, mapping(body))
@@ -163,7 +163,7 @@ class OpencodeConversation(Prompting):
         if request.topic == "abort" and session_in(request.path) == self.session_id:
             self.was_stopped = True
 
-    def _refused(self, request: SentRequest, status: int, message: str) -> tuple[Step, ...]:
+    def _request_refused(self, request: SentRequest, status: int, message: str) -> tuple[Step, ...]:
         match request.topic:
             case "create" | "fork" | "open" if self.session_id is None:
                 return TurnFailed(_session_failure(request, status, message)), *self._close_stdin()
@@ -292,7 +292,7 @@ class OpencodeTurns:
     def read_status(
         self, session: OpencodeSession, status: Mapping[str, Any], event_id: str
     ) -> tuple[Step, ...] | None:
-        """Read `session.status`."""
+        """Read `session.status`; return None for an unknown status."""
         match status.get("type"):
             case "busy":
                 return self._busy(session)
@@ -318,8 +318,8 @@ class OpencodeTurns:
         if self._overflows < _MAX_USELESS_COMPACTIONS or self._conversation.is_observer:
             return (Ignored("session.error", "the context is compacted, or the turn ends"),)
         self._abort_failure = failure_of(error)
-        why = "opencode keeps compacting its context, which stays too long: stopping the turn"
-        return Note(why, "warn"), *self._conversation.abort()
+        reason = "opencode keeps compacting its context, which stays too long: stopping the turn"
+        return Note(reason, "warn"), *self._conversation.abort()
 
     def _busy(self, session: OpencodeSession) -> tuple[Step, ...]:
         facts: tuple[Fact, ...] = self._begin(session)

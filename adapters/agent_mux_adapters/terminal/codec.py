@@ -88,7 +88,7 @@ class TerminalCodec:
         return (*settled, *self._read_answer(text))
 
     def resized(self, size: TerminalSize) -> Iterable[Step]:
-        """Resize the screen."""
+        """Resize the screen and note it."""
         self._screen.resize(size)
         return (Note(f"the terminal now has {size.columns} columns and {size.rows} rows", "verbose"),)
 

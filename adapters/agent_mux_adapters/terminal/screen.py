@@ -133,26 +133,26 @@ class Screen:
         self._last = text[-1:]
 
     def control(self, character: str) -> None:
-        """Execute a control character."""
-        act = self._controls.get(character)
-        if act is not None:
-            act()
+        """Execute a control character; unsupported ones are ignored."""
+        action = self._controls.get(character)
+        if action is not None:
+            action()
 
     def escape(self, final: str) -> None:
-        """Execute a short escape sequence."""
-        act = self._escapes.get(final)
-        if act is not None:
-            act()
+        """Execute a short escape sequence; unsupported ones are ignored."""
+        action = self._escapes.get(final)
+        if action is not None:
+            action()
 
     def sequence(self, prefix: str, parameters: tuple[int, ...], final: str) -> None:
-        """Execute an escape sequence with parameters."""
+        """Execute an escape sequence with parameters; unsupported ones are ignored."""
         if prefix == "?" and final in "hl":
             self._set_private_modes(parameters, on=final == "h")
         if prefix:
             return
         if final in self._cursor_actions:
-            act, count = self._cursor_actions[final]
-            act(*parameters[:count])
+            action, count = self._cursor_actions[final]
+            action(*parameters[:count])
         elif final in "LM":
             self._shift_lines(parameters[0], down=final == "L")
         elif final in self._commands:

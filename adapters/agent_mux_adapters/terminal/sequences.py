@@ -22,7 +22,7 @@ class SequenceHandler(Protocol):
     """The receiver of the parsed output."""
 
     def text(self, text: str) -> None:
-        """Receive printable characters."""
+        """Receive a run of printable characters."""
 
     def control(self, character: str) -> None:
         """Receive one control character below U+0020."""

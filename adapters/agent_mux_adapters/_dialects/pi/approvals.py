@@ -139,7 +139,7 @@ class PiDialogs:
         is_approval = isinstance(dialog.request, ApprovalAsked)
         match action:
             case Approve(always=always) if is_approval:
-                return self._send(key, self._accepted(dialog, always=always), granted=True)
+                return self._send(key, self._accept_response(dialog, always=always), granted=True)
             case Deny(reason=reason):
                 return self._send(key, dialog.decline(reason), granted=False, reason=reason)
             case Answer(text=response) if not is_approval:
@@ -148,10 +148,10 @@ class PiDialogs:
                     self._editor_answer = response
                     answer = {"value": self._free_text_option}
                 if answer is None:
-                    return (Refuse("VALIDATION_ERROR", f"got {response!r}; allowed: {_allowed(dialog)}"),)
+                    return (Refuse("VALIDATION_ERROR", f"got {response!r}; allowed: {_allowed_answers(dialog)}"),)
                 return self._send(key, answer, granted=True)
-        what = "an approval: approve or deny it" if is_approval else "a question: answer it"
-        return (Refuse("VALIDATION_ERROR", f"{key} is {what}"),)
+        expected = "an approval: approve or deny it" if is_approval else "a question: answer it"
+        return (Refuse("VALIDATION_ERROR", f"{key} is {expected}"),)
 
     def cancel_all(self) -> tuple[Step, ...]:
         """Cancel all open dialogs: an interrupted agent would wait for them forever."""
@@ -159,7 +159,7 @@ class PiDialogs:
             step for key in tuple(self._open) for step in self._send(key, CANCEL, granted=False, reason="interrupted")
         )
 
-    def _accepted(self, dialog: PiDialog, *, always: bool) -> Mapping[str, Any]:
+    def _accept_response(self, dialog: PiDialog, *, always: bool) -> Mapping[str, Any]:
         if not always:
             return dialog.accept
         if dialog.accept_always is not None:
@@ -207,7 +207,7 @@ def _question(key: str, method: str, line: Mapping[str, Any], free_text_option: 
         case "confirm":
             request = InputAsked(key, title, text(line.get("message")) or None, YES, "tool")
             return PiDialog(
-                request=request, answer=_confirmed, grants=lambda response: response.get("confirmed") is True
+                request=request, answer=_confirm_response, grants=lambda response: response.get("confirmed") is True
             )
         case "input":
             return PiDialog(request=InputAsked(key, title, text(line.get("placeholder")) or None, source="tool"))
@@ -216,10 +216,10 @@ def _question(key: str, method: str, line: Mapping[str, Any], free_text_option: 
     return None
 
 
-def _confirmed(response: str) -> Mapping[str, Any] | None:
+def _confirm_response(response: str) -> Mapping[str, Any] | None:
     word = response.strip().lower()
     return {"confirmed": word in _TRUE} if word in _TRUE | _FALSE else None
 
 
-def _allowed(dialog: PiDialog) -> str:
+def _allowed_answers(dialog: PiDialog) -> str:
     return ", ".join(dialog.request.options) if isinstance(dialog.request, InputAsked) else ""

@@ -43,7 +43,7 @@ class PiMessages:
         }
 
     def begin(self) -> None:
-        """Start a new message."""
+        """Forget the blocks of the previous message."""
         self._emitted.clear()
         self._inputs.clear()
         self._open = None
@@ -78,7 +78,7 @@ class PiMessages:
         self.begin()
         return tuple(emitted)
 
-    # -- inside
+    # -- blocks
 
     def _close_other(self, index: int) -> Facts:
         return () if self._open is not None and self._open[0] == index else self._close()

@@ -72,10 +72,10 @@ def failure_of(message: str, status: int | None = None) -> Failure:
     return Failure(code, message, retry_after_ms=wait, used_tokens=used, max_tokens=limit)
 
 
-def retrying(attempt: int, most: int, delay_ms: int, reason: str) -> tuple[Fact, ...]:
+def retrying(attempt: int, max_attempts: int, delay_ms: int, reason: str) -> tuple[Fact, ...]:
     """Return the facts for a model call that failed and is repeated."""
     limited = (RateLimited(_wait_of(reason)),) if code_of(reason) == "RATE_LIMITED" else ()
-    return *limited, Retrying(attempt, most, reason, delay_ms)
+    return *limited, Retrying(attempt, max_attempts, reason, delay_ms)
 
 
 def refusal_of(stderr_lines: Sequence[str]) -> Failure | None:

@@ -30,7 +30,7 @@ Steps = tuple[Step, ...]
 _CLOSING = (facts.TurnDone, facts.TurnFailed, facts.TurnStopped)
 _DATA_URL = "data:"
 _STATS = "get_session_stats"
-_NAMING = frozenset({"get_state", _STATS})
+_SESSION_COMMANDS = frozenset({"get_state", _STATS})
 """Commands whose responses contain the session's id."""
 
 
@@ -54,7 +54,7 @@ class PiRequests(Prompting):
         self._dialogs = dialogs
         self._is_observer = context.prompt is None
         self._continues = context.session_id is not None or context.fork_session_id is not None
-        self._images = [image for image in map(_image_of, context.images) if image is not None]
+        self._images = [image for image in map(_native_image, context.images) if image is not None]
         self._unanswered: dict[str, _SentCommand] = {}
         self._count = 0
         self._turn: Literal["none", "asked", "running"] = "none"
@@ -62,12 +62,12 @@ class PiRequests(Prompting):
         self._prior_turns = 0
         self._interrupt_due = False
         self._response_handlers: Mapping[str, Callable[[_SentCommand, Mapping[str, Any]], Steps]] = {
-            "abort": lambda *_: self._aborted(),
+            "abort": lambda *_: self._abort_answered(),
             _STATS: self._turns_counted,
             "opening": self._session_opened,
-            "probe": self._probed,
-            "prompt": self._prompted,
-            "steer": self._steered,
+            "probe": self._probe_answered,
+            "prompt": self._prompt_answered,
+            "steer": self._steer_answered,
         }
 
     # -- actions of the consumer
@@ -120,14 +120,14 @@ class PiRequests(Prompting):
         return tuple(steps)
 
     def read_response(self, line: Mapping[str, Any]) -> Steps:
-        """Read `response`."""
+        """Read a `response`; an observer reads the session from it."""
         request = self._unanswered.pop(text(line.get("id")), None)
         command = text(line.get("command"))
         if line.get("success") is not True:
-            return self._refused(request, command, text(line.get("error")))
+            return self._command_refused(request, command, text(line.get("error")))
         if request is not None and request.kind in self._response_handlers:
             return self._response_handlers[request.kind](request, mapping(line.get("data")))
-        session_facts = self._name_session(line) if self._is_observer and command in _NAMING else ()
+        session_facts = self._name_session(line) if self._is_observer and command in _SESSION_COMMANDS else ()
         return *session_facts, facts.Ignored(f"response/{command}", "its effects are in other lines")
 
     def read_prompt_result(self, line: Mapping[str, Any]) -> Steps:
@@ -163,7 +163,7 @@ class PiRequests(Prompting):
         name = model_name(model.get("provider"), model.get("id")) or None
         return self._reader.name_session(text(data.get("sessionId")), model=name, prior_turns=self._prior_turns)
 
-    def _prompted(self, request: _SentCommand, data: Mapping[str, Any]) -> Steps:
+    def _prompt_answered(self, request: _SentCommand, data: Mapping[str, Any]) -> Steps:
         if data.get("agentInvoked") is False:
             return self._complete_without_model()
         probe: Steps = ()
@@ -175,12 +175,12 @@ class PiRequests(Prompting):
     def _complete_without_model(self) -> Steps:
         return facts.TurnBegin(), facts.TurnDone(), *self._end_turn()
 
-    def _steered(self, *_: Any) -> Steps:
+    def _steer_answered(self, *_: Any) -> Steps:
         if self._turn == "none":
             self._turn = "asked"
         return (facts.Ignored("response/prompt", "the message is in the turn, or starts the next one"),)
 
-    def _probed(self, _: _SentCommand, data: Mapping[str, Any]) -> Steps:
+    def _probe_answered(self, _: _SentCommand, data: Mapping[str, Any]) -> Steps:
         ignored = facts.Ignored("response/get_state", "whether the agent is idle")
         if data.get("isStreaming") is True or data.get("isCompacting") is True:
             return (ignored,)
@@ -189,11 +189,11 @@ class PiRequests(Prompting):
         emitted = self._turns.settle() if self._turns.is_idle_unknown else ()
         return ignored, *emitted, *self.react(emitted)
 
-    def _aborted(self) -> Steps:
+    def _abort_answered(self) -> Steps:
         emitted = self._turns.stop() if self._turn == "running" and not self._turns.is_idle_unknown else ()
         return facts.Ignored("response/abort", "the end of the turn follows"), *emitted, *self.react(emitted)
 
-    def _refused(self, request: _SentCommand | None, command: str, error: str) -> Steps:
+    def _command_refused(self, request: _SentCommand | None, command: str, error: str) -> Steps:
         kind = request.kind if request is not None else ""
         if kind == "opening":
             self._is_opened = True
@@ -249,9 +249,9 @@ class PiRequests(Prompting):
         return WriteStdin(line.encode("utf-8", "replace") + b"\n")
 
 
-def _image_of(place: str) -> dict[str, str] | None:
+def _native_image(url: str) -> dict[str, str] | None:
     """Convert a `data:` URL to a native image; None for other URLs."""
-    head, comma, data = place.removeprefix(_DATA_URL).partition(",")
-    if not place.startswith(_DATA_URL) or not comma:
+    head, comma, data = url.removeprefix(_DATA_URL).partition(",")
+    if not url.startswith(_DATA_URL) or not comma:
         return None
     return {"type": "image", "data": data, "mimeType": head.partition(";")[0]}

@@ -38,7 +38,7 @@ class PiRpcCodec:
         }
 
     def start(self) -> Steps:
-        """Send the first commands."""
+        """Send the first commands, unless the codec only observes."""
         return self._requests.start()
 
     def receive(self, line: bytes, source: Source) -> Steps:

@@ -60,8 +60,8 @@ class PiStoredEntries:
         self._set_directory("")
         self._closing = HeldClosing()
         self._readers: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Told]]] = {
-            "session": self._session,
-            "message": self._message,
+            "session": self._read_header,
+            "message": self._read_message,
             "title": lambda row: (Described(title=text(row.get("title")) or None),),
             "session_info": lambda row: (Described(title=text(row.get("name")) or None),),
             "compaction": lambda row: (facts.ContextCompacted(text(row.get("summary"))),),
@@ -81,7 +81,7 @@ class PiStoredEntries:
         """Return the closing entry that waits for a successor: the file has no more entries for now."""
         return self._closing.release()
 
-    def _session(self, row: Mapping[str, Any]) -> Iterable[Told]:
+    def _read_header(self, row: Mapping[str, Any]) -> Iterable[Told]:
         version = whole(row.get("version"))
         if version > NEWEST_VERSION:
             raise UnreadableError(f"its format has version {version}; agent-mux reads versions up to {NEWEST_VERSION}")
@@ -90,7 +90,7 @@ class PiStoredEntries:
         parent = PurePath(text(row.get("parentSession"))).stem.rpartition("_")[2]
         yield Described(session_id=text(row.get("id")) or None, cwd=cwd or None, forked_from=parent or None)
 
-    def _message(self, row: Mapping[str, Any]) -> Iterable[Told]:
+    def _read_message(self, row: Mapping[str, Any]) -> Iterable[Told]:
         message = mapping(row.get("message"))
         is_abandoned = row.get("id") in self._abandoned
         match message.get("role"):

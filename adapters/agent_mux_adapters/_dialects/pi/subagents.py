@@ -28,9 +28,9 @@ _RESULT = re.compile(
     re.DOTALL,
 )
 _OUTPUT = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)
-_START, _UPDATE = b'{"type":"subagent_event",', b'"event":{"type":"message_update",'
-_HEAD = 400  # the type of the inner event is within this many bytes
-_SILENT = facts.Ignored("subagent_event/message_update", "the whole message follows")
+_EVENT_START, _UPDATE_MARK = b'{"type":"subagent_event",', b'"event":{"type":"message_update",'
+_MARK_WITHIN = 400  # the type of the inner event is within this many bytes
+_IGNORED_UPDATE = facts.Ignored("subagent_event/message_update", "the whole message follows")
 
 
 class _SubagentState:
@@ -67,7 +67,7 @@ class PiSubagents:
         return (facts.Ignored("tool_execution_end", "the sub-agent continues in the background and reports later"),)
 
     def read_lifecycle(self, line: Mapping[str, Any]) -> Facts:
-        """Read `subagent_lifecycle`."""
+        """Read `subagent_lifecycle`, which connects a job with its call."""
         payload = mapping(line.get("payload"))
         name, call_id = text(payload.get("id")), text(payload.get("parentToolCallId"))
         if payload.get("status") == "started" and name and call_id:
@@ -111,7 +111,7 @@ class PiSubagents:
     # -- events inside a sub-agent
 
     def read_event(self, line: Mapping[str, Any]) -> Facts:
-        """Read `subagent_event`."""
+        """Read `subagent_event`, and attribute its facts to the sub-agent."""
         payload = mapping(line.get("payload"))
         name, event = text(payload.get("id")), mapping(payload.get("event"))
         kind, call_id = text(event.get("type")), self._jobs.get(text(payload.get("id")))
@@ -120,7 +120,7 @@ class PiSubagents:
             return (facts.Ignored(f"subagent_event/{kind}", "bookkeeping of a sub-agent"),)
         state = self._states.setdefault(name, _SubagentState(self._flavor, self._context))
         emitted = reader(state, event)
-        return tuple(_wrapped(call_id, fact) for fact in emitted) or (
+        return tuple(_attribute(call_id, fact) for fact in emitted) or (
             facts.Ignored(f"subagent_event/{kind}", "nothing new"),
         )
 
@@ -137,10 +137,10 @@ class PiSubagents:
 
 def ignored_event(line: bytes) -> facts.Ignored | None:
     """Return the ignored fact for a fragment inside a sub-agent, which repeats its message; None for other lines."""
-    return _SILENT if line.startswith(_START) and line.find(_UPDATE, 0, _HEAD) > 0 else None
+    return _IGNORED_UPDATE if line.startswith(_EVENT_START) and line.find(_UPDATE_MARK, 0, _MARK_WITHIN) > 0 else None
 
 
-def _wrapped(call_id: str, fact: facts.Fact) -> facts.Fact:
+def _attribute(call_id: str, fact: facts.Fact) -> facts.Fact:
     # A sub-agent's cost counts for the run; an ignored line needs no frame.
     return fact if isinstance(fact, facts.RunCost | facts.Ignored) else facts.InSubagent(call_id, fact)
 

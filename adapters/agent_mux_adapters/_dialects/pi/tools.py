@@ -93,7 +93,7 @@ class PiToolCalls:
     # -- execution
 
     def execution_started(self, line: Mapping[str, Any]) -> Facts:
-        """Read `tool_execution_start`."""
+        """Read `tool_execution_start`; emit the call if its input was not seen."""
         call_id = text(line.get("toolCallId"))
         emitted = self._complete_input(call_id, text(line.get("toolName")), line.get("args"))
         if call_id in self._open:
@@ -112,7 +112,7 @@ class PiToolCalls:
         return (facts.Ignored("tool_execution_update", "a preview of the result"),)
 
     def execution_ended(self, line: Mapping[str, Any]) -> Facts:
-        """Read `tool_execution_end`."""
+        """Read `tool_execution_end`: the result of a call."""
         call_id, name = text(line.get("toolCallId")), text(line.get("toolName"))
         call = self._open.pop(call_id, None) or PiToolCall(name, {})
         result = read_result(call_id, line.get("result"), failed=line.get("isError") is True)
@@ -120,18 +120,18 @@ class PiToolCalls:
             done: facts.Fact = facts.McpDone(call_id, *((None, result.error) if result.failed else (result.output,)))
             return done, *image_facts(result)
         if call.name in self._flavor.delegating_tools:
-            return self._delegated(result)
+            return self._end_subagent(result)
         if call.shell is not None:
             return shell_done(call.name, call.shell, result, self._flavor)
-        return self._done(call, result), *image_facts(result)
+        return self._end_call(call, result), *image_facts(result)
 
-    def _delegated(self, result: PiToolResult) -> Facts:
+    def _end_subagent(self, result: PiToolResult) -> Facts:
         background = mapping(result.details.get("async"))
         if self.on_background_job is not None and background.get("state") == "running" and not result.failed:
             return self.on_background_job(result.call_id, text(background.get("jobId")))
         return (facts.SubagentDone(result.call_id, result.shown, result.error if result.failed else None),)
 
-    def _done(self, call: PiToolCall, result: PiToolResult) -> facts.ToolDone:
+    def _end_call(self, call: PiToolCall, result: PiToolResult) -> facts.ToolDone:
         if result.failed:
             return facts.ToolDone(result.call_id, error=result.error, name=call.name or None)
         effect = self._flavor.file_effects.get(call.name)

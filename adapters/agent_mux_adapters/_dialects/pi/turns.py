@@ -59,7 +59,7 @@ class PiTurns:
         return self.usage_totals.record_call(message.get("usage"))
 
     def end_attempt(self, end: AgentEnd) -> Facts:
-        """Read `agent_end`."""
+        """Read `agent_end`: an attempt is over, and perhaps the turn."""
         self._pending_closing = self._closing()
         if self._marks_final_end:
             if end.is_terminal is False:  # this closing counts only if the agent exits now
@@ -80,7 +80,7 @@ class PiTurns:
         return self._emit_closing()
 
     def begin_retry(self, line: Mapping[str, Any]) -> Facts:
-        """Read `auto_retry_start`."""
+        """Read `auto_retry_start`: the turn continues with another attempt."""
         self._pending_closing, self.is_idle_unknown = None, False
         delay, reason = whole(line.get("delayMs")), text(line.get("errorMessage"))
         return retrying(whole(line.get("attempt")), whole(line.get("maxAttempts")), delay, reason or "unknown")
