@@ -33,6 +33,19 @@ _ACTIONS = {
 _ABOUT_FILES = frozenset({"edit", "external_directory", "list", "read"})
 """Permissions whose patterns are paths."""
 _GRANTED = {"once": True, "always": True, "reject": False}
+_RISKS: dict[str, Risk] = {
+    "codesearch": "high",
+    "external_directory": "high",
+    "glob": "low",
+    "grep": "low",
+    "list": "low",
+    "lsp": "low",
+    "read": "low",
+    "skill": "low",
+    "todowrite": "low",
+    "webfetch": "high",
+    "websearch": "high",
+}
 
 
 class _OpenRequest(msgspec.Struct):
@@ -203,21 +216,6 @@ def _unanswered(key: str, request: _OpenRequest) -> list[str]:
 def _settle(key: str, request: _OpenRequest, *, granted: bool, reason: str | None = None) -> tuple[RequestSettled, ...]:
     names = _unanswered(key, request) if request.answers else [key]
     return tuple(RequestSettled(name, granted, reason) for name in names)
-
-
-_RISKS: dict[str, Risk] = {
-    "codesearch": "high",
-    "external_directory": "high",
-    "glob": "low",
-    "grep": "low",
-    "list": "low",
-    "lsp": "low",
-    "read": "low",
-    "skill": "low",
-    "todowrite": "low",
-    "webfetch": "high",
-    "websearch": "high",
-}
 
 
 def risk_of(permission: str, command: str) -> Risk:

@@ -16,6 +16,17 @@ ACP = "acp"
 BRIDGE = Path(__file__).with_name("bridge.py")
 INSTRUCTIONS_FILE = "instructions.md"
 _OUTPUT_LIMIT = "OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX"
+VARIABLE = "OPENCODE_CONFIG_CONTENT"
+AGENT = "build"
+"""OpenCode's default agent, which gets the settings that OpenCode has only per agent."""
+_ASK: dict[str, Any] = {"*": "ask"}
+# OpenCode appends the user's rules for single commands or files to ours, because ours begin with "*" as well.
+# "*_*" matches the tools of MCP servers, and few others.
+_PROMPT = {"bash": _ASK, "edit": _ASK, "webfetch": "ask", "websearch": "ask", "*_*": "ask"}
+_TOOLS = ("bash", "edit", "read", "glob", "grep", "list", "task", "external_directory", "todowrite", "webfetch",
+          "websearch", "lsp", "doom_loop", "skill")  # fmt: skip
+_EVERYTHING = {**dict.fromkeys(_TOOLS, "ask"), "*": "ask"}
+_PERMISSIONS: dict[ApprovalMode, dict[str, Any]] = {"yolo": {}, "prompt": _PROMPT, "deny": _EVERYTHING}
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
@@ -108,20 +119,6 @@ def _notes(options: RunOptions, environment: SpawnEnvironment) -> tuple[str, ...
     if not is_mergeable(environment.environ):
         notes.append(f"{VARIABLE} in the environment is not plain JSON: ignored")
     return tuple(notes)
-
-
-VARIABLE = "OPENCODE_CONFIG_CONTENT"
-AGENT = "build"
-"""OpenCode's default agent, which gets the settings that OpenCode has only per agent."""
-
-_ASK: dict[str, Any] = {"*": "ask"}
-# OpenCode appends the user's rules for single commands or files to ours, because ours begin with "*" as well.
-# "*_*" matches the tools of MCP servers, and few others.
-_PROMPT = {"bash": _ASK, "edit": _ASK, "webfetch": "ask", "websearch": "ask", "*_*": "ask"}
-_TOOLS = ("bash", "edit", "read", "glob", "grep", "list", "task", "external_directory", "todowrite", "webfetch",
-          "websearch", "lsp", "doom_loop", "skill")  # fmt: skip
-_EVERYTHING = {**dict.fromkeys(_TOOLS, "ask"), "*": "ask"}
-_PERMISSIONS: dict[ApprovalMode, dict[str, Any]] = {"yolo": {}, "prompt": _PROMPT, "deny": _EVERYTHING}
 
 
 def run_config(options: RunOptions, inherited: Mapping[str, str], instructions: Sequence[str]) -> str | None:

@@ -29,6 +29,15 @@ from agent_mux_adapters.opencode.usage import OpencodeUsage, read_usage
 Kind = type[TextDelta] | type[ThinkingDelta]
 _KINDS: dict[str, Kind] = {"text": TextDelta, "reasoning": ThinkingDelta}
 _ENDS: dict[Kind, Fact] = {TextDelta: TextEnd(), ThinkingDelta: ThinkingEnd()}
+IGNORED_PARTS = {
+    "agent": "part of a prompt",
+    "compaction": "emitted when it is done",
+    "file": "part of a prompt, or of what a tool read",
+    "patch": "emitted from the tools",
+    "retry": "emitted from session.status",
+    "snapshot": "OpenCode's own, for undoing",
+    "subtask": "part of a prompt",
+}
 
 
 class StreamedParts:
@@ -76,17 +85,6 @@ class StreamedParts:
         self._kinds.clear()
         self._texts.clear()
         self._open = None
-
-
-IGNORED_PARTS = {
-    "agent": "part of a prompt",
-    "compaction": "emitted when it is done",
-    "file": "part of a prompt, or of what a tool read",
-    "patch": "emitted from the tools",
-    "retry": "emitted from session.status",
-    "snapshot": "OpenCode's own, for undoing",
-    "subtask": "part of a prompt",
-}
 
 
 class OpencodeMessage(msgspec.Struct):

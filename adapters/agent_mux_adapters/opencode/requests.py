@@ -13,6 +13,8 @@ from agent_mux.effects import WriteStdin
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
 Topic = Literal["abort", "create", "delete", "fork", "mcp", "open", "other", "permission", "prompt", "question"]
+EVERYTHING_ASKS = [{"permission": "*", "pattern": "*", "action": "ask"}]
+_FILE = "application/octet-stream"
 
 
 class SentRequest(msgspec.Struct, frozen=True, gc=False):
@@ -78,10 +80,6 @@ def _topic_of(method: str, path: str) -> Topic:  # noqa: PLR0911  # a table
         case "POST", ["question", *_]:
             return "question"
     return "other"
-
-
-EVERYTHING_ASKS = [{"permission": "*", "pattern": "*", "action": "ask"}]
-_FILE = "application/octet-stream"
 
 
 def create_body(context: CodecContext) -> dict[str, Any]:

@@ -27,6 +27,26 @@ _SESSIONS = """
 SELECT id, time_updated, (SELECT count(*) FROM message WHERE session_id = session.id) AS messages
 FROM session WHERE parent_id IS NULL
 """
+DEFAULT_TITLE = "New session - "
+"""Prefix of the titles that OpenCode generates from the time."""
+TOOL_CALLS = "tool-calls"
+_SESSION = "SELECT title, directory, version, revert FROM session WHERE id = ?"
+_MESSAGES = """
+SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id
+"""
+_PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
+_SUBAGENT_MESSAGES = """
+WITH RECURSIVE inside(id) AS (
+    SELECT id FROM session WHERE parent_id = ?
+    UNION SELECT session.id FROM session JOIN inside ON session.parent_id = inside.id
+)
+SELECT message.id, message.data FROM message JOIN inside ON message.session_id = inside.id
+"""
+Fields = Mapping[str, Any]
+Part = Mapping[str, Any]
+_PROSE: dict[str, type[facts.Text] | type[facts.Thinking]] = {"text": facts.Text, "reasoning": facts.Thinking}
+_PROMPT_PARTS = {"text": "text", "subtask": "prompt", "file": ""}
+"""The parts of a prompt -> the field with their text."""
 
 
 def root(place: Place) -> Path:
@@ -52,25 +72,6 @@ def open_session(found: Found) -> DatabaseCursor:
 
 
 STORE = SessionStore(root=root, find=find, open=open_session)
-
-
-DEFAULT_TITLE = "New session - "
-"""Prefix of the titles that OpenCode generates from the time."""
-TOOL_CALLS = "tool-calls"
-_SESSION = "SELECT title, directory, version, revert FROM session WHERE id = ?"
-_MESSAGES = """
-SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id
-"""
-_PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
-_SUBAGENT_MESSAGES = """
-WITH RECURSIVE inside(id) AS (
-    SELECT id FROM session WHERE parent_id = ?
-    UNION SELECT session.id FROM session JOIN inside ON session.parent_id = inside.id
-)
-SELECT message.id, message.data FROM message JOIN inside ON message.session_id = inside.id
-"""
-
-Fields = Mapping[str, Any]
 
 
 class OpencodeStoredSession:
@@ -197,10 +198,6 @@ def _parts_before(rows: Iterable[sqlite3.Row], reverted: Any) -> Iterator[tuple[
         yield row["id"], _object(row)
 
 
-Part = Mapping[str, Any]
-_PROSE: dict[str, type[facts.Text] | type[facts.Thinking]] = {"text": facts.Text, "reasoning": facts.Thinking}
-
-
 class OpencodeStoredParts:
     """The reader of an answer's parts; an answer that is still being written is read again."""
 
@@ -254,10 +251,6 @@ def prompt_of(parts: Iterable[Part]) -> str | None:
     """Return the prompt in the parts of a message; None if OpenCode wrote the message itself."""
     own = [part for part in parts if part.get("synthetic") is not True and text(part.get("type")) in _PROMPT_PARTS]
     return "\n".join(filter(None, (text(part.get(_PROMPT_PARTS[part["type"]])) for part in own))) if own else None
-
-
-_PROMPT_PARTS = {"text": "text", "subtask": "prompt", "file": ""}
-"""The parts of a prompt -> the field with their text."""
 
 
 def _state(part: Part) -> Any:

@@ -36,6 +36,13 @@ BUILT_IN = frozenset({
     "todowrite", "webfetch", "websearch", "write",
 })  # fmt: skip
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
+NO_OUTPUT = "(no output)"
+STOPPED_EXIT_CODE = -1
+"""The exit code for a command that was stopped and has none."""
+SHELL_METADATA = "\n\n<shell_metadata>\n"
+"""Begins OpenCode's remarks for the model at the end of a command's output: that it was stopped, or timed out."""
+_TASK_RESULT = ("<task_result>\n", "\n</task_result>")
+Part = Mapping[str, Any]
 
 
 class McpToolNames:
@@ -61,16 +68,6 @@ class McpToolNames:
         matching = [prefix for prefix in self._servers if tool.startswith(prefix) and len(tool) > len(prefix)]
         prefix = max(matching, key=len, default=None)
         return None if prefix is None else (self._servers[prefix], tool[len(prefix) :])
-
-
-NO_OUTPUT = "(no output)"
-STOPPED_EXIT_CODE = -1
-"""The exit code for a command that was stopped and has none."""
-SHELL_METADATA = "\n\n<shell_metadata>\n"
-"""Begins OpenCode's remarks for the model at the end of a command's output: that it was stopped, or timed out."""
-_TASK_RESULT = ("<task_result>\n", "\n</task_result>")
-
-Part = Mapping[str, Any]
 
 
 class OpencodeToolCalls:

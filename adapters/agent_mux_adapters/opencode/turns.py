@@ -53,6 +53,12 @@ _OK = range(200, 300)
 _NOT_FOUND = 404
 _SESSION_IDS = "ses"
 """Prefix of session ids; the server fails on an id without it."""
+_KIND = "session.status"
+MAX_RETRIES = 5
+"""OpenCode's own limit, which it does not report."""
+_UNFINISHED = ("", "tool-calls")
+_MAX_USELESS_COMPACTIONS = 2
+"""Compactions in a row after which the context is still too long; OpenCode itself would continue forever."""
 
 
 class OpencodeConversation(Prompting):
@@ -136,10 +142,6 @@ class OpencodeConversation(Prompting):
         self._waiting_messages.clear()
         self._interrupt_due = self.was_stopped = False
         return self.next()
-
-    def abort(self) -> tuple[Effect, ...]:
-        """Stop a turn that makes no progress."""
-        return self._abort()
 
     # -- responses of the server
 
@@ -231,9 +233,10 @@ class OpencodeConversation(Prompting):
         messages = tuple(map(self._prompt, self._waiting_messages))
         self._unconfirmed_messages += len(messages)
         self._waiting_messages.clear()
-        return (*messages, *self._abort()) if self._interrupt_due else messages
+        return (*messages, *self.abort()) if self._interrupt_due else messages
 
-    def _abort(self) -> tuple[Effect, ...]:
+    def abort(self) -> tuple[Effect, ...]:
+        """Ask the server to stop the turn."""
         if self.is_observer:
             return ()
         self._interrupt_due, self.was_stopped = False, True
@@ -263,14 +266,6 @@ def _message_of(body: Any) -> str:
     fields = mapping(body)
     found = text(fields.get("message")) or text(mapping(fields.get("data")).get("message"))
     return found or (as_json(body) if fields else text(body))
-
-
-_KIND = "session.status"
-MAX_RETRIES = 5
-"""OpenCode's own limit, which it does not report."""
-_UNFINISHED = ("", "tool-calls")
-_MAX_USELESS_COMPACTIONS = 2
-"""Compactions in a row after which the context is still too long; OpenCode itself would continue forever."""
 
 
 class OpencodeTurns:

@@ -9,6 +9,19 @@ from agent_mux.adapter import Step
 from agent_mux.facts import Fact, Ignored, Unknown
 
 _StepT = TypeVar("_StepT", bound=Step)
+DELTA = "message.part.delta"
+DELTA_MARK = f'","type":"{DELTA}",'.encode()
+MARK_AT = 37
+"""Position of the type in an event's line: behind the id, whose length is constant."""
+PARTS = {
+    "reasoning": "reasoning",
+    "step_finish": "step-finish",
+    "step_start": "step-start",
+    "text": "text",
+    "tool_use": "tool",
+}
+"""Line type of `opencode run` -> type of the part in it."""
+_WRAP = 1 << 36
 
 
 class DeltaProperties(msgspec.Struct, gc=False):
@@ -26,22 +39,7 @@ class Delta(msgspec.Struct, gc=False):
     properties: DeltaProperties
 
 
-DELTA = "message.part.delta"
-DELTA_MARK = f'","type":"{DELTA}",'.encode()
-MARK_AT = 37
-"""Position of the type in an event's line: behind the id, whose length is constant."""
 decode_delta = msgspec.json.Decoder(Delta).decode
-
-PARTS = {
-    "reasoning": "reasoning",
-    "step_finish": "step-finish",
-    "step_start": "step-start",
-    "text": "text",
-    "tool_use": "tool",
-}
-"""Line type of `opencode run` -> type of the part in it."""
-
-_WRAP = 1 << 36
 
 
 def delay_until(moment: int, event_id: str) -> int:

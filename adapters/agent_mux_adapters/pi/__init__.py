@@ -119,5 +119,5 @@ ADAPTER = Adapter(
     install=(InstallMethod(kind="npm", command="npm install -g @earendil-works/pi-coding-agent", requires=("npm",)),),
     sessions=_sessions,
     home=_home,
-    auth_guidance="Run `pi` and log in with /login, or set a provider's API key, for example ANTHROPIC_API_KEY.",
+    auth_guidance="Run `pi` and log in with /login, or set the provider's API key, for example ANTHROPIC_API_KEY.",
 )

@@ -16,6 +16,10 @@ _ESCAPE, _BELL, _TERMINATOR = "\x1b", "\x07", "\x9c"
 _ABORTS = "\x18\x1a"
 _STRINGS = "]PX^_"
 """Introduce a string for the terminal (title, colour, image), whose content is not text."""
+_DIGITS = 5
+"""Digits of a parameter that are read: no screen is larger."""
+_PARAMETERS = re.compile(r"([<-?]?)([0-9;]*)")
+"""Private prefix and parameters; sequences with intermediate characters or sub-parameters are not supported."""
 
 
 class SequenceHandler(Protocol):
@@ -130,9 +134,3 @@ class EscapeParser:
         prefix, numbers = found.groups()
         parameters = tuple(int(number[:_DIGITS] or 0) for number in numbers.split(";"))
         self._handler.sequence(prefix, parameters, final)
-
-
-_DIGITS = 5
-"""Digits of a parameter that are read: no screen is larger."""
-_PARAMETERS = re.compile(r"([<-?]?)([0-9;]*)")
-"""Private prefix and parameters; sequences with intermediate characters or sub-parameters are not supported."""

@@ -11,6 +11,13 @@ from agent_mux_adapters._dialects.pi.flavor import Flavor, ShellResult
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters._dialects.unified import with_header
 
+BACKGROUND_EXIT_CODE = -1
+"""For a foreground command that the agent moved to the background: the call ends without an exit of the command."""
+PROBE = 256
+"""Characters of the previous output to search for when the agent shows only the end of a long output."""
+INCOMPLETE_OUTPUT = "the agent does not show all of this command's output"
+_LINE = re.compile(r"([ +-]) *(\d{1,9})[ |](.*)", re.DOTALL)
+
 
 class PiToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's result, partial or final."""
@@ -58,13 +65,6 @@ def image_facts(result: PiToolResult) -> tuple[facts.Fact, ...]:
 def file_written(path: str, content: str, details: Mapping[str, Any]) -> facts.FileWritten:
     """Return the effect of a tool that wrote a file. Without our extension it is unknown whether the file existed."""
     return facts.FileWritten(path, len(content.encode("utf-8", "replace")), details.get("existedBefore") is False)
-
-
-BACKGROUND_EXIT_CODE = -1
-"""For a foreground command that the agent moved to the background: the call ends without an exit of the command."""
-PROBE = 256
-"""Characters of the previous output to search for when the agent shows only the end of a long output."""
-INCOMPLETE_OUTPUT = "the agent does not show all of this command's output"
 
 
 class PiShellOutput:
@@ -124,8 +124,6 @@ def shell_done(name: str, output: PiShellOutput, result: PiToolResult, flavor: F
 
 
 # -- numbered diffs
-
-_LINE = re.compile(r"([ +-]) *(\d{1,9})[ |](.*)", re.DOTALL)
 
 
 def from_numbered(path: str, diff: str) -> str:

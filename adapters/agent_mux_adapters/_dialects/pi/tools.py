@@ -44,10 +44,6 @@ class PiToolCalls:
         self._servers = [server.name for server in context.mcp_servers]
         self._open: dict[str, PiToolCall] = {}
 
-    def get(self, call_id: str) -> PiToolCall | None:
-        """Return a call that waits for its result; None for others."""
-        return self._open.get(call_id)
-
     def pending(self) -> list[tuple[str, PiToolCall]]:
         """Return the calls whose execution has not started, in the model's order."""
         return [(call_id, call) for call_id, call in self._open.items() if not call.is_started]

@@ -17,6 +17,16 @@ from agent_mux_adapters._dialects.tolerant import text, whole
 UPDATE_START = b'{"type":"message_update",'
 PARTIAL = b'","partial":{'
 """Where the text of an update ends and the repetition begins; within a JSON string the quotes would be escaped."""
+_EVENTS: Mapping[str, str] = {
+    "agent_end": "messages",
+    "message_end": "message",
+    "message_start": "message",
+    "message_update": "assistantMessageEvent",
+    "tool_execution_end": "toolCallId",
+    "tool_execution_start": "toolCallId",
+    "turn_end": "toolResults",
+}
+"""Event type -> a field that distinguishes it from other agents' events of the same type."""
 
 
 class UpdateEvent(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -119,18 +129,6 @@ class LineChunks:
             return None
         parts, self._parts = self._parts, []
         return b"".join(parts)
-
-
-_EVENTS: Mapping[str, str] = {
-    "agent_end": "messages",
-    "message_end": "message",
-    "message_start": "message",
-    "message_update": "assistantMessageEvent",
-    "tool_execution_end": "toolCallId",
-    "tool_execution_start": "toolCallId",
-    "turn_end": "toolResults",
-}
-"""Event type -> a field that distinguishes it from other agents' events of the same type."""
 
 
 def is_event(line: Mapping[str, Any]) -> bool:
