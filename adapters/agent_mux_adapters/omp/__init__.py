@@ -84,7 +84,7 @@ JSON_STREAMS: frozenset[Capability] = frozenset({"text", "thinking"})
 
 
 def is_json_line(line: Mapping[str, Any]) -> bool:
-    """Whether a line is printed in json mode by omp, and not by pi."""
+    """Return whether a line is printed in json mode by omp, and not by pi."""
     message = line.get("message")
     own = "isTerminal" in line or "intent" in line or (isinstance(message, dict) and "attribution" in message)
     return line.get("type") == "advisor_cost_changed" or (own and is_event(line))

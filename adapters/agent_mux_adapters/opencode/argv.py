@@ -35,7 +35,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 
 def needs_server(options: RunOptions) -> bool:
-    """Whether the run needs more than `opencode run` has.
+    """Return whether the run needs more than `opencode run` has.
 
     `opencode run` refuses every request for permission, does not stream, does not report retries, repeats a prompt that
     exceeds the context forever, sends images as text, and always stores its session.
@@ -179,7 +179,7 @@ def merge_config(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[s
 
 
 def is_mergeable(environ: Mapping[str, str]) -> bool:
-    """Whether the inherited value of the variable can be merged with ours; unlike OpenCode, we accept no comments."""
+    """Return whether the variable's inherited value can be merged; unlike OpenCode, we accept no comments in it."""
     try:
         return isinstance(json.loads(environ.get(VARIABLE) or "{}"), dict)
     except ValueError:

@@ -131,7 +131,7 @@ class OpencodeServer:
 
 
 class OpencodeBridge:
-    """Forwards requests from stdin to the server, and events and responses to stdout."""
+    """A forwarder of requests from stdin to the server, and of events and responses to stdout."""
 
     def __init__(self, server: OpencodeServer) -> None:
         self._server = server

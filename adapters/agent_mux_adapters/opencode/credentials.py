@@ -89,7 +89,7 @@ def _configured_key(place: Place) -> Evidence | None:
 
 
 def _is_available(place: Place, path: Path, key: str) -> bool:
-    """Whether the key is literal, or the variable or file that it refers to exists."""
+    """Return whether the key is literal, or the variable or file that it refers to exists."""
     named = _PLACEHOLDER.fullmatch(key.strip())
     if named is None:
         return True

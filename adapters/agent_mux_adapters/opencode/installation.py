@@ -81,7 +81,7 @@ def read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
 
 
 def is_enabled(native: Mapping[str, Any]) -> bool:
-    """Whether the server is enabled; an entry has no other such field."""
+    """Return whether the server is enabled; an entry has no other such field."""
     return native.get("enabled") is not False
 
 

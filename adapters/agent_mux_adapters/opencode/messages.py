@@ -156,7 +156,7 @@ class OpencodeSession:
         return (Ignored(f"part:{kind}", IGNORED_PARTS[kind]),) if kind in IGNORED_PARTS else None
 
     def is_prompt_text(self, part: Mapping[str, Any]) -> bool:
-        """Whether a part is the text of a prompt, or of a message into the running turn."""
+        """Return whether a part is the text of a prompt, or of a message into the running turn."""
         is_text = part.get("type") == "text" and part.get("synthetic") is not True
         return is_text and self._roles.get(text(part.get("messageID"))) == "user"
 

@@ -23,7 +23,7 @@ def parse(printed: str) -> tuple[ModelCapabilities, ...]:
 
 
 def _calls_tools(fields: Mapping[str, Any]) -> bool:
-    """Whether a model can call tools; the list also contains models for images, audio and embeddings."""
+    """Return whether a model can call tools; the list also contains models for images, audio and embeddings."""
     return mapping(fields.get("capabilities")).get("toolcall") is not False
 
 

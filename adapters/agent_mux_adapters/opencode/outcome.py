@@ -60,12 +60,12 @@ def code_of(message: str) -> ErrorCode:
 
 
 def is_abort(error: Any) -> bool:
-    """Whether the error reports that the agent was stopped."""
+    """Return whether the error reports that the agent was stopped."""
     return mapping(error).get("name") == ABORTED
 
 
 def is_overflow(error: Any) -> bool:
-    """Whether the error reports that the context window is full."""
+    """Return whether the error reports that the context window is full."""
     return mapping(error).get("name") == OVERFLOW
 
 

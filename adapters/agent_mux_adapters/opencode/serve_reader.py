@@ -23,7 +23,7 @@ _NO_TURN = "no turn is running: earlier or later bookkeeping"
 
 
 class ServeReader:
-    """Reads events, and passes to the conversation what it waits for."""
+    """The reader of one run's events; it also informs the conversation about turns and messages."""
 
     def __init__(
         self,

@@ -258,7 +258,7 @@ def _state(part: Part) -> Any:
 
 
 def _is_settled(part: Part) -> bool:
-    """Whether a part of an unfinished answer can be emitted: a complete text, or a tool with its input."""
+    """Return whether a part of an unfinished answer can be emitted: a complete text, or a tool with its input."""
     is_prose = text(part.get("type")) in _PROSE
     return "end" in mapping(part.get("time")) if is_prose else _state(part) != "pending"
 

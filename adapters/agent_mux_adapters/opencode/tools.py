@@ -46,7 +46,7 @@ Part = Mapping[str, Any]
 
 
 class McpToolNames:
-    """Recognizes MCP tools, whose name is `<server>_<tool>`."""
+    """The names of MCP tools, which are `<server>_<tool>`."""
 
     def __init__(self) -> None:
         self._servers: dict[str, str] | None = None

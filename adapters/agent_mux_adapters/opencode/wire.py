@@ -70,12 +70,12 @@ def drop_redundant_ignored(steps: tuple[_StepT, ...]) -> tuple[_StepT, ...]:
 
 
 def is_run_line(line: Mapping[str, Any]) -> bool:
-    """Whether a line is printed by `opencode run --format json`."""
+    """Return whether a line is printed by `opencode run --format json`."""
     return _is_session(line.get("sessionID")) and (line.get("type") in PARTS or line.get("type") == "error")
 
 
 def is_serve_line(line: Mapping[str, Any]) -> bool:
-    """Whether a line is an event of `opencode serve`, or the first line of the bridge."""
+    """Return whether a line is an event of `opencode serve`, or the first line of the bridge."""
     event_id = line.get("id")
     is_event = isinstance(event_id, str) and event_id.startswith("evt_")
     return "properties" in line and (is_event or line.get("type") == "bridge.starting")

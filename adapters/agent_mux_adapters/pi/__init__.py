@@ -67,7 +67,7 @@ LOSES = ("the stderr of commands (merged into stdout)", "thinking tokens, in 0.7
 
 
 def is_json_line(line: Mapping[str, Any]) -> bool:
-    """Whether a line is printed in json mode by pi, and not by omp."""
+    """Return whether a line is printed in json mode by pi, and not by omp."""
     return is_event(line) and not {"attribution", "isTerminal"} & line.keys()
 
 

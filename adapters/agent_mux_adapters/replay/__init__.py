@@ -1,4 +1,4 @@
-"""Replays a recording as if the agent ran: `amux run replay demo`, `amux run replay fixtures/codex/0.169.0/exec_ok`.
+"""Replay of a recording as if its agent ran: `amux run replay demo`, `amux run replay fixtures/codex/0.169.0/exec_ok`.
 
 The prompt is the recording: a fixture folder, the journal of a run, or the word `demo` for the built-in one. A real
 process plays it through real pipes with the recorded timing, and the recorded agent's own codec reads it. Set

@@ -1,4 +1,4 @@
-"""Plays a recording as the agent's process would: `python -I -S player.py RECORDING SPEED PATIENCE`.
+"""The player: behaves like the recorded agent's process. `python -I -S player.py RECORDING SPEED PATIENCE`.
 
 Writes stdout and stderr as recorded, at the recorded times (divided by SPEED; 0: without pauses). Where the recording
 has input on stdin, the player waits for it at most PATIENCE seconds. It ends with the recorded exit code, or by the

@@ -15,7 +15,7 @@ UNSUPPORTED_OPTIONS = ("max_output_tokens", "max_tokens")
 
 
 def needs_rpc(options: RunOptions) -> bool:
-    """Whether the run needs rpc mode: approvals, questions, further prompts or inline images are possible."""
+    """Return whether the run needs rpc mode: approvals, questions, further prompts or inline images are possible."""
     inline = any(attachment.file_path is None for attachment in options.attachments)
     callbacks = options.on_approval_request is not None or options.on_input_required is not None
     return options.approval_mode != "yolo" or options.interactive or callbacks or inline

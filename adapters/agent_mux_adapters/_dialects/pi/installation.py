@@ -56,7 +56,7 @@ def aws_keys(place: Place) -> Evidence | None:
 
 
 def is_key(value: Any, environ: Mapping[str, str]) -> bool:
-    """Whether a setting yields a key: a literal, references to variables that are set (`$NAME`), a command (`!...`)."""
+    """Return whether a setting yields a key: a literal, references to set variables (`$NAME`), a command (`!...`)."""
     key = text(value)
     if key.startswith("!"):
         return True

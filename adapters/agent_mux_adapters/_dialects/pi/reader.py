@@ -29,7 +29,7 @@ _ASSISTANT = "assistant"
 
 
 class PiReader:
-    """Reads the lines of one run and holds the state that spans lines."""
+    """The reader of one run's lines, with the state that spans lines."""
 
     def __init__(self, context: CodecContext, flavor: Flavor) -> None:
         self.calls = PiToolCalls(flavor, context)

@@ -134,7 +134,7 @@ def _model_call(row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[
 
 
 def _is_prompt(row: Mapping[str, Any]) -> bool:
-    """Whether an entry is a prompt of the user, not of the agent itself."""
+    """Return whether an entry is a prompt of the user, not of the agent itself."""
     message = mapping(row.get("message"))
     return message.get("role") == "user" and message.get("attribution", "user") == "user"
 

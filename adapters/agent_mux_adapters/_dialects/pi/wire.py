@@ -111,7 +111,7 @@ def begun_call(line: bytes, index: int) -> tuple[str, str]:
 
 
 class LineChunks:
-    """Reassembles a line longer than 1 MiB from `rpc_chunk` lines (omp, protocol 2, if the client asks for them)."""
+    """The `rpc_chunk` lines of a line longer than 1 MiB (omp, protocol 2, if the client asks for chunks)."""
 
     def __init__(self) -> None:
         self._id = ""
@@ -132,7 +132,7 @@ class LineChunks:
 
 
 def is_event(line: Mapping[str, Any]) -> bool:
-    """Whether a line is an event of either mode; a session header counts only with the version of its file."""
+    """Return whether a line is an event of either mode; a session header counts only with the version of its file."""
     kind = line.get("type")
     if kind == "session":
         return "version" in line and "cwd" in line
@@ -140,7 +140,7 @@ def is_event(line: Mapping[str, Any]) -> bool:
 
 
 def is_rpc_line(line: Mapping[str, Any]) -> bool:
-    """Whether a line is printed in rpc mode only."""
+    """Return whether a line is printed in rpc mode only."""
     match line.get("type"):
         case "response":
             return "command" in line and "success" in line

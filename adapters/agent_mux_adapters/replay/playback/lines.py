@@ -161,7 +161,7 @@ def wrap_message(line: bytes) -> bytes:
 
 
 class MessageUnwrapper:
-    """Splits a stream of messages with `Content-Length` headers into lines."""
+    """A splitter of messages with `Content-Length` headers into lines."""
 
     def __init__(self) -> None:
         self._rest = b""

@@ -58,7 +58,7 @@ class StdinReader:
 
 
 class PlayedProcess:
-    """Plays one recording, once, as the current process."""
+    """The playback of one recording by the current process."""
 
     def __init__(self, recording: ReplayRecording, *, speed: float, patience: float) -> None:
         self._recording = recording
