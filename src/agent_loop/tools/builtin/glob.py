@@ -8,7 +8,7 @@ from msgspec import Meta
 from agent_loop.tools.builtin.file_arguments import parsed, schema_of
 from agent_loop.tools.builtin.file_context import check_cancelled, in_thread, workspace_of
 from agent_loop.tools.tool import ToolContext, ToolResult, result_of
-from agent_loop.workspace import Entry, Glob
+from agent_loop.workspace import DirectoryEntry, Glob
 
 LIMIT = 100
 
@@ -52,7 +52,7 @@ class GlobTool:
         return msgspec.structs.replace(result_of("\n".join(lines)), details={"files": len(found)})
 
 
-def _found(asked: GlobArguments, context: ToolContext) -> list[Entry]:
+def _found(asked: GlobArguments, context: ToolContext) -> list[DirectoryEntry]:
     """The newest first; of the same age, by name."""
     workspace, pattern = workspace_of(context), Glob(asked.pattern)
     start = workspace.stat(asked.path)

@@ -28,7 +28,7 @@ from agent_loop.tools.builtin.grep_process import (
     worker_request,
 )
 from agent_loop.tools.tool import ToolContext, ToolResult, result_of
-from agent_loop.workspace import Entry, Glob, IgnoreFiles, Workspace
+from agent_loop.workspace import DirectoryEntry, Glob, IgnoreFiles, Workspace
 from agent_loop.workspace.entries import printable
 
 HEAD_LIMIT = 250
@@ -94,7 +94,7 @@ class GrepTool:
                 running, given = running_worker(), worker_request(search, workspace)
             elif start.kind == "directory":
                 directory, place = stack.enter_context(workspace.open_directory(asked.path))
-                running, given = running_ripgrep(program, search, directory, workspace.inside(place)), b""
+                running, given = running_ripgrep(program, search, directory, place.path), b""
             else:
                 given = workspace.read_bytes(asked.path, MAX_SEARCHED_BYTES)
                 running = running_ripgrep_on_text(program, search)
@@ -105,12 +105,12 @@ class GrepTool:
 class _Scope:
     """Which files are meant, and what they are called."""
 
-    start: Entry
+    start: DirectoryEntry
     ignored: IgnoreFiles
     glob: Glob | None
 
     @classmethod
-    def of(cls, asked: GrepArguments, workspace: Workspace, start: Entry) -> "_Scope":
+    def of(cls, asked: GrepArguments, workspace: Workspace, start: DirectoryEntry) -> "_Scope":
         with workspace.open_directory(asked.path if start.kind == "directory" else ".") as (_, place):
             root = place.root.path
         return cls(start, IgnoreFiles(workspace, root), None if asked.glob is None else Glob(asked.glob))

@@ -10,7 +10,7 @@ from agent_loop.messages import Text
 from agent_loop.tools.builtin.file_arguments import parsed, schema_of
 from agent_loop.tools.builtin.file_context import in_thread, workspace_of
 from agent_loop.tools.tool import ToolContext, ToolResult
-from agent_loop.workspace import Entry
+from agent_loop.workspace import DirectoryEntry
 from agent_loop.workspace.entries import printable
 
 MAX_ENTRIES = 1000
@@ -45,5 +45,5 @@ class ListTool:
         return ToolResult(blocks, details={"entries": len(entries)})
 
 
-def _described(entry: Entry) -> dict[str, str | int]:
+def _described(entry: DirectoryEntry) -> dict[str, str | int]:
     return {"name": printable(entry.parts[-1]), "type": entry.kind, "size": entry.size}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_loop.errors import ToolError, WorkspaceError
-from agent_loop.workspace import Glob, IgnoreFiles, Workspace, walking
+from agent_loop.workspace import Glob, IgnoreFiles, Workspace, workspace
 
 
 def made(root: Path, *names: str) -> Workspace:
@@ -110,7 +110,7 @@ def test_a_deep_tree_is_walked_to_its_end(tmp_path: Path) -> None:
 
 
 def test_a_walk_ends_with_a_sentence_where_there_is_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walking, "MAX_VISITED", 2)
+    monkeypatch.setattr(workspace, "MAX_VISITED", 2)
     with pytest.raises(WorkspaceError, match="more than 2 entries"):
         names(made(tmp_path, "a", "b", "c"))
 
