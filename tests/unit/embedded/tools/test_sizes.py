@@ -1,7 +1,7 @@
 """Sizes of outputs. Source: zidane, "outputBytes"."""
 
 from agent_loop.messages import Image, Text
-from agent_loop.tools.sizes import output_bytes, without_images
+from agent_loop.tools.results import output_bytes, without_images
 from agent_loop.tools.tool import ToolResult
 
 
