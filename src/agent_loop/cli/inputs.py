@@ -8,7 +8,7 @@ import msgspec
 
 from agent_loop.cli.fault import Fault
 from agent_loop.messages import Image
-from agent_loop.tools.builtin.read_images import MAX_IMAGE_BYTES, image_of, mime_type_of
+from agent_loop.tools.builtin.read import MAX_IMAGE_BYTES, image_block, image_type_of
 
 MOST_BYTES = MAX_IMAGE_BYTES
 
@@ -16,10 +16,10 @@ MOST_BYTES = MAX_IMAGE_BYTES
 def read_image(path: str) -> Image:
     """A picture. Raises `Fault` for what is none."""
     data = _bytes_of(path)
-    kind = mime_type_of(data) or mimetypes.guess_type(path)[0] or ""
+    kind = image_type_of(data) or mimetypes.guess_type(path)[0] or ""
     if not kind.startswith("image/"):
         raise Fault(f"{path} is no picture that can be told; give a PNG, JPEG, GIF or WebP file")
-    return image_of(data, kind)
+    return image_block(data, kind)
 
 
 def read_text(path: str) -> str:

@@ -1,6 +1,6 @@
 """Validation of tool arguments against the declared schema, with coercion of values of a similar type.
 
-A value that matches its schema is never changed. A value that does not match is coerce if one of the known coercions
+A value that matches its schema is never changed. A value that does not match is coerced if one of the known coercions
 makes it match, and rejected otherwise. Top-level values are checked by type, `enum` and `const`, through unions and
 local references. Nested values are left to the tool; tools made of functions validate them completely.
 """

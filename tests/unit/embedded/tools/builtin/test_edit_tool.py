@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import ToolError, WorkspaceError
-from agent_loop.tools.builtin.edit_text import Edit, applied, without_line_numbers
-from agent_loop.tools.builtin.file_diff import diff_of
+from agent_loop.tools.builtin.file_changes import diff_of
+from agent_loop.tools.builtin.replacements import Edit, apply_edit, without_line_numbers
 from agent_loop.tools.effects import FilePatched
 
 pytestmark = pytest.mark.anyio
@@ -141,11 +141,11 @@ def test_where_the_exact_text_is_there_an_edit_is_str_replace(
     count = text.count(old)
     edit = Edit(old, new, replace_all)
     if count == 1 or (count > 1 and replace_all):
-        assert applied(text, edit).text == text.replace(old, new)
-        assert applied(text, edit).count == count
+        assert apply_edit(text, edit).text == text.replace(old, new)
+        assert apply_edit(text, edit).count == count
     elif count > 1:
         with pytest.raises(ToolError, match=f"occurs {count} times"):
-            applied(text, edit)
+            apply_edit(text, edit)
 
 
 @given(text=SMALL, old=SMALL, new=SMALL, replace_all=st.booleans())
@@ -154,7 +154,7 @@ def test_what_is_replaced_without_an_exact_match_was_numbered_or_had_other_line_
 ) -> None:
     assume(old and old != new and old not in text)
     try:
-        done = applied(text, Edit(old, new, replace_all))
+        done = apply_edit(text, Edit(old, new, replace_all))
     except ToolError:
         return
     assert "\t" in old or ("\r\n" in text and "\n" in old)

@@ -19,7 +19,7 @@ from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import InvalidArgumentsError, ToolError, WorkspaceError
 from agent_loop.tools.builtin.grep import GrepTool
-from agent_loop.tools.builtin.grep_matches import MatchReader
+from agent_loop.tools.builtin.grep_process import MatchReader
 from agent_loop.tools.tool import ToolContext, result_of
 from agent_loop.workspace import Workspace
 from agent_mux.testing.provision import find_tool
@@ -148,7 +148,7 @@ async def test_grep_uses_ripgrep_where_it_is_on_path(tmp_path: Path, monkeypatch
     program.write_text(f"#!{sys.executable} -IS\n{body}")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", str(program.parent))
-    monkeypatch.setattr("agent_loop.tools.builtin.grep_matches.MAX_WIDTH", 10_000)
+    monkeypatch.setattr("agent_loop.tools.builtin.grep_process.MAX_WIDTH", 10_000)
     (tmp_path / "root").mkdir()
     said = await Files(tmp_path / "root").text("grep", pattern="--x")
     assert "'.'" in said.replace('"', "'")
@@ -195,7 +195,7 @@ async def test_grep_by_the_worker_survives_an_expression_that_never_ends(tmp_pat
 
 
 def test_lines_that_are_no_messages_say_nothing() -> None:
-    reader = MatchReader(keep=1, counts=lambda _name: True)
+    reader = MatchReader(keep=1, includes=lambda _name: True)
     for line in (b"", b"{", b"[]", b'{"type": "match"}', b'{"type": "end", "data": {"path": {}}}', b"\xff"):
         assert reader.receive(line) is None
 

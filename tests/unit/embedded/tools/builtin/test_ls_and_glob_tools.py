@@ -9,8 +9,7 @@ import pytest
 from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import InvalidArgumentsError, ToolError, WorkspaceError
-from agent_loop.tools.builtin import ls
-from agent_loop.tools.builtin.files import file_tools
+from agent_loop.tools.builtin import file_tools, listing
 from agent_loop.tools.tool import Tool, ToolContext, kind_of, risk_of
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +33,7 @@ async def test_ls_tells_name_type_and_size_as_json(files: Files) -> None:
 
 
 async def test_ls_is_bounded(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ls, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(listing, "MAX_ENTRIES", 2)
     for name in "abc":
         files.put(name, "")
     result = await files.call("ls")

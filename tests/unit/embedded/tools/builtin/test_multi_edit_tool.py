@@ -20,7 +20,7 @@ from agent_loop.tools.builtin.edit_outcomes import (
     parse_edit_outcomes,
     report_text,
 )
-from agent_loop.tools.builtin.edit_text import Edit, applied
+from agent_loop.tools.builtin.replacements import Edit, apply_edit
 from agent_loop.tools.effects import FilePatched
 
 pytestmark = pytest.mark.anyio
@@ -111,7 +111,7 @@ def test_multi_edit_applies_all_edits_or_leaves_the_file(text: str, edits: list[
     expected: str | None = text
     for edit in edits:
         try:
-            expected = None if expected is None else applied(expected, edit).text
+            expected = None if expected is None else apply_edit(expected, edit).text
         except ToolError:
             expected = None
 

@@ -10,7 +10,7 @@ from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import InvalidArgumentsError, ToolError, WorkspaceError
 from agent_loop.messages import Image
-from agent_loop.tools.builtin.read_pages import lines_of, page_of
+from agent_loop.tools.builtin.read import page_of, split_lines
 from agent_loop.tools.effects import FileRead
 
 pytestmark = pytest.mark.anyio
@@ -158,4 +158,4 @@ def test_following_the_footer_shows_every_line_once(lines: list[str], limit: int
         if page.last >= page.total:
             break
         offset = page.last + 1
-    assert seen == lines == lines_of(text)
+    assert seen == lines == split_lines(text)

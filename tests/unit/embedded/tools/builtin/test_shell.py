@@ -9,7 +9,7 @@ import pytest
 
 from agent_loop.errors import ConfigurationError, InvalidArgumentsError, ToolError, WorkspaceError
 from agent_loop.tools.builtin import ShellTool
-from agent_loop.tools.builtin.census import MARK, Started, living
+from agent_loop.tools.builtin.processes import MARK, StartedCommand, find_processes
 from agent_loop.tools.effects import CommandRan
 from agent_loop.tools.tool import Tool, ToolContext, ToolResult, kind_of, risk_of, shell_command_of
 from agent_loop.workspace import Workspace
@@ -43,7 +43,7 @@ class Bench:
         return anyio.run(bounded, backend=self.backend)
 
     def survivors(self) -> list[int]:
-        return living(Started(-1, MARK + self.mark))
+        return find_processes(StartedCommand(-1, MARK + self.mark))
 
 
 @pytest.fixture

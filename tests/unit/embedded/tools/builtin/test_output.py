@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_loop.tools.builtin.tail import Tail, last_bytes, marked
+from agent_loop.tools.builtin.output import OutputTail, last_bytes, with_truncation_note
 
 
 @given(st.lists(st.text(max_size=9)), st.integers(min_value=0, max_value=20))
 def test_the_end_is_kept_whole_characters_only_and_every_byte_is_counted(texts: list[str], limit: int) -> None:
-    tail = Tail(limit)
+    tail = OutputTail(limit)
     for text in texts:
         tail.add(text)
     whole = "".join(texts)
@@ -24,14 +24,14 @@ def test_the_end_is_kept_whole_characters_only_and_every_byte_is_counted(texts: 
 def test_truncated_output_says_how_much_is_missing_at_its_head() -> None:
     assert last_bytes("abcä", 2) == ("ä", 3)
     assert last_bytes("abcä", 1) == ("", 5)
-    assert marked("ä", 3) == "...(3 bytes truncated from head)...\nä"
-    assert marked("ä", 0) == "ä"
+    assert with_truncation_note("ä", 3) == "...(3 bytes truncated from head)...\nä"
+    assert with_truncation_note("ä", 0) == "ä"
 
 
 def test_what_was_taken_is_gone() -> None:
-    tail = Tail(2)
+    tail = OutputTail(2)
     tail.add("abc")
-    assert tail.taken() == "...(1 bytes truncated from head)...\nbc"
+    assert tail.take() == "...(1 bytes truncated from head)...\nbc"
     assert not tail
     tail.add("d")
-    assert tail.taken() == "d"
+    assert tail.take() == "d"
