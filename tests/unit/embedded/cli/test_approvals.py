@@ -15,7 +15,7 @@ from tests.unit.embedded.cli.asked_tools import (
     gate_of,
 )
 
-from agent_loop.cli.approvals import DENIED, NOBODY, Approvals, Verdict
+from agent_loop.cli.approvals import DENIED, NO_APPROVER, Approvals, InteractionDecision
 from agent_loop.cli.stream import ApprovalMode
 from agent_loop.errors import ToolError
 from agent_loop.hooks import Hooks
@@ -25,7 +25,9 @@ from agent_mux.contract import validate
 pytestmark = pytest.mark.anyio
 
 
-async def asked_and(approvals: Approvals, seen: Collected, verdict: Verdict, tool: Plain, **arguments: str) -> bool:
+async def asked_and(
+    approvals: Approvals, seen: Collected, decision: InteractionDecision, tool: Plain, **arguments: str
+) -> bool:
     """Ask, answer as soon as it is asked, and say whether the call may go on."""
     gate = gate_of(tool, f"c{len(seen.events)}", **arguments)
     with anyio.fail_after(5):
@@ -33,7 +35,7 @@ async def asked_and(approvals: Approvals, seen: Collected, verdict: Verdict, too
             tasks.start_soon(approvals.gate, gate)
             await anyio.wait_all_tasks_blocked()
             for one in seen.stream.pending:
-                assert approvals.settle(one.interaction_id, verdict)
+                assert approvals.answer(one.interaction_id, decision)
     return not gate.block
 
 
@@ -78,7 +80,7 @@ async def test_what_harms_nobody_is_not_asked_about(mode: ApprovalMode, tool: Pl
 async def test_with_rules_of_somebody_else_reads_are_asked_about_too() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt", asks_everything=True)
-    assert await asked_and(approvals, seen, Verdict(granted=True), READ, path="secret.txt")
+    assert await asked_and(approvals, seen, InteractionDecision(granted=True), READ, path="secret.txt")
     [(_, extra)] = [one for one in seen.extra if one[0] == "approval_request"]
     assert extra["paths"] == ["secret.txt"]
     ended(seen)
@@ -87,7 +89,7 @@ async def test_with_rules_of_somebody_else_reads_are_asked_about_too() -> None:
 async def test_a_command_is_asked_about_with_its_risk_and_the_call_that_waits() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
-    assert await asked_and(approvals, seen, Verdict(granted=True), SHELL, command="sudo reboot")
+    assert await asked_and(approvals, seen, InteractionDecision(granted=True), SHELL, command="sudo reboot")
     [asked] = seen.of("approval_request")
     assert (asked.detail, asked.risk_level, asked.tool_name) == ("sudo reboot", "high", "shell")
     [ready] = seen.of("tool_call_ready")
@@ -106,8 +108,10 @@ async def test_a_refusal_is_told_to_the_model_with_its_reason() -> None:
             tasks.start_soon(approvals.gate, gate)
             await anyio.wait_all_tasks_blocked()
             [pending] = seen.stream.pending
-            assert approvals.settle(pending.interaction_id, Verdict(granted=False, text="not that file"), "approval")
-            assert not approvals.settle(pending.interaction_id, Verdict(granted=True))
+            assert approvals.answer(
+                pending.interaction_id, InteractionDecision(granted=False, text="not that file"), "approval"
+            )
+            assert not approvals.answer(pending.interaction_id, InteractionDecision(granted=True))
     assert (gate.block, gate.reason) == (True, "not that file")
     assert [event.reason for event in seen.of("approval_denied")] == ["not that file"]
 
@@ -115,7 +119,7 @@ async def test_a_refusal_is_told_to_the_model_with_its_reason() -> None:
 async def test_always_holds_for_the_like_and_for_nothing_else() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
-    always, no = Verdict(granted=True, always=True), Verdict(granted=False)
+    always, no = InteractionDecision(granted=True, always=True), InteractionDecision(granted=False)
     assert await asked_and(approvals, seen, always, SHELL, command="make")
     assert await asked_and(approvals, seen, no, SHELL, command="make")
     assert not await asked_and(approvals, seen, no, SHELL, command="make install")
@@ -132,9 +136,9 @@ async def test_when_nobody_is_left_what_waits_and_what_comes_is_denied() -> None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(approvals.gate, first)
             await anyio.wait_all_tasks_blocked()
-            approvals.leave()
+            approvals.stop_asking()
         await approvals.gate(second)
-    assert [(gate.block, gate.reason) for gate in (first, second)] == [(True, NOBODY), (True, NOBODY)]
+    assert [(gate.block, gate.reason) for gate in (first, second)] == [(True, NO_APPROVER), (True, NO_APPROVER)]
     assert len(seen.of("approval_denied")) == 2
     ended(seen)
 
@@ -173,8 +177,8 @@ async def test_a_question_of_a_tool_is_input_required_with_its_options() -> None
             tasks.start_soon(ask)
             await anyio.wait_all_tasks_blocked()
             [pending] = seen.stream.pending
-            assert not approvals.settle(pending.interaction_id, Verdict(granted=True), "approval")
-            assert approvals.settle(pending.interaction_id, Verdict(granted=True, text="b"), "input")
+            assert not approvals.answer(pending.interaction_id, InteractionDecision(granted=True), "approval")
+            assert approvals.answer(pending.interaction_id, InteractionDecision(granted=True, text="b"), "input")
     assert answers == ["b"]
     assert [(event.question, event.source) for event in seen.of("input_required")] == [("Which?", "tool")]
     assert ("input_required", {"options": ["a", "b"]}) in seen.extra
@@ -183,7 +187,7 @@ async def test_a_question_of_a_tool_is_input_required_with_its_options() -> None
 async def test_a_question_that_nobody_answers_is_an_error_for_the_model() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
-    approvals.leave()
+    approvals.stop_asking()
     with pytest.raises(ToolError, match="nobody is there"):
         await approvals.ask("Which?", ())
     ended(seen)
@@ -194,13 +198,13 @@ async def test_two_people_are_not_asked_at_the_same_time() -> None:
     waiting: list[str] = []
     most = 0
 
-    async def asker(one: object) -> Verdict:
+    async def asker(one: object) -> InteractionDecision:
         nonlocal most
         waiting.append("")
         most = max(most, len(waiting))
         await anyio.wait_all_tasks_blocked()
         waiting.pop()
-        return Verdict(granted=True)
+        return InteractionDecision(granted=True)
 
     approvals = Approvals(seen.stream, "prompt", asker=asker)
     gates = [gate_of(SHELL, f"c{number}", command="ls") for number in range(3)]

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from tests.unit.embedded.cli.loop_runs import LOOP, conversations
 
 from agent_loop import events as loop
-from agent_loop.cli.projection import Projection
-from agent_loop.cli.stream import ApprovalMode, EventStream, context_of
-from agent_loop.cli.stream import Told as Line
+from agent_loop.cli.projection import LoopProjection
+from agent_loop.cli.stream import ApprovalMode, EmittedEvent, EventStream, stream_context
 from agent_loop.messages import Text, ToolCall, ToolMessage, user
 from agent_loop.tools import effects
 from agent_loop.tools.effects import OutputStream
@@ -31,11 +30,11 @@ class Told:
     def __init__(self, approvals: ApprovalMode = "yolo", *, interactive: bool = False) -> None:
         self.events: list[AgentEvent] = []
         self._time = 1_763_762_400_000
-        context = context_of(RUN_ID, cwd="/work", approvals=approvals, interactive=interactive)
+        context = stream_context(RUN_ID, cwd="/work", approvals=approvals, interactive=interactive)
         self.extra: list[tuple[str, Any]] = []
         self.stream = EventStream(context, self._take, self._tick)
 
-    def _take(self, told: Sequence[Line]) -> None:
+    def _take(self, told: Sequence[EmittedEvent]) -> None:
         for event, extra in told:
             self.events.append(event)
             self.extra += [(event.type, dict(extra))] if extra else []
@@ -46,7 +45,7 @@ class Told:
 
     def show(self, *events: Any) -> "Told":
         for event in events:
-            self.stream.show(event)
+            self.stream.emit_loop_event(event)
         return self
 
     def end(self, ending: Ending | None = None) -> list[AgentEvent]:
@@ -94,8 +93,8 @@ def call(call_id: str, *effects_of_it: Any, command: str | None = None, text: st
 
 
 def test_every_loop_event_has_a_place_in_the_projection() -> None:
-    assert Projection().mapped == frozenset(get_args(loop.LoopEvent))
-    assert len(Projection().mapped) == 29
+    assert LoopProjection().mapped == frozenset(get_args(loop.LoopEvent))
+    assert len(LoopProjection().mapped) == 29
 
 
 @THOROUGH
@@ -350,8 +349,8 @@ def test_a_structured_answer_is_the_last_message_and_stands_in_the_turn_end(said
 
 def test_the_session_is_announced_with_what_is_known_of_it() -> None:
     stream = Told()
-    stream.stream.tell(facts.SessionKnown("s1", resumed=True, forked_from="s0", prior_turns=4, model="m"))
-    stream.stream.tell(facts.AgentdocRead("AGENTS.md"), facts.SkillLoaded("pdf", "skills/pdf"))
+    stream.stream.emit(facts.SessionKnown("s1", resumed=True, forked_from="s0", prior_turns=4, model="m"))
+    stream.stream.emit(facts.AgentdocRead("AGENTS.md"), facts.SkillLoaded("pdf", "skills/pdf"))
     stream.show(start(), *turn(), end())
     stream.end()
     assert stream.types()[:5] == ["session_start", "session_resume", "session_fork", "agentdoc_read", "skill_loaded"]

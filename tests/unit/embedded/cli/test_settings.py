@@ -5,16 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from agent_loop.cli.arguments import read_arguments
-from agent_loop.cli.budget import Budget
-from agent_loop.cli.commands import Start
-from agent_loop.cli.fault import Fault
-from agent_loop.cli.faults import failure_of, is_usage
+from agent_loop.cli.arguments import parse_arguments
+from agent_loop.cli.errors import UsageError, is_usage_error
+from agent_loop.cli.home import sessions_directory, settings_model, skills_directories
 from agent_loop.cli.inputs import read_image, read_schema, read_text
-from agent_loop.cli.models import model_of
-from agent_loop.cli.places import sessions_directory, settings_model, skills_directories
-from agent_loop.cli.settings import SYSTEM_PROMPT, behavior_of, limits_of, not_honoured, system_prompt_of
-from agent_loop.cli.signals import Signals
+from agent_loop.cli.outcomes import failure_of
+from agent_loop.cli.protocol import StartCommand
+from agent_loop.cli.settings import (
+    SYSTEM_PROMPT,
+    behavior_of,
+    limits_of,
+    model_of,
+    system_prompt_of,
+    unsupported_settings,
+)
+from agent_loop.cli.signals import SignalHandler
+from agent_loop.cli.turns import ConversationBudget
 from agent_loop.errors import AgentLoopError, MissingKeyError
 from agent_loop.events import LoopEnd
 from agent_loop.providers.named import provider_named
@@ -24,22 +30,22 @@ from agent_loop.usage import Usage
 
 
 def test_every_field_that_people_can_say_has_a_flag() -> None:
-    read = read_arguments([
+    read = parse_arguments([
         "--model=scripted:x", "--session=s", "--no-session", "--approval-mode=yolo", "--system-prompt-mode=replace",
         "--max-turns=3", "--max-cost-usd=0.5", "--max-tokens-total=9", "--max-duration=2", "--thinking-effort=low",
         "--thinking-budget-tokens=7", "--temperature=0.1", "--top-p=0.2", "--top-k=3", "--max-output-tokens=4",
         "--agents-doc=NOTES.md", "--skills=a", "--skills=b", "--image=p.png", "--json", "fix", "it",
     ])  # fmt: skip
     assert (read.prompt, read.as_json, read.images) == ("fix it", True, ("p.png",))
-    start = Start(**read.flags)
+    start = StartCommand(**read.flags)
     assert (start.model, start.session_id, start.no_session, start.approval_mode) == ("scripted:x", "s", True, "yolo")
     assert (start.max_turns, start.max_cost_usd, start.max_tokens_total, start.max_duration) == (3, 0.5, 9, 2.0)
     assert (start.skills, start.agents_docs) == (["a", "b"], ["NOTES.md"])
 
 
 def test_what_is_not_said_is_not_there() -> None:
-    assert read_arguments([]).flags == {}
-    assert read_arguments([]).prompt is None
+    assert parse_arguments([]).flags == {}
+    assert parse_arguments([]).prompt is None
 
 
 @pytest.mark.parametrize(
@@ -50,8 +56,8 @@ def test_what_is_not_said_is_not_there() -> None:
     ],
 )  # fmt: skip
 def test_wrong_usage_is_one_sentence(argv: list[str]) -> None:
-    with pytest.raises(Fault) as told:
-        read_arguments(argv)
+    with pytest.raises(UsageError) as told:
+        parse_arguments(argv)
     assert "\n" not in str(told.value)
 
 
@@ -67,23 +73,25 @@ def test_wrong_usage_is_one_sentence(argv: list[str]) -> None:
     ],
 )
 def test_the_system_prompt_stands_where_it_was_wanted(mode: str, prompt: str) -> None:
-    assert system_prompt_of(Start(system_prompt="Be brief.", system_prompt_mode=mode)) == prompt  # type: ignore[arg-type]
+    assert system_prompt_of(StartCommand(system_prompt="Be brief.", system_prompt_mode=mode)) == prompt  # type: ignore[arg-type]
 
 
 def test_settings_of_the_model_become_behaviour() -> None:
-    behavior = behavior_of(Start(thinking_effort="max", thinking_budget_tokens=9, top_k=3, output_schema={"a": 1}))
+    behavior = behavior_of(
+        StartCommand(thinking_effort="max", thinking_budget_tokens=9, top_k=3, output_schema={"a": 1})
+    )
     assert (behavior.thinking, behavior.thinking_budget, behavior.top_k) == ("max", 9, 3)
     assert behavior.output_schema == {"a": 1}
 
 
 def test_what_cannot_be_honoured_is_said() -> None:
-    start = Start(protocol=2, mcp_servers=[{}])
-    assert len(not_honoured(start)) == 2
-    assert not_honoured(Start()) == []
+    start = StartCommand(protocol=2, mcp_servers=[{}])
+    assert len(unsupported_settings(start)) == 2
+    assert unsupported_settings(StartCommand()) == []
 
 
 def test_limits_hold_for_the_whole_conversation() -> None:
-    budget = Budget(limits_of(Start(max_turns=5, max_cost_usd=1.0, max_tokens_total=100)))
+    budget = ConversationBudget(limits_of(StartCommand(max_turns=5, max_cost_usd=1.0, max_tokens_total=100)))
     budget.spend(LoopEnd(loop_id="l", status="completed", turns=2, usage=Usage(input_tokens=30, cost_usd=0.75)))
     rest = budget.rest().limits
     assert (rest.max_turns, rest.max_cost_usd, rest.max_total_tokens, rest.max_duration) == (3, 0.25, 70, None)
@@ -117,11 +125,11 @@ def test_the_model_that_was_set_is_the_usual_one(tmp_path: Path) -> None:
     assert settings_model(environ) is None
     file.write_text('{"model": "openai:gpt-x", "more": 1}')
     assert settings_model(environ) == "openai:gpt-x"
-    assert model_of(Start(), environ) == "openai:gpt-x"
-    assert model_of(Start(), {**environ, "AMUX_AGENT_MODEL": "google:g"}) == "google:g"
+    assert model_of(StartCommand(), environ) == "openai:gpt-x"
+    assert model_of(StartCommand(), {**environ, "AMUX_AGENT_MODEL": "google:g"}) == "google:g"
     for wrong in ('{"model": 3}', "{", '"x'):
         file.write_text(wrong)
-        with pytest.raises(Fault, match=r"settings\.json"):
+        with pytest.raises(UsageError, match=r"settings\.json"):
             settings_model(environ)
 
 
@@ -136,7 +144,7 @@ def test_the_model_that_was_set_is_the_usual_one(tmp_path: Path) -> None:
     ],
 )
 def test_a_model_without_a_provider_is_of_the_usual_provider(usual: str, asked: str, model: str) -> None:
-    assert model_of(Start(model=asked), {"AMUX_AGENT_MODEL": usual}) == model
+    assert model_of(StartCommand(model=asked), {"AMUX_AGENT_MODEL": usual}) == model
 
 
 def test_a_missing_key_is_told_as_such_and_is_for_the_user_to_mend() -> None:
@@ -145,7 +153,7 @@ def test_a_missing_key_is_told_as_such_and_is_for_the_user_to_mend() -> None:
     failure = failure_of(told.value)
     assert failure.code == "AUTH_ERROR"
     assert failure.guidance
-    assert is_usage(told.value)
+    assert is_usage_error(told.value)
 
 
 def test_files_are_read_or_refused_with_their_name(tmp_path: Path) -> None:
@@ -158,7 +166,7 @@ def test_files_are_read_or_refused_with_their_name(tmp_path: Path) -> None:
     assert read_text(str(text)) == "be brief"
     assert read_schema(str(schema)) == {"type": "object"}
     for read, path in ((read_image, text), (read_text, odd), (read_schema, text), (read_text, tmp_path)):
-        with pytest.raises(Fault, match=str(path)):
+        with pytest.raises(UsageError, match=str(path)):
             read(str(path))
 
 
@@ -185,20 +193,20 @@ class Target:
 
 def test_sigint_interrupts_the_turn_or_closes_and_soon_again_cancels() -> None:
     times = iter([10.0, 10.0, 12.0, 12.0, 12.5])
-    target, signals = Target(running=True), Signals(lambda: next(times))
+    target, signals = Target(running=True), SignalHandler(lambda: next(times))
     for _ in range(3):
-        signals.take(signal.SIGINT, target)
+        signals.handle(signal.SIGINT, target)
     assert target.told == ["interrupt", "interrupt", "cancel"]
     idle = Target(running=False)
-    Signals(lambda: 0.0).take(signal.SIGINT, idle)
+    SignalHandler(lambda: 0.0).handle(signal.SIGINT, idle)
     assert idle.told == ["interrupt", "close"]
 
 
 def test_sigterm_cancels_at_once() -> None:
     target = Target(running=True)
-    Signals(lambda: 0.0).take(signal.SIGTERM, target)
+    SignalHandler(lambda: 0.0).handle(signal.SIGTERM, target)
     assert target.told == ["cancel"]
 
 
 def test_a_fault_is_no_error_of_the_library() -> None:
-    assert not issubclass(Fault, AgentLoopError)
+    assert not issubclass(UsageError, AgentLoopError)

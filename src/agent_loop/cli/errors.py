@@ -1,7 +1,5 @@
-"""Errors as one sentence, and as codes of the event contract."""
+"""Errors of the program: usage errors, and any error as one sentence and as a code of the event contract."""
 
-from agent_loop.cli.fault import Fault
-from agent_loop.cli.outcomes import AUTH_GUIDANCE
 from agent_loop.errors import (
     AgentLoopError,
     AuthenticationError,
@@ -11,16 +9,21 @@ from agent_loop.errors import (
     RateLimitedError,
     SessionNotFoundError,
 )
-from agent_mux import facts
 from agent_mux.errors import ErrorCode
-from agent_mux.redaction import redact_text
 
-LONGEST = 2000  # characters of a sentence
+MAX_MESSAGE = 2000
+"""The longest error message in characters."""
+
+
+class UsageError(Exception):
+    """A mistake in the command line, the settings or a named file. `str()` is the whole sentence."""
+
+
 _CODES: tuple[tuple[type[Exception], ErrorCode], ...] = (
     (SessionNotFoundError, "SESSION_NOT_FOUND"),
     (MissingKeyError, "AUTH_ERROR"),
     (ConfigurationError, "VALIDATION_ERROR"),
-    (Fault, "VALIDATION_ERROR"),
+    (UsageError, "VALIDATION_ERROR"),
     (AuthenticationError, "AUTH_ERROR"),
     (RateLimitedError, "RATE_LIMITED"),
     (ContextExceededError, "CONTEXT_EXCEEDED"),
@@ -28,10 +31,12 @@ _CODES: tuple[tuple[type[Exception], ErrorCode], ...] = (
 )
 
 
-def sentence_of(error: BaseException) -> str:
-    """What happened, on one line, without secrets."""
-    cause = unwrapped(error)
-    if isinstance(cause, AgentLoopError | Fault):
+def message_of(error: BaseException) -> str:
+    """Return a description of the error on one line, with secrets redacted."""
+    from agent_mux.redaction import redact_text  # noqa: PLC0415  # `--help` imports this module and needs no redaction
+
+    cause = unwrap(error)
+    if isinstance(cause, AgentLoopError | UsageError):
         message = str(cause) or type(cause).__name__
     elif isinstance(cause, OSError):
         message = f"{cause.filename}: {cause.strerror}" if cause.filename else str(cause)
@@ -39,31 +44,25 @@ def sentence_of(error: BaseException) -> str:
         message = f"{cause}; what this model needs comes with: pip install 'agent-mux[native]'"
     else:
         message = f"an error of amux-agent itself: {type(cause).__name__}: {cause}"
-    return redact_text(" ".join(message.split()))[:LONGEST]
+    return redact_text(" ".join(message.split()))[:MAX_MESSAGE]
 
 
 def code_of(error: BaseException) -> ErrorCode:
-    """The code of an error."""
-    cause = unwrapped(error)
+    """Return the code of an error in the event contract."""
+    cause = unwrap(error)
     if isinstance(cause, OSError | ModuleNotFoundError):
         return "CONFIG_ERROR"
     return next((code for kind, code in _CODES if isinstance(cause, kind)), "INTERNAL")
 
 
-def is_usage(error: BaseException) -> bool:
-    """Whoever started the program can do something about it."""
-    is_missing = isinstance(unwrapped(error), MissingKeyError)
-    return is_missing or code_of(error) in {"VALIDATION_ERROR", "SESSION_NOT_FOUND", "CONFIG_ERROR"}
+def is_usage_error(error: BaseException) -> bool:
+    """Whether the user can fix the error by changing the command line, the settings or the environment."""
+    is_missing_key = isinstance(unwrap(error), MissingKeyError)
+    return is_missing_key or code_of(error) in {"VALIDATION_ERROR", "SESSION_NOT_FOUND", "CONFIG_ERROR"}
 
 
-def failure_of(error: BaseException) -> facts.Failure:
-    """The failure that an error is."""
-    code = code_of(error)
-    return facts.Failure(code, sentence_of(error), guidance=AUTH_GUIDANCE if code == "AUTH_ERROR" else "")
-
-
-def unwrapped(error: BaseException) -> BaseException:
-    """Task groups wrap what happens inside of them, however lonely it is."""
+def unwrap(error: BaseException) -> BaseException:
+    """Return the first exception in exception groups, in which task groups wrap even a single exception."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
