@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent_loop.errors import ConfigurationError
-from agent_loop.json_schema import SHOWN, check_schema, misfit
+from agent_loop.json_schema import MAX_MESSAGE, check_schema, misfit
 
 CITY = {
     "type": "object",
@@ -74,4 +74,4 @@ def test_what_is_nested_without_end_fits_nothing_and_is_no_schema() -> None:
 def test_what_is_told_of_a_value_is_bounded() -> None:
     said = misfit({"type": "integer"}, "x" * 10_000)
     assert said is not None
-    assert len(said) == SHOWN + len("...")
+    assert len(said) == MAX_MESSAGE + len("...")
