@@ -25,7 +25,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
     try:
         _draft(schema).check_schema(dict(schema))
     except SchemaError as error:
-        raise ConfigurationError(f"the output schema is no JSON Schema: {_format_error(error)}") from None
+        raise ConfigurationError(f"the output schema is not a valid JSON Schema: {_format_error(error)}") from None
     except RecursionError:
         raise ConfigurationError("the output schema is nested too deeply") from None
 
@@ -44,7 +44,7 @@ def misfit(schema: Mapping[str, Any], value: Any) -> str | None:
     except Unresolvable as error:
         raise ConfigurationError(f"the output schema refers to {error.ref!r}, which is not in it") from None
     except RecursionError:
-        return "it is nested too deeply"
+        return "the value is nested too deeply"
     return None if worst is None else _format_error(worst)
 
 

@@ -75,9 +75,9 @@ def function_tool(  # noqa: PLR0913  # one parameter for each attribute of a too
     documented = parse_docstring(getattr(function, "__doc__", None))
     known_description = description or documented.description
     if not known_name or known_name == "<lambda>":
-        raise ConfigurationError(f"{function!r} has no name for a tool; give it one with `name=`")
+        raise ConfigurationError(f"{function!r} has no name for a tool; pass `name=`")
     if not known_description:
-        raise ConfigurationError(f"tool {known_name!r} has no description; write a docstring or give `description=`")
+        raise ConfigurationError(f"tool {known_name!r} has no description; write a docstring or pass `description=`")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigurationError(f"the function of tool {known_name!r} is a generator; return the whole result instead")
     return FunctionTool(
@@ -130,4 +130,6 @@ def _to_output(returned: Any, name: str) -> Output:
     try:
         return pydantic_core.to_json(returned).decode()
     except (pydantic_core.PydanticSerializationError, ValueError, RecursionError) as error:
-        raise ToolError(f"tool {name!r} returned something that is no JSON ({type(returned).__name__})") from error
+        raise ToolError(
+            f"tool {name!r} returned a value that cannot be encoded as JSON ({type(returned).__name__})"
+        ) from error

@@ -27,7 +27,7 @@ def sound_result(given: Output) -> ToolResult:
     try:
         msgspec.convert(msgspec.to_builtins(msgspec.structs.replace(result, details=None)), ToolResult)
     except (msgspec.ValidationError, TypeError, RecursionError) as error:
-        raise ToolError(f"the tool returned a result that is none: {error}") from None
+        raise ToolError(f"the tool returned an invalid result: {error}") from None
     if result.details is None and isinstance(result.content, tuple):
         return result
     return msgspec.structs.replace(result, content=tuple(result.content), details=_to_plain(result.details))
@@ -62,7 +62,9 @@ def as_text(block: Shown) -> Shown:
     """Return a text block unchanged and an image as a line of text about it."""
     if isinstance(block, Text):
         return block
-    return Text(f"[image left out: {block.mime_type}, {len(block.data)} base64 characters; this model sees no images]")
+    return Text(
+        f"[image omitted: {block.mime_type}, {len(block.data)} base64 characters; this model accepts no images]"
+    )
 
 
 def _text_bytes(text: str) -> int:

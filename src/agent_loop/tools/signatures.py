@@ -123,7 +123,7 @@ def _type_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
 def _check_parameter(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str) -> None:
     if parameter.kind in _UNSUPPORTED:
         reason = _UNSUPPORTED[parameter.kind].format(parameter.name)
-        raise ConfigurationError(f"the function of tool {name!r} {reason}; a model gives arguments by name")
+        raise ConfigurationError(f"the function of tool {name!r} {reason}; models pass arguments by name")
     if parameter.name not in hints:
         raise ConfigurationError(f"parameter {parameter.name!r} of tool {name!r} has no type; annotate it")
 
@@ -143,14 +143,14 @@ def _model_of(
     try:
         return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
     except (PydanticUserError, TypeError) as error:
-        raise ConfigurationError(f"a model cannot write the arguments of tool {name!r}: {_first_line(error)}") from None
+        raise ConfigurationError(f"the parameters of tool {name!r} are not supported: {_first_line(error)}") from None
 
 
 def _schema_of(model: type[BaseModel], name: str) -> dict[str, Any]:
     try:
         schema = model.model_json_schema(schema_generator=_QuietSchemaGenerator)
     except PydanticUserError as error:
-        raise ConfigurationError(f"the arguments of tool {name!r} are no JSON: {_first_line(error)}") from None
+        raise ConfigurationError(f"the parameters of tool {name!r} have no JSON Schema: {_first_line(error)}") from None
     plain: dict[str, Any] = _without_titles(schema)
     plain.setdefault("properties", {})
     return plain

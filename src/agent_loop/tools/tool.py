@@ -71,7 +71,7 @@ async def _ignore(text: str, stream: OutputStream = "stdout") -> None:
 
 
 async def _cannot_ask(question: str, _options: tuple[str, ...]) -> str:
-    raise ToolError(f"nobody is there to answer {question!r}")
+    raise ToolError(f"no user is available to answer {question!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ def result_of(output: Output) -> ToolResult:
             return ToolResult((Text(output.result),))
         case ToolResult():
             return output
-    raise ToolError(f"the tool returned a {type(output).__name__}, which is no result")
+    raise ToolError(f"the tool returned a {type(output).__name__}, which is not a tool result")
 
 
 def kind_of(tool: Tool) -> ToolKind:

@@ -30,7 +30,7 @@ class Toolset:
         for tool in tools:
             _check_name(tool.name)
             if tool.name in self._tools:
-                raise ConfigurationError(f"two tools are called {tool.name!r}; rename or leave out one of them")
+                raise ConfigurationError(f"two tools are named {tool.name!r}; rename or remove one of them")
             self._tools[tool.name] = tool
         self._wire = dict(aliases or {})
         self._canonical = self._canonical_names()
@@ -43,7 +43,7 @@ class Toolset:
             _check_name(wire)
             if wire in names:
                 raise ConfigurationError(
-                    f"the tools {names[wire]!r} and {canonical!r} would both be {wire!r} to the model; change an alias"
+                    f"the tools {names[wire]!r} and {canonical!r} have the same wire name {wire!r}; change an alias"
                 )
             names[wire] = canonical
         return names
@@ -94,7 +94,7 @@ class Toolset:
 
 def _check_name(name: str) -> None:
     if not NAME.fullmatch(name):
-        raise ConfigurationError(f"{name!r} is no name for a tool: use letters, digits, _ and -, up to 64 of them")
+        raise ConfigurationError(f"{name!r} is not a valid tool name: use up to 64 letters, digits, _ and -")
 
 
 def _rename(message: AnyMessage, names: Mapping[str, str]) -> AnyMessage:

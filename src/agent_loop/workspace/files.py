@@ -17,12 +17,12 @@ _KEPT_PERMISSIONS = 0o777
 """The mode bits that a replaced file keeps. A set-user-id bit is dropped, because it vouched for the old content."""
 _REASONS = {
     errno.ENOENT: "does not exist; look for it with glob or ls",
-    errno.ENOTDIR: "leads through something that is no directory; look at it with ls",
+    errno.ENOTDIR: "contains a component that is not a directory; check the path with ls",
     errno.EISDIR: "is a directory, not a file",
-    errno.EACCES: "may not be used: permission denied",
-    errno.EPERM: "may not be used: permission denied",
-    errno.ENAMETOOLONG: "has a name that is too long for this disk",
-    errno.ELOOP: "became a link while it was used; try again",
+    errno.EACCES: "is not accessible: permission denied",
+    errno.EPERM: "is not accessible: permission denied",
+    errno.ENAMETOOLONG: "has a name that is too long for the file system",
+    errno.ELOOP: "was replaced by a link during the operation; try again",
     errno.ENOSPC: "cannot be written: the disk is full",
     errno.EROFS: "cannot be written: the disk is read-only",
 }
@@ -94,7 +94,9 @@ def _require_regular_file(path: str | os.PathLike[str], known: os.stat_result) -
     if stat.S_ISLNK(known.st_mode):
         raise OSError(errno.ELOOP, "a link")
     if not stat.S_ISREG(known.st_mode):
-        raise WorkspaceError(f"{shortened(os.fspath(path))} is {describe_type(known)}, not a file; only files are read")
+        raise WorkspaceError(
+            f"{shortened(os.fspath(path))} is {describe_type(known)}, not a file; only regular files can be read"
+        )
 
 
 def _create_temporary(location: FileLocation, mode: int) -> tuple[int, str]:

@@ -28,7 +28,7 @@ class Glob:
 
     def __init__(self, pattern: str) -> None:
         if not pattern.strip("/") or len(pattern) > MAX_PATTERN:
-            raise ToolError(f"a glob pattern has 1 to {MAX_PATTERN} characters; give one such as **/*.py")
+            raise ToolError(f"a glob pattern must have 1 to {MAX_PATTERN} characters, for example **/*.py")
         self.pattern = pattern
         self._alternatives = tuple(_compile_path(each) for each in _expand_braces(pattern))
 
@@ -66,7 +66,7 @@ def _expand_braces(pattern: str) -> list[str]:
             pending += [each[: braces.start()] + choice + each[braces.end() :] for choice in braces[1].split(",")]
         if len(pending) + len(done) > MAX_ALTERNATIVES:
             raise ToolError(
-                f"the braces of {pattern!r} mean more than {MAX_ALTERNATIVES} patterns; ask in several calls"
+                f"the braces of {pattern!r} expand to more than {MAX_ALTERNATIVES} patterns; use several calls"
             )
     return done
 

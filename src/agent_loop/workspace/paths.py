@@ -38,7 +38,7 @@ class WorkspaceRoot:
         given = Path(path).absolute()
         resolved = given.resolve()
         if not resolved.is_dir():
-            raise WorkspaceError(f"{shortened(str(path))} is no directory; make it first")
+            raise WorkspaceError(f"{shortened(str(path))} is not a directory; create it first")
         return cls(resolved, (given.parts[1:], resolved.parts[1:]))
 
 
@@ -95,11 +95,13 @@ def parse_path(path: str | os.PathLike[str]) -> PathExpression:
     if "\0" in text:
         raise WorkspaceError(f"the path {shortened(text)} contains a NUL character; give a path without it")
     if len(text) > MAX_LENGTH:
-        raise WorkspaceError(f"the path {shortened(text)} is {len(text)} characters long; at most {MAX_LENGTH} work")
+        raise WorkspaceError(f"the path {shortened(text)} is {len(text)} characters long; the limit is {MAX_LENGTH}")
     try:
         os.fsencode(text)
     except UnicodeEncodeError as error:
-        raise WorkspaceError(f"the path {shortened(text)} has a character that no file name can have") from error
+        raise WorkspaceError(
+            f"the path {shortened(text)} contains a character that no file name can contain"
+        ) from error
     return PathExpression(text.startswith("/"), tuple(part for part in text.split("/") if part not in {"", "."}))
 
 
@@ -141,7 +143,7 @@ class _PathResolver:
             attempts += 1
             if attempts > MAX_LINKS:
                 raise WorkspaceError(
-                    f"{self._requested} leads through more than {MAX_LINKS} links; name the file itself"
+                    f"{self._requested} leads through more than {MAX_LINKS} links; use the path of the file itself"
                 )
         return FileLocation(self._root, self._directory, tuple(self._parts))
 
@@ -213,5 +215,5 @@ class _PathResolver:
     def _outside(self) -> WorkspaceError:
         return WorkspaceError(
             f"{self._requested} leads out of the workspace {shortened(str(self._roots[0].path))}; "
-            "use a path inside of it, relative to it"
+            "use a path inside it, relative to it"
         )

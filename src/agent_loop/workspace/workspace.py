@@ -100,7 +100,7 @@ class Workspace:
             before = stat_name(location.name, location.directory)
             if before is not None and not stat.S_ISREG(before.st_mode):
                 raise WorkspaceError(
-                    f"{name} is {describe_type(before)}, and cannot be written as a file; choose another path"
+                    f"{name} is {describe_type(before)} and cannot be written as a file; choose another path"
                 )
             replace_file(location, data, before)
             return WriteResult(name, created=before is None)
@@ -143,7 +143,7 @@ class Workspace:
                 continue
             visited += 1
             if visited > MAX_VISITED:
-                raise WorkspaceError(f"there are more than {MAX_VISITED:,} entries below {path}; name a narrower path")
+                raise WorkspaceError(f"{path} contains more than {MAX_VISITED:,} entries; use a narrower path")
             if entry.kind not in {"file", "directory"}:
                 continue
             if ignored.excludes(entry.parts, is_directory=entry.kind == "directory"):
@@ -182,7 +182,7 @@ class Workspace:
 
     def _writable_name(self, location: FileLocation, path: PathLike) -> str:
         if location.root is not self._roots[0]:
-            raise WorkspaceError(f"{shortened(os.fspath(path))} may be read, and not written; write in the workspace")
+            raise WorkspaceError(f"{shortened(os.fspath(path))} is read-only; write to a path in the workspace")
         return self._name(location.root, location.parts)
 
     def _name(self, root: WorkspaceRoot, parts: Parts) -> str:

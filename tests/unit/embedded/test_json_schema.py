@@ -39,7 +39,7 @@ def test_what_is_deep_inside_has_to_fit_too(value: Any, problem: str | None) -> 
 def test_the_draft_is_the_one_that_the_schema_names() -> None:
     pair = {"items": [{"type": "string"}, {"type": "integer"}]}
     assert misfit({"$schema": "http://json-schema.org/draft-07/schema#", **pair}, ["a", "b"]) is not None
-    with pytest.raises(ConfigurationError, match="no JSON Schema"):
+    with pytest.raises(ConfigurationError, match="not a valid JSON Schema"):
         check_schema(pair)
 
 
@@ -56,7 +56,7 @@ def test_nothing_is_fetched(reference: str) -> None:
     "schema", [{"type": "objct"}, {"required": "name"}, {"properties": {"a": 3}}, {"pattern": "("}, {"minimum": "1"}]
 )
 def test_what_is_no_schema_is_refused(schema: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match=r"the output schema is no JSON Schema: at \$"):
+    with pytest.raises(ConfigurationError, match=r"the output schema is not a valid JSON Schema: at \$"):
         check_schema(schema)
 
 
@@ -65,8 +65,8 @@ def test_what_is_nested_without_end_fits_nothing_and_is_no_schema() -> None:
     schema: dict[str, Any] = {}
     for _ in range(5_000):
         value, schema = [value], {"not": schema}
-    assert misfit({"type": "array", "items": {"$ref": "#"}}, value) == "it is nested too deeply"
-    assert misfit({"$ref": "#"}, 1) == "it is nested too deeply"
+    assert misfit({"type": "array", "items": {"$ref": "#"}}, value) == "the value is nested too deeply"
+    assert misfit({"$ref": "#"}, 1) == "the value is nested too deeply"
     with pytest.raises(ConfigurationError, match="nested too deeply"):
         check_schema(schema)
 

@@ -28,7 +28,7 @@ class MultiEditArguments(msgspec.Struct, frozen=True, rename={"outcomes": OUTCOM
 
     path: Annotated[str, Meta(description="The file, relative to the workspace.")]
     edits: Annotated[
-        list[Edit], Meta(min_length=1, description="Applied in this order; each sees what those before it made.")
+        list[Edit], Meta(min_length=1, description="Applied in this order, each to the result of the edits before it.")
     ]
     outcomes: list[EditDecision] | None = None
     """The decisions of a user, one for each edit. Not part of the schema for models."""
@@ -42,8 +42,8 @@ class EditTool:
     kind = "edit"
     risk = "medium"
     description = (
-        "Replace old_string by new_string in a file. old_string must be exactly as in the file and occur once; add "
-        "lines around it until it does, or set replace_all. Line numbers that read_file shows may be left in."
+        "Replace old_string by new_string in a file. old_string must match the file exactly and occur once; add "
+        "surrounding lines until it is unique, or set replace_all. Line numbers of read_file may be left in."
     )
     parameters = schema_of(EditArguments)
 
@@ -62,8 +62,8 @@ class MultiEditTool:
     kind = "edit"
     risk = "medium"
     description = (
-        "Replace several strings in one file, in order. As edit, but all or nothing: the first edit that cannot be "
-        "applied is told, and the file stays as it was."
+        "Replace several strings in one file, in order. As edit, but all or nothing: if an edit cannot be applied, "
+        "the error names it and the file is not changed."
     )
     parameters = schema_of(MultiEditArguments)
 

@@ -20,7 +20,7 @@ def parse_arguments(kind: type[Arguments], arguments: Mapping[str, Any]) -> Argu
     try:
         return msgspec.convert(dict(arguments), kind)
     except msgspec.ValidationError as error:
-        raise InvalidArgumentsError(f"the arguments are not what this tool takes: {error}") from error
+        raise InvalidArgumentsError(f"invalid arguments: {error}") from error
 
 
 def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
 def workspace_of(context: ToolContext) -> Workspace:
     """Return the workspace of a call. Raises `ToolError` if the agent has none."""
     if context.workspace is None:
-        raise ToolError("this agent has no workspace, so it can use no files")
+        raise ToolError("this agent has no workspace and cannot use files")
     return context.workspace
 
 
@@ -69,7 +69,7 @@ def encode_text(text: str, argument: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         where = f"a character at position {error.start}"
-        raise ToolError(f"{argument} has {where} that UTF-8 cannot hold; leave it out") from error
+        raise ToolError(f"{argument} has {where} that UTF-8 cannot encode; remove it") from error
 
 
 def _inline_references(node: Any, definitions: Mapping[str, Any]) -> Any:

@@ -29,34 +29,32 @@ async def ask_user(
     context: ToolContext,
     options: Annotated[list[AnswerOption], Field(max_length=20)] = [],  # noqa: B006  # never changed; its schema is an empty list
 ) -> str:
-    """Ask the person a question and wait for the answer. Only for what you cannot find out or decide yourself.
+    """Ask the user a question and wait for the answer. Ask only what you cannot find out or decide yourself.
 
     Args:
-        question: One question, with all that is needed to answer it.
-        options: Answers to choose from; leave it out where any answer will do.
-        context: Of the call.
+        question: One question, with all information that is needed to answer it.
+        options: Answers to choose from; omit them to accept any answer.
+        context: The context of the call.
     """
     if len(set(options)) < len(options):
-        raise InvalidArgumentsError("options: the same option is there more than once; make them different")
+        raise InvalidArgumentsError("options: duplicate option; make the options different")
     return await context.ask(question, tuple(options))
 
 
 async def write_todos(todos: Annotated[list[TodoItem], Field(max_length=MOST_TODOS)], context: ToolContext) -> str:
-    """Write the list of tasks that your work consists of. The whole list replaces the one before.
+    """Write the list of tasks of your work. It replaces the previous list.
 
-    Use it for work of several steps: write the tasks first, set one to in_progress when you begin it and to done when
-    it is done.
+    Use it for work with several steps: write all tasks first, set a task to in_progress when you start it, and to done
+    when it is finished.
 
     Args:
-        todos: All tasks, those that are done as well.
-        context: Of the call.
+        todos: All tasks, including those that are done.
+        context: The context of the call.
     """
     ids = [item.id for item in todos]
     duplicates = sorted({name for name in ids if ids.count(name) > 1})
     if duplicates:
-        raise InvalidArgumentsError(
-            f"todos: these ids are there more than once: {', '.join(duplicates)}; make them unique"
-        )
+        raise InvalidArgumentsError(f"todos: duplicate ids: {', '.join(duplicates)}; make them unique")
     context.state.todos = [Todo(item.id, item.title, item.status) for item in todos]
     return _summary(context.state.todos)
 

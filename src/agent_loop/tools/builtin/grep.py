@@ -48,14 +48,14 @@ class GrepArguments(msgspec.Struct, frozen=True):
 
     pattern: Annotated[str, Meta(min_length=1, max_length=10_000, description="A regular expression, for one line.")]
     path: Annotated[str, Meta(description="The file or directory to search, relative to the workspace.")] = "."
-    glob: Annotated[str | None, Meta(description="Only files that match it, for example *.py or src/**/*.ts.")] = None
+    glob: Annotated[str | None, Meta(description="Search only matching files, for example *.py or src/**/*.ts.")] = None
     output_mode: Annotated[
         OutputMode,
         Meta(description="content: path:line number:line. files: paths. count: path:number of lines that match."),
     ] = "content"
     ignore_case: bool = False
-    head_limit: Annotated[int, Meta(ge=1, le=MAX_HEAD_LIMIT, description="How many lines to tell.")] = HEAD_LIMIT
-    offset: Annotated[int, Meta(ge=0, description="How many lines to pass over, to see what follows.")] = 0
+    head_limit: Annotated[int, Meta(ge=1, le=MAX_HEAD_LIMIT, description="Maximum number of lines.")] = HEAD_LIMIT
+    offset: Annotated[int, Meta(ge=0, description="Number of lines to skip.")] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class GrepTool:
     kind: str = "read"
     risk: str = "low"
     description: str = (
-        "Search files for a regular expression, line by line. Files that .gitignore leaves out, binary files and files "
-        f"over {MAX_SEARCHED_BYTES // 1024 // 1024} MiB are not searched. Tells {HEAD_LIMIT} lines; go on with offset."
+        "Search files for a regular expression, line by line. Files ignored by .gitignore, binary files and files over "
+        f"{MAX_SEARCHED_BYTES // 1024 // 1024} MiB are not searched. Returns {HEAD_LIMIT} lines; continue with offset."
     )
     parameters: dict[str, Any] = field(default_factory=lambda: schema_of(GrepArguments))
 
@@ -82,12 +82,12 @@ class GrepTool:
         parsed, workspace = parse_arguments(GrepArguments, arguments), workspace_of(context)
         encode_text(parsed.pattern, "pattern")
         if "\0" in parsed.pattern:
-            raise ToolError("the pattern has a NUL character; files with one are not searched, so leave it out")
+            raise ToolError("the pattern contains a NUL character; files with NUL characters are not searched")
         output = _GrepOutput(parsed)
         with anyio.move_on_after(self.timeout) as scope:
             await self._search(parsed, workspace, output)
         if scope.cancelled_caught:
-            raise ToolError(f"the search took longer than {self.timeout:g} seconds; name a narrower path")
+            raise ToolError(f"the search took longer than {self.timeout:g} seconds; use a narrower path")
         return output.result()
 
     async def _search(self, arguments: GrepArguments, workspace: Workspace, output: "_GrepOutput") -> None:
@@ -167,5 +167,5 @@ class _GrepOutput:
             more = f" after the first {self.arguments.offset} lines" if self.arguments.offset else ""
             return result_of(f"No match for {self.arguments.pattern!r} in {self.arguments.path!r}{more}.")
         if len(self.lines) > end:
-            lines += ["", f"[there is more; go on with offset={end}]"]
+            lines += ["", f"[more lines follow; continue with offset={end}]"]
         return result_of("\n".join(lines))

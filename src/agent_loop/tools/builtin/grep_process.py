@@ -194,7 +194,7 @@ async def search_files(
                     return
         code = await process.wait()
     if code < 0 or (code and stderr):
-        reason = stderr.decode("utf-8", "replace").strip() or f"its process was ended by signal {-code}"
+        reason = stderr.decode("utf-8", "replace").strip() or f"the process was ended by signal {-code}"
         raise ToolError(f"the search failed: {reason}")
 
 

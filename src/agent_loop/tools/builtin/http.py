@@ -57,7 +57,7 @@ class HTTPTool:
     def __post_init__(self) -> None:
         _httpx()
         if not _host(self.callback_url):
-            raise ConfigurationError(f"the callback of tool {self.name!r} is no http or https address")
+            raise ConfigurationError(f"the callback URL of tool {self.name!r} is not an http or https URL")
         if self.timeout <= 0 or self.max_bytes < 1:
             raise ConfigurationError(f"timeout and max_bytes of tool {self.name!r} must be above 0")
 
@@ -68,7 +68,7 @@ class HTTPTool:
         if not 200 <= status < 300:
             details = f": {text[:SHOWN]}" if text.strip() else ""
             more = "; redirects are not followed" if 300 <= status < 400 else ""
-            raise ToolError(f"tool {self.name!r}: {_host(self.callback_url)} answered {status}{more}{details}")
+            raise ToolError(f"tool {self.name!r}: {_host(self.callback_url)} returned status {status}{more}{details}")
         return _parse_output(text)
 
     async def _post(self, body: bytes) -> tuple[int, str]:
@@ -83,7 +83,7 @@ class HTTPTool:
                 async with httpx.AsyncClient(trust_env=False, timeout=None) as client:
                     return await self._send(client, body)
         except TimeoutError:
-            raise ToolError(f"tool {self.name!r}: {host} did not answer within {self.timeout:g} seconds") from None
+            raise ToolError(f"tool {self.name!r}: {host} did not respond within {self.timeout:g} seconds") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise ToolError(f"tool {self.name!r}: {host} cannot be reached ({type(error).__name__})") from None
 
@@ -100,12 +100,12 @@ class HTTPTool:
 
     async def _read_text(self, response: "httpx.Response") -> str:
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise ToolError(f"tool {self.name!r}: the answer is compressed, which was not asked for")
+            raise ToolError(f"tool {self.name!r}: the response is compressed, although compression was refused")
         whole = bytearray()
         async for chunk in response.aiter_bytes():
             whole += chunk
             if len(whole) > self.max_bytes:
-                raise ToolError(f"tool {self.name!r}: the answer is larger than {self.max_bytes} bytes")
+                raise ToolError(f"tool {self.name!r}: the response is larger than {self.max_bytes} bytes")
         return whole.decode(errors="replace")
 
 

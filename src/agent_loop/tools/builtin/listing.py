@@ -36,12 +36,12 @@ class GlobArguments(msgspec.Struct, frozen=True):
     pattern: Annotated[
         str,
         Meta(
-            description="For example **/*.py, src/**/*.{ts,tsx} or Makefile, relative to `path`. Without a slash it is "
-            "a file name, wherever the file is."
+            description="For example **/*.py, src/**/*.{ts,tsx} or Makefile, relative to `path`. Without a slash it "
+            "matches file names in any directory."
         ),
     ]
-    path: Annotated[str, Meta(description="The directory to look in, relative to the workspace.")] = "."
-    limit: Annotated[int, Meta(ge=1, description="How many files to tell at most.")] = LIMIT
+    path: Annotated[str, Meta(description="The directory to search, relative to the workspace.")] = "."
+    limit: Annotated[int, Meta(ge=1, description="Maximum number of files.")] = LIMIT
 
 
 class ListTool:
@@ -52,8 +52,8 @@ class ListTool:
     kind = "read"
     risk = "low"
     description = (
-        "List a directory: a JSON array of {name, type, size}, by name. type is file, directory, symlink or other; "
-        "size is in bytes. Not recursive: use glob for that."
+        "List a directory: a JSON array of {name, type, size}, sorted by name. type is file, directory, symlink or "
+        "other; size is in bytes. Not recursive: use glob for that."
     )
     parameters = schema_of(ListArguments)
 
@@ -76,7 +76,7 @@ class GlobTool:
     risk = "low"
     description = (
         "Find files by a pattern of their path: *, ?, [...], {one,two}, and ** for any number of directories. Files "
-        "that .gitignore leaves out are not told. One path a line, those that were changed last first."
+        "ignored by .gitignore are omitted. One path per line, the most recently changed first."
     )
     parameters = schema_of(GlobArguments)
 
@@ -88,7 +88,7 @@ class GlobTool:
             return result_of(f"No file matches {parsed.pattern!r} in {parsed.path!r}.")
         lines = [entry.name for entry in found[: parsed.limit]]
         if len(found) > parsed.limit:
-            lines += ["", f"[{parsed.limit} of {len(found)} files; name a narrower pattern, or a larger limit]"]
+            lines += ["", f"[{parsed.limit} of {len(found)} files; use a narrower pattern or a larger limit]"]
         return msgspec.structs.replace(result_of("\n".join(lines)), details={"files": len(found)})
 
 

@@ -34,11 +34,9 @@ class ReadArguments(msgspec.Struct, frozen=True):
     """The arguments of `read_file`."""
 
     path: Annotated[str, Meta(description="The file, relative to the workspace.")]
-    offset: Annotated[int, Meta(ge=1, description="Number of the first line to show, from 1.")] = 1
-    limit: Annotated[int, Meta(ge=0, description="How many lines to show; 0: all of them.")] = LIMIT
-    max_bytes: Annotated[int, Meta(ge=0, description="How many bytes of text to show at most; 0: no limit.")] = (
-        MAX_BYTES
-    )
+    offset: Annotated[int, Meta(ge=1, description="Number of the first line, from 1.")] = 1
+    limit: Annotated[int, Meta(ge=0, description="Maximum number of lines; 0: no limit.")] = LIMIT
+    max_bytes: Annotated[int, Meta(ge=0, description="Maximum size of the text in bytes; 0: no limit.")] = MAX_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +65,9 @@ class ReadTool:
     kind = "read"
     risk = "low"
     description = (
-        f"Read a text file, or a picture (PNG, JPEG, GIF, WebP). Shows {LIMIT} lines, or {MAX_BYTES // 1024} KiB, from "
-        "line `offset` on; what is left is told at the end. Lines may begin with their number and a tab: these are "
-        "no part of the file. Use glob or ls to find files and grep to search in them."
+        f"Read a text file or an image (PNG, JPEG, GIF, WebP). Returns up to {LIMIT} lines or {MAX_BYTES // 1024} KiB "
+        "from line `offset`; a note at the end states how to read the rest. Lines may begin with their number and a "
+        "tab, which are not part of the file. Use glob or ls to find files and grep to search in them."
     )
     parameters = schema_of(ReadArguments)
 
@@ -157,9 +155,9 @@ def _footer(page: FilePage) -> list[str]:
     if not page.lines:
         return ["[the file is empty]"]
     if page.is_cut:
-        notes.append(f"[line {page.last} is not shown to its end; re-read it with max_bytes=0, or search it with grep]")
+        notes.append(f"[line {page.last} is cut off; re-read it with max_bytes=0, or search it with grep]")
     if page.last < page.total:
-        notes.append(f"[lines {page.first}-{page.last} of {page.total}; re-read with offset={page.last + 1} to go on]")
+        notes.append(f"[lines {page.first}-{page.last} of {page.total}; re-read with offset={page.last + 1} for more]")
     return ["", *notes] if notes else []
 
 
@@ -170,7 +168,7 @@ def _read(arguments: ReadArguments, context: ToolContext) -> ToolResult:
     content, behavior = workspace_of(context).read_file(arguments.path), behavior_of(context)
     mark = read_mark(content, arguments.offset, arguments.limit, arguments.max_bytes)
     if behavior.dedup_reads and is_repeated_read(context.state, content.name, mark):
-        note = "is unchanged since you last read it with these arguments; what you saw then still holds"
+        note = "is unchanged since you last read it with these arguments; the previous result is still valid"
         return _result(content, Text(f"[{content.name} {note}]"), unchanged=True)
     shown = _render_content(content, arguments, numbered=behavior.read_line_numbers)
     context.state.reads[content.name] = mark
@@ -195,7 +193,5 @@ def _render_content(content: FileContent, arguments: ReadArguments, *, numbered:
 
 def _render_image(content: FileContent, mime_type: str) -> Shown:
     if len(content.data) > MAX_IMAGE_BYTES:
-        raise ToolError(
-            f"{content.name} is a picture of {len(content.data):,} bytes; at most {MAX_IMAGE_BYTES:,} can be shown"
-        )
+        raise ToolError(f"{content.name} is an image of {len(content.data):,} bytes; the limit is {MAX_IMAGE_BYTES:,}")
     return image_block(content.data, mime_type)

@@ -31,7 +31,7 @@ class Edit(msgspec.Struct, frozen=True):
     """Replace one string by another."""
 
     old_string: Annotated[str, Meta(description="The text to replace, exactly as in the file, with its whitespace.")]
-    new_string: Annotated[str, Meta(description="What takes its place.")]
+    new_string: Annotated[str, Meta(description="The replacement text.")]
     replace_all: Annotated[
         bool, Meta(description="Replace it everywhere. Otherwise old_string must occur exactly once in the file.")
     ] = False
@@ -52,7 +52,7 @@ def apply_edit(text: str, edit: Edit) -> Replacement:
     the file has them. Raises `ToolError` if nothing matches, or if several places match and `replace_all` is not set.
     """
     if not edit.old_string:
-        raise ToolError("old_string is empty; say what is to be replaced, or use write_file for a whole file")
+        raise ToolError("old_string is empty; give the text to replace, or use write_file for a whole file")
     if edit.old_string == edit.new_string:
         raise ToolError("old_string and new_string are the same; nothing would change")
     for old, new in _candidates(text, edit):

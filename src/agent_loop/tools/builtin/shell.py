@@ -75,23 +75,23 @@ class ShellTool:
     @property
     def description(self) -> str:
         """The description for the model, which depends on `keep_background`."""
-        rest = "is left running" if self.keep_background else "is ended"
+        rest = "keep running" if self.keep_background else "are ended"
         return (
-            "Run a command line with bash (sh where there is no bash) and return its output and exit code. "
-            "There is no terminal and no standard input. Long output is cut at its head. "
-            f"What is still running in the background when the command ends {rest}."
+            "Run a command line with bash (sh if bash is missing) and return its output and exit code. "
+            "It has no terminal and no standard input. Long output is truncated at its head. "
+            f"Background processes that outlive the command {rest}."
         )
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The JSON Schema of the arguments."""
-        seconds = f"Seconds after which it is ended; {self.timeout:g} by default, at most {self.max_timeout:g}."
+        seconds = f"Time limit in seconds; default {self.timeout:g}, maximum {self.max_timeout:g}."
         return {
             "type": "object",
             "properties": {
                 "command": {"type": "string", "description": "The command line."},
                 "timeout": {"type": "number", "description": seconds},
-                "cwd": {"type": "string", "description": "Directory to run it in, relative to the workspace."},
+                "cwd": {"type": "string", "description": "Working directory, relative to the workspace."},
             },
             "required": ["command"],
             "additionalProperties": False,
@@ -118,7 +118,7 @@ class ShellTool:
         line = _check_command(str(arguments.get("command", "")))
         pattern = denied_by(line, self.denied)
         if pattern is not None:
-            raise ToolError(f"the command is refused: it contains {pattern!r}, which is denied here; do it another way")
+            raise ToolError(f"the command was denied: it contains {pattern!r}, which is not allowed here")
         environment = self._environment()
         shell = shutil.which("bash", path=environment.get("PATH")) or "/bin/sh"
         return ShellCommand(
@@ -174,9 +174,9 @@ def render_result(
 def _footer(ended: CommandExit, duration_ms: int, timed_out: float | None) -> list[str]:
     lines = [f"(exit {ended.exit_code}, {duration_ms}ms)"]
     if timed_out is not None:
-        lines.insert(0, f"(timed out after {timed_out:g} seconds: it was ended, with all that it had started)")
+        lines.insert(0, f"(timed out after {timed_out:g} seconds: the command and all its processes were ended)")
     elif ended.ended_processes:
-        lines.insert(0, f"(processes it left in the background were ended: {ended.ended_processes})")
+        lines.insert(0, f"(background processes that were ended: {ended.ended_processes})")
     return lines
 
 
@@ -190,17 +190,17 @@ def _check_command(line: str) -> str:
     if len(line) > MAX_COMMAND:
         raise InvalidArgumentsError(f"command is longer than {MAX_COMMAND} characters; write it to a file and run that")
     if "\0" in line:
-        raise InvalidArgumentsError("command contains a NUL character; no command line can")
+        raise InvalidArgumentsError("command contains a NUL character, which is not possible in a command line")
     try:
         line.encode()
     except UnicodeEncodeError:
-        raise InvalidArgumentsError("command contains half of a Unicode character; write the whole one") from None
+        raise InvalidArgumentsError("command contains an unpaired surrogate; write the whole character") from None
     return line
 
 
 def _working_directory(context: ToolContext, cwd: str) -> Path:
     if context.workspace is None:
-        raise WorkspaceError("there is no workspace to run commands in; give the agent one")
+        raise WorkspaceError("the agent has no workspace to run commands in")
     root = context.workspace.root
     try:
         path = (root / cwd).resolve()
@@ -208,5 +208,5 @@ def _working_directory(context: ToolContext, cwd: str) -> Path:
     except (OSError, ValueError, RuntimeError):  # a loop of links, a NUL character, or a name that is too long
         is_directory = False
     if not is_directory or not path.is_relative_to(root):
-        raise WorkspaceError(f"cwd {cwd[:200]!r} is no directory in the workspace; give a path relative to it")
+        raise WorkspaceError(f"cwd {cwd[:200]!r} is not a directory in the workspace; use a path relative to it")
     return path

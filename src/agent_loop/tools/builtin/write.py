@@ -20,8 +20,8 @@ MAX_PRIOR_BYTES = 1024 * 1024
 class WriteArguments(msgspec.Struct, frozen=True):
     """The arguments of `write_file`."""
 
-    path: Annotated[str, Meta(description="The file, relative to the workspace. Directories on the way are made.")]
-    content: Annotated[str, Meta(description="Everything the file is to hold.")]
+    path: Annotated[str, Meta(description="The file, relative to the workspace. Missing directories are created.")]
+    content: Annotated[str, Meta(description="The complete content of the file.")]
 
 
 class WriteTool:
@@ -32,8 +32,8 @@ class WriteTool:
     kind = "edit"
     risk = "medium"
     description = (
-        "Write a whole file: a new one, or over what was there. Says whether the file was created or updated, or held "
-        "this content already. To change part of a file, use edit."
+        "Write a whole file: create it, or replace its content. The result states whether the file was created, "
+        "updated, or already had this content. To change part of a file, use edit."
     )
     parameters = schema_of(WriteArguments)
 
@@ -61,7 +61,7 @@ def _write(arguments: WriteArguments, context: ToolContext) -> ToolResult:
         if _has_content(workspace, arguments.path, data):
             name = workspace.relative(arguments.path)
             mark_changed(context.state, name, data)
-            return result_of(f"No change needed: {name} holds this content already.")
+            return result_of(f"No change needed: {name} already has this content.")
         written = workspace.write_bytes(arguments.path, data)
         mark_changed(context.state, written.name, data)
     verb = "Created" if written.created else "Updated"

@@ -210,7 +210,7 @@ def test_what_functions_return_becomes_an_output(returned: Any, output: Any) -> 
 
 def test_what_is_no_json_is_an_error_of_the_tool() -> None:
     made = function_tool(object, name="give", description="Give.")
-    with pytest.raises(ToolError, match=r"'give' returned something that is no JSON \(object\)"):
+    with pytest.raises(ToolError, match=r"'give' returned a value that cannot be encoded as JSON \(object\)"):
         call(made)
 
 

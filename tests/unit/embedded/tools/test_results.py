@@ -15,7 +15,7 @@ def test_images_become_a_marker_for_models_without_vision() -> None:
     result = ToolResult((Text("a"), Image("QUJD", "image/png")), is_error=True, details=5)
     blind = without_images(result)
     assert blind.content[0] == Text("a")
-    assert blind.content[1] == Text("[image left out: image/png, 4 base64 characters; this model sees no images]")
+    assert blind.content[1] == Text("[image omitted: image/png, 4 base64 characters; this model accepts no images]")
     assert (blind.is_error, blind.details) == (True, 5)
 
 

@@ -22,22 +22,22 @@ def test_tools_are_keyed_by_canonical_name() -> None:
 
 
 def test_duplicate_names_are_rejected() -> None:
-    with pytest.raises(ConfigurationError, match="two tools are called 'ls'"):
+    with pytest.raises(ConfigurationError, match="two tools are named 'ls'"):
         Toolset([made("ls"), made("ls")])
 
 
 @pytest.mark.parametrize("name", ["a b", "a" * 65, "ä", "a\n", "a.b"])
 def test_invalid_names_are_rejected(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="no name for a tool"):
+    with pytest.raises(ConfigurationError, match="not a valid tool name"):
         Toolset([made(name)])
-    with pytest.raises(ConfigurationError, match="no name for a tool"):
+    with pytest.raises(ConfigurationError, match="not a valid tool name"):
         Toolset([made("ls")], {"ls": name})
 
 
 def test_two_tools_of_one_wire_name_are_rejected() -> None:
-    with pytest.raises(ConfigurationError, match="would both be 'Bash'"):
+    with pytest.raises(ConfigurationError, match="have the same wire name 'Bash'"):
         Toolset([made("shell"), made("Bash")], {"shell": "Bash"})
-    with pytest.raises(ConfigurationError, match="would both be 'X'"):
+    with pytest.raises(ConfigurationError, match="have the same wire name 'X'"):
         Toolset([made("a"), made("b")], {"a": "X", "b": "X"})
 
 

@@ -149,12 +149,12 @@ def test_what_is_listed_and_walked_is_inside(data: st.DataObject, root: Path) ->
         ("pipe", "a pipe, a socket or a device"),
         ("a", "a directory, not a file"),
         ("a/nope", "does not exist"),
-        ("file/x", "no directory"),
+        ("file/x", "not a directory"),
         ("", "the path is empty"),
         ("a\0b", "NUL"),
         ("x" * 300, "too long"),
         ("x/" * 3000, "characters long"),
-        ("\ud800", "no file name can have"),
+        ("\ud800", "no file name can contain"),
     ],
 )
 def test_refusals_say_what_happened_and_to_what(path: str, says: str, root: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_root_given_through_a_link_is_known_by_both_names(tmp_path: Path) -> N
 
 
 def test_a_root_that_is_no_directory_is_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(WorkspaceError, match="is no directory"):
+    with pytest.raises(WorkspaceError, match="is not a directory"):
         Workspace(tmp_path / "nope")
 
 

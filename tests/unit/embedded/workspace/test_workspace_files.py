@@ -126,7 +126,7 @@ def test_readable_directories_are_read_and_never_written(shared: Workspace, tmp_
     for target in (path, "link/SKILL.md", tmp_path / "skills" / "new" / "file"):
         with pytest.raises(WorkspaceError):
             shared.write_bytes(target, b"bad")
-    with pytest.raises(WorkspaceError, match="may be read, and not written"):
+    with pytest.raises(WorkspaceError, match="is read-only"):
         shared.delete(path)
     assert names_in(tmp_path / "skills") == ["SKILL.md"]
     assert path.read_bytes() == b"skill"

@@ -63,7 +63,7 @@ def test_a_directory_replaced_by_a_link_right_before_it_is_opened(
 
 def test_a_file_replaced_by_a_link_right_before_it_is_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before_opening(monkeypatch, "plain", replaced_by_link(root, "plain", "../outside/file"))
-    with pytest.raises(WorkspaceError, match="became a link"):
+    with pytest.raises(WorkspaceError, match="was replaced by a link"):
         Workspace(root).read_bytes("plain")
 
 

@@ -22,10 +22,10 @@ def test_ask_user_asks_and_returns_the_answer() -> None:
 
 
 def test_where_nobody_can_answer_it_is_an_error_of_the_tool() -> None:
-    with pytest.raises(ToolError, match="nobody is there to answer 'Why"):
+    with pytest.raises(ToolError, match="no user is available to answer 'Why"):
         anyio.run(ask_tool().execute, {"question": "Why?"}, ToolContext(call_id="1", tool_name="ask_user"))
 
 
 def test_the_same_option_twice_is_refused() -> None:
-    with pytest.raises(InvalidArgumentsError, match="make them different"):
+    with pytest.raises(InvalidArgumentsError, match="make the options different"):
         anyio.run(ask_tool().execute, {"question": "Which?", "options": ["a", "a"]}, CONTEXT)

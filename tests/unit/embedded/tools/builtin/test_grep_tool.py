@@ -89,7 +89,7 @@ async def test_grep_ignores_case_where_it_is_told_to(tree: Files) -> None:
 async def test_grep_head_limit_is_250_and_offset_goes_on(files: Files) -> None:
     files.put("a", "x\n" * 300)
     lines = (await files.text("grep", pattern="x")).split("\n")
-    assert (len(lines), lines[249:]) == (252, ["a:250:x", "", "[there is more; go on with offset=250]"])
+    assert (len(lines), lines[249:]) == (252, ["a:250:x", "", "[more lines follow; continue with offset=250]"])
     assert (await files.text("grep", pattern="x", offset=250)).split("\n")[::49] == ["a:251:x", "a:300:x"]
     assert await files.text("grep", pattern="x", offset=300) == "No match for 'x' in '.' after the first 300 lines."
 
@@ -190,7 +190,7 @@ async def test_grep_by_the_worker_survives_an_expression_that_never_ends(tmp_pat
     files = Files(tmp_path)
     files.put("a", "a" * 60)
     files.tools["grep"] = replace(WORKER, timeout=1.0)
-    with pytest.raises(ToolError, match="longer than 1 seconds; name a narrower path"):
+    with pytest.raises(ToolError, match="longer than 1 seconds; use a narrower path"):
         await files.call("grep", pattern="(a*)*b")
 
 

@@ -64,7 +64,7 @@ async def test_glob_of_the_same_age_goes_by_name_and_says_when_there_are_more(fi
         files.put(name, "")
         os.utime(files.root / name, ns=(5, 5))
     assert await files.text("glob", pattern="*", limit=2) == (
-        "a\nb\n\n[2 of 3 files; name a narrower pattern, or a larger limit]"
+        "a\nb\n\n[2 of 3 files; use a narrower pattern or a larger limit]"
     )
 
 

@@ -25,7 +25,7 @@ def files(tmp_path: Path) -> Files:
 async def test_read_file_pages_by_lines_and_says_how_to_go_on(files: Files) -> None:
     files.put("a", "".join(f"line {n}\n" for n in range(1, 6)))
     assert await files.text("read_file", path="a", offset=2, limit=2) == (
-        "2\tline 2\n3\tline 3\n\n[lines 2-3 of 5; re-read with offset=4 to go on]"
+        "2\tline 2\n3\tline 3\n\n[lines 2-3 of 5; re-read with offset=4 for more]"
     )
     assert await files.text("read_file", path="a", offset=4) == "4\tline 4\n5\tline 5"
 
@@ -33,11 +33,11 @@ async def test_read_file_pages_by_lines_and_says_how_to_go_on(files: Files) -> N
 async def test_read_file_shows_2000_lines_and_256_kib_by_default(files: Files) -> None:
     files.put("many", "x\n" * 3000)
     assert (await files.text("read_file", path="many")).endswith(
-        "[lines 1-2000 of 3000; re-read with offset=2001 to go on]"
+        "[lines 1-2000 of 3000; re-read with offset=2001 for more]"
     )
     files.put("wide", ("y" * 1023 + "\n") * 300)
     assert (await files.text("read_file", path="wide")).endswith(
-        "[lines 1-256 of 300; re-read with offset=257 to go on]"
+        "[lines 1-256 of 300; re-read with offset=257 for more]"
     )
 
 
@@ -51,8 +51,8 @@ async def test_read_file_limit_0_and_max_bytes_0_disable(files: Files) -> None:
 async def test_read_file_cuts_a_line_that_is_too_long_between_characters(files: Files) -> None:
     files.put("a", "ééé\nnext\n")
     assert await files.text("read_file", path="a", max_bytes=3) == (
-        "1\té\n\n[line 1 is not shown to its end; re-read it with max_bytes=0, or search it with grep]\n"
-        "[lines 1-1 of 2; re-read with offset=2 to go on]"
+        "1\té\n\n[line 1 is cut off; re-read it with max_bytes=0, or search it with grep]\n"
+        "[lines 1-1 of 2; re-read with offset=2 for more]"
     )
 
 
@@ -92,7 +92,7 @@ async def test_read_file_refuses_images_over_20_mb(files: Files) -> None:
     files.put("a.png", PNG)
     with (files.root / "a.png").open("ab") as file:
         file.truncate(20 * 1024 * 1024 + 1)
-    with pytest.raises(ToolError, match=r"a picture of 20,971,521 bytes"):
+    with pytest.raises(ToolError, match=r"an image of 20,971,521 bytes"):
         await files.call("read_file", path="a.png")
 
 

@@ -28,7 +28,7 @@ def test_write_todos_replaces_the_list_wholesale() -> None:
 @pytest.mark.parametrize(
     ("todos", "said"),
     [
-        ([{"id": "1", "title": "a"}, {"id": 1, "title": "b"}], "more than once: 1"),
+        ([{"id": "1", "title": "a"}, {"id": 1, "title": "b"}], "duplicate ids: 1"),
         ([{"id": "1", "title": "a", "status": "blocked"}], r"todos\.0\.status"),
         ([{"id": "", "title": "a"}], r"todos\.0\.id"),
         ([{"id": "1"}], r"todos\.0\.title: field required"),
