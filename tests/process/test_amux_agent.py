@@ -148,7 +148,7 @@ def test_a_refusal_reaches_the_model_with_its_reason(place: Place) -> None:
 
 
 def test_the_end_of_input_denies_what_waits(place: Place) -> None:
-    model = place.script(shell("touch a"), {"when": "nobody is there", "text": "Alone."}, closing="heard nothing")
+    model = place.script(shell("touch a"), {"when": "no user is available", "text": "Alone."}, closing="heard nothing")
     with place.controlled(model=model, approvalMode="prompt") as agent:
         agent.say("prompt", text="work")
         agent.until("approval_request")

@@ -22,16 +22,16 @@ from agent_mux.risk import risk_of_command
 
 ALLOWED_KINDS: frozenset[ToolKind] = frozenset({"read", "ask"})
 """The kinds of tools that need no approval."""
-DENIED = "this run may not use tools that do more than read; go on without it"
-REFUSED = "the person refused this call"
-NO_APPROVER = "nobody is there to give permission; go on without it"
-NO_ANSWER = "nobody is there to answer"
+DENIED = "this run allows only tools that read; continue without this call"
+REFUSED = "the user denied this call"
+NO_APPROVER = "no user is available to approve this call; continue without it"
+NO_ANSWER = "no user is available to answer"
 STOPPED = "the turn was stopped"
 _ACTIONS: Mapping[ToolKind, str] = {
     "read": "read",
     "edit": "change files",
     "execute": "run a command",
-    "fetch": "reach the network",
+    "fetch": "access the network",
     "ask": "ask a question",
     "other": "use a tool",
 }

@@ -38,7 +38,7 @@ class Arguments:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; `amux-agent --help` shows what there is")
+        raise UsageError(f"{message}; see `amux-agent --help`")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,7 +114,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
     parsed = vars(_parser().parse_args(list(argv)))
     prompt = " ".join(parsed["prompt"])
     if parsed["control"] and prompt:
-        raise UsageError("--control takes its prompts on standard input; leave the prompt out")
+        raise UsageError("--control reads prompts from standard input; do not pass one")
     return Arguments(
         prompt=prompt if parsed["prompt"] else None,
         control=parsed["control"],
@@ -129,7 +129,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(text)
 
 
@@ -139,5 +139,5 @@ def _amount(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a non-negative number")
     return number

@@ -140,7 +140,7 @@ def _agents_docs(start: StartCommand, directory: Path) -> list[Path]:
         return [found] if found.is_file() else []
     for path in start.agents_docs:
         if not os.access(directory / path, os.R_OK):
-            raise UsageError(f"{path} cannot be read; name a file that is there with --agents-doc")
+            raise UsageError(f"{path} cannot be read; pass an existing file to --agents-doc")
     return [directory / path for path in start.agents_docs]
 
 

@@ -77,7 +77,7 @@ class ControlHandler:
                 self._turns.close()
                 self._accept(command)
             case StartCommand():
-                self._refuse(command, "VALIDATION_ERROR", "the run has begun: `start` comes once, and first")
+                self._refuse(command, "VALIDATION_ERROR", "the run has started: `start` must be the first command")
             case _:
                 assert_never(command)
 
@@ -89,7 +89,7 @@ class ControlHandler:
         methods = {PromptCommand: self._turns.prompt, SteerCommand: self._turns.steer}
         delivery = methods.get(type(command), self._turns.follow_up)(message)
         if delivery is None:
-            self._refuse(command, "STDIN_NOT_AVAILABLE", "the run is closed: it takes no more prompts")
+            self._refuse(command, "STDIN_NOT_AVAILABLE", "the run is closed and accepts no more prompts")
         else:
             self._accept(command, delivery)
 
@@ -99,13 +99,13 @@ class ControlHandler:
         if self._approvals.answer(interaction_id, decision, kind):
             self._accept(command)
         else:
-            self._refuse(command, "INTERACTION_NOT_FOUND", f"nothing waits for an answer under {interaction_id!r}")
+            self._refuse(command, "INTERACTION_NOT_FOUND", f"no request is pending under {interaction_id!r}")
 
     def _interrupt(self, command: ControlCommand) -> None:
         if self._turns.interrupt():
             self._accept(command)
         else:
-            self._refuse(command, "INVALID_STATE_TRANSITION", "there is nothing to interrupt: no turn runs")
+            self._refuse(command, "INVALID_STATE_TRANSITION", "no turn is running")
 
     def _accept(self, command: ControlCommand, delivery: Delivery | None = None) -> None:
         if command.id is not None:

@@ -41,9 +41,9 @@ def message_of(error: BaseException) -> str:
     elif isinstance(cause, OSError):
         message = f"{cause.filename}: {cause.strerror}" if cause.filename else str(cause)
     elif isinstance(cause, ModuleNotFoundError):
-        message = f"{cause}; what this model needs comes with: pip install 'agent-mux[native]'"
+        message = f"{cause}; install the dependencies of this model with: pip install 'agent-mux[native]'"
     else:
-        message = f"an error of amux-agent itself: {type(cause).__name__}: {cause}"
+        message = f"internal error of amux-agent: {type(cause).__name__}: {cause}"
     return redact_text(" ".join(message.split()))[:MAX_MESSAGE]
 
 

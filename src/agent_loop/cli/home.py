@@ -25,9 +25,7 @@ def agent_home(environ: Mapping[str, str]) -> Path:
     try:
         return Path.home() / ".local" / "share" / "agent-mux" / "native"
     except RuntimeError:
-        raise UsageError(
-            f"there is no home directory to store sessions in; set {HOME_VARIABLE}, or give --no-session"
-        ) from None
+        raise UsageError(f"no home directory to store sessions in; set {HOME_VARIABLE} or use --no-session") from None
 
 
 def sessions_directory(environ: Mapping[str, str]) -> Path:
@@ -52,10 +50,10 @@ def settings_model(environ: Mapping[str, str]) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}; correct it, or remove it") from None
+        raise UsageError(f"{path} cannot be read: {error}; fix or remove it") from None
     model = settings.get("model") if isinstance(settings, dict) else None
     if model is not None and not isinstance(model, str):
-        raise UsageError(f'{path} names a model that is no text; write "model": "provider:model"')
+        raise UsageError(f'{path} has a model that is not text; use "model": "provider:model"')
     return model or None
 
 

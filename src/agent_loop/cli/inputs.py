@@ -44,7 +44,7 @@ def read_image(path: str) -> Image:
     data = _read_bytes(path)
     kind = image_type_of(data) or mimetypes.guess_type(path)[0] or ""
     if not kind.startswith("image/"):
-        raise UsageError(f"{path} is no picture that can be told; give a PNG, JPEG, GIF or WebP file")
+        raise UsageError(f"{path} is not a supported image; use a PNG, JPEG, GIF or WebP file")
     return image_block(data, kind)
 
 
@@ -53,7 +53,7 @@ def read_text(path: str) -> str:
     try:
         return _read_bytes(path).decode()
     except UnicodeDecodeError:
-        raise UsageError(f"{path} is no UTF-8 text") from None
+        raise UsageError(f"{path} is not UTF-8 text") from None
 
 
 def read_schema(path: str) -> dict[str, Any]:
@@ -61,9 +61,9 @@ def read_schema(path: str) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(_read_bytes(path))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is no JSON: {error}") from None
+        raise UsageError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(value, dict):
-        raise UsageError(f"{path} is no JSON Schema: it must be an object")
+        raise UsageError(f"{path} is not a JSON Schema: it must be an object")
     return value
 
 
@@ -75,10 +75,10 @@ async def read_prompt(arguments: Arguments) -> UserMessage:
     text = arguments.prompt
     if text is None:
         if is_terminal(sys.stdin):
-            raise UsageError("there is no prompt; say what is to be done, for example: amux-agent 'list the files'")
+            raise UsageError("no prompt: pass one, for example: amux-agent 'list the files'")
         text = (await read_all(0)).decode("utf-8", "replace")
     if not text.strip():
-        raise UsageError("the prompt is empty; say what is to be done")
+        raise UsageError("the prompt is empty: pass a task for the agent")
     content: list[Shown] = [*map(read_image, arguments.images), Text(text)]
     return UserMessage(content=tuple(content))
 

@@ -36,7 +36,7 @@ def outcome_of(
         case "aborted":
             return facts.TurnStopped(cost)
         case "rejected":
-            reason = end.rejection or "the prompt was refused by an input filter"
+            reason = end.rejection or "the prompt was rejected by an input filter"
             return facts.TurnFailed(facts.Failure("VALIDATION_ERROR", reason), cost)
         case "limited":
             return _limit_outcome(end, limit, cost)
@@ -79,7 +79,7 @@ def _loop_failure(end: LoopEnd, context: tuple[int, int]) -> facts.Failure:
     used, available = context
     return facts.Failure(
         code,
-        end.error or "the run failed, and nobody said why",
+        end.error or "the run failed without an error message",
         guidance=AUTH_GUIDANCE if code == "AUTH_ERROR" else "",
         retry_after_ms=round(end.retry_after * 1000) if end.retry_after is not None else None,
         used_tokens=used if end.used_tokens is None else end.used_tokens,

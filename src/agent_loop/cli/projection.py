@@ -34,8 +34,8 @@ class LoopProjection:
         self._context = (0, 0)
         self._handlers: dict[type, Handler] = {
             loop.LoopStart: self._loop_start,
-            loop.InputRejected: lambda e: [facts.Note(f"the prompt was refused: {e.reason}", "warn")],
-            loop.InputWarning: lambda e: [facts.Note(f"about the prompt: {e.message}", "warn")],
+            loop.InputRejected: lambda e: [facts.Note(f"the prompt was rejected: {e.reason}", "warn")],
+            loop.InputWarning: lambda e: [facts.Note(f"prompt warning: {e.message}", "warn")],
             loop.TurnStart: self._turn_start,
             loop.MessageInjected: _injected,
             loop.TextDelta: self._text_delta,
@@ -56,7 +56,7 @@ class LoopProjection:
             loop.ContextCompacted: _context_compacted,
             loop.BudgetExceeded: _budget_exceeded,
             loop.LimitReached: self._limit_reached,
-            loop.HookFailed: lambda e: [facts.Note(f"the hook {e.hook} failed: {e.error}", "warn")],
+            loop.HookFailed: lambda e: [facts.Note(f"hook {e.hook} failed: {e.error}", "warn")],
             loop.Noted: lambda e: [facts.Note(e.text, "warn")],
             loop.OutputProduced: self._output,
             loop.TurnEnd: self._turn_end,
@@ -162,11 +162,11 @@ class LoopProjection:
 
     def _limit_reached(self, event: loop.LimitReached) -> Iterator[facts.Fact]:
         self._limit = event
-        yield facts.Note(f"a limit was reached ({event.limit}): {event.reason}", "warn")
+        yield facts.Note(f"limit reached ({event.limit}): {event.reason}", "warn")
 
     def _output(self, event: loop.OutputProduced) -> Iterator[facts.Fact]:
         self._structured = event.value
-        yield facts.Note("the structured answer is complete", "verbose")
+        yield facts.Note("structured answer complete", "verbose")
 
 
 def _injected(event: loop.MessageInjected) -> Iterator[facts.Fact]:
@@ -185,13 +185,13 @@ def _as_json(output: Any, text: str) -> str:
 
 def _context_compacted(event: loop.ContextCompacted) -> Iterator[facts.Fact]:
     saved = max(event.tokens_before - event.tokens_after, 0)
-    yield facts.ContextCompacted(event.summary or f"the context was made smaller ({event.tier})", saved)
+    yield facts.ContextCompacted(event.summary or f"context compacted ({event.tier})", saved)
 
 
 def _budget_exceeded(event: loop.BudgetExceeded) -> Iterator[facts.Fact]:
     of = f" of {event.tool}" if event.tool else ""
     unit = "bytes of tool output" if event.budget == "tool_output" else "calls"
-    yield facts.Note(f"over budget: {event.used} {unit}{of}, where {event.limit} are allowed", "warn")
+    yield facts.Note(f"budget exceeded: {event.used} {unit}{of}, limit {event.limit}", "warn")
 
 
 def _without_whitespace(text: str) -> str:

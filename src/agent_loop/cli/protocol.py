@@ -150,7 +150,7 @@ class InvalidCommandError(ValueError):
 def parse_command(line: bytes | None) -> ControlCommand:
     """Parse a control line. None stands for a line that was too long. Raises `InvalidCommandError`."""
     if line is None:
-        raise InvalidCommandError(f"a line has more than {MAX_LINE:,} bytes, and none of it was read")
+        raise InvalidCommandError(f"a line with more than {MAX_LINE:,} bytes was skipped")
     try:
         return _DECODER.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -162,17 +162,17 @@ def _invalid_command(line: bytes, error: Exception) -> InvalidCommandError:
     try:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return InvalidCommandError(f"a line is no JSON: {shown!r}")
+        return InvalidCommandError(f"a line is not valid JSON: {shown!r}")
     if not isinstance(value, dict):
-        return InvalidCommandError(f"a line is no JSON object: {shown!r}")
+        return InvalidCommandError(f"a line is not a JSON object: {shown!r}")
     given_id, kind = value.get("id"), value.get("type")
     command_id = given_id if isinstance(given_id, str) else None
     if not isinstance(kind, str):
         return InvalidCommandError(f"a line has no type: {shown!r}", command_id)
     if kind not in _TYPES:
-        message = f"control lines of type {kind[:MAX_SHOWN]!r} are not known"
+        message = f"unknown type of control line: {kind[:MAX_SHOWN]!r}"
         return InvalidCommandError(message, command_id, is_unknown=True)
-    return InvalidCommandError(f"{kind!r} cannot be read: {error}", command_id)
+    return InvalidCommandError(f"invalid {kind!r} command: {error}", command_id)
 
 
 # -- events and responses

@@ -22,7 +22,7 @@ WIDTH = 72
 def show_sessions(argv: Sequence[str]) -> int:
     """List the sessions, or print one, and return the exit code. Raises `UsageError` and `SessionError`."""
     if len(argv) > 1 or any(word.startswith("-") for word in argv):
-        raise UsageError("`amux-agent sessions` takes nothing, or the id of a session")
+        raise UsageError("`amux-agent sessions` takes at most one argument, the id of a session")
     store = FileSessionStore(sessions_directory(os.environ))
     for line in anyio.run(_lines, store, argv[0] if argv else None):
         sys.stdout.write(line + "\n")

@@ -11,8 +11,8 @@ from agent_loop.providers.named import NAMES, OFFLINE
 DEFAULT_MODEL = "scripted"
 SYSTEM_PROMPT = """\
 You are a coding agent that works in the current directory. Look before you change anything: read the files that \
-matter, and say what you found. Change as little as the task needs. After a change, run what shows that it works, \
-where there is something to run. When you are done, say in a few sentences what you did and what is left."""
+matter, and report what you found. Change as little as the task needs. After a change, run the checks that show that \
+it works, if there are any. When you are done, summarize in a few sentences what you did and what is left."""
 
 
 def model_of(start: StartCommand, environ: Mapping[str, str]) -> str:
@@ -72,9 +72,9 @@ def unsupported_settings(start: StartCommand) -> list[str]:
     """Return a sentence for each setting that the run ignores."""
     notes: list[str] = []
     if start.protocol != 1:
-        notes.append(f"protocol {start.protocol} is asked for; this program speaks 1")
+        notes.append(f"protocol {start.protocol} is not supported; using protocol 1")
     if start.mcp_servers:
-        notes.append("MCP servers are not used by this program")
+        notes.append("MCP servers are not supported and were ignored")
     if start.session_id is not None and start.fork_session_id is not None:
         notes.append("both sessionId and forkSessionId are given: the session is forked")
     return notes

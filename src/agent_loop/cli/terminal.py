@@ -22,7 +22,7 @@ from agent_mux.run.interaction import Approve, Deny, Text, describe
 
 MAX_FAILURE = 2000
 """The most characters of the failure message at the end."""
-DECLINED = "the person did not want to answer"
+DECLINED = "the user declined to answer"
 
 
 def current_screen(*, asks: bool) -> Screen:

@@ -11,8 +11,8 @@ from agent_loop.messages import Image, Text, ToolMessage
 from agent_loop.tools import effects
 from agent_mux import facts
 
-ABANDONED = "abandoned: the model broke off before the call was complete"
-NOT_EXECUTED = "the call was never carried out"
+ABANDONED = "abandoned: the response of the model ended before the call was complete"
+NOT_EXECUTED = "the call was not executed"
 NO_RESULT = "the call ended without a result"
 
 

@@ -188,7 +188,7 @@ async def test_a_question_that_nobody_answers_is_an_error_for_the_model() -> Non
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     approvals.stop_asking()
-    with pytest.raises(ToolError, match="nobody is there"):
+    with pytest.raises(ToolError, match="no user is available"):
         await approvals.ask("Which?", ())
     ended(seen)
 

@@ -19,16 +19,16 @@ from agent_loop.messages import Image, Text
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        (None, "a line has more than"),
-        (b"{", "is no JSON"),
-        (b"\xff\xfe", "is no JSON"),
-        (b"[" * 100_000, "is no JSON"),
-        (b"[]", "is no JSON object"),
+        (None, "was skipped"),
+        (b"{", "is not valid JSON"),
+        (b"\xff\xfe", "is not valid JSON"),
+        (b"[" * 100_000, "is not valid JSON"),
+        (b"[]", "is not a JSON object"),
         (b'{"id": "1"}', "has no type"),
         (b'{"type": 1}', "has no type"),
-        (b'{"type": "prompt", "id": "1"}', "'prompt' cannot be read"),
-        (b'{"type": "prompt", "id": 7, "text": "x"}', "'prompt' cannot be read"),
-        (b'{"type": "start", "maxTurns": "many"}', "'start' cannot be read"),
+        (b'{"type": "prompt", "id": "1"}', "invalid 'prompt' command"),
+        (b'{"type": "prompt", "id": 7, "text": "x"}', "invalid 'prompt' command"),
+        (b'{"type": "start", "maxTurns": "many"}', "invalid 'start' command"),
     ],
 )
 def test_a_line_that_is_no_command_is_told_with_a_sentence(line: bytes | None, sentence: str) -> None:

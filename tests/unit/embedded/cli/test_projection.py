@@ -317,11 +317,11 @@ def test_what_is_said_aside_is_told_as_debug_or_in_its_own_event() -> None:
     )
     stream.end()
     assert [event.message for event in stream.of("debug")] == [
-        "about the prompt: odd",
+        "prompt warning: odd",
         "steering message: faster",
         "bash: half",
-        "over budget: 2 calls of bash, where 1 are allowed",
-        "the hook tool:gate failed: oops",
+        "budget exceeded: 2 calls of bash, limit 1",
+        "hook tool:gate failed: oops",
         "a skill was passed over",
     ]
     assert [event.pct_used for event in stream.of("context_limit_warning")] == [90.0]
