@@ -21,7 +21,7 @@ EPILOG = (
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The parsed command line."""
+    """The parsed command line, with `start` fields kept apart from other options."""
 
     prompt: str | None
     """The prompt; None: read it from standard input."""

@@ -47,7 +47,7 @@ class SignalHandler:
                 self.handle(number, target)
 
     def handle(self, number: int, target: Stoppable) -> None:
-        """Handle one signal."""
+        """Handle one signal. `target` is the program to stop."""
         if self._is_cancelled:
             terminate_by(number)
         if number == signal.SIGINT and self._now() - self._last_interrupt > CANCEL_WINDOW:

@@ -94,7 +94,7 @@ class EventStream:
             self._flush()
 
     def note(self, message: str, level: Literal["verbose", "info", "warn"] = "info") -> None:
-        """Emit a `debug` event."""
+        """Emit a `debug` event with this message and level."""
         self.emit(facts.Note(message, level))
 
     def end(self, ending: Ending) -> Verdict:

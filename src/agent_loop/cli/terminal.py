@@ -48,7 +48,7 @@ class TextOutput:
         self._answer = ""
 
     def show(self, emitted: Sequence[EmittedEvent]) -> None:
-        """Render events."""
+        """Render events in their order, and remember the last message as the answer."""
         for event, _ in emitted:
             if isinstance(event, MessageStopEvent):
                 self._answer = event.text

@@ -78,7 +78,7 @@ class RunnableAgent(Protocol):
         ...
 
     def abort(self, reason: str = ...) -> None:
-        """Abort the run."""
+        """Abort the run and record the reason."""
         ...
 
 

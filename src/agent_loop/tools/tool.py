@@ -67,7 +67,7 @@ class Update(Protocol):
 
 
 async def _ignore(text: str, stream: OutputStream = "stdout") -> None:
-    """Discard a report."""
+    """Discard the report, because no one receives it."""
 
 
 async def _cannot_ask(question: str, _options: tuple[str, ...]) -> str:

@@ -1,30 +1,64 @@
 """The tools `edit`, one replacement in a file, and `multi_edit`, several replacements in one file.
 
-`multi_edit` applies all edits or none. If a user decided on them one by one, each edit succeeds or fails on its own.
+`multi_edit` applies all edits or none. If a user decided on them one by one, each edit succeeds or fails on its own: a
+client passes the decisions as the argument `_outcomes`, and the result is a report of the outcome of each edit, which
+can be parsed again from a transcript.
 """
 
-from typing import Annotated, Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from agent_loop.errors import InvalidArgumentsError, ToolError
 from agent_loop.messages import Text
-from agent_loop.tools.builtin.edit_outcomes import OUTCOMES, EditDecision, EditOutcome, EditReport, report_text
 from agent_loop.tools.builtin.file_call import encode_text, parse_arguments, run_in_thread, schema_of
 from agent_loop.tools.builtin.file_changes import change_file
 from agent_loop.tools.builtin.replacements import Edit, apply_edit
 from agent_loop.tools.tool import ToolContext, ToolResult
 
+OUTCOMES = "_outcomes"
+OutcomeKind = Literal["applied", "denied", "failed"]
+_NOT_APPLIED: tuple[OutcomeKind, ...] = ("denied", "failed")
+_HEAD = re.compile(r"Edited (.*): \d{1,9}/(\d{1,9}) applied(?: · \d{1,9} (?:denied|failed))*")
+_LINE = re.compile(r"\d{1,9}\. (applied|denied|failed)(?:: (.*))?")
+
+
+class EditDecision(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The decision about one edit."""
+
+    approved: bool
+    reason: str = ""
+
+
+class EditOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The outcome of one edit."""
+
+    kind: OutcomeKind
+    reason: str = ""
+
+
+class EditReport(msgspec.Struct, frozen=True):
+    """The outcomes of all edits of a call."""
+
+    path: str
+    outcomes: tuple[EditOutcome, ...]
+
+    def count(self, kind: OutcomeKind) -> int:
+        """Return the number of edits with this outcome."""
+        return sum(outcome.kind == kind for outcome in self.outcomes)
+
 
 class EditArguments(Edit, frozen=True, kw_only=True):
-    """The arguments of `edit`."""
+    """The arguments of the tool `edit`."""
 
     path: Annotated[str, Meta(description="The file, relative to the workspace.")]
 
 
 class MultiEditArguments(msgspec.Struct, frozen=True, rename={"outcomes": OUTCOMES}):
-    """The arguments of `multi_edit`."""
+    """The arguments of the tool `multi_edit`."""
 
     path: Annotated[str, Meta(description="The file, relative to the workspace.")]
     edits: Annotated[
@@ -35,7 +69,7 @@ class MultiEditArguments(msgspec.Struct, frozen=True, rename={"outcomes": OUTCOM
 
 
 class EditTool:
-    """The tool `edit`."""
+    """The tool `edit`, which replaces one string in a file."""
 
     name = "edit"
     label = "Edit file"
@@ -55,7 +89,7 @@ class EditTool:
 
 
 class MultiEditTool:
-    """The tool `multi_edit`."""
+    """The tool `multi_edit`, which applies a list of edits to one file."""
 
     name = "multi_edit"
     label = "Edit file"
@@ -78,6 +112,49 @@ class MultiEditTool:
             )
         work = _apply_all if parsed.outcomes is None else _apply_approved
         return await run_in_thread(lambda: work(parsed, context))
+
+
+# -- reports of user decisions
+
+
+def inject_outcomes(arguments: Mapping[str, Any], decisions: Sequence[EditDecision]) -> dict[str, Any]:
+    """Return the arguments of a `multi_edit` call with the decisions added."""
+    return {**arguments, OUTCOMES: [msgspec.to_builtins(decision) for decision in decisions]}
+
+
+def report_text(report: EditReport) -> str:
+    """Return `Edited <path>: N/M applied · K denied · F failed`, followed by a line for each edit."""
+    counts = [f"{report.count('applied')}/{len(report.outcomes)} applied"]
+    counts += [f"{report.count(kind)} {kind}" for kind in _NOT_APPLIED if report.count(kind)]
+    lines = [f"{number}. {_outcome_line(outcome)}" for number, outcome in enumerate(report.outcomes, 1)]
+    return "\n".join([f"Edited {_escape(report.path)}: {' · '.join(counts)}", *lines])
+
+
+def parse_edit_outcomes(text: str) -> EditReport | None:
+    """Parse the output of `report_text`; None for any other text. Spaces around reasons are lost."""
+    head, *lines = text.split("\n")
+    match = _HEAD.fullmatch(head)
+    found = [_LINE.fullmatch(line) for line in lines]
+    if match is None or len(found) != int(match[2]) or not all(found):
+        return None
+    outcomes = tuple(msgspec.convert({"kind": m[1], "reason": _unescape(m[2] or "")}, EditOutcome) for m in found if m)
+    return EditReport(_unescape(match[1]), outcomes)
+
+
+def _outcome_line(outcome: EditOutcome) -> str:
+    reason = outcome.reason.strip()
+    return f"{outcome.kind}: {_escape(reason)}" if reason else outcome.kind
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\([\\n])", lambda match: "\n" if match[1] == "n" else "\\", text)
+
+
+# -- calls
 
 
 def _check_encoding(edit: Edit) -> None:

@@ -27,7 +27,7 @@ Details = TypeVar("Details")
 
 
 class FileChange(NamedTuple, Generic[Details]):
-    """The outcome of `change_file`."""
+    """The outcome of `change_file`, generic in the details that the change returns."""
 
     name: str
     details: Details

@@ -44,7 +44,7 @@ OutputMode = Literal["content", "files", "count"]
 
 
 class GrepArguments(msgspec.Struct, frozen=True):
-    """The arguments of `grep`."""
+    """The arguments of the tool `grep`."""
 
     pattern: Annotated[str, Meta(min_length=1, max_length=10_000, description="A regular expression, for one line.")]
     path: Annotated[str, Meta(description="The file or directory to search, relative to the workspace.")] = "."

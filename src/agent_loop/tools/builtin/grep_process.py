@@ -52,7 +52,7 @@ class GrepQuery:
 
 @dataclass(frozen=True, slots=True)
 class MatchedLine:
-    """A line that matches."""
+    """One matching line of a file."""
 
     number: int
     """The line number, from 1."""

@@ -25,13 +25,13 @@ LIMIT = 100
 
 
 class ListArguments(msgspec.Struct, frozen=True):
-    """The arguments of `ls`."""
+    """The arguments of the tool `ls`."""
 
     path: Annotated[str, Meta(description="The directory, relative to the workspace.")] = "."
 
 
 class GlobArguments(msgspec.Struct, frozen=True):
-    """The arguments of `glob`."""
+    """The arguments of the tool `glob`."""
 
     pattern: Annotated[
         str,
@@ -45,7 +45,7 @@ class GlobArguments(msgspec.Struct, frozen=True):
 
 
 class ListTool:
-    """The tool `ls`."""
+    """The tool `ls`, which lists one directory."""
 
     name = "ls"
     label = "List directory"
@@ -68,7 +68,7 @@ class ListTool:
 
 
 class GlobTool:
-    """The tool `glob`."""
+    """The tool `glob`, which finds files by path pattern."""
 
     name = "glob"
     label = "Find files"

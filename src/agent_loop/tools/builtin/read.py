@@ -31,7 +31,7 @@ _IMAGE_SIGNATURES = (
 
 
 class ReadArguments(msgspec.Struct, frozen=True):
-    """The arguments of `read_file`."""
+    """The arguments of the tool `read_file`."""
 
     path: Annotated[str, Meta(description="The file, relative to the workspace.")]
     offset: Annotated[int, Meta(ge=1, description="Number of the first line, from 1.")] = 1
@@ -58,7 +58,7 @@ class FilePage:
 
 
 class ReadTool:
-    """The tool `read_file`."""
+    """The tool `read_file`, which returns a page of text or an image."""
 
     name = "read_file"
     label = "Read file"

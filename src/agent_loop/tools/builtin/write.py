@@ -18,14 +18,14 @@ MAX_PRIOR_BYTES = 1024 * 1024
 
 
 class WriteArguments(msgspec.Struct, frozen=True):
-    """The arguments of `write_file`."""
+    """The arguments of the tool `write_file`."""
 
     path: Annotated[str, Meta(description="The file, relative to the workspace. Missing directories are created.")]
     content: Annotated[str, Meta(description="The complete content of the file.")]
 
 
 class WriteTool:
-    """The tool `write_file`."""
+    """The tool `write_file`, which creates or replaces a file."""
 
     name = "write_file"
     label = "Write file"

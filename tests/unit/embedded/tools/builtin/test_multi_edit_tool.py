@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import InvalidArgumentsError, ToolError
-from agent_loop.tools.builtin.edit_outcomes import (
+from agent_loop.tools.builtin.edit import (
     EditDecision,
     EditOutcome,
     EditReport,
