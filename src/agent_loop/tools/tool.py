@@ -58,7 +58,7 @@ Output = ToolResult | DoneSignal | str
 """The types that `execute` may return; a string stands for a result with that text."""
 
 
-class Update(Protocol):
+class OutputCallback(Protocol):
     """A callback that receives partial output while the tool is running."""
 
     async def __call__(self, text: str, stream: OutputStream = "stdout") -> None:
@@ -86,7 +86,7 @@ class ToolContext:
     """The files that the tool may use; None if the agent has no workspace."""
     behavior: "Behavior | None" = None
     """The behavior of the run; None for the defaults."""
-    update: Update = _ignore
+    update: OutputCallback = _ignore
     """Report a part of the result while the tool is running, for example output of a command (hook `tool:update`).
     Output that a command printed on standard error must be reported as "stderr"; otherwise it is repeated at the end.
     """

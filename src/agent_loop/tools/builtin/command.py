@@ -18,7 +18,7 @@ from anyio import lowlevel, to_thread
 
 from agent_loop.tools.builtin.output import CapturedOutput
 from agent_loop.tools.builtin.processes import StartedCommand, find_processes, signal_processes
-from agent_loop.tools.tool import Update
+from agent_loop.tools.tool import OutputCallback
 
 DRAIN = 0.5
 """Seconds for which output is read after the shell exited, if background processes keep it open."""
@@ -61,7 +61,7 @@ class CommandExit:
     """The number of background processes that outlived the shell and were ended."""
 
 
-async def run_command(command: ShellCommand, captured: CapturedOutput, update: Update) -> CommandExit:
+async def run_command(command: ShellCommand, captured: CapturedOutput, update: OutputCallback) -> CommandExit:
     """Run a command; capture its output and send updates. On cancellation, all its processes are ended first.
 
     Raises:

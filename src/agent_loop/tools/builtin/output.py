@@ -5,7 +5,7 @@ from collections import deque
 import anyio
 
 from agent_loop.tools.effects import OutputStream
-from agent_loop.tools.tool import Update
+from agent_loop.tools.tool import OutputCallback
 
 MAX_KEPT = 16 << 20
 """The most bytes that are kept of each stream if there is no other limit."""
@@ -95,7 +95,7 @@ class CapturedOutput:
         self._finished.set()
         self._changed.set()
 
-    async def send_updates(self, update: Update) -> None:
+    async def send_updates(self, update: OutputCallback) -> None:
         """Call `update` with new output until `finish` is called and everything was sent.
 
         A slow receiver misses output, but does not delay the command.
