@@ -59,7 +59,7 @@ def test_prompts_wait_for_each_other_and_are_all_answered(place: Place) -> None:
         assert [line["turnIndex"] for line in agent.of("turn_start")] == [0, 1, 2]
 
 
-def test_without_any_line_it_begins_and_ends_in_order(place: Place) -> None:
+def test_run_without_input_starts_and_ends_in_order(place: Place) -> None:
     done = place.run("--control")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert (done.returncode, done.stderr, breaches(lines)) == (0, "", [])
@@ -74,7 +74,7 @@ def test_a_prompt_may_come_without_a_start(place: Place) -> None:
     assert '"text":"Hello."' in done.stdout
 
 
-def test_a_message_for_the_turn_that_runs_is_taken_in_before_the_next_model_call(place: Place) -> None:
+def test_steering_message_reaches_the_next_model_call(place: Place) -> None:
     model = place.script(shell("sleep 1"), {"when": "faster", "text": "I hurry."}, closing="nobody said anything")
     with place.controlled(model=model, approvalMode="yolo") as agent:
         agent.say("prompt", text="work")
@@ -87,7 +87,7 @@ def test_a_message_for_the_turn_that_runs_is_taken_in_before_the_next_model_call
         assert len(agent.of("turn_start")) == 1
 
 
-def test_a_follow_up_is_taken_in_when_the_turn_would_end(place: Place) -> None:
+def test_follow_up_is_processed_before_the_turn_ends(place: Place) -> None:
     model = place.script(shell("sleep 1"), {"text": "Done."}, {"when": "and then", "text": "That too."})
     with place.controlled(model=model, approvalMode="yolo") as agent:
         agent.say("prompt", text="work")
@@ -99,7 +99,7 @@ def test_a_follow_up_is_taken_in_when_the_turn_would_end(place: Place) -> None:
         assert len(agent.of("turn_start")) == 1
 
 
-def test_lines_that_are_no_commands_are_refused_and_change_nothing(place: Place) -> None:
+def test_invalid_lines_are_refused_and_change_nothing(place: Place) -> None:
     with place.controlled(model=place.script({"text": "Hello."})) as agent:
         agent.write(b'{\n[]\n\xff\xff\n\n{"type":"dance","id":"d"}\n{"type":"prompt","id":"p"}\n')
         agent.write(b'{"type":"start","id":"again"}\n{"type":"approve","id":"a","requestId":"nobody"}\n')
@@ -119,7 +119,7 @@ def test_lines_that_are_no_commands_are_refused_and_change_nothing(place: Place)
 # -- approvals and questions
 
 
-def test_what_is_approved_runs_and_always_is_asked_once(place: Place) -> None:
+def test_approved_command_runs_and_always_asks_once(place: Place) -> None:
     model = place.script(shell("echo one > a"), shell("echo one > a"), {"text": "Done."})
     with place.controlled(model=model, approvalMode="prompt") as agent:
         agent.say("prompt", text="work")
@@ -147,7 +147,7 @@ def test_a_refusal_reaches_the_model_with_its_reason(place: Place) -> None:
         assert not (place.work / "a").exists()
 
 
-def test_the_end_of_input_denies_what_waits(place: Place) -> None:
+def test_end_of_input_denies_pending_requests(place: Place) -> None:
     model = place.script(shell("touch a"), {"when": "no user is available", "text": "Alone."}, closing="heard nothing")
     with place.controlled(model=model, approvalMode="prompt") as agent:
         agent.say("prompt", text="work")
@@ -157,7 +157,7 @@ def test_the_end_of_input_denies_what_waits(place: Place) -> None:
         assert agent.said() == ["Alone."]
 
 
-def test_deny_refuses_at_once_and_reads_are_no_question(place: Place) -> None:
+def test_deny_mode_blocks_at_once_and_allows_reads(place: Place) -> None:
     (place.work / "a").write_text("content")
     read = {"tool_calls": [{"name": "read_file", "arguments": {"path": "a"}}]}
     with place.controlled(model=place.script(read, shell("touch b"), {"text": "Done."}), approvalMode="deny") as agent:
@@ -187,7 +187,7 @@ def test_a_question_is_answered(place: Place) -> None:
 
 
 @pytest.mark.parametrize("by_signal", [False, True])
-def test_an_interrupted_turn_ends_and_the_program_lives_on(place: Place, by_signal: bool) -> None:
+def test_interrupted_turn_ends_and_the_program_continues(place: Place, by_signal: bool) -> None:
     model = place.script(SLEEP, {"text": "Here again."})
     with place.controlled(model=model, approvalMode="yolo", interactive=True) as agent:
         agent.say("prompt", text="work")
@@ -227,7 +227,7 @@ def test_sigint_between_turns_closes(place: Place) -> None:
         assert agent.of("interrupted", "aborted", "error") == []
 
 
-def test_who_is_killed_half_way_leaves_a_lawful_beginning(place: Place) -> None:
+def test_killed_program_leaves_a_conforming_prefix(place: Place) -> None:
     with place.controlled(model=place.script(SLEEP), approvalMode="yolo") as agent:
         agent.say("prompt", text="work")
         agent.until("shell_stdout_delta")
@@ -235,7 +235,7 @@ def test_who_is_killed_half_way_leaves_a_lawful_beginning(place: Place) -> None:
         assert breaches(agent.lines, complete=False) == []
 
 
-def test_nobody_reading_the_output_is_a_quiet_end(place: Place) -> None:
+def test_closed_output_ends_the_program_quietly(place: Place) -> None:
     process = subprocess.Popen(
         [*COMMAND, "--json", f"--model={place.script(SLEEP)}", "--approval-mode=yolo", "hi"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=place.work,
@@ -321,7 +321,7 @@ def session_id_of(place: Place, *flags: str, text: str = "First.") -> str:
     return found
 
 
-def test_a_session_goes_on_and_is_private(place: Place) -> None:
+def test_session_is_resumed_and_its_file_is_private(place: Place) -> None:
     session_id = session_id_of(place)
     stored = place.home / "sessions" / f"{session_id}.json"
     assert stat.S_IMODE(stored.stat().st_mode) == 0o600
@@ -346,7 +346,7 @@ def test_a_fork_has_the_history_and_an_id_of_its_own(place: Place) -> None:
     assert sorted(line.split()[0] for line in listed) == sorted([forked, session_id])
 
 
-def test_a_fork_says_how_many_turns_there_were_before(place: Place) -> None:
+def test_fork_reports_the_number_of_prior_turns(place: Place) -> None:
     session_id = session_id_of(place)
     with place.controlled(model=place.script({"text": "Other."}), forkSessionId=session_id) as agent:
         agent.say("prompt", text="and?")
@@ -365,7 +365,7 @@ def test_no_session_stores_nothing(place: Place) -> None:
 
 @pytest.mark.parametrize("field", ["sessionId", "forkSessionId"])
 @pytest.mark.parametrize("name", ["nobody", "../../etc/passwd"])
-def test_a_session_that_is_not_there_is_a_terminal_error(place: Place, field: str, name: str) -> None:
+def test_unknown_session_is_a_terminal_error(place: Place, field: str, name: str) -> None:
     with place.controlled(model=place.script({"text": "Hello."}), **{field: name}) as agent:
         assert agent.to_the_end() == 0
         assert agent.lines[-2]["type"] == "error"
@@ -398,7 +398,7 @@ def test_a_picture_is_taken(place: Place) -> None:
 # -- people
 
 
-def test_people_get_the_answer_alone(place: Place) -> None:
+def test_text_output_is_the_answer_only(place: Place) -> None:
     model = place.script({"text": "I look.", **shell("ls")}, {"text": "\x1b]0;evil\x07The answer."})
     done = place.run(f"--model={model}", "--approval-mode=yolo", stdin="what is it?")
     assert (done.returncode, done.stderr) == (0, "")
@@ -406,7 +406,7 @@ def test_people_get_the_answer_alone(place: Place) -> None:
     assert "I look." not in done.stdout
 
 
-def test_without_anybody_to_ask_what_changes_things_is_denied(place: Place) -> None:
+def test_without_a_terminal_changes_are_denied(place: Place) -> None:
     done = place.run(f"--model={place.script(shell('touch a'), {'text': 'Done.'})}", "work")
     assert (done.returncode, done.stdout) == (0, "Done.\n")
     assert not (place.work / "a").exists()
@@ -426,21 +426,21 @@ def test_without_anybody_to_ask_what_changes_things_is_denied(place: Place) -> N
         (["sessions", "nobody"], 2, "there is no session 'nobody'"),
     ],
 )
-def test_wrong_usage_is_one_sentence_and_code_2(place: Place, argv: list[str], code: int, sentence: str) -> None:
+def test_usage_error_is_one_sentence_and_exit_code_2(place: Place, argv: list[str], code: int, sentence: str) -> None:
     done = place.run(*argv)
     assert (done.returncode, done.stdout) == (code, "")
     assert sentence in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_a_run_that_fails_is_one_sentence_and_code_1(place: Place) -> None:
+def test_failed_run_is_one_sentence_and_exit_code_1(place: Place) -> None:
     done = place.run(f"--model={place.script({'error': {'message': 'no such model'}})}", "hi")
     assert (done.returncode, done.stdout) == (1, "")
     assert "no such model" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_an_interrupted_run_of_people_is_code_130(place: Place) -> None:
+def test_interrupted_run_is_exit_code_130(place: Place) -> None:
     process = subprocess.Popen(
         [*COMMAND, "--json", f"--model={place.script(SLEEP)}", "--approval-mode=yolo", "hi"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=place.work, env=place.environment,
@@ -457,7 +457,7 @@ def test_an_interrupted_run_of_people_is_code_130(place: Place) -> None:
     assert [line["type"] for line in lines[-2:]] == ["interrupted", "session_end"]
 
 
-def test_the_version_needs_next_to_nothing() -> None:
+def test_version_imports_few_modules() -> None:
     heavy = "{'anyio', 'pydantic', 'msgspec', 'agent_mux.assembler', 'argparse'}"
     body = f"import sys, agent_loop.cli.main as m; m.main(['--version']); print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, check=True, timeout=PATIENCE)
@@ -466,7 +466,7 @@ def test_the_version_needs_next_to_nothing() -> None:
     assert loaded == "set()"
 
 
-def test_at_a_terminal_the_person_is_asked(place: Place) -> None:
+def test_user_at_a_terminal_is_asked(place: Place) -> None:
     ours, theirs = pty.openpty()
     model = place.script(shell("touch a"), {"text": "\x1b]0;evil\x07Done."})
     process = subprocess.Popen(
@@ -497,7 +497,7 @@ def test_at_a_terminal_the_person_is_asked(place: Place) -> None:
     assert (place.work / "a").exists()
 
 
-def test_every_line_is_an_event_with_fields_of_the_protocol_besides(place: Place) -> None:
+def test_every_line_is_an_event_with_extra_fields_of_the_protocol(place: Place) -> None:
     done = place.run("--json", f"--model={place.script({'text': 'Hello.'})}", "hi")
     for line in done.stdout.splitlines():
         plain = json.loads(line)
@@ -508,7 +508,7 @@ def test_every_line_is_an_event_with_fields_of_the_protocol_besides(place: Place
 # -- dying between a tool call and its result
 
 
-def test_a_session_goes_on_after_a_kill_between_a_tool_call_and_its_result(place: Place) -> None:
+def test_session_is_resumed_after_a_kill_between_call_and_result(place: Place) -> None:
     with place.controlled(model=place.script({"text": "First."}, SLEEP), approvalMode="yolo") as agent:
         session_id = agent.until("session_start")["sessionId"]
         agent.say("prompt", text="hi")
@@ -526,7 +526,7 @@ def test_a_session_goes_on_after_a_kill_between_a_tool_call_and_its_result(place
     assert shown.stdout == "> hi\n< First.\n> work\n> go on\n< Here again.\n"
 
 
-def test_two_processes_never_go_on_with_one_session_at_the_same_time(place: Place) -> None:
+def test_two_processes_cannot_resume_one_session_at_the_same_time(place: Place) -> None:
     session_id = session_id_of(place)
     with place.controlled(model=place.script(SLEEP), approvalMode="yolo", sessionId=session_id) as one:
         one.say("prompt", text="work")

@@ -31,7 +31,7 @@ CITY = {
         ([], "at $: [] is not of type 'object'"),
     ],
 )
-def test_what_is_deep_inside_has_to_fit_too(value: Any, problem: str | None) -> None:
+def test_nested_values_must_match_too(value: Any, problem: str | None) -> None:
     said = misfit(CITY, value)
     assert said == problem if problem is None else said is not None and said.startswith(problem)
 
@@ -55,12 +55,12 @@ def test_nothing_is_fetched(reference: str) -> None:
 @pytest.mark.parametrize(
     "schema", [{"type": "objct"}, {"required": "name"}, {"properties": {"a": 3}}, {"pattern": "("}, {"minimum": "1"}]
 )
-def test_what_is_no_schema_is_refused(schema: dict[str, Any]) -> None:
+def test_invalid_schema_is_rejected(schema: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=r"the output schema is not a valid JSON Schema: at \$"):
         check_schema(schema)
 
 
-def test_what_is_nested_without_end_fits_nothing_and_is_no_schema() -> None:
+def test_endless_nesting_is_invalid_as_value_and_as_schema() -> None:
     value: list[Any] = []
     schema: dict[str, Any] = {}
     for _ in range(5_000):
@@ -71,7 +71,7 @@ def test_what_is_nested_without_end_fits_nothing_and_is_no_schema() -> None:
         check_schema(schema)
 
 
-def test_what_is_told_of_a_value_is_bounded() -> None:
+def test_error_message_is_bounded() -> None:
     said = misfit({"type": "integer"}, "x" * 10_000)
     assert said is not None
     assert len(said) == MAX_MESSAGE + len("...")

@@ -44,7 +44,7 @@ def ended(seen: Collected) -> None:
     assert validate(seen.events) == []
 
 
-async def test_yolo_asks_nobody_and_registers_nothing() -> None:
+async def test_yolo_mode_registers_no_gate() -> None:
     seen = Collected("yolo")
     hooks = Hooks()
     approvals = Approvals(seen.stream, "yolo")
@@ -56,7 +56,7 @@ async def test_yolo_asks_nobody_and_registers_nothing() -> None:
 
 
 @pytest.mark.parametrize("tool", [SHELL, WRITE, FETCH, OTHER])
-async def test_deny_refuses_what_does_more_than_read_with_a_reason_for_the_model(tool: Plain) -> None:
+async def test_deny_mode_blocks_tools_that_do_more_than_read_with_a_reason(tool: Plain) -> None:
     seen = Collected("deny")
     gate = gate_of(tool, command="ls")
     await Approvals(seen.stream, "deny").gate(gate)
@@ -68,7 +68,7 @@ async def test_deny_refuses_what_does_more_than_read_with_a_reason_for_the_model
 
 @pytest.mark.parametrize("mode", ["deny", "prompt"])
 @pytest.mark.parametrize("tool", [READ, ASK, TODOS])
-async def test_what_harms_nobody_is_not_asked_about(mode: ApprovalMode, tool: Plain) -> None:
+async def test_read_only_tools_need_no_approval(mode: ApprovalMode, tool: Plain) -> None:
     seen = Collected("prompt")
     gate = gate_of(tool, path="a")
     with anyio.fail_after(5):
@@ -77,7 +77,7 @@ async def test_what_harms_nobody_is_not_asked_about(mode: ApprovalMode, tool: Pl
     assert seen.of("approval_request", "approval_denied") == []
 
 
-async def test_with_rules_of_somebody_else_reads_are_asked_about_too() -> None:
+async def test_asks_everything_requests_approval_for_reads_too() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt", asks_everything=True)
     assert await asked_and(approvals, seen, InteractionDecision(granted=True), READ, path="secret.txt")
@@ -86,7 +86,7 @@ async def test_with_rules_of_somebody_else_reads_are_asked_about_too() -> None:
     ended(seen)
 
 
-async def test_a_command_is_asked_about_with_its_risk_and_the_call_that_waits() -> None:
+async def test_approval_request_of_a_command_has_its_risk_and_call_id() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     assert await asked_and(approvals, seen, InteractionDecision(granted=True), SHELL, command="sudo reboot")
@@ -99,7 +99,7 @@ async def test_a_command_is_asked_about_with_its_risk_and_the_call_that_waits() 
     ended(seen)
 
 
-async def test_a_refusal_is_told_to_the_model_with_its_reason() -> None:
+async def test_denied_call_is_blocked_with_the_reason_for_the_model() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     gate = gate_of(WRITE, path="a.py", content="x")
@@ -116,7 +116,7 @@ async def test_a_refusal_is_told_to_the_model_with_its_reason() -> None:
     assert [event.reason for event in seen.of("approval_denied")] == ["not that file"]
 
 
-async def test_always_holds_for_the_like_and_for_nothing_else() -> None:
+async def test_always_approves_the_same_command_or_tool_only() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     always, no = InteractionDecision(granted=True, always=True), InteractionDecision(granted=False)
@@ -128,7 +128,7 @@ async def test_always_holds_for_the_like_and_for_nothing_else() -> None:
     assert len(seen.of("approval_request")) == 3
 
 
-async def test_when_nobody_is_left_what_waits_and_what_comes_is_denied() -> None:
+async def test_stop_asking_denies_pending_and_future_requests() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     first, second = gate_of(SHELL, "c1", command="ls"), gate_of(SHELL, "c2", command="ls")
@@ -143,7 +143,7 @@ async def test_when_nobody_is_left_what_waits_and_what_comes_is_denied() -> None
     ended(seen)
 
 
-async def test_stopping_the_turn_settles_what_waits() -> None:
+async def test_cancelled_turn_settles_pending_requests() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     with anyio.fail_after(5):
@@ -156,7 +156,7 @@ async def test_stopping_the_turn_settles_what_waits() -> None:
     ended(seen)
 
 
-async def test_a_call_that_another_hook_refused_is_not_asked_about() -> None:
+async def test_call_blocked_by_another_hook_needs_no_approval() -> None:
     seen = Collected()
     gate = gate_of(SHELL, command="ls")
     gate.block = True
@@ -184,7 +184,7 @@ async def test_a_question_of_a_tool_is_input_required_with_its_options() -> None
     assert ("input_required", {"options": ["a", "b"]}) in seen.extra
 
 
-async def test_a_question_that_nobody_answers_is_an_error_for_the_model() -> None:
+async def test_unanswered_question_is_an_error_for_the_model() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     approvals.stop_asking()
@@ -193,7 +193,7 @@ async def test_a_question_that_nobody_answers_is_an_error_for_the_model() -> Non
     ended(seen)
 
 
-async def test_two_people_are_not_asked_at_the_same_time() -> None:
+async def test_user_is_asked_one_question_at_a_time() -> None:
     seen = Collected()
     waiting: list[str] = []
     most = 0

@@ -31,31 +31,31 @@ from agent_loop.messages import Image, Text
         (b'{"type": "start", "maxTurns": "many"}', "invalid 'start' command"),
     ],
 )
-def test_a_line_that_is_no_command_is_told_with_a_sentence(line: bytes | None, sentence: str) -> None:
+def test_invalid_line_raises_an_error_with_a_sentence(line: bytes | None, sentence: str) -> None:
     with pytest.raises(InvalidCommandError, match=sentence) as told:
         parse_command(line)
     assert not told.value.is_unknown
     assert len(str(told.value)) < 1000
 
 
-def test_a_command_of_a_later_version_is_known_as_such() -> None:
+def test_unknown_command_type_is_marked_as_unknown() -> None:
     with pytest.raises(InvalidCommandError) as told:
         parse_command(b'{"type": "dance", "id": "7"}')
     assert (told.value.is_unknown, told.value.command_id) == (True, "7")
 
 
-def test_fields_of_a_later_version_are_passed_over() -> None:
+def test_unknown_fields_are_ignored() -> None:
     line = b'{"type": "prompt", "id": "1", "text": "hi", "tempo": 3}'
     assert parse_command(line) == PromptCommand(id="1", text="hi")
 
 
-def test_names_are_those_of_the_protocol() -> None:
+def test_field_names_are_those_of_the_protocol() -> None:
     start = parse_command(b'{"type":"start","protocol":1,"approvalMode":"deny","maxTokensTotal":5,"topP":0.5}')
     assert start == StartCommand(approval_mode="deny", max_tokens_total=5, top_p=0.5)
     assert parse_command(b'{"type":"answer","requestId":"r","text":"b"}') == AnswerCommand(request_id="r", text="b")
 
 
-def test_pictures_come_with_the_prompt() -> None:
+def test_prompt_contains_its_images() -> None:
     line = {"type": "prompt", "text": "look", "images": [{"mimeType": "image/png", "data": "AAAA"}]}
     command = parse_command(json.dumps(line).encode())
     assert isinstance(command, PromptCommand)
@@ -66,7 +66,7 @@ def test_pictures_come_with_the_prompt() -> None:
 @given(st.binary(max_size=200) | st.recursive(
     st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
 ).map(lambda value: json.dumps(value).encode()))  # fmt: skip
-def test_no_line_ever_raises_anything_else(line: bytes) -> None:
+def test_any_line_is_a_command_or_raises_invalid_command_error(line: bytes) -> None:
     told = ""
     with suppress(InvalidCommandError):
         told = type(parse_command(line)).__name__
@@ -80,7 +80,7 @@ def test_no_line_ever_raises_anything_else(line: bytes) -> None:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_lines_come_whole_however_they_are_cut_and_long_ones_are_left_out(backend: str) -> None:
+def test_lines_are_complete_and_too_long_ones_become_none(backend: str) -> None:
     async def read(chunks: list[bytes], longest: int) -> list[bytes | None]:
         reader, writer = os.pipe()
         lines: list[bytes | None] = []

@@ -92,23 +92,21 @@ def call(call_id: str, *effects_of_it: Any, command: str | None = None, text: st
 # -- lawful
 
 
-def test_every_loop_event_has_a_place_in_the_projection() -> None:
+def test_projection_handles_every_loop_event() -> None:
     assert LoopProjection().mapped == frozenset(get_args(loop.LoopEvent))
     assert len(LoopProjection().mapped) == 29
 
 
 @THOROUGH
 @given(conversations(), st.sampled_from(["yolo", "prompt", "deny"]), st.booleans())
-def test_any_lawful_run_gives_lawful_events(told: list[Any], approvals: ApprovalMode, interactive: bool) -> None:
+def test_any_valid_run_emits_conforming_events(told: list[Any], approvals: ApprovalMode, interactive: bool) -> None:
     stream = Told(approvals, interactive=interactive).show(*told)
     stream.end()
 
 
 @THOROUGH
 @given(conversations(), st.data(), st.booleans())
-def test_a_program_that_dies_half_way_leaves_a_lawful_beginning(
-    told: list[Any], data: st.DataObject, interactive: bool
-) -> None:
+def test_interrupted_event_stream_conforms_so_far(told: list[Any], data: st.DataObject, interactive: bool) -> None:
     length = data.draw(st.integers(0, len(told)))
     stream = Told(interactive=interactive).show(*told[:length])
     assert validate(stream.events, complete=False) == []
@@ -128,7 +126,7 @@ def test_no_tool_call_id_is_used_twice_in_a_stream(told: list[Any]) -> None:
 # -- one by one
 
 
-def test_streamed_text_is_told_once_and_text_that_was_not_streamed_is_told_whole() -> None:
+def test_text_is_emitted_once_whether_it_was_streamed_or_not() -> None:
     said = Told().show(
         start(),
         *turn(loop.TextDelta(loop_id=LOOP, text="Hel"), loop.TextDelta(loop_id=LOOP, text="lo"),
@@ -145,7 +143,7 @@ def test_streamed_text_is_told_once_and_text_that_was_not_streamed_is_told_whole
         assert [event.text for event in stream.of("message_stop")] == ["Hello", "Bye"]
 
 
-def test_a_final_answer_of_its_own_is_told_besides_the_text_of_the_last_turn() -> None:
+def test_different_final_answer_is_emitted_after_the_text_of_the_last_turn() -> None:
     stream = Told().show(
         start(), *turn(loop.TextDelta(loop_id=LOOP, text="I am done")), loop.Final(loop_id=LOOP, text="42"), end()
     )
@@ -164,7 +162,7 @@ def test_each_model_call_is_a_step_and_each_loop_a_turn() -> None:
     ]  # fmt: skip
 
 
-def test_the_effects_of_a_tool_become_file_events_behind_its_result() -> None:
+def test_tool_effects_become_file_events_after_the_result() -> None:
     done = (
         effects.FileRead("a"), effects.FileWritten("b", 3, True), effects.FileWritten("b", 3, False),
         effects.FilePatched("c", "@@"), effects.FileDeleted("d"),
@@ -187,7 +185,7 @@ def test_a_command_is_shown_as_a_shell_with_its_output_and_its_exit() -> None:
     assert [event.exit_code for event in stream.of("shell_exit")] == [2]
 
 
-def test_what_was_streamed_of_either_stream_is_not_told_twice() -> None:
+def test_streamed_output_is_not_repeated_in_the_result() -> None:
     ran = effects.CommandRan(0, "one\n", "oops\n")
     updates: list[tuple[str, OutputStream]] = [("oops\n", "stderr"), ("o", "stdout"), ("ne\n", "stdout")]
     stream = Told().show(start(), *turn(*call("c1", ran, command="make", updates=updates)), end())
@@ -196,14 +194,14 @@ def test_what_was_streamed_of_either_stream_is_not_told_twice() -> None:
     assert deltas == [("shell_stderr_delta", "oops\n"), ("shell_stdout_delta", "o"), ("shell_stdout_delta", "ne\n")]
 
 
-def test_a_command_that_was_refused_never_ran() -> None:
+def test_denied_command_emits_no_shell_events() -> None:
     stream = Told("prompt").show(start(), *turn(*call("c1", command="rm -rf /", text="refused", failed=True)), end())
     stream.end()
     assert stream.of("shell_start") == []
     assert [event.error for event in stream.of("tool_error")] == ["refused"]
 
 
-def test_an_id_that_a_model_uses_again_is_another_call() -> None:
+def test_reused_call_id_is_a_new_call() -> None:
     stream = Told().show(start(), *turn(*call("c1")), *turn(*call("c1"), number=1), end())
     stream.end()
     assert [event.tool_call_id for event in stream.of("tool_result")] == ["c1", "c1~2"]
@@ -228,7 +226,7 @@ def test_an_abandoned_answer_is_closed_before_the_retry() -> None:
     assert [event.tool_call_id for event in stream.of("tool_result")] == ["c1~2"]
 
 
-def test_usage_is_told_per_call_and_cost_as_a_running_total_over_all_loops() -> None:
+def test_usage_is_per_call_and_cost_is_a_running_total_over_all_loops() -> None:
     usage = Usage(input_tokens=10, output_tokens=5, cost_usd=0.5)
     reported = loop.UsageReported(loop_id=LOOP, usage=usage, total=usage)
     stream = Told(interactive=True)
@@ -290,7 +288,7 @@ def test_the_other_ways_to_end() -> None:
         assert stream.stream.verdict.exit_reason == reason
 
 
-def test_a_conversation_goes_on_after_a_failed_turn() -> None:
+def test_conversation_continues_after_a_failed_turn() -> None:
     said = loop.TextDelta(loop_id=LOOP, text="a")
     stream = Told(interactive=True)
     stream.show(start(), *turn(), end("failed", error="no", error_kind="network"), start(), *turn(said), end())
@@ -300,7 +298,7 @@ def test_a_conversation_goes_on_after_a_failed_turn() -> None:
     assert stream.stream.verdict.exit_reason == "completed"
 
 
-def test_what_is_said_aside_is_told_as_debug_or_in_its_own_event() -> None:
+def test_notes_become_debug_events_or_their_own_event() -> None:
     stream = Told().show(
         start(),
         loop.InputWarning(loop_id=LOOP, message="odd"),
@@ -328,7 +326,7 @@ def test_what_is_said_aside_is_told_as_debug_or_in_its_own_event() -> None:
     assert [(event.summary, event.tokens_saved) for event in stream.of("context_compacted")] == [("short", 60)]
 
 
-def test_an_id_that_the_loop_changed_belongs_to_the_call_that_was_streamed() -> None:
+def test_call_with_a_replaced_id_continues_the_streamed_call() -> None:
     streamed = loop.ToolInputDelta(loop_id=LOOP, call_id="c1", name="bash", delta="{}")
     stream = Told().show(start(), *turn(streamed, *call("c1")), *turn(streamed, *call("new"), number=1), end())
     stream.end()
@@ -347,7 +345,7 @@ def test_a_structured_answer_is_the_last_message_and_stands_in_the_turn_end(said
     assert ("turn_end", {"structuredOutput": {"a": 1}}) in stream.extra
 
 
-def test_the_session_is_announced_with_what_is_known_of_it() -> None:
+def test_session_start_contains_session_model_and_history() -> None:
     stream = Told()
     stream.stream.emit(facts.SessionKnown("s1", resumed=True, forked_from="s0", prior_turns=4, model="m"))
     stream.stream.emit(facts.AgentdocRead("AGENTS.md"), facts.SkillLoaded("pdf", "skills/pdf"))

@@ -29,7 +29,7 @@ from agent_loop.usage import Usage
 # -- the command line
 
 
-def test_every_field_that_people_can_say_has_a_flag() -> None:
+def test_every_settable_field_has_a_flag() -> None:
     read = parse_arguments([
         "--model=scripted:x", "--session=s", "--no-session", "--approval-mode=yolo", "--system-prompt-mode=replace",
         "--max-turns=3", "--max-cost-usd=0.5", "--max-tokens-total=9", "--max-duration=2", "--thinking-effort=low",
@@ -43,7 +43,7 @@ def test_every_field_that_people_can_say_has_a_flag() -> None:
     assert (start.skills, start.agents_docs) == (["a", "b"], ["NOTES.md"])
 
 
-def test_what_is_not_said_is_not_there() -> None:
+def test_flags_that_are_not_given_are_absent() -> None:
     assert parse_arguments([]).flags == {}
     assert parse_arguments([]).prompt is None
 
@@ -55,7 +55,7 @@ def test_what_is_not_said_is_not_there() -> None:
         ["--max-duration=inf"], ["--control", "prompt"], ["--mod=x"],
     ],
 )  # fmt: skip
-def test_wrong_usage_is_one_sentence(argv: list[str]) -> None:
+def test_usage_error_is_one_sentence(argv: list[str]) -> None:
     with pytest.raises(UsageError) as told:
         parse_arguments(argv)
     assert "\n" not in str(told.value)
@@ -72,7 +72,7 @@ def test_wrong_usage_is_one_sentence(argv: list[str]) -> None:
         ("replace", "Be brief."),
     ],
 )
-def test_the_system_prompt_stands_where_it_was_wanted(mode: str, prompt: str) -> None:
+def test_system_prompt_mode_determines_the_place_of_the_prompt(mode: str, prompt: str) -> None:
     assert system_prompt_of(StartCommand(system_prompt="Be brief.", system_prompt_mode=mode)) == prompt  # type: ignore[arg-type]
 
 
@@ -84,7 +84,7 @@ def test_settings_of_the_model_become_behaviour() -> None:
     assert behavior.output_schema == {"a": 1}
 
 
-def test_what_cannot_be_honoured_is_said() -> None:
+def test_unsupported_settings_are_reported() -> None:
     start = StartCommand(protocol=2, mcp_servers=[{}])
     assert len(unsupported_settings(start)) == 2
     assert unsupported_settings(StartCommand()) == []
@@ -120,7 +120,7 @@ def test_skills_are_looked_for_in_the_home_and_in_the_project(tmp_path: Path) ->
     assert skills_directories(environ, project) == places
 
 
-def test_the_model_that_was_set_is_the_usual_one(tmp_path: Path) -> None:
+def test_model_of_the_settings_file_is_the_default(tmp_path: Path) -> None:
     environ, file = {"AMUX_AGENT_HOME": str(tmp_path)}, tmp_path / "settings.json"
     assert settings_model(environ) is None
     file.write_text('{"model": "openai:gpt-x", "more": 1}')
@@ -143,11 +143,11 @@ def test_the_model_that_was_set_is_the_usual_one(tmp_path: Path) -> None:
         ("scripted", "gpt-y", "gpt-y"),
     ],
 )
-def test_a_model_without_a_provider_is_of_the_usual_provider(usual: str, asked: str, model: str) -> None:
+def test_model_without_a_provider_gets_the_default_provider(usual: str, asked: str, model: str) -> None:
     assert model_of(StartCommand(model=asked), {"AMUX_AGENT_MODEL": usual}) == model
 
 
-def test_a_missing_key_is_told_as_such_and_is_for_the_user_to_mend() -> None:
+def test_missing_key_is_an_auth_error_that_the_user_can_fix() -> None:
     with pytest.raises(MissingKeyError) as told:
         provider_named("anthropic:claude-x", environ={})
     failure = failure_of(told.value)
@@ -156,7 +156,7 @@ def test_a_missing_key_is_told_as_such_and_is_for_the_user_to_mend() -> None:
     assert is_usage_error(told.value)
 
 
-def test_files_are_read_or_refused_with_their_name(tmp_path: Path) -> None:
+def test_unreadable_files_are_rejected_with_their_name(tmp_path: Path) -> None:
     picture, text, schema, odd = (tmp_path / name for name in ("a", "b.txt", "c.json", "d"))
     picture.write_bytes(b"\x89PNG\r\n\x1a\n...")
     text.write_text("be brief")
@@ -191,7 +191,7 @@ class Target:
         self.told.append("cancel")
 
 
-def test_sigint_interrupts_the_turn_or_closes_and_soon_again_cancels() -> None:
+def test_sigint_interrupts_or_closes_and_a_second_one_cancels() -> None:
     times = iter([10.0, 10.0, 12.0, 12.0, 12.5])
     target, signals = Target(running=True), SignalHandler(lambda: next(times))
     for _ in range(3):
@@ -208,5 +208,5 @@ def test_sigterm_cancels_at_once() -> None:
     assert target.told == ["cancel"]
 
 
-def test_a_fault_is_no_error_of_the_library() -> None:
+def test_usage_error_is_not_an_agent_loop_error() -> None:
     assert not issubclass(UsageError, AgentLoopError)

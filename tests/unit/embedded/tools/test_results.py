@@ -19,6 +19,6 @@ def test_images_become_a_marker_for_models_without_vision() -> None:
     assert (blind.is_error, blind.details) == (True, 5)
 
 
-def test_a_result_without_images_stays_itself() -> None:
+def test_result_without_images_is_returned_unchanged() -> None:
     result = ToolResult((Text("a"),))
     assert without_images(result) is result

@@ -78,6 +78,6 @@ def test_results_and_calls_of_the_history_go_out_with_wire_names_tools_or_not() 
     assert history[2].name == "shell"
 
 
-def test_messages_without_aliases_are_the_very_same() -> None:
+def test_messages_without_aliases_are_returned_unchanged() -> None:
     message = AssistantMessage(content=(ToolCall("1", "ls"),))
     assert Toolset([made("ls")]).to_canonical(message) is message

@@ -157,7 +157,7 @@ def test_what_is_listed_and_walked_is_inside(data: st.DataObject, root: Path) ->
         ("\ud800", "no file name can contain"),
     ],
 )
-def test_refusals_say_what_happened_and_to_what(path: str, says: str, root: Path) -> None:
+def test_errors_name_the_path_and_the_reason(path: str, says: str, root: Path) -> None:
     with pytest.raises(WorkspaceError, match=says):
         Workspace(root).read_bytes(path)
 
@@ -189,7 +189,7 @@ def test_a_device_is_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "pipe" not in opened
 
 
-def test_a_root_given_through_a_link_is_known_by_both_names(tmp_path: Path) -> None:
+def test_root_given_by_a_link_accepts_both_absolute_names(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "alias").symlink_to("real")
     workspace = Workspace(tmp_path / "alias")
@@ -197,7 +197,7 @@ def test_a_root_given_through_a_link_is_known_by_both_names(tmp_path: Path) -> N
     assert workspace.read_bytes(tmp_path / "real" / "x") == b"1"
 
 
-def test_a_root_that_is_no_directory_is_refused_at_once(tmp_path: Path) -> None:
+def test_root_that_is_not_a_directory_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="is not a directory"):
         Workspace(tmp_path / "nope")
 

@@ -94,9 +94,7 @@ def test_a_file_replaced_by_a_link_before_the_write_is_replaced_and_not_followed
     assert not (root / "plain").is_symlink()
 
 
-def test_a_directory_made_by_somebody_else_as_a_link_is_not_written_through(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_link_created_in_place_of_a_new_directory_is_not_followed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     genuine = os.mkdir
 
     def interposed(path: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:

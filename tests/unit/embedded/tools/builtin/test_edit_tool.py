@@ -23,7 +23,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-async def test_edit_replaces_and_tells_a_unified_diff(files: Files) -> None:
+async def test_edit_replaces_and_returns_a_unified_diff(files: Files) -> None:
     files.put("a", "one\ntwo\nthree\n")
     result = await files.call("edit", path="a", old_string="two", new_string="2")
     assert result.text == "Edited a: replaced 1 place."

@@ -76,17 +76,17 @@ async def test_grep_files_and_count(tree: Files) -> None:
     assert await tree.text("grep", pattern="foo", glob="*.py", output_mode="count") == "a/x.py:1\na.py:2"
 
 
-async def test_grep_one_file_also_an_ignored_one(tree: Files) -> None:
+async def test_grep_searches_an_ignored_file_that_is_named(tree: Files) -> None:
     assert await tree.text("grep", pattern="foo", path="a/x.py") == "a/x.py:2:two foo"
     assert await tree.text("grep", pattern="foo", path="ignored", output_mode="count") == "ignored:1"
     assert await tree.text("grep", pattern="foo", path="link", output_mode="files") == "a.py"
 
 
-async def test_grep_ignores_case_where_it_is_told_to(tree: Files) -> None:
+async def test_grep_ignore_case(tree: Files) -> None:
     assert await tree.text("grep", pattern="^FOO", glob="a.py", ignore_case=True) == "a.py:1:foo\na.py:3:Foo foo"
 
 
-async def test_grep_head_limit_is_250_and_offset_goes_on(files: Files) -> None:
+async def test_grep_head_limit_is_250_and_offset_continues(files: Files) -> None:
     files.put("a", "x\n" * 300)
     lines = (await files.text("grep", pattern="x")).split("\n")
     assert (len(lines), lines[249:]) == (252, ["a:250:x", "", "[more lines follow; continue with offset=250]"])
@@ -94,7 +94,7 @@ async def test_grep_head_limit_is_250_and_offset_goes_on(files: Files) -> None:
     assert await files.text("grep", pattern="x", offset=300) == "No match for 'x' in '.' after the first 300 lines."
 
 
-async def test_grep_tells_regex_errors(files: Files) -> None:
+async def test_grep_reports_regex_errors(files: Files) -> None:
     with pytest.raises(ToolError, match="the search failed: "):
         await files.call("grep", pattern="(")
     with pytest.raises(ToolError, match="NUL"):
@@ -120,7 +120,7 @@ async def test_grep_does_not_leave_the_workspace(files: Files, tmp_path_factory:
             await files.call("grep", pattern="secret", path=path)
 
 
-async def test_grep_cuts_long_lines_and_passes_over_large_files(files: Files) -> None:
+async def test_grep_cuts_long_lines_and_skips_large_files(files: Files) -> None:
     files.put("a", "x" * 2000)
     with (files.root / "large").open("wb") as file:
         file.write(b"x\n")
@@ -128,13 +128,13 @@ async def test_grep_cuts_long_lines_and_passes_over_large_files(files: Files) ->
     assert await files.text("grep", pattern="x+") == f"a:1:{'x' * 500}..."
 
 
-async def test_grep_ends_early_where_enough_was_found(files: Files) -> None:
+async def test_grep_stops_when_it_has_enough_lines(files: Files) -> None:
     for n in range(300):
         files.put(f"{n:03}", "x\n" * 1000)
     assert (await files.text("grep", pattern="x", head_limit=1)).startswith("000:1:x\n")
 
 
-async def test_grep_uses_ripgrep_where_it_is_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_grep_uses_ripgrep_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in that tells how it was called."""
     program = tmp_path / "bin" / "rg"
     program.parent.mkdir()
@@ -186,7 +186,7 @@ async def test_grep_cancellation_kills_the_process(tmp_path: Path, sleeper: tupl
         os.kill(int(told.read_text()), 0)
 
 
-async def test_grep_by_the_worker_survives_an_expression_that_never_ends(tmp_path: Path) -> None:
+async def test_grep_worker_times_out_on_catastrophic_backtracking(tmp_path: Path) -> None:
     files = Files(tmp_path)
     files.put("a", "a" * 60)
     files.tools["grep"] = replace(WORKER, timeout=1.0)
@@ -194,7 +194,7 @@ async def test_grep_by_the_worker_survives_an_expression_that_never_ends(tmp_pat
         await files.call("grep", pattern="(a*)*b")
 
 
-def test_lines_that_are_no_messages_say_nothing() -> None:
+def test_invalid_lines_of_output_are_ignored() -> None:
     reader = MatchReader(keep=1, includes=lambda _name: True)
     for line in (b"", b"{", b"[]", b'{"type": "match"}', b'{"type": "end", "data": {"path": {}}}', b"\xff"):
         assert reader.receive(line) is None
@@ -223,7 +223,7 @@ def test_lines_that_are_no_messages_say_nothing() -> None:
         },
     ),
 )
-def test_ripgrep_and_the_worker_tell_the_same(
+def test_ripgrep_and_the_worker_return_the_same_output(
     contents: dict[str, bytes], rules: str, arguments: dict[str, Any]
 ) -> None:
     async def said(tool: GrepTool, root: Path) -> str:

@@ -21,14 +21,14 @@ def test_the_end_is_kept_whole_characters_only_and_every_byte_is_counted(texts: 
     assert bool(tail) == bool(whole)
 
 
-def test_truncated_output_says_how_much_is_missing_at_its_head() -> None:
+def test_truncated_output_begins_with_the_number_of_dropped_bytes() -> None:
     assert last_bytes("abcä", 2) == ("ä", 3)
     assert last_bytes("abcä", 1) == ("", 5)
     assert with_truncation_note("ä", 3) == "...(3 bytes truncated from head)...\nä"
     assert with_truncation_note("ä", 0) == "ä"
 
 
-def test_what_was_taken_is_gone() -> None:
+def test_take_clears_the_tail() -> None:
     tail = OutputTail(2)
     tail.add("abc")
     assert tail.take() == "...(1 bytes truncated from head)...\nbc"

@@ -22,7 +22,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-async def test_read_file_pages_by_lines_and_says_how_to_go_on(files: Files) -> None:
+async def test_read_file_returns_a_page_and_how_to_read_the_rest(files: Files) -> None:
     files.put("a", "".join(f"line {n}\n" for n in range(1, 6)))
     assert await files.text("read_file", path="a", offset=2, limit=2) == (
         "2\tline 2\n3\tline 3\n\n[lines 2-3 of 5; re-read with offset=4 for more]"
@@ -120,14 +120,14 @@ async def test_dedup_reads_can_be_switched_off(tmp_path: Path) -> None:
     assert await files.text("read_file", path="a") == await files.text("read_file", path="a") == "1\tone"
 
 
-async def test_read_file_tells_the_effect_and_marks_the_read(files: Files) -> None:
+async def test_read_file_reports_the_effect_and_marks_the_read(files: Files) -> None:
     files.put("dir/a", "one\n")
     result = await files.call("read_file", path=str(files.root / "dir" / "a"))
     assert result.effects == (FileRead("dir/a"),)
     assert list(files.state.reads) == ["dir/a"]
 
 
-async def test_read_file_says_what_is_wrong(files: Files) -> None:
+async def test_read_file_errors_name_the_problem(files: Files) -> None:
     files.put("a", "one\n")
     files.put("empty", "")
     assert await files.text("read_file", path="empty") == "[the file is empty]"

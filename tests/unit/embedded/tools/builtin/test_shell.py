@@ -51,7 +51,7 @@ def bench(tmp_path: Path, backend: str) -> Bench:
     return Bench(tmp_path, backend)
 
 
-def test_it_is_a_tool_of_high_risk_that_says_what_it_runs(bench: Bench) -> None:
+def test_shell_has_high_risk_and_reports_its_command(bench: Bench) -> None:
     shell = bench.shell()
     assert isinstance(shell, Tool)
     assert (kind_of(shell), risk_of(shell)) == ("execute", "high")
@@ -67,23 +67,23 @@ def test_output_ends_with_exit_code_and_duration(bench: Bench) -> None:
     assert result.effects == (CommandRan(0, "hi\n", ""),)
 
 
-def test_variables_are_set_besides_those_that_a_command_has(bench: Bench) -> None:
+def test_variables_are_added_to_the_environment(bench: Bench) -> None:
     result = bench.run("echo $SIGN $OTHER", environment={"OTHER": "there"}, variables={"SIGN": "1"})
     assert result.effects == (CommandRan(0, "1 there\n", ""),)
 
 
-def test_stderr_is_surfaced_when_there_is_any(bench: Bench) -> None:
+def test_stderr_is_included_if_not_empty(bench: Bench) -> None:
     result = bench.run("printf out; echo no >&2")
     assert result.text == "out\n[stderr]\nno\n(exit 0, 0ms)"
     assert result.effects == (CommandRan(0, "out", "no\n"),)
 
 
-def test_a_nonzero_exit_is_told_and_no_error_of_the_tool(bench: Bench) -> None:
+def test_nonzero_exit_is_reported_and_not_a_tool_error(bench: Bench) -> None:
     result = bench.run("exit 3")
     assert (result.text, result.is_error) == ("(exit 3, 0ms)", False)
 
 
-def test_a_signal_is_told_as_shells_tell_it(bench: Bench) -> None:
+def test_exit_code_of_a_signal_is_that_of_shells(bench: Bench) -> None:
     assert bench.run("kill -KILL $$").text == f"(exit {128 + signal.SIGKILL}, 0ms)"
 
 
@@ -92,7 +92,7 @@ def test_metadata_false_opts_out(bench: Bench) -> None:
     assert bench.run("true", metadata=False).text == "(no output)"
 
 
-def test_long_output_keeps_its_tail_and_says_what_is_missing(bench: Bench) -> None:
+def test_long_output_keeps_its_tail_and_notes_the_dropped_bytes(bench: Bench) -> None:
     result = bench.run("seq 100000")
     head, _, body = result.text.partition("\n")
     assert head == "...(556127 bytes truncated from head)..."
@@ -119,7 +119,7 @@ def test_utf8_is_never_split_and_invalid_bytes_are_replaced(bench: Bench) -> Non
     assert cut == "...(3 bytes truncated from head)...\n\u20ac\n(exit 0, 0ms)"
 
 
-def test_output_is_told_while_the_command_runs(bench: Bench) -> None:
+def test_updates_are_sent_while_the_command_runs(bench: Bench) -> None:
     bench.run("echo one; echo two >&2")
     assert bench.updates == [("stdout", "one\n"), ("stderr", "two\n")]
 
@@ -137,7 +137,7 @@ def test_runaway_output_is_drained_bounded_and_ended_at_the_timeout(bench: Bench
 
 
 @linux
-def test_who_ignores_sigterm_is_killed_after_the_grace(bench: Bench) -> None:
+def test_process_that_ignores_sigterm_is_killed_after_the_grace_period(bench: Bench) -> None:
     result = bench.run("trap '' TERM; echo here; sleep 1000 & wait; while :; do sleep 1; done", {"timeout": 0.3})
     assert result.text.startswith("here\n(timed out")
     assert result.details["exit_code"] == 128 + signal.SIGKILL
@@ -161,7 +161,7 @@ def test_background_children_do_not_hang_the_tool_and_are_ended(bench: Bench, co
 
 
 @linux
-def test_background_children_live_on_where_that_is_wanted(bench: Bench) -> None:
+def test_keep_background_leaves_background_children_running(bench: Bench) -> None:
     result = bench.run("sleep 1000 >/dev/null 2>&1 & echo $!", keep_background=True)
     pid = int(result.text.split()[0])
     assert pid in bench.survivors()
@@ -191,7 +191,7 @@ def test_stdin_is_empty(bench: Bench) -> None:
     assert bench.run("cat; echo done").text == "done\n(exit 0, 0ms)"
 
 
-def test_it_is_bash_where_there_is_bash_and_sh_elsewhere(bench: Bench, tmp_path: Path) -> None:
+def test_shell_is_bash_if_available_and_sh_otherwise(bench: Bench, tmp_path: Path) -> None:
     assert bench.run("[[ a == a ]] && echo ${BASH_VERSION:+bash}").text.startswith("bash\n")
     assert bench.run("type type", environment={"PATH": str(tmp_path)}).details["exit_code"] == 0
 
@@ -226,7 +226,7 @@ def test_without_a_workspace_nothing_runs(bench: Bench) -> None:
         ({"command": "true", "timeout": float("nan")}, "timeout must be"),
     ],
 )
-def test_what_cannot_be_run_is_said(bench: Bench, arguments: dict[str, Any], said: str) -> None:
+def test_invalid_command_is_rejected_with_a_reason(bench: Bench, arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidArgumentsError, match=said):
         bench.run("", arguments)
 
@@ -255,7 +255,7 @@ def test_secrets_of_providers_are_not_in_the_environment(bench: Bench, monkeypat
     assert "mine" not in repr(bench.shell(environment=given))
 
 
-def test_settings_that_cannot_be_are_refused(bench: Bench) -> None:
+def test_invalid_settings_are_rejected(bench: Bench) -> None:
     for known in ({"timeout": 0}, {"timeout": 700}, {"max_output_bytes": -1}, {"grace": -1}):
         with pytest.raises(ConfigurationError):
             bench.shell(**known)

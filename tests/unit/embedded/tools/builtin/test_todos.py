@@ -35,18 +35,18 @@ def test_write_todos_replaces_the_list_wholesale() -> None:
         ([{"id": str(number), "title": "a"} for number in range(201)], "at most 200"),
     ],
 )
-def test_a_list_that_cannot_be_changes_nothing(todos: list[Any], said: str) -> None:
+def test_invalid_list_changes_nothing(todos: list[Any], said: str) -> None:
     state = AgentState(todos=[Todo("old", "Old")])
     with pytest.raises(InvalidArgumentsError, match=said):
         write(state, *todos)
     assert state.todos == [Todo("old", "Old")]
 
 
-def test_incomplete_is_all_that_is_not_done() -> None:
+def test_incomplete_returns_todos_that_are_not_done() -> None:
     todos = [Todo("1", "a", "done"), Todo("2", "b", "in_progress"), Todo("3", "c")]
     assert incomplete(AgentState(todos=todos)) == todos[1:]
     assert incomplete(AgentState()) == []
 
 
-def test_calls_never_run_beside_others() -> None:
+def test_todo_calls_are_sequential() -> None:
     assert is_sequential(todo_tool())

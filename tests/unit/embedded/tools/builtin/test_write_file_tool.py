@@ -18,7 +18,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-async def test_write_file_says_created_updated_or_no_change_needed(files: Files) -> None:
+async def test_write_file_reports_created_updated_or_no_change(files: Files) -> None:
     created = await files.call("write_file", path="new/dir/a", content="é\r\n")
     assert created.text == "Created new/dir/a (4 bytes)."
     assert created.effects == (FileWritten("new/dir/a", 4, created=True),)
@@ -44,7 +44,7 @@ async def test_prior_content_for_tool_before(files: Files) -> None:
     assert tool.prior_content({}, context) is None
 
 
-async def test_write_file_refuses_what_it_cannot_write(files: Files) -> None:
+async def test_write_file_rejects_what_it_cannot_write(files: Files) -> None:
     (files.root / "dir").mkdir()
     with pytest.raises(WorkspaceError, match="a directory"):
         await files.call("write_file", path="dir", content="x")
