@@ -1,4 +1,4 @@
-"""What fits a JSON Schema, and what is told of what does not."""
+"""Validation of values against a JSON Schema, and its error messages."""
 
 from typing import Any
 
@@ -32,8 +32,8 @@ CITY = {
     ],
 )
 def test_nested_values_must_match_too(value: Any, problem: str | None) -> None:
-    said = misfit(CITY, value)
-    assert said == problem if problem is None else said is not None and said.startswith(problem)
+    message = misfit(CITY, value)
+    assert message == problem if problem is None else message is not None and message.startswith(problem)
 
 
 def test_the_draft_is_the_one_that_the_schema_names() -> None:
@@ -72,6 +72,6 @@ def test_endless_nesting_is_invalid_as_value_and_as_schema() -> None:
 
 
 def test_error_message_is_bounded() -> None:
-    said = misfit({"type": "integer"}, "x" * 10_000)
-    assert said is not None
-    assert len(said) == MAX_MESSAGE + len("...")
+    message = misfit({"type": "integer"}, "x" * 10_000)
+    assert message is not None
+    assert len(message) == MAX_MESSAGE + len("...")

@@ -1,4 +1,4 @@
-"""Tools to ask about, a stream that collects, and a gate."""
+"""Tools of each kind, an event stream that collects its events, and a tool gate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

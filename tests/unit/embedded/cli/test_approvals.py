@@ -1,4 +1,4 @@
-"""Who may use which tool, who is asked, and what happens when nobody answers."""
+"""Approvals and questions: which tools need an approval, and what happens without an answer."""
 
 import anyio
 import pytest
@@ -25,10 +25,10 @@ from agent_mux.contract import validate
 pytestmark = pytest.mark.anyio
 
 
-async def asked_and(
+async def is_allowed_after(
     approvals: Approvals, seen: Collected, decision: InteractionDecision, tool: Plain, **arguments: str
 ) -> bool:
-    """Ask, answer as soon as it is asked, and say whether the call may go on."""
+    """Run the gate, answer its request, and return whether the call may continue."""
     gate = gate_of(tool, f"c{len(seen.events)}", **arguments)
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
@@ -80,7 +80,7 @@ async def test_read_only_tools_need_no_approval(mode: ApprovalMode, tool: Plain)
 async def test_asks_everything_requests_approval_for_reads_too() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt", asks_everything=True)
-    assert await asked_and(approvals, seen, InteractionDecision(granted=True), READ, path="secret.txt")
+    assert await is_allowed_after(approvals, seen, InteractionDecision(granted=True), READ, path="secret.txt")
     [(_, extra)] = [one for one in seen.extra if one[0] == "approval_request"]
     assert extra["paths"] == ["secret.txt"]
     ended(seen)
@@ -89,7 +89,7 @@ async def test_asks_everything_requests_approval_for_reads_too() -> None:
 async def test_approval_request_of_a_command_has_its_risk_and_call_id() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
-    assert await asked_and(approvals, seen, InteractionDecision(granted=True), SHELL, command="sudo reboot")
+    assert await is_allowed_after(approvals, seen, InteractionDecision(granted=True), SHELL, command="sudo reboot")
     [asked] = seen.of("approval_request")
     assert (asked.detail, asked.risk_level, asked.tool_name) == ("sudo reboot", "high", "shell")
     [ready] = seen.of("tool_call_ready")
@@ -120,11 +120,11 @@ async def test_always_approves_the_same_command_or_tool_only() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     always, no = InteractionDecision(granted=True, always=True), InteractionDecision(granted=False)
-    assert await asked_and(approvals, seen, always, SHELL, command="make")
-    assert await asked_and(approvals, seen, no, SHELL, command="make")
-    assert not await asked_and(approvals, seen, no, SHELL, command="make install")
-    assert await asked_and(approvals, seen, always, WRITE, path="a")
-    assert await asked_and(approvals, seen, no, WRITE, path="b")
+    assert await is_allowed_after(approvals, seen, always, SHELL, command="make")
+    assert await is_allowed_after(approvals, seen, no, SHELL, command="make")
+    assert not await is_allowed_after(approvals, seen, no, SHELL, command="make install")
+    assert await is_allowed_after(approvals, seen, always, WRITE, path="a")
+    assert await is_allowed_after(approvals, seen, no, WRITE, path="b")
     assert len(seen.of("approval_request")) == 3
 
 

@@ -1,4 +1,4 @@
-"""What comes in is hostile: a line is a command, or a sentence about why it is none."""
+"""Control lines: each line is a command, or an error with a sentence."""
 
 import json
 import os
@@ -32,16 +32,16 @@ from agent_loop.messages import Image, Text
     ],
 )
 def test_invalid_line_raises_an_error_with_a_sentence(line: bytes | None, sentence: str) -> None:
-    with pytest.raises(InvalidCommandError, match=sentence) as told:
+    with pytest.raises(InvalidCommandError, match=sentence) as raised:
         parse_command(line)
-    assert not told.value.is_unknown
-    assert len(str(told.value)) < 1000
+    assert not raised.value.is_unknown
+    assert len(str(raised.value)) < 1000
 
 
 def test_unknown_command_type_is_marked_as_unknown() -> None:
-    with pytest.raises(InvalidCommandError) as told:
+    with pytest.raises(InvalidCommandError) as raised:
         parse_command(b'{"type": "dance", "id": "7"}')
-    assert (told.value.is_unknown, told.value.command_id) == (True, "7")
+    assert (raised.value.is_unknown, raised.value.command_id) == (True, "7")
 
 
 def test_unknown_fields_are_ignored() -> None:
@@ -67,10 +67,10 @@ def test_prompt_contains_its_images() -> None:
     st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
 ).map(lambda value: json.dumps(value).encode()))  # fmt: skip
 def test_any_line_is_a_command_or_raises_invalid_command_error(line: bytes) -> None:
-    told = ""
+    name = ""
     with suppress(InvalidCommandError):
-        told = type(parse_command(line)).__name__
-    assert told in {
+        name = type(parse_command(line)).__name__
+    assert name in {
         "",
         "StartCommand",
         "InterruptCommand",

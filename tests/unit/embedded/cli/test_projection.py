@@ -1,4 +1,4 @@
-"""Whatever a run tells, and wherever it breaks off: the lines of `amux-agent` keep the AgentEvent contract."""
+"""The events of any run conform to the AgentEvent contract, wherever the run breaks off."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
@@ -24,8 +24,8 @@ RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 THOROUGH = settings(max_examples=80, deadline=None)
 
 
-class Told:
-    """A stream, and what it gave."""
+class EventLog:
+    """An event stream that collects its events."""
 
     def __init__(self, approvals: ApprovalMode = "yolo", *, interactive: bool = False) -> None:
         self.events: list[AgentEvent] = []
@@ -34,8 +34,8 @@ class Told:
         self.extra: list[tuple[str, Any]] = []
         self.stream = EventStream(context, self._take, self._tick)
 
-    def _take(self, told: Sequence[EmittedEvent]) -> None:
-        for event, extra in told:
+    def _take(self, emitted: Sequence[EmittedEvent]) -> None:
+        for event, extra in emitted:
             self.events.append(event)
             self.extra += [(event.type, dict(extra))] if extra else []
 
@@ -43,7 +43,7 @@ class Told:
         self._time += 1
         return self._time
 
-    def show(self, *events: Any) -> "Told":
+    def show(self, *events: Any) -> "EventLog":
         for event in events:
             self.stream.emit_loop_event(event)
         return self
@@ -89,7 +89,7 @@ def call(call_id: str, *effects_of_it: Any, command: str | None = None, text: st
     ]
 
 
-# -- lawful
+# -- conformance
 
 
 def test_projection_handles_every_loop_event() -> None:
@@ -99,27 +99,27 @@ def test_projection_handles_every_loop_event() -> None:
 
 @THOROUGH
 @given(conversations(), st.sampled_from(["yolo", "prompt", "deny"]), st.booleans())
-def test_any_valid_run_emits_conforming_events(told: list[Any], approvals: ApprovalMode, interactive: bool) -> None:
-    stream = Told(approvals, interactive=interactive).show(*told)
+def test_any_valid_run_emits_conforming_events(events: list[Any], approvals: ApprovalMode, interactive: bool) -> None:
+    stream = EventLog(approvals, interactive=interactive).show(*events)
     stream.end()
 
 
 @THOROUGH
 @given(conversations(), st.data(), st.booleans())
-def test_interrupted_event_stream_conforms_so_far(told: list[Any], data: st.DataObject, interactive: bool) -> None:
-    length = data.draw(st.integers(0, len(told)))
-    stream = Told(interactive=interactive).show(*told[:length])
+def test_interrupted_event_stream_conforms_so_far(events: list[Any], data: st.DataObject, interactive: bool) -> None:
+    length = data.draw(st.integers(0, len(events)))
+    stream = EventLog(interactive=interactive).show(*events[:length])
     assert validate(stream.events, complete=False) == []
     stream.end(data.draw(st.sampled_from([Ending(code=0), Ending(cause="abort"), Ending(signal=9), Ending(code=1)])))
 
 
 @THOROUGH
 @given(conversations())
-def test_no_tool_call_id_is_used_twice_in_a_stream(told: list[Any]) -> None:
-    stream = Told().show(*told)
+def test_no_tool_call_id_is_used_twice_in_a_stream(events: list[Any]) -> None:
+    stream = EventLog().show(*events)
     ids = [event.tool_call_id for event in stream.of("tool_call_start")]
     assert len(ids) == len(set(ids))
-    assert len(stream.of("tool_call_start")) >= len([e for e in told if isinstance(e, loop.ToolResulted)])
+    assert len(stream.of("tool_call_start")) >= len([e for e in events if isinstance(e, loop.ToolResulted)])
     stream.end()
 
 
@@ -127,24 +127,24 @@ def test_no_tool_call_id_is_used_twice_in_a_stream(told: list[Any]) -> None:
 
 
 def test_text_is_emitted_once_whether_it_was_streamed_or_not() -> None:
-    said = Told().show(
+    streamed = EventLog().show(
         start(),
         *turn(loop.TextDelta(loop_id=LOOP, text="Hel"), loop.TextDelta(loop_id=LOOP, text="lo"),
               loop.TextSaid(loop_id=LOOP, text="Hello"), *call("c1")),
         *turn(loop.TextDelta(loop_id=LOOP, text="Bye"), number=1),
         loop.Final(loop_id=LOOP, text="Bye"), end(),
     )  # fmt: skip
-    whole = Told().show(
+    whole = EventLog().show(
         start(), *turn(loop.TextSaid(loop_id=LOOP, text="Hello"), *call("c1")), *turn(number=1),
         loop.Final(loop_id=LOOP, text="Bye"), end(),
     )  # fmt: skip
-    for stream in (said, whole):
+    for stream in (streamed, whole):
         stream.end()
         assert [event.text for event in stream.of("message_stop")] == ["Hello", "Bye"]
 
 
 def test_different_final_answer_is_emitted_after_the_text_of_the_last_turn() -> None:
-    stream = Told().show(
+    stream = EventLog().show(
         start(), *turn(loop.TextDelta(loop_id=LOOP, text="I am done")), loop.Final(loop_id=LOOP, text="42"), end()
     )
     stream.end()
@@ -152,10 +152,10 @@ def test_different_final_answer_is_emitted_after_the_text_of_the_last_turn() -> 
 
 
 def test_each_model_call_is_a_step_and_each_loop_a_turn() -> None:
-    said = loop.TextDelta(loop_id=LOOP, text="a")
-    stream = Told(interactive=True)
+    delta = loop.TextDelta(loop_id=LOOP, text="a")
+    stream = EventLog(interactive=True)
     for _ in range(2):
-        stream.show(start(), *turn(said), *turn(said, number=1), loop.Final(loop_id=LOOP, text="a"), end())
+        stream.show(start(), *turn(delta), *turn(delta, number=1), loop.Final(loop_id=LOOP, text="a"), end())
     stream.end()
     assert [(event.turn_index, event.step_index) for event in stream.of("step_start")] == [
         (0, 0), (0, 1), (1, 0), (1, 1),
@@ -167,7 +167,7 @@ def test_tool_effects_become_file_events_after_the_result() -> None:
         effects.FileRead("a"), effects.FileWritten("b", 3, True), effects.FileWritten("b", 3, False),
         effects.FilePatched("c", "@@"), effects.FileDeleted("d"),
     )  # fmt: skip
-    stream = Told().show(start(), *turn(*call("c1", *done)), end())
+    stream = EventLog().show(start(), *turn(*call("c1", *done)), end())
     stream.end()
     kinds = stream.types()
     first = kinds.index("tool_result")
@@ -178,7 +178,7 @@ def test_tool_effects_become_file_events_after_the_result() -> None:
 
 def test_a_command_is_shown_as_a_shell_with_its_output_and_its_exit() -> None:
     ran = effects.CommandRan(2, "one\ntwo\n", "oops")
-    stream = Told().show(start(), *turn(*call("c1", ran, command="make", updates=[("one\n", "stdout")])), end())
+    stream = EventLog().show(start(), *turn(*call("c1", ran, command="make", updates=[("one\n", "stdout")])), end())
     stream.end()
     assert [event.command for event in stream.of("shell_start")] == ["make"]
     assert "".join(event.delta for event in stream.of("shell_stdout_delta")) == "one\ntwo\n"
@@ -188,27 +188,29 @@ def test_a_command_is_shown_as_a_shell_with_its_output_and_its_exit() -> None:
 def test_streamed_output_is_not_repeated_in_the_result() -> None:
     ran = effects.CommandRan(0, "one\n", "oops\n")
     updates: list[tuple[str, OutputStream]] = [("oops\n", "stderr"), ("o", "stdout"), ("ne\n", "stdout")]
-    stream = Told().show(start(), *turn(*call("c1", ran, command="make", updates=updates)), end())
+    stream = EventLog().show(start(), *turn(*call("c1", ran, command="make", updates=updates)), end())
     stream.end()
     deltas = [(event.type, event.delta) for event in stream.of("shell_stdout_delta", "shell_stderr_delta")]
     assert deltas == [("shell_stderr_delta", "oops\n"), ("shell_stdout_delta", "o"), ("shell_stdout_delta", "ne\n")]
 
 
 def test_denied_command_emits_no_shell_events() -> None:
-    stream = Told("prompt").show(start(), *turn(*call("c1", command="rm -rf /", text="refused", failed=True)), end())
+    stream = EventLog("prompt").show(
+        start(), *turn(*call("c1", command="rm -rf /", text="refused", failed=True)), end()
+    )
     stream.end()
     assert stream.of("shell_start") == []
     assert [event.error for event in stream.of("tool_error")] == ["refused"]
 
 
 def test_reused_call_id_is_a_new_call() -> None:
-    stream = Told().show(start(), *turn(*call("c1")), *turn(*call("c1"), number=1), end())
+    stream = EventLog().show(start(), *turn(*call("c1")), *turn(*call("c1"), number=1), end())
     stream.end()
     assert [event.tool_call_id for event in stream.of("tool_result")] == ["c1", "c1~2"]
 
 
 def test_an_abandoned_answer_is_closed_before_the_retry() -> None:
-    stream = Told().show(
+    stream = EventLog().show(
         start(),
         loop.TurnStart(loop_id=LOOP, turn=0, trigger="user"),
         loop.TextDelta(loop_id=LOOP, text="Hel"),
@@ -229,7 +231,7 @@ def test_an_abandoned_answer_is_closed_before_the_retry() -> None:
 def test_usage_is_per_call_and_cost_is_a_running_total_over_all_loops() -> None:
     usage = Usage(input_tokens=10, output_tokens=5, cost_usd=0.5)
     reported = loop.UsageReported(loop_id=LOOP, usage=usage, total=usage)
-    stream = Told(interactive=True)
+    stream = EventLog(interactive=True)
     for _ in range(2):
         stream.show(start(), *turn(reported), end(usage=usage))
     events = stream.end()
@@ -254,7 +256,7 @@ def test_an_error_of_the_model_ends_the_run_with_the_event_of_its_kind(
     kind: Any, event_type: str, holds: Callable[[Any], bool]
 ) -> None:
     filling = loop.ContextFilling(loop_id=LOOP, used_tokens=90, max_tokens=100)
-    stream = Told().show(start(), *turn(filling), end("failed", error="no", error_kind=kind, retry_after=2.5))
+    stream = EventLog().show(start(), *turn(filling), end("failed", error="no", error_kind=kind, retry_after=2.5))
     stream.end()
     [event] = stream.of(event_type)
     assert holds(event)
@@ -272,7 +274,7 @@ def test_an_error_of_the_model_ends_the_run_with_the_event_of_its_kind(
 )
 def test_a_limit_ends_the_run_with_its_own_reason(limit: Any, reason: str, code: str) -> None:
     reached = loop.LimitReached(loop_id=LOOP, limit=limit, reason="enough")
-    stream = Told().show(start(), *turn(), reached, end("limited", turns=3))
+    stream = EventLog().show(start(), *turn(), reached, end("limited", turns=3))
     stream.end()
     verdict = stream.stream.verdict
     assert verdict is not None
@@ -282,16 +284,16 @@ def test_a_limit_ends_the_run_with_its_own_reason(limit: Any, reason: str, code:
 
 def test_the_other_ways_to_end() -> None:
     for status, reason in (("completed", "completed"), ("aborted", "interrupted"), ("rejected", "failed")):
-        stream = Told().show(start(), *turn(), end(status, rejection="not that"))
+        stream = EventLog().show(start(), *turn(), end(status, rejection="not that"))
         stream.end()
         assert stream.stream.verdict is not None
         assert stream.stream.verdict.exit_reason == reason
 
 
 def test_conversation_continues_after_a_failed_turn() -> None:
-    said = loop.TextDelta(loop_id=LOOP, text="a")
-    stream = Told(interactive=True)
-    stream.show(start(), *turn(), end("failed", error="no", error_kind="network"), start(), *turn(said), end())
+    delta = loop.TextDelta(loop_id=LOOP, text="a")
+    stream = EventLog(interactive=True)
+    stream.show(start(), *turn(), end("failed", error="no", error_kind="network"), start(), *turn(delta), end())
     stream.end()
     assert [event.recoverable for event in stream.of("error")] == [True]
     assert stream.stream.verdict is not None
@@ -299,7 +301,7 @@ def test_conversation_continues_after_a_failed_turn() -> None:
 
 
 def test_notes_become_debug_events_or_their_own_event() -> None:
-    stream = Told().show(
+    stream = EventLog().show(
         start(),
         loop.InputWarning(loop_id=LOOP, message="odd"),
         *turn(
@@ -328,25 +330,25 @@ def test_notes_become_debug_events_or_their_own_event() -> None:
 
 def test_call_with_a_replaced_id_continues_the_streamed_call() -> None:
     streamed = loop.ToolInputDelta(loop_id=LOOP, call_id="c1", name="bash", delta="{}")
-    stream = Told().show(start(), *turn(streamed, *call("c1")), *turn(streamed, *call("new"), number=1), end())
+    stream = EventLog().show(start(), *turn(streamed, *call("c1")), *turn(streamed, *call("new"), number=1), end())
     stream.end()
     assert stream.of("tool_error") == []
     assert [event.tool_call_id for event in stream.of("tool_result")] == ["c1", "c1~2"]
 
 
-@pytest.mark.parametrize(("said", "told"), [("It is a.", ["It is a.", '{"a":1}']), ('{ "a": 1 }', ['{ "a": 1 }'])])
-def test_a_structured_answer_is_the_last_message_and_stands_in_the_turn_end(said: str, told: list[str]) -> None:
-    stream = Told().show(
-        start(), *turn(loop.TextDelta(loop_id=LOOP, text=said)), loop.OutputProduced(loop_id=LOOP, value={"a": 1}),
-        loop.Final(loop_id=LOOP, text=said, output={"a": 1}), end(),
+@pytest.mark.parametrize(("text", "messages"), [("It is a.", ["It is a.", '{"a":1}']), ('{ "a": 1 }', ['{ "a": 1 }'])])
+def test_a_structured_answer_is_the_last_message_and_stands_in_the_turn_end(text: str, messages: list[str]) -> None:
+    stream = EventLog().show(
+        start(), *turn(loop.TextDelta(loop_id=LOOP, text=text)), loop.OutputProduced(loop_id=LOOP, value={"a": 1}),
+        loop.Final(loop_id=LOOP, text=text, output={"a": 1}), end(),
     )  # fmt: skip
     stream.end()
-    assert [event.text for event in stream.of("message_stop")] == told
+    assert [event.text for event in stream.of("message_stop")] == messages
     assert ("turn_end", {"structuredOutput": {"a": 1}}) in stream.extra
 
 
 def test_session_start_contains_session_model_and_history() -> None:
-    stream = Told()
+    stream = EventLog()
     stream.stream.emit(facts.SessionKnown("s1", resumed=True, forked_from="s0", prior_turns=4, model="m"))
     stream.stream.emit(facts.AgentdocRead("AGENTS.md"), facts.SkillLoaded("pdf", "skills/pdf"))
     stream.show(start(), *turn(), end())

@@ -1,4 +1,4 @@
-"""What is asked for, on the command line and by `start`, and what becomes of it."""
+"""Settings of the command line and of `start`, files, errors and signals."""
 
 import signal
 from pathlib import Path
@@ -56,9 +56,9 @@ def test_flags_that_are_not_given_are_absent() -> None:
     ],
 )  # fmt: skip
 def test_usage_error_is_one_sentence(argv: list[str]) -> None:
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as raised:
         parse_arguments(argv)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)
 
 
 # -- start
@@ -103,7 +103,7 @@ def test_limits_hold_for_the_whole_conversation() -> None:
 # -- places and files
 
 
-def test_sessions_are_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_determines_the_sessions_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     assert sessions_directory({"AMUX_AGENT_HOME": "/a"}) == Path("/a/sessions")
     assert sessions_directory({"XDG_DATA_HOME": "/data"}) == Path("/data/agent-mux/native/sessions")
@@ -148,12 +148,12 @@ def test_model_without_a_provider_gets_the_default_provider(usual: str, asked: s
 
 
 def test_missing_key_is_an_auth_error_that_the_user_can_fix() -> None:
-    with pytest.raises(MissingKeyError) as told:
+    with pytest.raises(MissingKeyError) as raised:
         provider_named("anthropic:claude-x", environ={})
-    failure = failure_of(told.value)
+    failure = failure_of(raised.value)
     assert failure.code == "AUTH_ERROR"
     assert failure.guidance
-    assert is_usage_error(told.value)
+    assert is_usage_error(raised.value)
 
 
 def test_unreadable_files_are_rejected_with_their_name(tmp_path: Path) -> None:
@@ -174,21 +174,21 @@ def test_unreadable_files_are_rejected_with_their_name(tmp_path: Path) -> None:
 
 
 class Target:
-    """Notes what it is told."""
+    """Records the calls of the signal handler."""
 
     def __init__(self, *, running: bool) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
         self._running = running
 
     def interrupt(self) -> bool:
-        self.told.append("interrupt")
+        self.calls.append("interrupt")
         return self._running
 
     def close(self) -> None:
-        self.told.append("close")
+        self.calls.append("close")
 
     def cancel(self) -> None:
-        self.told.append("cancel")
+        self.calls.append("cancel")
 
 
 def test_sigint_interrupts_or_closes_and_a_second_one_cancels() -> None:
@@ -196,16 +196,16 @@ def test_sigint_interrupts_or_closes_and_a_second_one_cancels() -> None:
     target, signals = Target(running=True), SignalHandler(lambda: next(times))
     for _ in range(3):
         signals.handle(signal.SIGINT, target)
-    assert target.told == ["interrupt", "interrupt", "cancel"]
+    assert target.calls == ["interrupt", "interrupt", "cancel"]
     idle = Target(running=False)
     SignalHandler(lambda: 0.0).handle(signal.SIGINT, idle)
-    assert idle.told == ["interrupt", "close"]
+    assert idle.calls == ["interrupt", "close"]
 
 
 def test_sigterm_cancels_at_once() -> None:
     target = Target(running=True)
     SignalHandler(lambda: 0.0).handle(signal.SIGTERM, target)
-    assert target.told == ["cancel"]
+    assert target.calls == ["cancel"]
 
 
 def test_usage_error_is_not_an_agent_loop_error() -> None:

@@ -1,4 +1,4 @@
-"""Typed functions as tools. Source: hooks seed, section 2.2 (FuncTool)."""
+"""Typed functions as tools."""
 
 import functools
 import threading
@@ -129,18 +129,18 @@ def test_context_is_injected_and_not_an_argument() -> None:
 
 
 def test_defaults_that_are_not_json_are_left_out_of_the_schema() -> None:
-    nobody = object()
+    marker = object()
 
     @tool
-    def odd(a: Any = nobody) -> bool:
+    def odd(a: Any = marker) -> bool:
         """Have an odd default."""
-        return a is nobody
+        return a is marker
 
     assert call(odd) == "true"
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ("def f(*args: int):\n 'd'", r"takes \*args"),
         ("def f(**more: int):\n 'd'", r"takes \*\*more"),
@@ -154,10 +154,10 @@ def test_defaults_that_are_not_json_are_left_out_of_the_schema() -> None:
         ("import typing\ndef f(a: typing.Callable[[], int]):\n 'd'", "no JSON"),
     ],
 )
-def test_functions_that_models_cannot_call_are_rejected(source: str, said: str) -> None:
+def test_functions_that_models_cannot_call_are_rejected(source: str, message: str) -> None:
     names: dict[str, Any] = {}
     exec(source, names)  # noqa: S102  # our own
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=message):
         function_tool(names["f"])
 
 
@@ -245,10 +245,10 @@ def test_callable_objects_methods_and_partials_are_functions_too() -> None:
 
 @BACKENDS
 def test_sync_functions_run_in_a_thread_and_reach_the_loop(backend: str) -> None:
-    told: list[str] = []
+    updates: list[str] = []
 
     async def update(text: str) -> None:
-        told.append(text)
+        updates.append(text)
 
     @tool
     def work(context: ToolContext) -> bool:
@@ -257,7 +257,7 @@ def test_sync_functions_run_in_a_thread_and_reach_the_loop(backend: str) -> None
         return threading.current_thread() is threading.main_thread()
 
     assert call(work, backend, ToolContext(call_id="1", tool_name="work", update=update)) == "false"
-    assert told == ["half"]
+    assert updates == ["half"]
 
 
 @BACKENDS
@@ -266,7 +266,7 @@ def test_is_cancelled_becomes_true_in_a_cancelled_sync_function(backend: str) ->
 
     @tool
     def endless(context: ToolContext) -> None:
-        """Work until told otherwise."""
+        """Work until cancelled."""
         started.set()
         while not context.is_cancelled():
             pass

@@ -1,4 +1,4 @@
-"""Sizes of outputs. Source: zidane, "outputBytes"."""
+"""Sizes of tool results, and results without images."""
 
 from agent_loop.messages import Image, Text
 from agent_loop.tools.results import output_bytes, without_images

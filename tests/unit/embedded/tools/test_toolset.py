@@ -1,4 +1,4 @@
-"""Tools by name, and aliases. Source: zidane, "Tool aliasing (wire vs. canonical)"."""
+"""Tools by name, and aliases."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Arguments as the tool declares them. Source: zidane, "Tool argument auto-coercion"."""
+"""Arguments as the tool declares them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""No path leads out of the workspace, whoever made it up."""
+"""No path leads out of the workspace, whatever the path is."""
 
 import os
 from pathlib import Path
@@ -135,7 +135,7 @@ def test_what_is_listed_and_walked_is_inside(data: st.DataObject, root: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("path", "says"),
+    ("path", "message"),
     [
         ("../outside/file", "leads out of the workspace"),
         ("/etc/passwd", "leads out of the workspace"),
@@ -157,8 +157,8 @@ def test_what_is_listed_and_walked_is_inside(data: st.DataObject, root: Path) ->
         ("\ud800", "no file name can contain"),
     ],
 )
-def test_errors_name_the_path_and_the_reason(path: str, says: str, root: Path) -> None:
-    with pytest.raises(WorkspaceError, match=says):
+def test_errors_name_the_path_and_the_reason(path: str, message: str, root: Path) -> None:
+    with pytest.raises(WorkspaceError, match=message):
         Workspace(root).read_bytes(path)
 
 

@@ -71,8 +71,8 @@ def test_write_through_a_link_inside_changes_its_target(tmp_path: Path) -> None:
 def test_directories_and_pipes_are_not_written(tmp_path: Path) -> None:
     (tmp_path / "dir").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    for name, says in (("dir", "a directory"), ("pipe", "a pipe"), (".", "a directory")):
-        with pytest.raises(WorkspaceError, match=says):
+    for name, message in (("dir", "a directory"), ("pipe", "a pipe"), (".", "a directory")):
+        with pytest.raises(WorkspaceError, match=message):
             Workspace(tmp_path).write_bytes(name, b"new")
 
 

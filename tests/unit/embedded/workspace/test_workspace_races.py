@@ -130,7 +130,7 @@ def test_a_walk_does_not_descend_into_a_directory_that_became_a_link(root: Path)
 
 @contextmanager
 def swapping(swap: Callable[[], None]) -> Iterator[None]:
-    """Somebody else does it, over and over."""
+    """Repeat an action in another thread."""
     stop = threading.Event()
 
     def keep_on() -> None:

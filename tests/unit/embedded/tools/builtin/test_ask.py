@@ -1,4 +1,4 @@
-"""Questions to the person. Source: phi-core, "ToolContext"."""
+"""Questions to the user."""
 
 import anyio
 import pytest

@@ -81,7 +81,7 @@ async def test_edit_that_matches_nothing_shows_the_nearest_match(files: Files) -
     )
 
 
-async def test_edit_without_anything_near_says_what_to_do(files: Files) -> None:
+async def test_edit_without_a_near_match_advises_what_to_do(files: Files) -> None:
     files.put("a", "aaaa\n")
     with pytest.raises(ToolError, match="was not found; read the file again and copy the text exactly"):
         await files.call("edit", path="a", old_string="zzzzzz", new_string="x")
@@ -111,12 +111,12 @@ async def test_edit_takes_over_the_line_ends_of_the_file(files: Files) -> None:
 
 async def test_edit_refuses_what_means_nothing(files: Files) -> None:
     files.put("a", "x")
-    for old, new, says in (
+    for old, new, message in (
         ("", "y", "old_string is empty"),
         ("x", "x", "are the same"),
         ("x", "\ud800", "UTF-8 cannot"),
     ):
-        with pytest.raises(ToolError, match=says):
+        with pytest.raises(ToolError, match=message):
             await files.call("edit", path="a", old_string=old, new_string=new)
     with pytest.raises(WorkspaceError, match="does not exist"):
         await files.call("edit", path="nope", old_string="x", new_string="y")
@@ -169,7 +169,7 @@ def test_a_diff_is_what_patch_needs(before: list[str], after: list[str], ends: t
 
 
 def patched(text: str, diff: str) -> str:
-    """What a diff makes of a text, read as its format says."""
+    """Apply a unified diff to a text."""
     source, made, at = text.splitlines(keepends=True), [], 0
     lines = diff.splitlines(keepends=True)[2:]
     for index, line in enumerate(lines):

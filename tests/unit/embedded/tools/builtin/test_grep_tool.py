@@ -1,4 +1,4 @@
-"""`grep`, by ripgrep and by our own worker: the same words, whoever searches."""
+"""`grep` with ripgrep and with the worker, which return the same output."""
 
 import os
 import shutil
@@ -135,13 +135,13 @@ async def test_grep_stops_when_it_has_enough_lines(files: Files) -> None:
 
 
 async def test_grep_uses_ripgrep_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in that tells how it was called."""
+    """A fake ripgrep reports its arguments, directory and environment."""
     program = tmp_path / "bin" / "rg"
     program.parent.mkdir()
     body = (
         "import json, os, sys\n"
-        "said = {'arguments': sys.argv[1:], 'directory': os.getcwd(), 'environment': sorted(os.environ)}\n"
-        "data = {'path': {'text': './f'}, 'lines': {'text': json.dumps(said)}, 'line_number': 1}\n"
+        "output = {'arguments': sys.argv[1:], 'directory': os.getcwd(), 'environment': sorted(os.environ)}\n"
+        "data = {'path': {'text': './f'}, 'lines': {'text': json.dumps(output)}, 'line_number': 1}\n"
         "print(json.dumps({'type': 'match', 'data': data}))\n"
         "print(json.dumps({'type': 'end', 'data': {'path': {'text': './f'}, 'binary_offset': None}}))\n"
     )
@@ -150,40 +150,41 @@ async def test_grep_uses_ripgrep_on_path(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PATH", str(program.parent))
     monkeypatch.setattr("agent_loop.tools.builtin.grep_process.MAX_WIDTH", 10_000)
     (tmp_path / "root").mkdir()
-    said = await Files(tmp_path / "root").text("grep", pattern="--x")
-    assert "'.'" in said.replace('"', "'")
-    assert "--regexp=--x" in said
-    assert str(tmp_path / "root") in said
-    assert "PATH" not in said.partition("environment")[2]
+    output = await Files(tmp_path / "root").text("grep", pattern="--x")
+    assert "'.'" in output.replace('"', "'")
+    assert "--regexp=--x" in output
+    assert str(tmp_path / "root") in output
+    assert "PATH" not in output.partition("environment")[2]
 
 
 @pytest.fixture
 def sleeper(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A ripgrep that says its process id, and then nothing."""
-    program, told = tmp_path / "rg", tmp_path / "pid"
+    """A fake ripgrep that writes its process id to a file and sleeps."""
+    program, pid_path = tmp_path / "rg", tmp_path / "pid"
     program.write_text(
         f"#!{sys.executable} -IS\nimport os, time\n"
-        f"open('{told}.new', 'w').write(str(os.getpid()))\nos.rename('{told}.new', '{told}')\ntime.sleep(600)\n"
+        f"open('{pid_path}.new', 'w').write(str(os.getpid()))\n"
+        f"os.rename('{pid_path}.new', '{pid_path}')\ntime.sleep(600)\n"
     )
     program.chmod(0o700)
-    yield str(program), told
-    if told.exists():
+    yield str(program), pid_path
+    if pid_path.exists():
         with pytest.raises(ProcessLookupError):
-            os.kill(int(told.read_text()), signal.SIGKILL)
+            os.kill(int(pid_path.read_text()), signal.SIGKILL)
 
 
 async def test_grep_cancellation_kills_the_process(tmp_path: Path, sleeper: tuple[str, Path]) -> None:
-    program, told = sleeper
+    program, pid_path = sleeper
     (tmp_path / "root").mkdir()
     context = ToolContext(call_id="1", tool_name="grep", workspace=Workspace(tmp_path / "root"))
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(GrepTool(program=lambda: program).execute, {"pattern": "x"}, context)
-            while not told.exists():
+            while not pid_path.exists():
                 await anyio.lowlevel.checkpoint()
             group.cancel_scope.cancel()
     with pytest.raises(ProcessLookupError):
-        os.kill(int(told.read_text()), 0)
+        os.kill(int(pid_path.read_text()), 0)
 
 
 async def test_grep_worker_times_out_on_catastrophic_backtracking(tmp_path: Path) -> None:
@@ -226,7 +227,7 @@ def test_invalid_lines_of_output_are_ignored() -> None:
 def test_ripgrep_and_the_worker_return_the_same_output(
     contents: dict[str, bytes], rules: str, arguments: dict[str, Any]
 ) -> None:
-    async def said(tool: GrepTool, root: Path) -> str:
+    async def search(tool: GrepTool, root: Path) -> str:
         context = ToolContext(call_id="1", tool_name="grep", workspace=Workspace(root))
         with anyio.fail_after(60):
             try:
@@ -240,6 +241,6 @@ def test_ripgrep_and_the_worker_return_the_same_output(
             files.put(".gitignore", rules)
             for name, content in contents.items():
                 files.put(name, content)
-            assert await said(GrepTool(program=lambda: RIPGREP), Path(root)) == await said(WORKER, Path(root))
+            assert await search(GrepTool(program=lambda: RIPGREP), Path(root)) == await search(WORKER, Path(root))
 
     anyio.run(both)

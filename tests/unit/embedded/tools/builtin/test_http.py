@@ -1,4 +1,4 @@
-"""Tools behind HTTP, with a server on the loopback. Source: hooks seed, section 2.4 (HTTPTool)."""
+"""Tools behind HTTP, with a server on the loopback."""
 
 import json
 import sys
@@ -103,11 +103,11 @@ def test_a_bad_status_is_an_error_that_shows_no_secrets(service: Service) -> Non
     service.status, service.body = 500, b"x" * 1000
     with pytest.raises(ToolError) as error:
         service.call(headers={"Authorization": "Bearer s3"})
-    said = str(error.value)
-    assert "returned status 500: xxx" in said
-    assert len(said) < 700
-    assert "secret" not in said + repr(service.tool(headers={"Authorization": "Bearer s3"}))
-    assert "s3" not in said + repr(service.tool(headers={"Authorization": "Bearer s3"}))
+    message = str(error.value)
+    assert "returned status 500: xxx" in message
+    assert len(message) < 700
+    assert "secret" not in message + repr(service.tool(headers={"Authorization": "Bearer s3"}))
+    assert "s3" not in message + repr(service.tool(headers={"Authorization": "Bearer s3"}))
 
 
 def test_redirects_are_not_followed(service: Service) -> None:

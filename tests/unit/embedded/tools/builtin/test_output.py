@@ -1,4 +1,4 @@
-"""The end of an output. Source: zidane, `shell`: tail-priority truncation."""
+"""The kept end of a command's output."""
 
 from hypothesis import given
 from hypothesis import strategies as st

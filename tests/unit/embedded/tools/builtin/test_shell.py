@@ -1,4 +1,4 @@
-"""The tool `shell`, with real processes. Source: zidane, "Tool ergonomics defaults"; phi-core, section 5, "Shell"."""
+"""The tool `shell`, with real processes."""
 
 import signal
 from pathlib import Path
@@ -215,7 +215,7 @@ def test_without_a_workspace_nothing_runs(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"command": " "}, "is empty"),
         ({"command": "a\0b"}, "NUL"),
@@ -226,8 +226,8 @@ def test_without_a_workspace_nothing_runs(bench: Bench) -> None:
         ({"command": "true", "timeout": float("nan")}, "timeout must be"),
     ],
 )
-def test_invalid_command_is_rejected_with_a_reason(bench: Bench, arguments: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidArgumentsError, match=said):
+def test_invalid_command_is_rejected_with_a_reason(bench: Bench, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentsError, match=message):
         bench.run("", arguments)
 
 

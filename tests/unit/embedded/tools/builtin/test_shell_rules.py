@@ -1,4 +1,4 @@
-"""What is refused, and what commands are not given. Source: phi-core, section 5, "Shell"."""
+"""Deny patterns and the filtered environment of commands."""
 
 import pytest
 
