@@ -1,14 +1,14 @@
-"""The end of an output. Source: zidane, `shell`: tail-priority truncation."""
+"""The kept end of a command's output."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_loop.tools.builtin.tail import Tail, last_bytes, marked
+from agent_loop.tools.builtin.output import OutputTail, last_bytes, with_truncation_note
 
 
 @given(st.lists(st.text(max_size=9)), st.integers(min_value=0, max_value=20))
 def test_the_end_is_kept_whole_characters_only_and_every_byte_is_counted(texts: list[str], limit: int) -> None:
-    tail = Tail(limit)
+    tail = OutputTail(limit)
     for text in texts:
         tail.add(text)
     whole = "".join(texts)
@@ -21,17 +21,17 @@ def test_the_end_is_kept_whole_characters_only_and_every_byte_is_counted(texts: 
     assert bool(tail) == bool(whole)
 
 
-def test_truncated_output_says_how_much_is_missing_at_its_head() -> None:
+def test_truncated_output_begins_with_the_number_of_dropped_bytes() -> None:
     assert last_bytes("abcä", 2) == ("ä", 3)
     assert last_bytes("abcä", 1) == ("", 5)
-    assert marked("ä", 3) == "...(3 bytes truncated from head)...\nä"
-    assert marked("ä", 0) == "ä"
+    assert with_truncation_note("ä", 3) == "...(3 bytes truncated from head)...\nä"
+    assert with_truncation_note("ä", 0) == "ä"
 
 
-def test_what_was_taken_is_gone() -> None:
-    tail = Tail(2)
+def test_take_clears_the_tail() -> None:
+    tail = OutputTail(2)
     tail.add("abc")
-    assert tail.taken() == "...(1 bytes truncated from head)...\nbc"
+    assert tail.take() == "...(1 bytes truncated from head)...\nbc"
     assert not tail
     tail.add("d")
-    assert tail.taken() == "d"
+    assert tail.take() == "d"

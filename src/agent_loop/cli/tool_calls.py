@@ -1,7 +1,7 @@
-"""Tool calls of a run as facts of the event contract: what is open, what it printed, what it did to files.
+"""Tool calls of a run as facts of the event contract: input, output, result and effects on files.
 
-Models use call ids again, in later turns and after an answer that was abandoned; in a stream of events each call has an
-id of its own. So an id that was used before gets a number here.
+Models reuse call ids, in later turns and after an abandoned response. In an event stream each call has a unique id, so
+a reused id gets a numbered suffix.
 """
 
 from collections.abc import Iterator
@@ -11,51 +11,51 @@ from agent_loop.messages import Image, Text, ToolMessage
 from agent_loop.tools import effects
 from agent_mux import facts
 
-ABANDONED = "abandoned: the model broke off before the call was complete"
-NOT_TAKEN_UP = "the call was never carried out"
+ABANDONED = "abandoned: the response of the model ended before the call was complete"
+NOT_EXECUTED = "the call was not executed"
 NO_RESULT = "the call ended without a result"
 
 
-class Calls:
-    """The calls of one conversation."""
+class ToolCallFacts:
+    """Converts the tool-call events of one conversation to facts."""
 
     def __init__(self) -> None:
-        self._used: set[str] = set()
+        self._used_ids: set[str] = set()
         self._ids: dict[str, str] = {}
-        """Native id -> id in the stream, of the calls that are open."""
+        """The id in the stream by native id, for open calls."""
         self._streaming: dict[str, str] = {}
-        """Native id -> name, of those whose input is not complete."""
-        self._taken_up: set[str] = set()
-        """Native ids of calls that were carried out: those that are seen again get another one."""
+        """The tool name by native id, for calls with incomplete input."""
+        self._executed: set[str] = set()
+        """The native ids of executed calls. If the model uses such an id again, the loop gives the call a new one."""
         self._commands: set[str] = set()
-        """Native ids of the open calls that run one."""
+        """The native ids of open calls that run a command."""
 
     def id_of(self, native_id: str) -> str:
-        """The id of a call in the stream."""
+        """Return the id of a call in the stream."""
         known = self._ids.get(native_id)
         if known is not None:
             return known
         name, number = native_id, 2
-        while name in self._used or not name:
+        while name in self._used_ids or not name:
             name, number = f"{native_id or 'call'}~{number}", number + 1
-        self._used.add(name)
+        self._used_ids.add(name)
         self._ids[native_id] = name
         return name
 
     def add_input(self, event: ToolInputDelta) -> Iterator[facts.Fact]:
-        """The model writes the arguments."""
+        """Yield the facts of a fragment of the arguments."""
         if event.call_id not in self._ids:
             self._streaming[event.call_id] = event.name
             yield facts.ToolBegin(self.id_of(event.call_id), event.name)
         yield facts.ToolInput(self.id_of(event.call_id), event.delta)
 
-    def make_ready(self, event: ToolCalled) -> Iterator[facts.Fact]:
-        """The arguments are known."""
+    def add_arguments(self, event: ToolCalled) -> Iterator[facts.Fact]:
+        """Yield the fact that the arguments are complete."""
         call = event.call
         if call.id not in self._ids:
             self._adopt(call.id, call.name)
         self._streaming.pop(call.id, None)
-        self._taken_up.add(call.id)
+        self._executed.add(call.id)
         shell = None
         if event.shell_command is not None:
             shell = facts.Shell(event.shell_command)
@@ -63,66 +63,66 @@ class Calls:
         yield facts.ToolReady(self.id_of(call.id), call.name, call.arguments, shell)
 
     def add_output(self, event: ToolUpdate) -> Iterator[facts.Fact]:
-        """A command printed something. Parts of other results come again with the whole: they say nothing here."""
+        """Yield the output of a command. Partial results of other tools are ignored; their result repeats them."""
         if event.call_id in self._commands:
             yield facts.ToolOutput(self.id_of(event.call_id), event.text, event.stream)
 
-    def end(self, event: ToolResulted) -> Iterator[facts.Fact]:
-        """The result is there."""
+    def add_result(self, event: ToolResulted) -> Iterator[facts.Fact]:
+        """Yield the fact that a call ended with a result."""
         message = event.message
         self._streaming.pop(message.tool_call_id, None)
-        ran = next((one for one in event.effects if isinstance(one, effects.CommandRan)), None)
-        shown = shown_of(message)
-        # To the model it is a result like any other; to whoever reads the events, a command that failed is an error.
+        ran = next((effect for effect in event.effects if isinstance(effect, effects.CommandRan)), None)
+        text = text_of(message)
+        # A failed command is a normal result for the model, and an error for consumers of events.
         has_failed = message.is_error or (ran is not None and ran.exit_code != 0)
         yield facts.ToolDone(
             self.id_of(message.tool_call_id),
-            output=None if has_failed else shown,
-            error=(shown or "the tool failed") if has_failed else None,
+            output=None if has_failed else text,
+            error=(text or "the tool failed") if has_failed else None,
             duration_ms=event.duration_ms,
             stdout=ran.stdout if ran is not None else None,
             stderr=ran.stderr if ran is not None else None,
             exit_code=ran.exit_code if ran is not None else None,
-            files=tuple(file for one in event.effects if (file := _file(one)) is not None),
+            files=tuple(file for effect in event.effects if (file := _file_effect(effect)) is not None),
             name=message.name,
         )
-        self._forget(message.tool_call_id)
+        self._close(message.tool_call_id)
 
-    def is_over(self, event: ToolCallEnd) -> Iterator[facts.Fact]:
-        """The call is over, whether it had a result or not."""
+    def end(self, event: ToolCallEnd) -> Iterator[facts.Fact]:
+        """Yield the fact that a call ended, if it had no result."""
         if event.call_id in self._ids:
             error = NO_RESULT if event.status == "error" else None
             yield facts.ToolDone(self.id_of(event.call_id), error=error, name=event.name)
-            self._forget(event.call_id)
+            self._close(event.call_id)
 
-    def abandon(self, why: str) -> Iterator[facts.Fact]:
-        """No call whose arguments are incomplete will be carried out."""
+    def abandon(self, reason: str) -> Iterator[facts.Fact]:
+        """Yield the end of each call with incomplete arguments, with `reason` as its error."""
         for native_id, name in list(self._streaming.items()):
-            yield facts.ToolDone(self.id_of(native_id), error=why, name=name)
-            self._forget(native_id)
+            yield facts.ToolDone(self.id_of(native_id), error=reason, name=name)
+            self._close(native_id)
 
-    def forget_all(self) -> None:
-        """The turn is over, and the assembler closes what is open in it."""
+    def clear(self) -> None:
+        """Forget the open calls at the end of a turn; the assembler closes their events."""
         self._ids.clear()
         self._streaming.clear()
         self._commands.clear()
 
     def _adopt(self, native_id: str, name: str) -> None:
-        """A call that got another id after its input was streamed: the loop lets none be used twice."""
-        begun = [one for one, its_name in self._streaming.items() if its_name == name]
-        if begun:
-            first = min(begun, key=lambda one: one not in self._taken_up)
+        """Continue a streamed call under its new id: the loop replaces ids that the model reused."""
+        started = [each for each, its_name in self._streaming.items() if its_name == name]
+        if started:
+            first = min(started, key=lambda each: each not in self._executed)
             del self._streaming[first]
             self._ids[native_id] = self._ids.pop(first)
 
-    def _forget(self, native_id: str) -> None:
+    def _close(self, native_id: str) -> None:
         self._ids.pop(native_id, None)
         self._streaming.pop(native_id, None)
         self._commands.discard(native_id)
 
 
-def shown_of(message: ToolMessage) -> str:
-    """What the model is shown of a result, as text."""
+def text_of(message: ToolMessage) -> str:
+    """Return the content of a tool result as text, with a placeholder for each image."""
     return "\n".join(
         block.text if isinstance(block, Text) else f"[image: {block.mime_type}]"
         for block in message.content
@@ -130,7 +130,7 @@ def shown_of(message: ToolMessage) -> str:
     )
 
 
-def _file(effect: effects.ToolEffect) -> facts.FileEffect | None:
+def _file_effect(effect: effects.ToolEffect) -> facts.FileEffect | None:
     match effect:
         case effects.FileRead(path):
             return facts.FileRead(path)

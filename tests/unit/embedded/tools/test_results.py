@@ -1,7 +1,7 @@
-"""Sizes of outputs. Source: zidane, "outputBytes"."""
+"""Sizes of tool results, and results without images."""
 
 from agent_loop.messages import Image, Text
-from agent_loop.tools.sizes import output_bytes, without_images
+from agent_loop.tools.results import output_bytes, without_images
 from agent_loop.tools.tool import ToolResult
 
 
@@ -15,10 +15,10 @@ def test_images_become_a_marker_for_models_without_vision() -> None:
     result = ToolResult((Text("a"), Image("QUJD", "image/png")), is_error=True, details=5)
     blind = without_images(result)
     assert blind.content[0] == Text("a")
-    assert blind.content[1] == Text("[image left out: image/png, 4 base64 characters; this model sees no images]")
+    assert blind.content[1] == Text("[image omitted: image/png, 4 base64 characters; this model accepts no images]")
     assert (blind.is_error, blind.details) == (True, 5)
 
 
-def test_a_result_without_images_stays_itself() -> None:
+def test_result_without_images_is_returned_unchanged() -> None:
     result = ToolResult((Text("a"),))
     assert without_images(result) is result
