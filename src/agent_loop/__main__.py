@@ -1,4 +1,4 @@
-"""`python -m agent_loop`: the same as `amux-agent`."""
+"""Entry point of `python -m agent_loop`, which is the same program as `amux-agent`."""
 
 import sys
 

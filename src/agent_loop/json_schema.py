@@ -1,7 +1,7 @@
-"""JSON Schema, as the library `jsonschema` has it: what a schema may be, and whether a value fits it.
+"""Validation of JSON Schemas, and of values against a schema, with the library `jsonschema`.
 
-References lead nowhere but into the schema itself: nothing is ever fetched. Source: JSON Schema, draft 2020-12, or the
-one that `$schema` names.
+The draft is the one that `$schema` names, 2020-12 by default. References are resolved inside the schema only; nothing
+is fetched.
 """
 
 from collections.abc import Mapping
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import SchemaError, ValidationError
     from jsonschema.protocols import Validator
 
-SHOWN = 200
-"""Characters that are told of what is wrong: it repeats the value."""
+MAX_MESSAGE = 200
+"""The longest error message in characters; messages of the library repeat the value."""
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
-    """Raises `ConfigurationError` for what is no JSON Schema."""
-    # The library takes longer to load than most of an agent, and is hardly ever needed.
+    """Raise `ConfigurationError` if the value is not a valid JSON Schema."""
+    # Imported here, because the library takes long to import and is rarely needed.
     from jsonschema.exceptions import SchemaError  # noqa: PLC0415
 
     try:
         _draft(schema).check_schema(dict(schema))
     except SchemaError as error:
-        raise ConfigurationError(f"the output schema is no JSON Schema: {_told(error)}") from None
+        raise ConfigurationError(f"the output schema is not a valid JSON Schema: {_format_error(error)}") from None
     except RecursionError:
         raise ConfigurationError("the output schema is nested too deeply") from None
 
 
 def misfit(schema: Mapping[str, Any], value: Any) -> str | None:
-    """What is wrong with the value, and where; None: nothing.
+    """Return the most relevant error of a value with its place, None if the value matches the schema.
 
-    Raises `ConfigurationError` where the schema refers to what is not in it.
+    Raises `ConfigurationError` if a reference of the schema leads out of it.
     """
     from jsonschema.exceptions import best_match  # noqa: PLC0415
     from referencing import Registry  # noqa: PLC0415
@@ -44,8 +44,8 @@ def misfit(schema: Mapping[str, Any], value: Any) -> str | None:
     except Unresolvable as error:
         raise ConfigurationError(f"the output schema refers to {error.ref!r}, which is not in it") from None
     except RecursionError:
-        return "it is nested too deeply"
-    return None if worst is None else _told(worst)
+        return "the value is nested too deeply"
+    return None if worst is None else _format_error(worst)
 
 
 def _draft(schema: Mapping[str, Any]) -> "type[Validator]":
@@ -55,6 +55,6 @@ def _draft(schema: Mapping[str, Any]) -> "type[Validator]":
     return validator_for(schema, default=Draft202012Validator)
 
 
-def _told(error: "ValidationError | SchemaError") -> str:
+def _format_error(error: "ValidationError | SchemaError") -> str:
     text = f"at {error.json_path}: {error.message}"
-    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "..."

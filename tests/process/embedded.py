@@ -18,12 +18,12 @@ from agent_mux.contract import validate
 from agent_mux.events import Rebuilder
 
 PATIENCE = 30.0
-"""Seconds for anything at all."""
+"""The limit of every wait in seconds."""
 COMMAND = (sys.executable, "-m", "agent_loop")
 
 
-class Place:
-    """A directory to work in, and a home of its own."""
+class Sandbox:
+    """A working directory and a home directory for `amux-agent`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -33,7 +33,7 @@ class Place:
         self._scripts = 0
 
     def script(self, *steps: dict[str, Any], **known: Any) -> str:
-        """A model that says these; its name."""
+        """Write a script of model responses and return its model name."""
         self._scripts += 1
         path = self.root / f"script{self._scripts}.json"
         path.write_text(json.dumps({"steps": list(steps), **known}))
@@ -46,22 +46,22 @@ class Place:
         return {**kept, "AMUX_AGENT_HOME": str(self.home), "PYTHONWARNINGS": "error::ResourceWarning"}
 
     def run(self, *argv: str, stdin: str = "", **environment: str) -> "subprocess.CompletedProcess[str]":
-        """One command line, to its end."""
+        """Run a command line to its end."""
         return subprocess.run(
             [*COMMAND, *argv], input=stdin, capture_output=True, text=True, check=False, cwd=self.work,
             env={**self.environment, **environment}, timeout=PATIENCE,
         )  # fmt: skip
 
     @contextmanager
-    def controlled(self, **start: Any) -> Iterator["Driven"]:
-        """A program that takes control lines; it is gone behind the block."""
+    def controlled(self, **start: Any) -> Iterator["ControlledAgent"]:
+        """Start the program with --control; it is killed at the end of the block."""
         process = subprocess.Popen(
             [*COMMAND, "--control"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             cwd=self.work, env=self.environment, start_new_session=True,
         )  # fmt: skip
-        driven = Driven(process)
+        driven = ControlledAgent(process)
         try:
-            driven.say("start", protocol=1, **start)
+            driven.send("start", protocol=1, **start)
             yield driven
         finally:
             if process.poll() is None:
@@ -70,8 +70,8 @@ class Place:
             driven.close()
 
 
-class Driven:
-    """The program, and the lines that it printed."""
+class ControlledAgent:
+    """The running program and the lines that it has printed."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self.process = process
@@ -86,23 +86,23 @@ class Driven:
             self._coming.put(line)
         self._coming.put(None)
 
-    def say(self, kind: str, **fields: Any) -> None:
-        """A control line."""
+    def send(self, kind: str, **fields: Any) -> None:
+        """Send a control line."""
         self.write(json.dumps({"type": kind, **fields}).encode() + b"\n")
 
     def write(self, data: bytes) -> None:
-        """Whatever it is."""
+        """Write bytes to standard input."""
         assert self.process.stdin is not None
         self.process.stdin.write(data)
         self.process.stdin.flush()
 
     def end_input(self) -> None:
-        """No more prompts."""
+        """Close standard input."""
         assert self.process.stdin is not None
         self.process.stdin.close()
 
     def until(self, kind: str, **fields: Any) -> dict[str, Any]:
-        """Read on to the next line of this type that has these fields."""
+        """Read up to the next line of this type that has these fields."""
         while True:
             line = self._next()
             assert line is not None, f"no {kind} came; there was {[one['type'] for one in self.lines]}"
@@ -110,20 +110,20 @@ class Driven:
                 return line
 
     def to_the_end(self) -> int:
-        """Read all there is; the exit code. What was printed is lawful, and nothing went wrong aside."""
+        """Read all output, check that it conforms and that stderr is empty, and return the exit code."""
         while self._next() is not None:
             pass
         code = self.process.wait(PATIENCE)
         assert self.process.stderr is not None
         assert self.process.stderr.read() == b""
-        assert breaches(self.lines) == []
+        assert violations(self.lines) == []
         return code
 
     def of(self, *kinds: str) -> list[dict[str, Any]]:
         return [line for line in self.lines if line["type"] in kinds]
 
-    def said(self) -> list[str]:
-        """The messages."""
+    def messages(self) -> list[str]:
+        """The texts of all messages so far."""
         return [line["text"] for line in self.of("message_stop")]
 
     def _next(self) -> dict[str, Any] | None:
@@ -145,8 +145,8 @@ class Driven:
                     pipe.close()
 
 
-def breaches(lines: Sequence[dict[str, Any]], *, complete: bool = True) -> list[Any]:
-    """Where the events break the contract."""
+def violations(lines: Sequence[dict[str, Any]], *, complete: bool = True) -> list[Any]:
+    """Return the violations of the event contract."""
     rebuilder = Rebuilder()
     events = [rebuilder.decode(json.dumps(line).encode()) for line in lines if line["type"] != "response"]
     return list(validate(events, complete=complete))

@@ -1,4 +1,4 @@
-"""`amux-agent`, the real program with a scripted model: lawful, whatever it is told and however it ends."""
+"""The real program `amux-agent` with a scripted model: its events conform, whatever its input and its end are."""
 
 import json
 import os
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.process.embedded import COMMAND, PATIENCE, Place, breaches
+from tests.process.embedded import COMMAND, PATIENCE, Sandbox, violations
 
 from agent_mux.events import event_from_dict
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path)
 
 
 def shell(command: str) -> dict[str, Any]:
@@ -31,83 +31,83 @@ SLEEP = shell("echo begun; sleep 60")
 # -- prompts
 
 
-def test_a_prompt_is_answered_and_the_end_of_input_ends_the_run(place: Place) -> None:
-    with place.controlled(model=place.script({"text": "Hello."})) as agent:
+def test_a_prompt_is_answered_and_the_end_of_input_ends_the_run(sandbox: Sandbox) -> None:
+    with sandbox.controlled(model=sandbox.script({"text": "Hello."})) as agent:
         first = agent.until("session_start")
         assert first["model"] == "script"
-        agent.say("prompt", id="1", text="hi")
+        agent.send("prompt", id="1", text="hi")
         assert agent.until("response", id="1") == {
             "type": "response", "id": "1", "accepted": True, "delivery": "applied",
         }  # fmt: skip
         agent.until("turn_end")
         agent.end_input()
         assert agent.to_the_end() == 0
-        assert agent.said() == ["Hello."]
+        assert agent.messages() == ["Hello."]
         assert agent.lines[-1]["type"] == "session_end"
         assert "accumulated" not in agent.of("text_delta")[0]
 
 
-def test_prompts_wait_for_each_other_and_are_all_answered(place: Place) -> None:
-    model = place.script({"text": "One."}, {"text": "Two."}, {"text": "Three."})
-    with place.controlled(model=model, interactive=True) as agent:
+def test_prompts_wait_for_each_other_and_are_all_answered(sandbox: Sandbox) -> None:
+    model = sandbox.script({"text": "One."}, {"text": "Two."}, {"text": "Three."})
+    with sandbox.controlled(model=model, interactive=True) as agent:
         for number in "123":
-            agent.say("prompt", id=number, text=f"say {number}")
-        agent.say("close", id="4")
+            agent.send("prompt", id=number, text=f"say {number}")
+        agent.send("close", id="4")
         assert agent.to_the_end() == 0
-        assert agent.said() == ["One.", "Two.", "Three."]
+        assert agent.messages() == ["One.", "Two.", "Three."]
         assert [line["delivery"] for line in agent.of("response")[:3]] == ["applied", "queued", "queued"]
         assert [line["turnIndex"] for line in agent.of("turn_start")] == [0, 1, 2]
 
 
-def test_without_any_line_it_begins_and_ends_in_order(place: Place) -> None:
-    done = place.run("--control")
+def test_run_without_input_starts_and_ends_in_order(sandbox: Sandbox) -> None:
+    done = sandbox.run("--control")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert (done.returncode, done.stderr, breaches(lines)) == (0, "", [])
+    assert (done.returncode, done.stderr, violations(lines)) == (0, "", [])
     assert [line["type"] for line in lines] == ["session_start", "session_end"]
 
 
-def test_a_prompt_may_come_without_a_start(place: Place) -> None:
-    done = place.run(
-        "--control", stdin='{"type":"prompt","text":"hi"}\n', AMUX_AGENT_MODEL=place.script({"text": "Hello."})
+def test_a_prompt_may_come_without_a_start(sandbox: Sandbox) -> None:
+    done = sandbox.run(
+        "--control", stdin='{"type":"prompt","text":"hi"}\n', AMUX_AGENT_MODEL=sandbox.script({"text": "Hello."})
     )
     assert done.returncode == 0
     assert '"text":"Hello."' in done.stdout
 
 
-def test_a_message_for_the_turn_that_runs_is_taken_in_before_the_next_model_call(place: Place) -> None:
-    model = place.script(shell("sleep 1"), {"when": "faster", "text": "I hurry."}, closing="nobody said anything")
-    with place.controlled(model=model, approvalMode="yolo") as agent:
-        agent.say("prompt", text="work")
+def test_steering_message_reaches_the_next_model_call(sandbox: Sandbox) -> None:
+    model = sandbox.script(shell("sleep 1"), {"when": "faster", "text": "I hurry."}, closing="nobody said anything")
+    with sandbox.controlled(model=model, approvalMode="yolo") as agent:
+        agent.send("prompt", text="work")
         agent.until("shell_start")
-        agent.say("steer", id="s", text="faster")
+        agent.send("steer", id="s", text="faster")
         assert agent.until("response", id="s")["delivery"] == "merged"
         agent.end_input()
         assert agent.to_the_end() == 0
-        assert agent.said() == ["I hurry."]
+        assert agent.messages() == ["I hurry."]
         assert len(agent.of("turn_start")) == 1
 
 
-def test_a_follow_up_is_taken_in_when_the_turn_would_end(place: Place) -> None:
-    model = place.script(shell("sleep 1"), {"text": "Done."}, {"when": "and then", "text": "That too."})
-    with place.controlled(model=model, approvalMode="yolo") as agent:
-        agent.say("prompt", text="work")
+def test_follow_up_is_processed_before_the_turn_ends(sandbox: Sandbox) -> None:
+    model = sandbox.script(shell("sleep 1"), {"text": "Done."}, {"when": "and then", "text": "That too."})
+    with sandbox.controlled(model=model, approvalMode="yolo") as agent:
+        agent.send("prompt", text="work")
         agent.until("shell_start")
-        agent.say("follow_up", id="f", text="and then")
+        agent.send("follow_up", id="f", text="and then")
         agent.end_input()
         assert agent.to_the_end() == 0
-        assert agent.said() == ["Done.", "That too."]
+        assert agent.messages() == ["Done.", "That too."]
         assert len(agent.of("turn_start")) == 1
 
 
-def test_lines_that_are_no_commands_are_refused_and_change_nothing(place: Place) -> None:
-    with place.controlled(model=place.script({"text": "Hello."})) as agent:
+def test_invalid_lines_are_refused_and_change_nothing(sandbox: Sandbox) -> None:
+    with sandbox.controlled(model=sandbox.script({"text": "Hello."})) as agent:
         agent.write(b'{\n[]\n\xff\xff\n\n{"type":"dance","id":"d"}\n{"type":"prompt","id":"p"}\n')
         agent.write(b'{"type":"start","id":"again"}\n{"type":"approve","id":"a","requestId":"nobody"}\n')
-        agent.say("interrupt", id="i")
-        agent.say("prompt", text="hi")
+        agent.send("interrupt", id="i")
+        agent.send("prompt", text="hi")
         agent.end_input()
         assert agent.to_the_end() == 0
-        assert agent.said() == ["Hello."]
+        assert agent.messages() == ["Hello."]
         refused = [(line.get("id"), line["code"]) for line in agent.of("response")]
         assert refused == [
             (None, "VALIDATION_ERROR"), (None, "VALIDATION_ERROR"), (None, "VALIDATION_ERROR"),
@@ -119,127 +119,129 @@ def test_lines_that_are_no_commands_are_refused_and_change_nothing(place: Place)
 # -- approvals and questions
 
 
-def test_what_is_approved_runs_and_always_is_asked_once(place: Place) -> None:
-    model = place.script(shell("echo one > a"), shell("echo one > a"), {"text": "Done."})
-    with place.controlled(model=model, approvalMode="prompt") as agent:
-        agent.say("prompt", text="work")
+def test_approved_command_runs_and_always_asks_once(sandbox: Sandbox) -> None:
+    model = sandbox.script(shell("echo one > a"), shell("echo one > a"), {"text": "Done."})
+    with sandbox.controlled(model=model, approvalMode="prompt") as agent:
+        agent.send("prompt", text="work")
         asked = agent.until("approval_request")
         assert (asked["command"], asked["riskLevel"]) == ("echo one > a", "medium")
-        assert not (place.work / "a").exists()
-        agent.say("approve", id="y", requestId=asked["interactionId"], always=True)
+        assert not (sandbox.work / "a").exists()
+        agent.send("approve", id="y", requestId=asked["interactionId"], always=True)
         agent.end_input()
         assert agent.to_the_end() == 0
-        assert (place.work / "a").read_text() == "one\n"
+        assert (sandbox.work / "a").read_text() == "one\n"
         assert len(agent.of("approval_request")) == len(agent.of("approval_granted")) == 1
         assert len(agent.of("shell_exit")) == 2
 
 
-def test_a_refusal_reaches_the_model_with_its_reason(place: Place) -> None:
-    model = place.script(shell("touch a"), {"when": "not today", "text": "Then not."}, closing="heard nothing")
-    with place.controlled(model=model, approvalMode="prompt") as agent:
-        agent.say("prompt", text="work")
-        agent.say("deny", requestId=agent.until("approval_request")["interactionId"], reason="not today")
+def test_a_refusal_reaches_the_model_with_its_reason(sandbox: Sandbox) -> None:
+    model = sandbox.script(shell("touch a"), {"when": "not today", "text": "Then not."}, closing="no answer")
+    with sandbox.controlled(model=model, approvalMode="prompt") as agent:
+        agent.send("prompt", text="work")
+        agent.send("deny", requestId=agent.until("approval_request")["interactionId"], reason="not today")
         agent.end_input()
         assert agent.to_the_end() == 0
-        assert agent.said() == ["Then not."]
+        assert agent.messages() == ["Then not."]
         assert [line["reason"] for line in agent.of("approval_denied")] == ["not today"]
         assert agent.of("shell_start") == []
-        assert not (place.work / "a").exists()
+        assert not (sandbox.work / "a").exists()
 
 
-def test_the_end_of_input_denies_what_waits(place: Place) -> None:
-    model = place.script(shell("touch a"), {"when": "nobody is there", "text": "Alone."}, closing="heard nothing")
-    with place.controlled(model=model, approvalMode="prompt") as agent:
-        agent.say("prompt", text="work")
+def test_end_of_input_denies_pending_requests(sandbox: Sandbox) -> None:
+    model = sandbox.script(shell("touch a"), {"when": "no user is available", "text": "Alone."}, closing="no answer")
+    with sandbox.controlled(model=model, approvalMode="prompt") as agent:
+        agent.send("prompt", text="work")
         agent.until("approval_request")
         agent.end_input()
         assert agent.to_the_end() == 0
-        assert agent.said() == ["Alone."]
+        assert agent.messages() == ["Alone."]
 
 
-def test_deny_refuses_at_once_and_reads_are_no_question(place: Place) -> None:
-    (place.work / "a").write_text("content")
+def test_deny_mode_blocks_at_once_and_allows_reads(sandbox: Sandbox) -> None:
+    (sandbox.work / "a").write_text("content")
     read = {"tool_calls": [{"name": "read_file", "arguments": {"path": "a"}}]}
-    with place.controlled(model=place.script(read, shell("touch b"), {"text": "Done."}), approvalMode="deny") as agent:
-        agent.say("prompt", text="work")
+    with sandbox.controlled(
+        model=sandbox.script(read, shell("touch b"), {"text": "Done."}), approvalMode="deny"
+    ) as agent:
+        agent.send("prompt", text="work")
         agent.end_input()
         assert agent.to_the_end() == 0
         assert [line["path"] for line in agent.of("file_read")] == ["a"]
         assert agent.of("approval_request") == []
         assert len(agent.of("approval_denied")) == 1
-        assert not (place.work / "b").exists()
+        assert not (sandbox.work / "b").exists()
 
 
-def test_a_question_is_answered(place: Place) -> None:
+def test_a_question_is_answered(sandbox: Sandbox) -> None:
     ask = {"tool_calls": [{"name": "ask_user", "arguments": {"question": "Which?", "options": ["red", "blue"]}}]}
-    model = place.script(ask, {"when": "blue", "text": "Blue it is."}, closing="heard nothing")
-    with place.controlled(model=model) as agent:
-        agent.say("prompt", text="paint")
+    model = sandbox.script(ask, {"when": "blue", "text": "Blue it is."}, closing="no answer")
+    with sandbox.controlled(model=model) as agent:
+        agent.send("prompt", text="paint")
         asked = agent.until("input_required")
         assert (asked["question"], asked["options"]) == ("Which?", ["red", "blue"])
-        agent.say("answer", id="a", requestId=asked["interactionId"], text="blue")
+        agent.send("answer", id="a", requestId=asked["interactionId"], text="blue")
         agent.end_input()
         assert agent.to_the_end() == 0
-        assert agent.said() == ["Blue it is."]
+        assert agent.messages() == ["Blue it is."]
 
 
 # -- stopping
 
 
 @pytest.mark.parametrize("by_signal", [False, True])
-def test_an_interrupted_turn_ends_and_the_program_lives_on(place: Place, by_signal: bool) -> None:
-    model = place.script(SLEEP, {"text": "Here again."})
-    with place.controlled(model=model, approvalMode="yolo", interactive=True) as agent:
-        agent.say("prompt", text="work")
+def test_interrupted_turn_ends_and_the_program_continues(sandbox: Sandbox, by_signal: bool) -> None:
+    model = sandbox.script(SLEEP, {"text": "Here again."})
+    with sandbox.controlled(model=model, approvalMode="yolo", interactive=True) as agent:
+        agent.send("prompt", text="work")
         agent.until("shell_stdout_delta")
         if by_signal:
             agent.process.send_signal(signal.SIGINT)
         else:
-            agent.say("interrupt", id="i")
+            agent.send("interrupt", id="i")
         agent.until("turn_end")
-        agent.say("prompt", text="and now?")
+        agent.send("prompt", text="and now?")
         agent.end_input()
         assert agent.to_the_end() == 0
-        assert agent.said() == ["Here again."]
+        assert agent.messages() == ["Here again."]
         assert [line["code"] for line in agent.of("error")] == ["ABORTED"]
         assert agent.of("interrupted", "aborted") == []
 
 
 @pytest.mark.parametrize("by_signal", [False, True])
-def test_a_cancelled_run_ends_with_aborted_and_leaves(place: Place, by_signal: bool) -> None:
-    with place.controlled(model=place.script(SLEEP), approvalMode="yolo") as agent:
-        agent.say("prompt", text="work")
+def test_a_cancelled_run_ends_with_aborted_and_leaves(sandbox: Sandbox, by_signal: bool) -> None:
+    with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo") as agent:
+        agent.send("prompt", text="work")
         agent.until("shell_stdout_delta")
         if by_signal:
             agent.process.send_signal(signal.SIGTERM)
         else:
-            agent.say("cancel")
+            agent.send("cancel")
         assert agent.to_the_end() == 0
         assert [line["type"] for line in agent.lines[-3:]] == ["turn_end", "aborted", "session_end"]
 
 
-def test_sigint_between_turns_closes(place: Place) -> None:
-    with place.controlled(model=place.script({"text": "Hello."}), interactive=True) as agent:
-        agent.say("prompt", text="hi")
+def test_sigint_between_turns_closes(sandbox: Sandbox) -> None:
+    with sandbox.controlled(model=sandbox.script({"text": "Hello."}), interactive=True) as agent:
+        agent.send("prompt", text="hi")
         agent.until("turn_end")
         agent.process.send_signal(signal.SIGINT)
         assert agent.to_the_end() == 0
         assert agent.of("interrupted", "aborted", "error") == []
 
 
-def test_who_is_killed_half_way_leaves_a_lawful_beginning(place: Place) -> None:
-    with place.controlled(model=place.script(SLEEP), approvalMode="yolo") as agent:
-        agent.say("prompt", text="work")
+def test_killed_program_leaves_a_conforming_prefix(sandbox: Sandbox) -> None:
+    with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo") as agent:
+        agent.send("prompt", text="work")
         agent.until("shell_stdout_delta")
         os.killpg(agent.process.pid, signal.SIGKILL)
-        assert breaches(agent.lines, complete=False) == []
+        assert violations(agent.lines, complete=False) == []
 
 
-def test_nobody_reading_the_output_is_a_quiet_end(place: Place) -> None:
+def test_closed_output_ends_the_program_quietly(sandbox: Sandbox) -> None:
     process = subprocess.Popen(
-        [*COMMAND, "--json", f"--model={place.script(SLEEP)}", "--approval-mode=yolo", "hi"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=place.work,
-        env=place.environment, start_new_session=True,
+        [*COMMAND, "--json", f"--model={sandbox.script(SLEEP)}", "--approval-mode=yolo", "hi"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=sandbox.work,
+        env=sandbox.environment, start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
     assert process.stderr is not None
@@ -266,90 +268,90 @@ def test_nobody_reading_the_output_is_a_quiet_end(place: Place) -> None:
     ],
 )
 def test_an_error_of_the_model_is_the_terminal_event_of_its_kind(
-    place: Place, kind: str, event: str, code: str | None
+    sandbox: Sandbox, kind: str, event: str, code: str | None
 ) -> None:
     failing = {"error": {"kind": kind, "message": "it cannot be"}, "repeat": True}
-    with place.controlled(model=place.script(failing)) as agent:
-        agent.say("prompt", text="hi")
+    with sandbox.controlled(model=sandbox.script(failing)) as agent:
+        agent.send("prompt", text="hi")
         agent.end_input()
         assert agent.to_the_end() == 0
         assert agent.lines[-2]["type"] == event
         assert agent.lines[-2].get("code") == code
 
 
-def test_the_turn_limit_ends_the_run(place: Place) -> None:
+def test_the_turn_limit_ends_the_run(sandbox: Sandbox) -> None:
     again = {**shell("true"), "repeat": True}
-    with place.controlled(model=place.script(again), approvalMode="yolo", maxTurns=3) as agent:
-        agent.say("prompt", text="work")
+    with sandbox.controlled(model=sandbox.script(again), approvalMode="yolo", maxTurns=3) as agent:
+        agent.send("prompt", text="work")
         agent.end_input()
         assert agent.to_the_end() == 0
         assert [line["type"] for line in agent.lines[-2:]] == ["turn_limit", "session_end"]
         assert len(agent.of("step_start")) == 3
 
 
-def test_a_budget_ends_the_run_and_holds_over_all_turns(place: Place) -> None:
-    said = {"text": "Hello.", "usage": {"input_tokens": 60, "output_tokens": 1}, "repeat": True}
-    with place.controlled(model=place.script(said), maxTokensTotal=100, interactive=True) as agent:
+def test_a_budget_ends_the_run_and_holds_over_all_turns(sandbox: Sandbox) -> None:
+    step = {"text": "Hello.", "usage": {"input_tokens": 60, "output_tokens": 1}, "repeat": True}
+    with sandbox.controlled(model=sandbox.script(step), maxTokensTotal=100, interactive=True) as agent:
         for _ in range(3):
-            agent.say("prompt", text="hi")
+            agent.send("prompt", text="hi")
         agent.end_input()
         assert agent.to_the_end() == 0
         assert [line["type"] for line in agent.lines[-2:]] == ["error", "session_end"]
         assert agent.lines[-2]["code"] == "BUDGET_EXCEEDED"
-        assert agent.said() == ["Hello.", "Hello."]
+        assert agent.messages() == ["Hello.", "Hello."]
 
 
-def test_an_answer_by_a_schema_is_the_last_message_and_structured_output(place: Place) -> None:
+def test_an_answer_by_a_schema_is_the_last_message_and_structured_output(sandbox: Sandbox) -> None:
     schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
-    model = place.script({"text": '{"sum": 4}'})
-    with place.controlled(model=model, outputSchema=schema) as agent:
-        agent.say("prompt", text="2 + 2")
+    model = sandbox.script({"text": '{"sum": 4}'})
+    with sandbox.controlled(model=model, outputSchema=schema) as agent:
+        agent.send("prompt", text="2 + 2")
         agent.end_input()
         assert agent.to_the_end() == 0
         assert agent.of("turn_end")[0]["structuredOutput"] == {"sum": 4}
-        assert json.loads(agent.said()[-1]) == {"sum": 4}
+        assert json.loads(agent.messages()[-1]) == {"sum": 4}
 
 
 # -- sessions, memory, pictures
 
 
-def session_id_of(place: Place, *flags: str, text: str = "First.") -> str:
-    done = place.run("--json", f"--model={place.script({'text': text})}", *flags, "hi")
+def session_id_of(sandbox: Sandbox, *flags: str, text: str = "First.") -> str:
+    done = sandbox.run("--json", f"--model={sandbox.script({'text': text})}", *flags, "hi")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[0])["sessionId"]
     assert isinstance(found, str)
     return found
 
 
-def test_a_session_goes_on_and_is_private(place: Place) -> None:
-    session_id = session_id_of(place)
-    stored = place.home / "sessions" / f"{session_id}.json"
+def test_session_is_resumed_and_its_file_is_private(sandbox: Sandbox) -> None:
+    session_id = session_id_of(sandbox)
+    stored = sandbox.home / "sessions" / f"{session_id}.json"
     assert stat.S_IMODE(stored.stat().st_mode) == 0o600
     assert stat.S_IMODE(stored.parent.stat().st_mode) == 0o700
-    with place.controlled(model=place.script({"text": "Second."}), sessionId=session_id) as agent:
+    with sandbox.controlled(model=sandbox.script({"text": "Second."}), sessionId=session_id) as agent:
         assert agent.until("session_resume")["priorTurnCount"] == 1
-        agent.say("prompt", text="and?")
+        agent.send("prompt", text="and?")
         agent.end_input()
         assert agent.to_the_end() == 0
         assert (agent.lines[0]["sessionId"], agent.lines[-1]["turnCount"]) == (session_id, 2)
-    shown = place.run("sessions", session_id)
+    shown = sandbox.run("sessions", session_id)
     assert shown.stdout == "> hi\n< First.\n> and?\n< Second.\n"
 
 
-def test_a_fork_has_the_history_and_an_id_of_its_own(place: Place) -> None:
-    session_id = session_id_of(place)
-    forked = session_id_of(place, f"--fork={session_id}", text="Other.")
+def test_a_fork_has_the_history_and_an_id_of_its_own(sandbox: Sandbox) -> None:
+    session_id = session_id_of(sandbox)
+    forked = session_id_of(sandbox, f"--fork={session_id}", text="Other.")
     assert forked != session_id
-    assert place.run("sessions", forked).stdout == "> hi\n< First.\n> hi\n< Other.\n"
-    assert place.run("sessions", session_id).stdout == "> hi\n< First.\n"
-    listed = place.run("sessions").stdout.splitlines()
+    assert sandbox.run("sessions", forked).stdout == "> hi\n< First.\n> hi\n< Other.\n"
+    assert sandbox.run("sessions", session_id).stdout == "> hi\n< First.\n"
+    listed = sandbox.run("sessions").stdout.splitlines()
     assert sorted(line.split()[0] for line in listed) == sorted([forked, session_id])
 
 
-def test_a_fork_says_how_many_turns_there_were_before(place: Place) -> None:
-    session_id = session_id_of(place)
-    with place.controlled(model=place.script({"text": "Other."}), forkSessionId=session_id) as agent:
-        agent.say("prompt", text="and?")
+def test_fork_reports_the_number_of_prior_turns(sandbox: Sandbox) -> None:
+    session_id = session_id_of(sandbox)
+    with sandbox.controlled(model=sandbox.script({"text": "Other."}), forkSessionId=session_id) as agent:
+        agent.send("prompt", text="and?")
         agent.end_input()
         assert agent.to_the_end() == 0
         first, last = agent.lines[0], agent.lines[-1]
@@ -357,16 +359,16 @@ def test_a_fork_says_how_many_turns_there_were_before(place: Place) -> None:
         assert last["turnCount"] == 2
 
 
-def test_no_session_stores_nothing(place: Place) -> None:
-    done = place.run("--json", "--no-session", f"--model={place.script({'text': 'Hello.'})}", "hi")
+def test_no_session_stores_nothing(sandbox: Sandbox) -> None:
+    done = sandbox.run("--json", "--no-session", f"--model={sandbox.script({'text': 'Hello.'})}", "hi")
     assert json.loads(done.stdout.splitlines()[0])["sessionId"].startswith("transient-")
-    assert not place.home.exists()
+    assert not sandbox.home.exists()
 
 
 @pytest.mark.parametrize("field", ["sessionId", "forkSessionId"])
 @pytest.mark.parametrize("name", ["nobody", "../../etc/passwd"])
-def test_a_session_that_is_not_there_is_a_terminal_error(place: Place, field: str, name: str) -> None:
-    with place.controlled(model=place.script({"text": "Hello."}), **{field: name}) as agent:
+def test_unknown_session_is_a_terminal_error(sandbox: Sandbox, field: str, name: str) -> None:
+    with sandbox.controlled(model=sandbox.script({"text": "Hello."}), **{field: name}) as agent:
         assert agent.to_the_end() == 0
         assert agent.lines[-2]["type"] == "error"
         assert agent.lines[-2]["recoverable"] is False
@@ -374,42 +376,42 @@ def test_a_session_that_is_not_there_is_a_terminal_error(place: Place, field: st
             assert agent.lines[-2]["code"] == "SESSION_NOT_FOUND"
 
 
-def test_the_notes_of_the_directory_and_the_skills_are_read(place: Place) -> None:
-    (place.work / "AGENTS.md").write_text("Use tabs.")
-    skill = place.work / "skills" / "pdf"
+def test_the_notes_of_the_directory_and_the_skills_are_read(sandbox: Sandbox) -> None:
+    (sandbox.work / "AGENTS.md").write_text("Use tabs.")
+    skill = sandbox.work / "skills" / "pdf"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: pdf\ndescription: Reads PDF files.\n---\nDo it.\n")
-    done = place.run("--json", "--skills=skills", f"--model={place.script({'text': 'Hello.'})}", "hi")
+    done = sandbox.run("--json", "--skills=skills", f"--model={sandbox.script({'text': 'Hello.'})}", "hi")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert breaches(lines) == []
-    assert [line["path"] for line in lines if line["type"] == "agentdoc_read"] == [str(place.work / "AGENTS.md")]
+    assert violations(lines) == []
+    assert [line["path"] for line in lines if line["type"] == "agentdoc_read"] == [str(sandbox.work / "AGENTS.md")]
     assert [line["skillName"] for line in lines if line["type"] == "skill_loaded"] == ["pdf"]
 
 
-def test_a_picture_is_taken(place: Place) -> None:
-    picture = place.work / "p.png"
+def test_a_picture_is_taken(sandbox: Sandbox) -> None:
+    picture = sandbox.work / "p.png"
     picture.write_bytes(b"\x89PNG\r\n\x1a\n")
-    done = place.run("--json", "--image=p.png", f"--model={place.script({'text': 'Nice.'})}", "look")
+    done = sandbox.run("--json", "--image=p.png", f"--model={sandbox.script({'text': 'Nice.'})}", "look")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert breaches(lines) == []
+    assert violations(lines) == []
     assert [line["mimeType"] for line in lines if line["type"] == "image_input_ack"] == ["image/png"]
 
 
 # -- people
 
 
-def test_people_get_the_answer_alone(place: Place) -> None:
-    model = place.script({"text": "I look.", **shell("ls")}, {"text": "\x1b]0;evil\x07The answer."})
-    done = place.run(f"--model={model}", "--approval-mode=yolo", stdin="what is it?")
+def test_text_output_is_the_answer_only(sandbox: Sandbox) -> None:
+    model = sandbox.script({"text": "I look.", **shell("ls")}, {"text": "\x1b]0;evil\x07The answer."})
+    done = sandbox.run(f"--model={model}", "--approval-mode=yolo", stdin="what is it?")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("The answer.\n")
     assert "I look." not in done.stdout
 
 
-def test_without_anybody_to_ask_what_changes_things_is_denied(place: Place) -> None:
-    done = place.run(f"--model={place.script(shell('touch a'), {'text': 'Done.'})}", "work")
+def test_without_a_terminal_changes_are_denied(sandbox: Sandbox) -> None:
+    done = sandbox.run(f"--model={sandbox.script(shell('touch a'), {'text': 'Done.'})}", "work")
     assert (done.returncode, done.stdout) == (0, "Done.\n")
-    assert not (place.work / "a").exists()
+    assert not (sandbox.work / "a").exists()
 
 
 @pytest.mark.parametrize(
@@ -426,24 +428,26 @@ def test_without_anybody_to_ask_what_changes_things_is_denied(place: Place) -> N
         (["sessions", "nobody"], 2, "there is no session 'nobody'"),
     ],
 )
-def test_wrong_usage_is_one_sentence_and_code_2(place: Place, argv: list[str], code: int, sentence: str) -> None:
-    done = place.run(*argv)
+def test_usage_error_is_one_sentence_and_exit_code_2(
+    sandbox: Sandbox, argv: list[str], code: int, sentence: str
+) -> None:
+    done = sandbox.run(*argv)
     assert (done.returncode, done.stdout) == (code, "")
     assert sentence in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_a_run_that_fails_is_one_sentence_and_code_1(place: Place) -> None:
-    done = place.run(f"--model={place.script({'error': {'message': 'no such model'}})}", "hi")
+def test_failed_run_is_one_sentence_and_exit_code_1(sandbox: Sandbox) -> None:
+    done = sandbox.run(f"--model={sandbox.script({'error': {'message': 'no such model'}})}", "hi")
     assert (done.returncode, done.stdout) == (1, "")
     assert "no such model" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_an_interrupted_run_of_people_is_code_130(place: Place) -> None:
+def test_interrupted_run_is_exit_code_130(sandbox: Sandbox) -> None:
     process = subprocess.Popen(
-        [*COMMAND, "--json", f"--model={place.script(SLEEP)}", "--approval-mode=yolo", "hi"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=place.work, env=place.environment,
+        [*COMMAND, "--json", f"--model={sandbox.script(SLEEP)}", "--approval-mode=yolo", "hi"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=sandbox.work, env=sandbox.environment,
     )  # fmt: skip
     with process:
         assert process.stdout is not None
@@ -453,11 +457,11 @@ def test_an_interrupted_run_of_people_is_code_130(place: Place) -> None:
             if lines[-1]["type"] == "shell_stdout_delta":
                 process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
-    assert breaches(lines) == []
+    assert violations(lines) == []
     assert [line["type"] for line in lines[-2:]] == ["interrupted", "session_end"]
 
 
-def test_the_version_needs_next_to_nothing() -> None:
+def test_version_imports_few_modules() -> None:
     heavy = "{'anyio', 'pydantic', 'msgspec', 'agent_mux.assembler', 'argparse'}"
     body = f"import sys, agent_loop.cli.main as m; m.main(['--version']); print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, check=True, timeout=PATIENCE)
@@ -466,19 +470,19 @@ def test_the_version_needs_next_to_nothing() -> None:
     assert loaded == "set()"
 
 
-def test_at_a_terminal_the_person_is_asked(place: Place) -> None:
+def test_user_at_a_terminal_is_asked(sandbox: Sandbox) -> None:
     ours, theirs = pty.openpty()
-    model = place.script(shell("touch a"), {"text": "\x1b]0;evil\x07Done."})
+    model = sandbox.script(shell("touch a"), {"text": "\x1b]0;evil\x07Done."})
     process = subprocess.Popen(
-        [*COMMAND, f"--model={model}", "work"], stdin=theirs, stdout=theirs, stderr=theirs, cwd=place.work,
-        env={**place.environment, "TERM": "dumb"}, start_new_session=True,
+        [*COMMAND, f"--model={model}", "work"], stdin=theirs, stdout=theirs, stderr=theirs, cwd=sandbox.work,
+        env={**sandbox.environment, "TERM": "dumb"}, start_new_session=True,
     )  # fmt: skip
     os.close(theirs)
     shown = b""
     try:
         while b"lways?" not in shown:
             shown += os.read(ours, 4096)
-        assert not (place.work / "a").exists()
+        assert not (sandbox.work / "a").exists()
         os.write(ours, b"y\n")
         while process.poll() is None or b"Done." not in shown:
             try:
@@ -494,11 +498,11 @@ def test_at_a_terminal_the_person_is_asked(place: Place) -> None:
     assert b"touch a" in shown
     assert b"Done." in shown
     assert b"\x1b]0;" not in shown
-    assert (place.work / "a").exists()
+    assert (sandbox.work / "a").exists()
 
 
-def test_every_line_is_an_event_with_fields_of_the_protocol_besides(place: Place) -> None:
-    done = place.run("--json", f"--model={place.script({'text': 'Hello.'})}", "hi")
+def test_every_line_is_an_event_with_extra_fields_of_the_protocol(sandbox: Sandbox) -> None:
+    done = sandbox.run("--json", f"--model={sandbox.script({'text': 'Hello.'})}", "hi")
     for line in done.stdout.splitlines():
         plain = json.loads(line)
         assert event_from_dict(plain).type == plain["type"]
@@ -508,33 +512,33 @@ def test_every_line_is_an_event_with_fields_of_the_protocol_besides(place: Place
 # -- dying between a tool call and its result
 
 
-def test_a_session_goes_on_after_a_kill_between_a_tool_call_and_its_result(place: Place) -> None:
-    with place.controlled(model=place.script({"text": "First."}, SLEEP), approvalMode="yolo") as agent:
+def test_session_is_resumed_after_a_kill_between_call_and_result(sandbox: Sandbox) -> None:
+    with sandbox.controlled(model=sandbox.script({"text": "First."}, SLEEP), approvalMode="yolo") as agent:
         session_id = agent.until("session_start")["sessionId"]
-        agent.say("prompt", text="hi")
+        agent.send("prompt", text="hi")
         agent.until("turn_end")
-        agent.say("prompt", text="work")
+        agent.send("prompt", text="work")
         agent.until("shell_stdout_delta")
         os.killpg(agent.process.pid, signal.SIGKILL)
         agent.process.wait(PATIENCE)
-    with place.controlled(model=place.script({"text": "Here again."}), sessionId=session_id) as agent:
-        agent.say("prompt", text="go on")
+    with sandbox.controlled(model=sandbox.script({"text": "Here again."}), sessionId=session_id) as agent:
+        agent.send("prompt", text="go on")
         agent.end_input()
         assert agent.to_the_end() == 0
-        assert agent.said() == ["Here again."]
-    shown = place.run("sessions", session_id)
+        assert agent.messages() == ["Here again."]
+    shown = sandbox.run("sessions", session_id)
     assert shown.stdout == "> hi\n< First.\n> work\n> go on\n< Here again.\n"
 
 
-def test_two_processes_never_go_on_with_one_session_at_the_same_time(place: Place) -> None:
-    session_id = session_id_of(place)
-    with place.controlled(model=place.script(SLEEP), approvalMode="yolo", sessionId=session_id) as one:
-        one.say("prompt", text="work")
+def test_two_processes_cannot_resume_one_session_at_the_same_time(sandbox: Sandbox) -> None:
+    session_id = session_id_of(sandbox)
+    with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo", sessionId=session_id) as one:
+        one.send("prompt", text="work")
         one.until("shell_stdout_delta")
-        with place.controlled(model=place.script({"text": "Me too."}), sessionId=session_id) as other:
-            other.say("prompt", text="hi")
+        with sandbox.controlled(model=sandbox.script({"text": "Me too."}), sessionId=session_id) as other:
+            other.send("prompt", text="hi")
             other.end_input()
             assert other.to_the_end() == 0
             failure = other.of("error")[-1]
             assert "is being written by another process" in failure["message"]
-            assert other.said() == []
+            assert other.messages() == []

@@ -1,1 +1,1 @@
-"""`amux-agent`: the runtime as a program that speaks AgentEvent JSON lines."""
+"""`amux-agent`: the embedded agent as a program that prints AgentEvents as JSON lines."""

@@ -1,173 +1,233 @@
-"""Who may do what: the `tool:gate` of this program, and what waits for an answer.
+"""Approvals and questions: the hook `tool:gate` of this program, and the requests that wait for an answer.
 
-yolo: nobody is asked. prompt: whoever drives the program is asked before anything that does more than read. deny: that
-is refused at once, with a reason that the model is told. Source: the agent protocol, `approvalMode`.
+The approval mode decides about tool calls that do more than read. "yolo" allows them, "prompt" requests an approval,
+and "deny" blocks them at once, with a reason for the model.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 
-from agent_loop.cli.asking import approval_of, likeness_of
 from agent_loop.cli.stream import ApprovalMode, EventStream
 from agent_loop.errors import ToolError
 from agent_loop.hooks import Hooks
 from agent_loop.hooks.contexts import ToolGate
-from agent_loop.tools.tool import ToolKind, kind_of, risk_of, shell_command_of
+from agent_loop.tools.tool import ToolKind, kind_of, label_of, risk_of, shell_command_of
 from agent_mux import facts
 from agent_mux.assembler import OpenInteraction
+from agent_mux.plain_json import to_json
+from agent_mux.risk import risk_of_command
 
-HARMLESS: frozenset[ToolKind] = frozenset({"read", "ask"})
-DENIED = "this run may not use tools that do more than read; go on without it"
-REFUSED = "the person refused this call"
-NOBODY = "nobody is there to give permission; go on without it"
-NO_ANSWER = "nobody is there to answer"
+ALLOWED_KINDS: frozenset[ToolKind] = frozenset({"read", "ask"})
+"""The kinds of tools that need no approval."""
+DENIED = "this run allows only tools that read; continue without this call"
+REFUSED = "the user denied this call"
+NO_APPROVER = "no user is available to approve this call; continue without it"
+NO_ANSWER = "no user is available to answer"
 STOPPED = "the turn was stopped"
+_ACTIONS: Mapping[ToolKind, str] = {
+    "read": "read",
+    "edit": "change files",
+    "execute": "run a command",
+    "fetch": "access the network",
+    "ask": "ask a question",
+    "other": "use a tool",
+}
+_PATH_ARGUMENTS = ("path", "file_path", "paths")
+_DETAIL_ARGUMENTS = ("url", "path", "file_path")
+"""The arguments that describe a call if they are its only one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """How something that was asked was settled."""
+class InteractionDecision:
+    """The answer to an approval request or a question."""
 
     granted: bool
     text: str = ""
-    """The reason, or the answer."""
+    """The reason of a denial, or the answer to a question."""
     always: bool = False
+    """Whether similar calls are approved, too."""
 
 
 @dataclass(slots=True)
-class _Waiting:
-    settled: anyio.Event = field(default_factory=anyio.Event)
-    verdict: Verdict = Verdict(False, STOPPED)  # frozen
+class _PendingDecision:
+    decided: anyio.Event = field(default_factory=anyio.Event)
+    decision: InteractionDecision = InteractionDecision(False, STOPPED)  # frozen
 
 
-Asker = Callable[[OpenInteraction], Awaitable[Verdict]]
-"""Asks a person directly, where there is one at a terminal."""
+Asker = Callable[[OpenInteraction], Awaitable[InteractionDecision]]
+"""A function that asks a user at a terminal and returns the decision."""
 
 
 class Approvals:
-    """What is asked and answered in one conversation."""
+    """The approvals and questions of one conversation."""
 
     def __init__(
         self, stream: EventStream, mode: ApprovalMode, *, asks_everything: bool = False, asker: Asker | None = None
     ) -> None:
+        """`asks_everything`: request an approval for tools that only read, too."""
         self._stream = stream
         self._mode = mode
         self._asks_everything = asks_everything
         self._asker = asker
-        self._one_at_a_time = anyio.Lock()
-        self._waiting: dict[str, _Waiting] = {}
-        self._allowed: set[tuple[str, str]] = set()
-        self._asked = 0
-        self._is_left = False
+        self._asker_lock = anyio.Lock()
+        self._pending: dict[str, _PendingDecision] = {}
+        self._approved_keys: set[tuple[str, str]] = set()
+        self._request_count = 0
+        self._has_no_user = False
 
     def install(self, hooks: Hooks) -> None:
-        """Be asked before each tool call."""
+        """Register the gate, which runs before each tool call. The mode "yolo" needs none."""
         if self._mode != "yolo":
             hooks.on("tool:gate", self.gate)
 
     # -- for the run
 
     async def gate(self, context: ToolGate) -> None:
-        """Let it through, or not."""
-        if context.block or context.result is not None or self._may_pass(context):
+        """Block a tool call, or let it pass. Waits for an approval in mode "prompt"."""
+        if context.block or context.result is not None or self._is_allowed(context):
             return
-        asked = self._announce(context)
+        request = self._announce(context)
         if self._mode == "deny":
-            self._refuse(context, asked, DENIED)
+            self._stream.emit(request, facts.RequestSettled(request.request_id, granted=False, reason=DENIED))
+            context.block, context.reason = True, DENIED
             return
-        verdict = await self._wait(asked, NOBODY)
-        if not verdict.granted:
-            context.block, context.reason = True, verdict.text or REFUSED
-        elif verdict.always:
-            self._allowed.add(likeness_of(context))
+        decision = await self._wait(request, NO_APPROVER)
+        if not decision.granted:
+            context.block, context.reason = True, decision.text or REFUSED
+        elif decision.always:
+            self._approved_keys.add(approval_key(context))
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
-        """Ask whoever drives the program. Raises `ToolError` where nobody answers."""
-        asked = facts.InputAsked(self._new_id(), question, None, options, "tool")
-        verdict = await self._wait(asked, NO_ANSWER)
-        if not verdict.granted:
-            raise ToolError(f"the question was not answered: {verdict.text or NO_ANSWER}")
-        return verdict.text
+        """Ask the user a question and return the answer. Raises `ToolError` if there is no answer."""
+        request = facts.InputAsked(self._next_id(), question, None, options, "tool")
+        decision = await self._wait(request, NO_ANSWER)
+        if not decision.granted:
+            raise ToolError(f"the question was not answered: {decision.text or NO_ANSWER}")
+        return decision.text
 
-    # -- for whoever answers
+    # -- for the controlling side
 
-    def settle(self, interaction_id: str, verdict: Verdict, kind: str | None = None) -> bool:
-        """Answer it. False: nothing of this kind waits under this id."""
-        for one in self._stream.pending:
-            if one.interaction_id == interaction_id and kind in {None, one.kind}:
-                waiting = self._waiting.get(one.request_id)
-                if waiting is None or waiting.settled.is_set():
+    def answer(self, interaction_id: str, decision: InteractionDecision, kind: str | None = None) -> bool:
+        """Answer a pending request. Return False if no request of this kind is pending under this id."""
+        for interaction in self._stream.pending:
+            if interaction.interaction_id == interaction_id and kind in {None, interaction.kind}:
+                pending = self._pending.get(interaction.request_id)
+                if pending is None or pending.decided.is_set():
                     return False
-                waiting.verdict = verdict
-                waiting.settled.set()
+                pending.decision = decision
+                pending.decided.set()
                 return True
         return False
 
-    def leave(self) -> None:
-        """Nobody answers any more, neither what waits nor what will be asked."""
-        self._is_left = True
-        for waiting in self._waiting.values():
-            if not waiting.settled.is_set():
-                waiting.verdict = Verdict(False, NOBODY)
-                waiting.settled.set()
+    def stop_asking(self) -> None:
+        """Deny all pending and future requests, because no user is left to answer them."""
+        self._has_no_user = True
+        for pending in self._pending.values():
+            if not pending.decided.is_set():
+                pending.decision = InteractionDecision(False, NO_APPROVER)
+                pending.decided.set()
 
-    # -- inside
+    # -- internals
 
-    def _may_pass(self, context: ToolGate) -> bool:
-        if self._mode == "yolo" or likeness_of(context) in self._allowed:
+    def _is_allowed(self, context: ToolGate) -> bool:
+        if self._mode == "yolo" or approval_key(context) in self._approved_keys:
             return True
         tool = context.tool
         if tool is None:
-            return True  # nothing will run: the model is told that there is no such tool
+            return True  # nothing will run: the model gets an error that there is no such tool
         kind: ToolKind = kind_of(tool)
         if self._asks_everything:
             return kind == "ask"
-        return kind in HARMLESS or (kind == "other" and risk_of(tool) == "low")
+        return kind in ALLOWED_KINDS or (kind == "other" and risk_of(tool) == "low")
 
     def _announce(self, context: ToolGate) -> facts.ApprovalAsked:
-        """The call that waits is shown before the question about it."""
+        """Emit the tool call and return the request about it, so that the call precedes the request."""
         call_id = self._stream.call_id_of(context.call_id)
         command = shell_command_of(context.tool, context.arguments) if context.tool is not None else None
         shell = facts.Shell(command) if command is not None else None
-        self._stream.tell(facts.ToolReady(call_id, context.name, dict(context.arguments), shell))
-        return approval_of(context, self._new_id(), call_id, command)
+        self._stream.emit(facts.ToolReady(call_id, context.name, dict(context.arguments), shell))
+        return approval_request(context, self._next_id(), call_id, command)
 
-    def _refuse(self, context: ToolGate, asked: facts.ApprovalAsked, reason: str) -> None:
-        self._stream.tell(asked, facts.RequestSettled(asked.request_id, granted=False, reason=reason))
-        context.block, context.reason = True, reason
-
-    async def _wait(self, asked: facts.ApprovalAsked | facts.InputAsked, nobody: str) -> Verdict:
-        if self._is_left:
-            verdict = Verdict(False, nobody)
-            self._stream.tell(asked, _settled(asked, verdict))
-            return verdict
-        waiting = self._waiting[asked.request_id] = _Waiting()
-        self._stream.tell(asked)
+    async def _wait(self, request: facts.ApprovalAsked | facts.InputAsked, without_user: str) -> InteractionDecision:
+        """Emit a request and wait for the decision. `without_user` is the reason of a denial if there is no user."""
+        if self._has_no_user:
+            decision = InteractionDecision(False, without_user)
+            self._stream.emit(request, _settled(request, decision))
+            return decision
+        pending = self._pending[request.request_id] = _PendingDecision()
+        self._stream.emit(request)
         try:
             if self._asker is not None:
-                waiting.verdict = await self._ask_person(asked.request_id, self._asker)
+                pending.decision = await self._ask_user(request.request_id, self._asker)
             else:
-                await waiting.settled.wait()
+                await pending.decided.wait()
         finally:
-            del self._waiting[asked.request_id]
-            self._stream.tell(_settled(asked, waiting.verdict))
-        return waiting.verdict
+            del self._pending[request.request_id]
+            self._stream.emit(_settled(request, pending.decision))
+        return pending.decision
 
-    async def _ask_person(self, request_id: str, asker: Asker) -> Verdict:
-        async with self._one_at_a_time:
-            for one in self._stream.pending:
-                if one.request_id == request_id:
-                    return await asker(one)
-        return Verdict(False, STOPPED)
+    async def _ask_user(self, request_id: str, asker: Asker) -> InteractionDecision:
+        async with self._asker_lock:
+            for interaction in self._stream.pending:
+                if interaction.request_id == request_id:
+                    return await asker(interaction)
+        return InteractionDecision(False, STOPPED)
 
-    def _new_id(self) -> str:
-        self._asked += 1
-        return str(self._asked)
+    def _next_id(self) -> str:
+        self._request_count += 1
+        return str(self._request_count)
 
 
-def _settled(asked: Any, verdict: Verdict) -> facts.RequestSettled:
-    reason = None if verdict.granted else verdict.text or None
-    return facts.RequestSettled(asked.request_id, verdict.granted, reason)
+def approval_request(context: ToolGate, request_id: str, call_id: str, command: str | None) -> facts.ApprovalAsked:
+    """Return the approval request for a tool call, with everything that a user needs to decide.
+
+    `command` is the command line that the call runs, None if it runs none.
+    """
+    kind: ToolKind = kind_of(context.tool) if context.tool is not None else "other"
+    risk: facts.Risk = "medium"
+    if command is not None:
+        risk = risk_of_command(command)
+    elif context.tool is not None:
+        risk = risk_of(context.tool)
+    name = label_of(context.tool) if context.tool is not None else context.name
+    return facts.ApprovalAsked(
+        request_id,
+        f"{_ACTIONS[kind]} ({name})",
+        command if command is not None else _detail(context.arguments),
+        risk,
+        context.name,
+        call_id,
+        command,
+        _paths_in(context.arguments),
+    )
+
+
+def approval_key(context: ToolGate) -> tuple[str, str]:
+    """Return the key of the calls that "always" approves: the same command line, or all calls of another tool."""
+    command = shell_command_of(context.tool, context.arguments) if context.tool is not None else None
+    return context.name, command or ""
+
+
+def _detail(arguments: Mapping[str, Any]) -> str:
+    if len(arguments) == 1:
+        (name, value), *_ = arguments.items()
+        if name in _DETAIL_ARGUMENTS and isinstance(value, str):
+            return value
+    return to_json(dict(arguments))
+
+
+def _paths_in(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in _PATH_ARGUMENTS:
+        value = arguments.get(name)
+        found += [value] if isinstance(value, str) else []
+        found += [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return tuple(found)
+
+
+def _settled(request: Any, decision: InteractionDecision) -> facts.RequestSettled:
+    reason = None if decision.granted else decision.text or None
+    return facts.RequestSettled(request.request_id, decision.granted, reason)

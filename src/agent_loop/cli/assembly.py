@@ -1,4 +1,4 @@
-"""Puts the agent together: model, tools, middleware, session, hooks. The one place that knows all of them."""
+"""Assembles the agent of a run: model, tools, middleware, session, hooks, approvals and event stream."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,12 @@ from anyio import to_thread
 
 from agent_loop.agent import Agent
 from agent_loop.cli.approvals import Approvals, Asker
-from agent_loop.cli.budget import Budget
-from agent_loop.cli.commands import Start
-from agent_loop.cli.fault import Fault
-from agent_loop.cli.models import model_of
-from agent_loop.cli.places import SIGN, sessions_directory, skills_directories
-from agent_loop.cli.settings import behavior_of, limits_of, not_honoured, system_prompt_of
-from agent_loop.cli.stream import ApprovalMode, Clock, EventStream, Sink, context_of
+from agent_loop.cli.errors import UsageError
+from agent_loop.cli.home import AGENT_VARIABLE, sessions_directory, skills_directories
+from agent_loop.cli.protocol import StartCommand
+from agent_loop.cli.settings import behavior_of, limits_of, model_of, system_prompt_of, unsupported_settings
+from agent_loop.cli.stream import ApprovalMode, Clock, EventStream, Sink, stream_context
+from agent_loop.cli.turns import ConversationBudget
 from agent_loop.hooks import Hooks, Middleware
 from agent_loop.messages import UserMessage
 from agent_loop.middleware.memory import MemoryMiddleware
@@ -37,8 +36,8 @@ AGENTS_DOC = "AGENTS.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """Where the program runs."""
+class ProgramEnvironment:
+    """The environment of the program: variables, directory, clock, and the receivers of events and questions."""
 
     environ: Mapping[str, str]
     directory: Path
@@ -50,110 +49,116 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
-    """An agent, and what its program is made of."""
+class AssembledAgent:
+    """An agent with the event stream, approvals and budget of its conversation."""
 
     agent: Agent
     stream: EventStream
     approvals: Approvals
-    budget: Budget
+    budget: ConversationBudget
 
 
-async def assemble(start: Start, here: Surroundings) -> Assembled:
-    """All of it. Raises `Fault` and `AgentLoopError` for what cannot be."""
-    provider = provider_named(model_of(start, here.environ), base_url=here.base_url, environ=here.environ)
-    store = None if start.no_session else FileSessionStore(sessions_directory(here.environ))
-    session = await _session(start, store, here)
-    stream = stream_of(start, here, provider)
-    approvals = Approvals(stream, mode_of(start), asks_everything=start.asks_everything, asker=here.asker)
-    docs = _agents_docs(start, here.directory)
-    skills = [*skills_directories(here.environ, here.directory), *(here.directory / one for one in start.skills)]
-    readable = [here.directory / one for one in start.readable]
+async def assemble(start: StartCommand, environment: ProgramEnvironment) -> AssembledAgent:
+    """Assemble the agent and emit the first events. Raises `UsageError` and `AgentLoopError` for invalid settings."""
+    environ, directory = environment.environ, environment.directory
+    provider = provider_named(model_of(start, environ), base_url=environment.base_url, environ=environ)
+    store = None if start.no_session else FileSessionStore(sessions_directory(environ))
+    session = await _load_session(start, store, environment)
+    stream = create_stream(start, environment, provider)
+    approvals = Approvals(
+        stream, approval_mode_of(start), asks_everything=start.asks_everything, asker=environment.asker
+    )
+    docs = _agents_docs(start, directory)
+    skills = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]
+    readable = [directory / path for path in start.readable]
     hooks = Hooks()
     agent = Agent(
         provider,
-        tools=default_tools(ShellTool(variables={SIGN: "1"})),
+        tools=default_tools(ShellTool(variables={AGENT_VARIABLE: "1"})),
         system_prompt=system_prompt_of(start),
         behavior=behavior_of(start),
         hooks=hooks,
         middleware=_middleware(docs, skills),
-        workspace=Workspace(here.directory, [one for one in (*skills, *readable) if one.is_dir()]),
+        workspace=Workspace(directory, [path for path in (*skills, *readable) if path.is_dir()]),
         store=store,
         session=session,
         ask=approvals.ask,
         agent_id=AGENT_ID,
     )
-    approvals.install(hooks)  # last: what other hooks refuse is not asked
-    _open(start, stream, agent, docs)
-    await _tell_skills(stream, skills)
-    return Assembled(agent, stream, approvals, Budget(limits_of(start)))
+    approvals.install(hooks)  # last, so that calls blocked by other hooks need no approval
+    _emit_session(start, stream, agent, docs)
+    await _emit_skills(stream, skills)
+    return AssembledAgent(agent, stream, approvals, ConversationBudget(limits_of(start)))
 
 
-def stream_of(start: Start, here: Surroundings, provider: Provider | None) -> EventStream:
-    """The event stream of the run."""
-    context = context_of(
-        here.run_id,
-        cwd=str(here.directory),
-        approvals=mode_of(start),
+def create_stream(start: StartCommand, environment: ProgramEnvironment, provider: Provider | None) -> EventStream:
+    """Return the event stream of the run. `provider` is None if it could not be created."""
+    context = stream_context(
+        environment.run_id,
+        cwd=str(environment.directory),
+        approvals=approval_mode_of(start),
         interactive=start.interactive,
         model=provider.model if provider is not None else None,
         max_turns=start.max_turns,
     )
-    return EventStream(context, here.sink, here.now)
+    return EventStream(context, environment.sink, environment.now)
 
 
-def mode_of(start: Start) -> ApprovalMode:
-    """Who is asked; somebody, where nobody says it."""
+def approval_mode_of(start: StartCommand) -> ApprovalMode:
+    """Return the approval mode of the run, "prompt" by default."""
     return start.approval_mode or "prompt"
 
 
-async def _session(start: Start, store: FileSessionStore | None, here: Surroundings) -> Session | None:
-    given = start.fork_session_id or start.session_id
-    if given is None:
+async def _load_session(
+    start: StartCommand, store: FileSessionStore | None, environment: ProgramEnvironment
+) -> Session | None:
+    """Return the session to resume or a fork of it, None for a new session."""
+    session_id = start.fork_session_id or start.session_id
+    if session_id is None:
         return None
     if store is None:
-        store = FileSessionStore(sessions_directory(here.environ))
-    session = await resume(store, given)
+        store = FileSessionStore(sessions_directory(environment.environ))
+    session = await resume(store, session_id)
     if start.fork_session_id is None:
         return session
-    return fork(session, new_id(), now_ms=here.now())
+    return fork(session, new_id(), now_ms=environment.now())
 
 
 def _middleware(docs: Sequence[Path], skills: Sequence[Path]) -> list[Middleware]:
-    """What is switched on, the outermost first. Contexts that grow too large are the engine's own business."""
-    made: list[Middleware] = [TodoListMiddleware()]
+    """Return the middleware, the outermost first. The engine itself compacts contexts that grow too large."""
+    middleware: list[Middleware] = [TodoListMiddleware()]
     if skills:
-        made.append(SkillsMiddleware(skills))
+        middleware.append(SkillsMiddleware(skills))
     if docs:
-        made.append(MemoryMiddleware(docs))
-    return made
+        middleware.append(MemoryMiddleware(docs))
+    return middleware
 
 
-async def _tell_skills(stream: EventStream, directories: Sequence[Path]) -> None:
-    if not directories:
-        return
-    found = await to_thread.run_sync(load_skills, directories)
-    stream.tell(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in found.skills])
-
-
-def _agents_docs(start: Start, directory: Path) -> list[Path]:
+def _agents_docs(start: StartCommand, directory: Path) -> list[Path]:
     if start.agents_docs is None:
         found = directory / AGENTS_DOC
         return [found] if found.is_file() else []
-    for one in start.agents_docs:
-        if not os.access(directory / one, os.R_OK):
-            raise Fault(f"{one} cannot be read; name a file that is there with --agents-doc")
-    return [directory / one for one in start.agents_docs]
+    for path in start.agents_docs:
+        if not os.access(directory / path, os.R_OK):
+            raise UsageError(f"{path} cannot be read; pass an existing file to --agents-doc")
+    return [directory / path for path in start.agents_docs]
 
 
-def _open(start: Start, stream: EventStream, agent: Agent, docs: Sequence[Path]) -> None:
-    """The first events: which session it is, and what is known at its beginning."""
+def _emit_session(start: StartCommand, stream: EventStream, agent: Agent, docs: Sequence[Path]) -> None:
+    """Emit the session, the instruction files, and notes about unsupported settings."""
     if not start.no_session:
         session = agent.session
         forked_from = session.forked_from if start.fork_session_id is not None else None
         resumed = start.session_id is not None and forked_from is None
-        prior = sum(isinstance(one, UserMessage) and one.origin == "user" for one in agent.messages)
-        stream.tell(facts.SessionKnown(session.session_id, resumed, forked_from, prior, agent.provider.model))
-    stream.tell(*[facts.AgentdocRead(str(path)) for path in docs])
-    for sentence in not_honoured(start):
+        prior = sum(isinstance(message, UserMessage) and message.origin == "user" for message in agent.messages)
+        stream.emit(facts.SessionKnown(session.session_id, resumed, forked_from, prior, agent.provider.model))
+    stream.emit(*[facts.AgentdocRead(str(path)) for path in docs])
+    for sentence in unsupported_settings(start):
         stream.note(sentence, "warn")
+
+
+async def _emit_skills(stream: EventStream, directories: Sequence[Path]) -> None:
+    if not directories:
+        return
+    found = await to_thread.run_sync(load_skills, directories)
+    stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in found.skills])

@@ -1,128 +1,126 @@
-"""The control lines: read, carried out, answered. Source: the agent protocol, "Control lines"."""
+"""Executes the control lines of the agent protocol and responds to them."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import assert_never
 
-from agent_loop.cli import json_output
-from agent_loop.cli.approvals import REFUSED, Approvals, Verdict
-from agent_loop.cli.commands import (
-    Answer,
-    Approve,
-    Cancel,
-    Close,
-    Command,
-    Deny,
-    FollowUp,
-    Interrupt,
-    NoCommand,
-    Prompt,
-    Said,
-    Start,
-    Steer,
-    read_command,
+from agent_loop.cli import protocol
+from agent_loop.cli.approvals import REFUSED, Approvals, InteractionDecision
+from agent_loop.cli.protocol import (
+    AnswerCommand,
+    ApproveCommand,
+    CancelCommand,
+    CloseCommand,
+    ControlCommand,
+    DenyCommand,
+    FollowUpCommand,
+    InterruptCommand,
+    InvalidCommandError,
+    MessageCommand,
+    PromptCommand,
+    StartCommand,
+    SteerCommand,
 )
-from agent_loop.cli.conversation import Conversation, Delivery
 from agent_loop.cli.stream import EventStream
+from agent_loop.cli.turns import Delivery, TurnRunner
 from agent_loop.messages import Image, Shown, Text, UserMessage
 
-Say = Callable[[str], None]
 Lines = AsyncIterator[bytes | None]
 
 
-class Control:
-    """Whoever drives the program, through its standard input."""
+class ControlHandler:
+    """Executes commands on a `TurnRunner` and its approvals."""
 
-    def __init__(self, conversation: Conversation, approvals: Approvals, stream: EventStream, say: Say) -> None:
-        """`say` prints a line between those of the events."""
-        self._conversation = conversation
+    def __init__(
+        self, turns: TurnRunner, approvals: Approvals, stream: EventStream, print_line: Callable[[str], None]
+    ) -> None:
+        """`print_line` prints a response between the lines of the events."""
+        self._turns = turns
         self._approvals = approvals
         self._stream = stream
-        self._say = say
+        self._print_line = print_line
 
-    async def listen(self, lines: Lines) -> None:
-        """Carry out every line; the end of input closes the conversation, and nobody answers any more."""
+    async def run(self, lines: Lines) -> None:
+        """Execute every line. At the end of input, close the conversation and deny all requests."""
         async for line in lines:
-            self.hear(line)
-        self._conversation.close()
-        self._approvals.leave()
+            self.handle_line(line)
+        self._turns.close()
+        self._approvals.stop_asking()
 
-    def hear(self, line: bytes | None) -> None:
-        """Carry out a line, whatever it is."""
+    def handle_line(self, line: bytes | None) -> None:
+        """Execute one line; respond with an error to an invalid one. None stands for a line that was too long."""
         try:
-            command = read_command(line)
-        except NoCommand as error:
-            self.complain(error)
+            command = protocol.parse_command(line)
+        except InvalidCommandError as error:
+            self._stream.note(str(error), "verbose" if error.is_unknown else "warn")
+            if not error.is_unknown:
+                self._print_line(protocol.refused(error.command_id, "VALIDATION_ERROR", str(error)))
         else:
-            self.carry_out(command)
+            self.handle(command)
 
-    def complain(self, error: NoCommand) -> None:
-        """A line that is no command."""
-        self._stream.note(str(error), "verbose" if error.is_unknown else "warn")
-        if not error.is_unknown:
-            self._say(json_output.refused(error.command_id, "VALIDATION_ERROR", str(error)))
-
-    def carry_out(self, command: Command) -> None:
-        """Do what a command says."""
+    def handle(self, command: ControlCommand) -> None:
+        """Execute a command and respond to it if it has an id."""
         match command:
-            case Prompt() | Steer() | FollowUp():
+            case PromptCommand() | SteerCommand() | FollowUpCommand():
                 self._deliver(command)
-            case Approve(request_id=asked, always=always):
-                self._settle(command, asked, Verdict(granted=True, always=always), "approval")
-            case Deny(request_id=asked, reason=reason):
-                self._settle(command, asked, Verdict(granted=False, text=reason or REFUSED), None)
-            case Answer(request_id=asked, text=text):
-                self._settle(command, asked, Verdict(granted=True, text=text), "input")
-            case Interrupt():
+            case ApproveCommand(request_id=request_id, always=always):
+                self._answer(command, request_id, InteractionDecision(granted=True, always=always), "approval")
+            case DenyCommand(request_id=request_id, reason=reason):
+                self._answer(command, request_id, InteractionDecision(granted=False, text=reason or REFUSED), None)
+            case AnswerCommand(request_id=request_id, text=text):
+                self._answer(command, request_id, InteractionDecision(granted=True, text=text), "input")
+            case InterruptCommand():
                 self._interrupt(command)
-            case Cancel():
-                self._conversation.cancel()
+            case CancelCommand():
+                self._turns.cancel()
                 self._accept(command)
-            case Close():
-                self._conversation.close()
+            case CloseCommand():
+                self._turns.close()
                 self._accept(command)
-            case Start():
-                self._refuse(command, "VALIDATION_ERROR", "the run has begun: `start` comes once, and first")
+            case StartCommand():
+                self._refuse(command, "VALIDATION_ERROR", "the run has started: `start` must be the first command")
             case _:
                 assert_never(command)
 
-    def _deliver(self, said: Said) -> None:
-        message = message_of(said)
+    def _deliver(self, command: MessageCommand) -> None:
+        message = message_of(command)
         if not message.content:
-            self._refuse(said, "VALIDATION_ERROR", "the message is empty")
+            self._refuse(command, "VALIDATION_ERROR", "the message is empty")
             return
-        tell = {Prompt: self._conversation.prompt, Steer: self._conversation.steer}
-        delivery = tell.get(type(said), self._conversation.follow_up)(message)
+        methods = {PromptCommand: self._turns.prompt, SteerCommand: self._turns.steer}
+        delivery = methods.get(type(command), self._turns.follow_up)(message)
         if delivery is None:
-            self._refuse(said, "STDIN_NOT_AVAILABLE", "the run is closed: it takes no more prompts")
+            self._refuse(command, "STDIN_NOT_AVAILABLE", "the run is closed and accepts no more prompts")
         else:
-            self._accept(said, delivery)
+            self._accept(command, delivery)
 
-    def _settle(self, command: Command, interaction_id: str, verdict: Verdict, kind: str | None) -> None:
-        if self._approvals.settle(interaction_id, verdict, kind):
+    def _answer(
+        self, command: ControlCommand, interaction_id: str, decision: InteractionDecision, kind: str | None
+    ) -> None:
+        if self._approvals.answer(interaction_id, decision, kind):
             self._accept(command)
         else:
-            self._refuse(command, "INTERACTION_NOT_FOUND", f"nothing waits for an answer under {interaction_id!r}")
+            self._refuse(command, "INTERACTION_NOT_FOUND", f"no request is pending under {interaction_id!r}")
 
-    def _interrupt(self, command: Command) -> None:
-        if self._conversation.interrupt():
+    def _interrupt(self, command: ControlCommand) -> None:
+        if self._turns.interrupt():
             self._accept(command)
         else:
-            self._refuse(command, "INVALID_STATE_TRANSITION", "there is nothing to interrupt: no turn runs")
+            self._refuse(command, "INVALID_STATE_TRANSITION", "no turn is running")
 
-    def _accept(self, command: Command, delivery: Delivery | None = None) -> None:
+    def _accept(self, command: ControlCommand, delivery: Delivery | None = None) -> None:
         if command.id is not None:
-            self._say(json_output.accepted(command.id, delivery))
+            self._print_line(protocol.accepted(command.id, delivery))
 
-    def _refuse(self, command: Command, code: str, message: str) -> None:
+    def _refuse(self, command: ControlCommand, code: str, message: str) -> None:
         if command.id is not None:
-            self._say(json_output.refused(command.id, code, message))
+            self._print_line(protocol.refused(command.id, code, message))
         else:
             self._stream.note(message, "warn")
 
 
-def message_of(said: Said) -> UserMessage:
-    """What was said, as a message."""
-    shown: list[Shown] = [Image(picture.data, picture.mime_type) for picture in said.images]
-    if said.text:
-        shown.append(Text(said.text))
-    return UserMessage(content=tuple(shown))
+def message_of(command: MessageCommand) -> UserMessage:
+    """Return the message of a command, with its images before the text."""
+    content: list[Shown] = [Image(image.data, image.mime_type) for image in command.images]
+    if command.text:
+        content.append(Text(command.text))
+    return UserMessage(content=tuple(content))

@@ -1,53 +1,111 @@
-"""Files that the command line names, read whole, within bounds."""
+"""Input of the program: lines of standard input, files that flags name, and the prompt and settings made of them."""
 
 import mimetypes
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from agent_loop.cli.fault import Fault
-from agent_loop.messages import Image
-from agent_loop.tools.builtin.read_images import MAX_IMAGE_BYTES, image_of, mime_type_of
+from agent_loop.cli.arguments import Arguments
+from agent_loop.cli.errors import UsageError
+from agent_loop.cli.protocol import MAX_LINE, StartCommand
+from agent_loop.messages import Image, Shown, Text, UserMessage
+from agent_loop.tools.builtin.read import MAX_IMAGE_BYTES, image_block, image_type_of
+from agent_mux.cli import standard_input
+from agent_mux.cli.terminal import is_terminal
 
-MOST_BYTES = MAX_IMAGE_BYTES
+MAX_FILE_BYTES = MAX_IMAGE_BYTES
+
+
+async def read_lines(descriptor: int, longest: int = MAX_LINE) -> AsyncGenerator[bytes | None, None]:
+    """Yield the lines of a descriptor that are not blank, and None for each line longer than `longest` bytes.
+
+    Reading blocks neither the event loop nor the exit of the program, whatever kind of file the descriptor is.
+    """
+    async with aclosing(standard_input.lines_from(descriptor, longest)) as lines:
+        async for line in lines:
+            if line is None or line.strip():
+                yield line
+
+
+async def read_all(descriptor: int, max_bytes: int = MAX_LINE) -> bytes:
+    """Read until the end of input, or until more than `max_bytes` bytes were read."""
+    whole = bytearray()
+    while len(whole) <= max_bytes and (chunk := await standard_input.some_of(descriptor)):
+        whole += chunk
+    return bytes(whole)
 
 
 def read_image(path: str) -> Image:
-    """A picture. Raises `Fault` for what is none."""
-    data = _bytes_of(path)
-    kind = mime_type_of(data) or mimetypes.guess_type(path)[0] or ""
+    """Read an image file. Raises `UsageError` if it is not an image."""
+    data = _read_bytes(path)
+    kind = image_type_of(data) or mimetypes.guess_type(path)[0] or ""
     if not kind.startswith("image/"):
-        raise Fault(f"{path} is no picture that can be told; give a PNG, JPEG, GIF or WebP file")
-    return image_of(data, kind)
+        raise UsageError(f"{path} is not a supported image; use a PNG, JPEG, GIF or WebP file")
+    return image_block(data, kind)
 
 
 def read_text(path: str) -> str:
-    """A text file. Raises `Fault` where it is none."""
+    """Read a text file. Raises `UsageError` if it is not UTF-8."""
     try:
-        return _bytes_of(path).decode()
+        return _read_bytes(path).decode()
     except UnicodeDecodeError:
-        raise Fault(f"{path} is no UTF-8 text") from None
+        raise UsageError(f"{path} is not UTF-8 text") from None
 
 
 def read_schema(path: str) -> dict[str, Any]:
-    """A JSON Schema. Raises `Fault` where it is none."""
+    """Read a JSON Schema from a file. Raises `UsageError` if it is not a JSON object."""
     try:
-        value = msgspec.json.decode(_bytes_of(path))
+        value = msgspec.json.decode(_read_bytes(path))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Fault(f"{path} is no JSON: {error}") from None
+        raise UsageError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(value, dict):
-        raise Fault(f"{path} is no JSON Schema: it must be an object")
+        raise UsageError(f"{path} is not a JSON Schema: it must be an object")
     return value
 
 
-def _bytes_of(path: str) -> bytes:
+async def read_prompt(arguments: Arguments) -> UserMessage:
+    """Return the prompt of a command line with its images; without one, read it from standard input.
+
+    Raises `UsageError` if there is no prompt, it is empty, or an image cannot be read.
+    """
+    text = arguments.prompt
+    if text is None:
+        if is_terminal(sys.stdin):
+            raise UsageError("no prompt: pass one, for example: amux-agent 'list the files'")
+        text = (await read_all(0)).decode("utf-8", "replace")
+    if not text.strip():
+        raise UsageError("the prompt is empty: pass a task for the agent")
+    content: list[Shown] = [*map(read_image, arguments.images), Text(text)]
+    return UserMessage(content=tuple(content))
+
+
+def settings_of(arguments: Arguments, *, can_ask: bool) -> StartCommand:
+    """Return the settings of a command line. Raises `UsageError` for files that cannot be read.
+
+    `can_ask`: a user at a terminal can answer approval requests; otherwise they are denied.
+    """
+    fields = dict(arguments.flags)
+    if arguments.system_prompt_file is not None:
+        fields["system_prompt"] = read_text(arguments.system_prompt_file)
+    if arguments.output_schema_file is not None:
+        fields["output_schema"] = read_schema(arguments.output_schema_file)
+    start = StartCommand(**fields)
+    if not can_ask and start.approval_mode in {None, "prompt"}:
+        return msgspec.structs.replace(start, approval_mode="deny")
+    return start
+
+
+def _read_bytes(path: str) -> bytes:
     try:
         with Path(path).open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise Fault(f"{path} cannot be read: {reason}") from None
-    if len(data) > MOST_BYTES:
-        raise Fault(f"{path} has more than {MOST_BYTES:,} bytes")
+        raise UsageError(f"{path} cannot be read: {reason}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise UsageError(f"{path} has more than {MAX_FILE_BYTES:,} bytes")
     return data

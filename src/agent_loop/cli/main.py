@@ -1,34 +1,41 @@
-"""Entry point of the console script `amux-agent`. What is heavy comes in when it is needed."""
+"""Entry point of the console script `amux-agent`. Heavy modules are imported only when they are needed."""
 
 import sys
 from collections.abc import Sequence
 
 from agent_mux.version import __version__
 
-_VERSION = (["--version"], ["-V"], ["version"])
 USAGE = 2
 FAILED = 1
 BROKEN_PIPE = 141
 INTERRUPTED = 130
+_VERSION_ARGUMENTS = (["--version"], ["-V"], ["version"])
+_EXIT_CODES = {"completed": 0, "aborted": INTERRUPTED, "interrupted": INTERRUPTED}
+"""The exit codes of exit reasons; all others are `FAILED`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry out one command line and return its exit code. `argv` is without the program's name."""
+    """Execute one command line and return its exit code. `argv` is without the program's name."""
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
-        return _carry_out(arguments)
+        return _execute(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        return abandon_output()
-    except SystemExit as leaving:  # the help
+        return _abandon_output()
+    except SystemExit as leaving:  # raised by argparse for --help
         return leaving.code if isinstance(leaving.code, int) else USAGE
-    except Exception as error:  # noqa: BLE001  # the edge: one sentence, never a traceback
+    except Exception as error:  # noqa: BLE001  # the outermost level: one sentence instead of a traceback
         return _report(error)
 
 
-def _carry_out(arguments: list[str]) -> int:
-    if arguments in _VERSION:
+def exit_code_of(exit_reason: str) -> int:
+    """Return the exit code for the exit reason of a run."""
+    return _EXIT_CODES.get(exit_reason, FAILED)
+
+
+def _execute(arguments: list[str]) -> int:
+    if arguments in _VERSION_ARGUMENTS:
         sys.stdout.write(f"amux-agent {__version__}\n")
         sys.stdout.flush()
         return 0
@@ -36,27 +43,28 @@ def _carry_out(arguments: list[str]) -> int:
         from agent_loop.cli.sessions_command import show_sessions
 
         return show_sessions(arguments[1:])
-    from agent_loop.cli.arguments import read_arguments
+    from agent_loop.cli.arguments import parse_arguments
 
-    read = read_arguments(arguments)
+    parsed = parse_arguments(arguments)
     from agent_loop.cli.program import run_program
 
-    return run_program(read)
+    return exit_code_of(run_program(parsed))
 
 
 def _report(error: Exception) -> int:
-    from agent_loop.cli.faults import is_usage, sentence_of
+    """Print the error as one sentence on standard error and return the exit code."""
+    from agent_loop.cli.errors import is_usage_error, message_of
 
     try:
-        sys.stderr.write(f"amux-agent: {sentence_of(error)}\n")
+        sys.stderr.write(f"amux-agent: {message_of(error)}\n")
         sys.stderr.flush()
     except OSError:
-        abandon_output()
-    return USAGE if is_usage(error) else FAILED
+        _abandon_output()
+    return USAGE if is_usage_error(error) else FAILED
 
 
-def abandon_output() -> int:
-    """Nobody reads: what is still buffered goes nowhere."""
+def _abandon_output() -> int:
+    """Discard buffered output, because its reader is gone, and return the exit code."""
     from agent_mux.cli import errors
 
     errors.abandon_output()

@@ -1,7 +1,8 @@
-"""How a loop ended, as the closing fact of its turn."""
+"""The closing fact of a turn: how a loop ended, or the error that ended it."""
 
 from typing import Any
 
+from agent_loop.cli.errors import code_of, message_of
 from agent_loop.errors import ProviderErrorKind
 from agent_loop.events import LimitReached, LoopEnd
 from agent_loop.usage import Usage
@@ -18,13 +19,16 @@ _CODES: dict[ProviderErrorKind | str, ErrorCode] = {
     "provider": "AGENT_CRASH",
     "aborted": "ABORTED",
 }
-"""A model that cannot be asked is, to whoever reads the events, an agent that cannot answer."""
+"""The codes of provider errors. For consumers of events, a model that does not respond is a crash of the agent."""
 
 
 def outcome_of(
     end: LoopEnd, limit: LimitReached | None, *, structured: Any, context: tuple[int, int]
 ) -> facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit:
-    """The closing fact. `limit` is the one that the loop met, `context` the tokens used and those that there are."""
+    """Return the closing fact of a loop.
+
+    `limit` is the limit that the loop reached, `context` the used and the available tokens of the context window.
+    """
     cost = cost_record(end.usage)
     match end.status:
         case "completed":
@@ -32,16 +36,22 @@ def outcome_of(
         case "aborted":
             return facts.TurnStopped(cost)
         case "rejected":
-            why = end.rejection or "the prompt was refused by an input filter"
-            return facts.TurnFailed(facts.Failure("VALIDATION_ERROR", why), cost)
+            reason = end.rejection or "the prompt was rejected by an input filter"
+            return facts.TurnFailed(facts.Failure("VALIDATION_ERROR", reason), cost)
         case "limited":
-            return _limited(end, limit, cost)
+            return _limit_outcome(end, limit, cost)
         case "failed":
-            return facts.TurnFailed(_failure(end, context), cost)
+            return facts.TurnFailed(_loop_failure(end, context), cost)
+
+
+def failure_of(error: BaseException) -> facts.Failure:
+    """Return an exception as a failure of the event contract."""
+    code = code_of(error)
+    return facts.Failure(code, message_of(error), guidance=AUTH_GUIDANCE if code == "AUTH_ERROR" else "")
 
 
 def cost_record(usage: Usage) -> CostRecord | None:
-    """What it cost; None where nobody knows the price, which the tokens are told without."""
+    """Return the cost of the usage, None if the price is unknown."""
     if usage.cost_usd is None:
         return None
     return CostRecord(
@@ -55,7 +65,7 @@ def cost_record(usage: Usage) -> CostRecord | None:
     )
 
 
-def _limited(
+def _limit_outcome(
     end: LoopEnd, limit: LimitReached | None, cost: CostRecord | None
 ) -> facts.TurnFailed | facts.TurnLimitHit:
     if limit is None or limit.limit in {"iterations", "turns"}:
@@ -64,14 +74,14 @@ def _limited(
     return facts.TurnFailed(facts.Failure(code, limit.reason), cost)
 
 
-def _failure(end: LoopEnd, context: tuple[int, int]) -> facts.Failure:
+def _loop_failure(end: LoopEnd, context: tuple[int, int]) -> facts.Failure:
     code = _CODES.get(end.error_kind or "provider", "INTERNAL")
-    used, most = context
+    used, available = context
     return facts.Failure(
         code,
-        end.error or "the run failed, and nobody said why",
+        end.error or "the run failed without an error message",
         guidance=AUTH_GUIDANCE if code == "AUTH_ERROR" else "",
         retry_after_ms=round(end.retry_after * 1000) if end.retry_after is not None else None,
         used_tokens=used if end.used_tokens is None else end.used_tokens,
-        max_tokens=most if end.max_tokens is None else end.max_tokens,
+        max_tokens=available if end.max_tokens is None else end.max_tokens,
     )

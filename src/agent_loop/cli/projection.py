@@ -1,7 +1,6 @@
-"""What a run tells, as facts of the AgentEvent contract. No clock, no ids of its own; lawful order is the assembler's.
+"""Loop events as facts of the event contract, without clock or random ids. The assembler ensures a conforming order.
 
-A loop is a turn of the contract: one prompt, whatever it takes. A turn of the loop (a model call and its tools) is a
-step there.
+A loop (everything for one prompt) is a turn of the contract; a turn of the loop (a model call and its tools) is a step.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,8 +9,8 @@ from typing import Any
 import msgspec
 
 from agent_loop import events as loop
-from agent_loop.cli.calls import ABANDONED, NOT_TAKEN_UP, Calls
 from agent_loop.cli.outcomes import cost_record, outcome_of
+from agent_loop.cli.tool_calls import ABANDONED, NOT_EXECUTED, ToolCallFacts
 from agent_loop.usage import Usage
 from agent_mux import facts
 from agent_mux.plain_json import to_json
@@ -19,44 +18,45 @@ from agent_mux.plain_json import to_json
 Handler = Callable[[Any], Iterable[facts.Fact]]
 
 
-class Projection:
-    """The facts of one conversation, loop after loop."""
+class LoopProjection:
+    """Converts the loop events of one conversation to facts."""
 
     def __init__(self) -> None:
-        self.calls = Calls()
-        self._said = ""
-        """Text of the last answer, as far as it was told."""
-        self._thought = ""
-        self._before = Usage()
-        """Of the loops before this one."""
+        self.tool_calls = ToolCallFacts()
+        self._text = ""
+        """The text of the current model message that was emitted so far."""
+        self._thinking = ""
+        """The thinking of the current model message that was emitted so far."""
+        self._earlier_usage = Usage()
+        """The usage of the loops before this one."""
         self._limit: loop.LimitReached | None = None
         self._structured: Any = None
         self._context = (0, 0)
         self._handlers: dict[type, Handler] = {
             loop.LoopStart: self._loop_start,
-            loop.InputRejected: lambda e: [facts.Note(f"the prompt was refused: {e.reason}", "warn")],
-            loop.InputWarning: lambda e: [facts.Note(f"about the prompt: {e.message}", "warn")],
+            loop.InputRejected: lambda e: [facts.Note(f"the prompt was rejected: {e.reason}", "warn")],
+            loop.InputWarning: lambda e: [facts.Note(f"prompt warning: {e.message}", "warn")],
             loop.TurnStart: self._turn_start,
             loop.MessageInjected: _injected,
             loop.TextDelta: self._text_delta,
             loop.ThinkingDelta: self._thinking_delta,
-            loop.ToolInputDelta: self.calls.add_input,
+            loop.ToolInputDelta: self.tool_calls.add_input,
             loop.MessageAbandoned: self._abandoned,
             loop.Reasoning: self._reasoning,
-            loop.TextSaid: self._text_said,
-            loop.ToolCallStart: lambda _: [],  # gates come first; with its arguments it is told
-            loop.ToolCalled: self.calls.make_ready,
-            loop.ToolUpdate: self.calls.add_output,
+            loop.TextSaid: self._text_complete,
+            loop.ToolCallStart: lambda _: [],  # emitted with its arguments, after the gates
+            loop.ToolCalled: self.tool_calls.add_arguments,
+            loop.ToolUpdate: self.tool_calls.add_output,
             loop.ToolProgress: lambda e: [facts.Note(f"{e.name}: {e.text}", "verbose")],
-            loop.ToolResulted: self.calls.end,
-            loop.ToolCallEnd: self.calls.is_over,
+            loop.ToolResulted: self.tool_calls.add_result,
+            loop.ToolCallEnd: self.tool_calls.end,
             loop.UsageReported: self._usage,
             loop.Retrying: self._retrying,
             loop.ContextFilling: self._context_filling,
             loop.ContextCompacted: _context_compacted,
             loop.BudgetExceeded: _budget_exceeded,
             loop.LimitReached: self._limit_reached,
-            loop.HookFailed: lambda e: [facts.Note(f"the hook {e.hook} failed: {e.error}", "warn")],
+            loop.HookFailed: lambda e: [facts.Note(f"hook {e.hook} failed: {e.error}", "warn")],
             loop.Noted: lambda e: [facts.Note(e.text, "warn")],
             loop.OutputProduced: self._output,
             loop.TurnEnd: self._turn_end,
@@ -66,74 +66,74 @@ class Projection:
 
     @property
     def mapped(self) -> frozenset[type]:
-        """The classes of events that something was decided about: all of them."""
+        """The event classes that have a handler; a test requires all of them."""
         return frozenset(self._handlers)
 
     def facts_of(self, event: loop.LoopEvent) -> Iterable[facts.Fact]:
-        """What the event says. To be used up before the next event."""
+        """Return the facts of an event. Consume them before the next call: handlers are generators that share state."""
         return self._handlers[type(event)](event)
 
     # -- loop and turns
 
     def _loop_start(self, _: loop.LoopStart) -> Iterator[facts.Fact]:
         self._limit, self._structured, self._context = None, None, (0, 0)
-        self._said = self._thought = ""
-        self.calls.forget_all()
+        self._text = self._thinking = ""
+        self.tool_calls.clear()
         yield facts.TurnBegin()
 
     def _turn_start(self, _: loop.TurnStart) -> Iterator[facts.Fact]:
-        self._said = self._thought = ""
+        self._text = self._thinking = ""
         yield facts.StepBegin()
 
     def _turn_end(self, _: loop.TurnEnd) -> Iterator[facts.Fact]:
-        yield from self.calls.abandon(NOT_TAKEN_UP)
+        yield from self.tool_calls.abandon(NOT_EXECUTED)
         yield facts.StepDone()
 
     def _loop_end(self, event: loop.LoopEnd) -> Iterator[facts.Fact]:
-        self._before += event.usage
-        yield from self.calls.abandon(NOT_TAKEN_UP)
-        self.calls.forget_all()
+        self._earlier_usage += event.usage
+        yield from self.tool_calls.abandon(NOT_EXECUTED)
+        self.tool_calls.clear()
         yield outcome_of(event, self._limit, structured=self._structured, context=self._context)
 
-    # -- prose
+    # -- text and thinking
 
     def _text_delta(self, event: loop.TextDelta) -> Iterator[facts.Fact]:
-        self._said += event.text
+        self._text += event.text
         yield facts.TextDelta(event.text)
 
     def _thinking_delta(self, event: loop.ThinkingDelta) -> Iterator[facts.Fact]:
-        self._thought += event.text
+        self._thinking += event.text
         yield facts.ThinkingDelta(event.text)
 
     def _abandoned(self, _: loop.MessageAbandoned) -> Iterator[facts.Fact]:
-        self._said = self._thought = ""
+        self._text = self._thinking = ""
         yield facts.ThinkingEnd()
         yield facts.TextEnd()
-        yield from self.calls.abandon(ABANDONED)
+        yield from self.tool_calls.abandon(ABANDONED)
 
     def _reasoning(self, event: loop.Reasoning) -> Iterator[facts.Fact]:
-        if self._thought:
+        if self._thinking:
             yield facts.ThinkingEnd()
         else:
             yield facts.Thinking(event.text)
-        self._thought = event.text
+        self._thinking = event.text
 
-    def _text_said(self, event: loop.TextSaid) -> Iterator[facts.Fact]:
+    def _text_complete(self, event: loop.TextSaid) -> Iterator[facts.Fact]:
         yield facts.TextEnd()
-        if not self._said:
+        if not self._text:
             yield facts.Text(event.text)
-        self._said = event.text
+        self._text = event.text
 
     def _final(self, event: loop.Final) -> Iterator[facts.Fact]:
         yield facts.TextEnd()
         if event.output is not None:
             self._structured = event.output
         text = event.text if event.output is None else _as_json(event.output, event.text)
-        if _bare(text) != _bare(self._said):
+        if _without_whitespace(text) != _without_whitespace(self._text):
             yield facts.Text(text)
-        self._said = text
+        self._text = text
 
-    # -- what it takes
+    # -- usage and limits
 
     def _usage(self, event: loop.UsageReported) -> Iterator[facts.Fact]:
         usage = event.usage
@@ -144,7 +144,7 @@ class Projection:
             usage.cache_read_tokens,
             usage.cache_write_tokens,
         )
-        cost = cost_record(self._before + event.total)
+        cost = cost_record(self._earlier_usage + event.total)
         if cost is not None:
             yield facts.RunCost(cost)
 
@@ -153,7 +153,7 @@ class Projection:
         yield from self._abandoned(loop.MessageAbandoned(loop_id=event.loop_id))
         if event.kind == "rate_limited":
             yield facts.RateLimited(delay)
-        # The contract counts what is repeated, from 1; the loop counts calls, the first of which is no repetition.
+        # The contract counts retries from 1; the loop counts calls, and its first call is not a retry.
         yield facts.Retrying(event.attempt - 1, event.max_attempts - 1, f"{event.kind}: {event.message}", delay)
 
     def _context_filling(self, event: loop.ContextFilling) -> Iterator[facts.Fact]:
@@ -162,38 +162,38 @@ class Projection:
 
     def _limit_reached(self, event: loop.LimitReached) -> Iterator[facts.Fact]:
         self._limit = event
-        yield facts.Note(f"a limit was reached ({event.limit}): {event.reason}", "warn")
+        yield facts.Note(f"limit reached ({event.limit}): {event.reason}", "warn")
 
     def _output(self, event: loop.OutputProduced) -> Iterator[facts.Fact]:
         self._structured = event.value
-        yield facts.Note("the structured answer is complete", "verbose")
+        yield facts.Note("structured answer complete", "verbose")
 
 
 def _injected(event: loop.MessageInjected) -> Iterator[facts.Fact]:
-    if event.message.origin != "user":  # whoever sent a prompt knows it
+    if event.message.origin != "user":  # the sender of a prompt knows it
         yield facts.Note(f"{event.message.origin} message: {event.message.text}", "verbose")
 
 
 def _as_json(output: Any, text: str) -> str:
-    """The structured answer as JSON text: that of the model, where it says the same."""
+    """Return the structured answer as JSON: the text of the model if it is equivalent, otherwise the output encoded."""
     try:
-        said = msgspec.json.decode(text)
+        decoded = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):
         return to_json(output)
-    return text if said == output else to_json(output)
+    return text if decoded == output else to_json(output)
 
 
 def _context_compacted(event: loop.ContextCompacted) -> Iterator[facts.Fact]:
     saved = max(event.tokens_before - event.tokens_after, 0)
-    yield facts.ContextCompacted(event.summary or f"the context was made smaller ({event.tier})", saved)
+    yield facts.ContextCompacted(event.summary or f"context compacted ({event.tier})", saved)
 
 
 def _budget_exceeded(event: loop.BudgetExceeded) -> Iterator[facts.Fact]:
     of = f" of {event.tool}" if event.tool else ""
     unit = "bytes of tool output" if event.budget == "tool_output" else "calls"
-    yield facts.Note(f"over budget: {event.used} {unit}{of}, where {event.limit} are allowed", "warn")
+    yield facts.Note(f"budget exceeded: {event.used} {unit}{of}, limit {event.limit}", "warn")
 
 
-def _bare(text: str) -> str:
-    """Without white space: the whole of an answer is joined from its parts in ways of its own."""
+def _without_whitespace(text: str) -> str:
+    """Return the text without whitespace, which differs between a final answer and the parts it was joined from."""
     return "".join(text.split())

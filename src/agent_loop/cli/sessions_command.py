@@ -1,4 +1,4 @@
-"""`amux-agent sessions`: what can be continued, and what was said in one."""
+"""`amux-agent sessions`: list the stored sessions, or print the conversation of one."""
 
 import os
 import sys
@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import anyio
 
-from agent_loop.cli.fault import Fault
-from agent_loop.cli.places import sessions_directory
+from agent_loop.cli.errors import UsageError
+from agent_loop.cli.home import sessions_directory
 from agent_loop.errors import SessionError
 from agent_loop.messages import AssistantMessage, Message, UserMessage
 from agent_loop.sessions.file_store import FileSessionStore
@@ -16,13 +16,13 @@ from agent_loop.sessions.session import Session
 from agent_mux.telling.inert import one_line, sanitize
 
 WIDTH = 72
-"""Columns of what was said."""
+"""The width of a session's title in columns."""
 
 
 def show_sessions(argv: Sequence[str]) -> int:
-    """List them, or show one. Raises `Fault`, `SessionError`."""
+    """List the sessions, or print one, and return the exit code. Raises `UsageError` and `SessionError`."""
     if len(argv) > 1 or any(word.startswith("-") for word in argv):
-        raise Fault("`amux-agent sessions` takes nothing, or the id of a session")
+        raise UsageError("`amux-agent sessions` takes at most one argument, the id of a session")
     store = FileSessionStore(sessions_directory(os.environ))
     for line in anyio.run(_lines, store, argv[0] if argv else None):
         sys.stdout.write(line + "\n")
@@ -32,11 +32,11 @@ def show_sessions(argv: Sequence[str]) -> int:
 
 async def _lines(store: FileSessionStore, session_id: str | None) -> list[str]:
     if session_id is not None:
-        return list(_conversation(await store.load(session_id)))
-    return [await _line(store, each) for each in await store.list_ids()]
+        return list(_conversation_lines(await store.load(session_id)))
+    return [await _session_line(store, each) for each in await store.list_ids()]
 
 
-async def _line(store: FileSessionStore, session_id: str) -> str:
+async def _session_line(store: FileSessionStore, session_id: str) -> str:
     try:
         session = await store.load(session_id)
     except SessionError as error:
@@ -46,17 +46,18 @@ async def _line(store: FileSessionStore, session_id: str) -> str:
 
 
 def _title(session: Session) -> str:
-    return next((one.text for one in session.history() if isinstance(one, UserMessage)), "")
+    return next((message.text for message in session.history() if isinstance(message, UserMessage)), "")
 
 
-def _conversation(session: Session) -> Iterator[str]:
+def _conversation_lines(session: Session) -> Iterator[str]:
     for message in session.history():
-        who = _speaker(message)
-        if who:
-            yield f"{who} {sanitize(message.text)}".rstrip()
+        marker = _marker(message)
+        if marker:
+            yield f"{marker} {sanitize(message.text)}".rstrip()
 
 
-def _speaker(message: Message) -> str:
+def _marker(message: Message) -> str:
+    """Return the marker of the author of a message, empty for messages that are not printed."""
     match message:
         case UserMessage():
             return ">"

@@ -1,19 +1,37 @@
-"""What `start` asks for, as behaviour of an agent, and what of it cannot be honoured."""
+"""Settings of a `start` command as model, behavior, limits and system prompt of an agent."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from agent_loop.behavior import DEFAULTS, Behavior, ExecutionLimits
-from agent_loop.cli.commands import Start
+from agent_loop.cli.home import MODEL_VARIABLE, settings_model
+from agent_loop.cli.protocol import StartCommand
+from agent_loop.providers.named import NAMES, OFFLINE
 
+DEFAULT_MODEL = "scripted"
 SYSTEM_PROMPT = """\
 You are a coding agent that works in the current directory. Look before you change anything: read the files that \
-matter, and say what you found. Change as little as the task needs. After a change, run what shows that it works, \
-where there is something to run. When you are done, say in a few sentences what you did and what is left."""
+matter, and report what you found. Change as little as the task needs. After a change, run the checks that show that \
+it works, if there are any. When you are done, summarize in a few sentences what you did and what is left."""
 
 
-def behavior_of(start: Start) -> Behavior:
-    """How the agent behaves. What is not said stays unset."""
-    said: dict[str, Any] = {
+def model_of(start: StartCommand, environ: Mapping[str, str]) -> str:
+    """Return the model of the run: the requested one, or the default of environment, settings file and program.
+
+    A model without a provider gets the provider of the default model. Raises `UsageError` if the settings file cannot
+    be read.
+    """
+    default = environ.get(MODEL_VARIABLE) or settings_model(environ) or DEFAULT_MODEL
+    if start.model is None:
+        return default
+    vendor, colon, _ = default.partition(":")
+    has_no_provider = ":" not in start.model and start.model not in NAMES
+    return f"{vendor}:{start.model}" if colon and has_no_provider and vendor not in OFFLINE else start.model
+
+
+def behavior_of(start: StartCommand) -> Behavior:
+    """Return the behavior of the agent; settings that `start` does not contain have their defaults."""
+    fields: dict[str, Any] = {
         "limits": limits_of(start),
         "thinking": start.thinking_effort,
         "thinking_budget": start.thinking_budget_tokens,
@@ -23,11 +41,11 @@ def behavior_of(start: Start) -> Behavior:
         "max_tokens": start.max_output_tokens,
         "output_schema": start.output_schema,
     }
-    return Behavior(**{name: value for name, value in said.items() if value is not None}).over(DEFAULTS)
+    return Behavior(**{name: value for name, value in fields.items() if value is not None}).over(DEFAULTS)
 
 
-def limits_of(start: Start) -> ExecutionLimits:
-    """The caps of each turn of the conversation."""
+def limits_of(start: StartCommand) -> ExecutionLimits:
+    """Return the limits of the conversation. The duration is a limit of each turn."""
     return ExecutionLimits(
         max_turns=start.max_turns,
         max_total_tokens=start.max_tokens_total,
@@ -36,27 +54,27 @@ def limits_of(start: Start) -> ExecutionLimits:
     )
 
 
-def system_prompt_of(start: Start) -> str:
-    """Ours, and theirs where they want it."""
-    theirs = start.system_prompt
-    if theirs is None:
+def system_prompt_of(start: StartCommand) -> str:
+    """Return the default system prompt combined with the one of `start`, as its mode requires."""
+    given = start.system_prompt
+    if given is None:
         return SYSTEM_PROMPT
     match start.system_prompt_mode:
         case "replace":
-            return theirs
+            return given
         case "prepend":
-            return f"{theirs}\n\n{SYSTEM_PROMPT}"
+            return f"{given}\n\n{SYSTEM_PROMPT}"
         case "append":
-            return f"{SYSTEM_PROMPT}\n\n{theirs}"
+            return f"{SYSTEM_PROMPT}\n\n{given}"
 
 
-def not_honoured(start: Start) -> list[str]:
-    """What the run goes on without, one sentence each."""
-    said: list[str] = []
+def unsupported_settings(start: StartCommand) -> list[str]:
+    """Return a sentence for each setting that the run ignores."""
+    notes: list[str] = []
     if start.protocol != 1:
-        said.append(f"protocol {start.protocol} is asked for; this program speaks 1")
+        notes.append(f"protocol {start.protocol} is not supported; using protocol 1")
     if start.mcp_servers:
-        said.append("MCP servers are not used by this program")
+        notes.append("MCP servers are not supported and were ignored")
     if start.session_id is not None and start.fork_session_id is not None:
-        said.append("both sessionId and forkSessionId are given: the session is forked")
-    return said
+        notes.append("both sessionId and forkSessionId are given: the session is forked")
+    return notes

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM. Source: the agent protocol, "End of input, signals, exit codes"."""
+"""Handling of SIGINT and SIGTERM: interrupt the turn, close or cancel the program, and finally terminate it."""
 
 import os
 import signal
@@ -7,47 +7,51 @@ from typing import Protocol
 
 import anyio
 
-TWICE = 1.0
-"""Seconds within which a second SIGINT means more than the first."""
+CANCEL_WINDOW = 1.0
+"""Seconds after a SIGINT in which another SIGINT cancels the program."""
 
 
 class Stoppable(Protocol):
-    """What can be stopped."""
+    """A program that can be stopped in three degrees."""
 
     def interrupt(self) -> bool:
-        """End the turn that runs. False: none does."""
+        """Stop the running turn. Return False if no turn runs."""
         ...
 
     def close(self) -> None:
-        """Take no more prompts."""
+        """Accept no more prompts and exit after the pending ones."""
         ...
 
     def cancel(self) -> None:
-        """End everything."""
+        """Stop the running turn and exit."""
         ...
 
 
-class Signals:
-    """Turns signals into calls: SIGINT interrupts or closes, twice it cancels; SIGTERM cancels; then they kill."""
+class SignalHandler:
+    """Stops a program on signals.
+
+    SIGINT interrupts the turn, or closes the program if no turn runs; a second one within `CANCEL_WINDOW` cancels it.
+    SIGTERM cancels the program. Any signal after that has its default effect.
+    """
 
     def __init__(self, now: Callable[[], float]) -> None:
-        """`now` gives seconds, from whenever."""
+        """`now` is a monotonic clock in seconds."""
         self._now = now
-        self._last = float("-inf")
+        self._last_interrupt = float("-inf")
         self._is_cancelled = False
 
-    async def watch(self, target: Stoppable) -> None:
-        """Until cancelled."""
+    async def run(self, target: Stoppable) -> None:
+        """Receive and handle signals until cancelled."""
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
             async for number in received:
-                self.take(number, target)
+                self.handle(number, target)
 
-    def take(self, number: int, target: Stoppable) -> None:
-        """One signal."""
+    def handle(self, number: int, target: Stoppable) -> None:
+        """Handle one signal. `target` is the program to stop."""
         if self._is_cancelled:
-            die_of(number)
-        if number == signal.SIGINT and self._now() - self._last > TWICE:
-            self._last = self._now()
+            terminate_by(number)
+        if number == signal.SIGINT and self._now() - self._last_interrupt > CANCEL_WINDOW:
+            self._last_interrupt = self._now()
             if not target.interrupt():
                 target.close()
             return
@@ -55,7 +59,7 @@ class Signals:
         target.cancel()
 
 
-def die_of(number: int) -> None:
-    """As if nobody had waited for this signal."""
+def terminate_by(number: int) -> None:
+    """Restore the default handler of a signal and send the signal to this process."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

@@ -1,13 +1,14 @@
-"""The events of this program: whatever is told in it becomes AgentEvents, lawful, in order, and once.
+"""The event stream of the program: turns loop events and facts into AgentEvents and passes them to one sink.
 
-The stream owns the assembler: runs, approvals and commands all tell it, and it gives the events to one sink.
+The stream owns the assembler. Runs, approvals and commands emit through it, so that events are ordered and conform to
+the event contract.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from agent_loop.cli.outcomes import AUTH_GUIDANCE
-from agent_loop.cli.projection import Projection
+from agent_loop.cli.projection import LoopProjection
 from agent_loop.events import LoopEvent
 from agent_mux import facts
 from agent_mux.assembler import Ending, OpenInteraction, StreamAssembler, StreamContext, Verdict
@@ -16,21 +17,22 @@ from agent_mux.events import AgentEvent
 AGENT = "native"
 DISPLAY_NAME = "amux-agent"
 ApprovalMode = Literal["yolo", "prompt", "deny"]
-NOTHING: Mapping[str, Any] = {}
+NO_FIELDS: Mapping[str, Any] = {}
 
 
-class Told(NamedTuple):
-    """An event, and fields that the protocol has beyond those of the event."""
+class EmittedEvent(NamedTuple):
+    """An event, and the fields that the agent protocol adds to it."""
 
     event: AgentEvent
-    extra: Mapping[str, Any] = NOTHING
+    extra: Mapping[str, Any] = NO_FIELDS
 
 
-Sink = Callable[[Sequence[Told]], None]
+Sink = Callable[[Sequence[EmittedEvent]], None]
 Clock = Callable[[], int]
+"""A clock in milliseconds since the Unix epoch."""
 
 
-def context_of(  # noqa: PLR0913  # one name for each setting
+def stream_context(  # noqa: PLR0913  # one parameter for each setting
     run_id: str,
     *,
     cwd: str = "",
@@ -39,7 +41,7 @@ def context_of(  # noqa: PLR0913  # one name for each setting
     model: str | None = None,
     max_turns: int | None = None,
 ) -> StreamContext:
-    """The settings of the event stream."""
+    """Return the settings of the event stream of a run."""
     return StreamContext(
         run_id=run_id,
         agent=AGENT,
@@ -56,11 +58,11 @@ def context_of(  # noqa: PLR0913  # one name for each setting
 
 
 class EventStream:
-    """Takes loop events and facts; gives AgentEvents to `sink`. `now` gives milliseconds since the Unix epoch."""
+    """Converts loop events and facts to AgentEvents, in order, and passes them to `sink`."""
 
     def __init__(self, context: StreamContext, sink: Sink, now: Clock) -> None:
         self._assembler = StreamAssembler(context)
-        self._projection = Projection()
+        self._projection = LoopProjection()
         self._sink = sink
         self._now = now
         self._model = context.model
@@ -68,35 +70,35 @@ class EventStream:
         self._structured: Any = None
         self._cache_writes: int | None = None
         self.verdict: Verdict | None = None
-        """How it ended, once it has."""
+        """The outcome of the run, None until it has ended."""
 
     @property
     def pending(self) -> tuple[OpenInteraction, ...]:
-        """What somebody is asked, oldest first."""
+        """The approvals and questions that wait for an answer, oldest first."""
         return self._assembler.pending
 
     def call_id_of(self, native_id: str) -> str:
-        """The id that the stream has for a tool call."""
-        return self._projection.calls.id_of(native_id)
+        """Return the id of a tool call in the stream."""
+        return self._projection.tool_calls.id_of(native_id)
 
-    def show(self, event: LoopEvent) -> None:
-        """Something happened in a run."""
-        self.tell(*self._projection.facts_of(event))
+    def emit_loop_event(self, event: LoopEvent) -> None:
+        """Emit the AgentEvents of a loop event."""
+        self.emit(*self._projection.facts_of(event))
 
-    def tell(self, *told: facts.Fact) -> None:
-        """Something is to be said besides."""
+    def emit(self, *emitted: facts.Fact) -> None:
+        """Emit the AgentEvents of facts."""
         self._assembler.now = self._now()
-        for fact in told:
+        for fact in emitted:
             self._remember(fact)
             self._assembler.tell(fact)
             self._flush()
 
     def note(self, message: str, level: Literal["verbose", "info", "warn"] = "info") -> None:
-        """A diagnostic: a `debug` event."""
-        self.tell(facts.Note(message, level))
+        """Emit a `debug` event with this message and level."""
+        self.emit(facts.Note(message, level))
 
     def end(self, ending: Ending) -> Verdict:
-        """The last event. Told again, it says nothing."""
+        """Emit the terminal events and return the verdict. Later calls emit nothing and return the same verdict."""
         if self.verdict is None:
             self._assembler.now = self._now()
             self.verdict = self._assembler.end(ending)
@@ -104,6 +106,7 @@ class EventStream:
         return self.verdict
 
     def _remember(self, fact: facts.Fact) -> None:
+        """Store the values of facts that become extra fields of later events."""
         if isinstance(fact, facts.SessionKnown) and fact.forked_from is not None:
             self._prior_turns = fact.prior_turns
         elif isinstance(fact, facts.TurnDone):
@@ -116,30 +119,30 @@ class EventStream:
     def _flush(self) -> None:
         events = self._assembler.take()
         if events:
-            self._sink([Told(event, self._extra(event)) for event in events])
+            self._sink([EmittedEvent(event, self._extra_fields(event)) for event in events])
 
-    def _extra(self, event: AgentEvent) -> Mapping[str, Any]:
-        """What the protocol tells beyond the event. Source: the agent protocol, "Fields beyond the events"."""
+    def _extra_fields(self, event: AgentEvent) -> Mapping[str, Any]:
+        """Return the fields that the agent protocol adds to an event."""
         match event.type:
             case "session_start":
-                return _there(model=self._model, priorTurns=self._prior_turns)
+                return _without_none(model=self._model, priorTurns=self._prior_turns)
             case "turn_end":
-                return _there(structuredOutput=self._structured)
+                return _without_none(structuredOutput=self._structured)
             case "token_usage":
-                return _there(cacheCreationTokens=self._cache_writes)
+                return _without_none(cacheCreationTokens=self._cache_writes)
             case "approval_request" | "input_required":
-                return self._asked(str(getattr(event, "interaction_id", "")))
-        return NOTHING
+                return self._interaction_fields(str(getattr(event, "interaction_id", "")))
+        return NO_FIELDS
 
-    def _asked(self, interaction_id: str) -> Mapping[str, Any]:
-        for one in self.pending:
-            if one.interaction_id == interaction_id:
-                asked = one.asked
+    def _interaction_fields(self, interaction_id: str) -> Mapping[str, Any]:
+        for interaction in self.pending:
+            if interaction.interaction_id == interaction_id:
+                asked = interaction.asked
                 if isinstance(asked, facts.InputAsked):
-                    return _there(options=list(asked.options) or None)
-                return _there(toolCallId=asked.call_id, command=asked.command, paths=list(asked.paths) or None)
-        return NOTHING
+                    return _without_none(options=list(asked.options) or None)
+                return _without_none(toolCallId=asked.call_id, command=asked.command, paths=list(asked.paths) or None)
+        return NO_FIELDS
 
 
-def _there(**fields: Any) -> Mapping[str, Any]:
+def _without_none(**fields: Any) -> Mapping[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}

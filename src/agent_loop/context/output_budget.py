@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from agent_loop.messages import ToolMessage, UserMessage, user
-from agent_loop.tools.sizes import output_bytes
+from agent_loop.tools.results import output_bytes
 
 
 def turn_output_bytes(results: Iterable[ToolMessage]) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from agent_loop.messages import Image, Message, ToolMessage, UserMessage
-from agent_loop.tools.sizes import as_text
+from agent_loop.tools.results import as_text
 
 
 def without_any_image(messages: Iterable[Message]) -> list[Message]:

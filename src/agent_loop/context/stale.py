@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from agent_loop.messages import AssistantMessage, Message, Text, ToolCall, ToolMessage
-from agent_loop.tools.sizes import output_bytes
+from agent_loop.tools.results import output_bytes
 
 READ_TOOLS = frozenset({"read_file"})
 WRITE_TOOLS = frozenset({"write_file", "edit", "multi_edit"})

@@ -6,7 +6,7 @@ from itertools import pairwise
 import msgspec
 
 from agent_loop.messages import AssistantMessage, Message, Text, ToolMessage
-from agent_loop.tools.sizes import output_bytes
+from agent_loop.tools.results import output_bytes
 
 
 def keep_tail(messages: Sequence[Message], *, threshold: int, keep_turns: int) -> list[Message]:

@@ -31,8 +31,7 @@ from agent_loop.hooks.contexts import (
 from agent_loop.loop.run import Run
 from agent_loop.messages import ToolCall, ToolMessage
 from agent_loop.tools.effects import OutputStream
-from agent_loop.tools.results import failure, result_or_failure, sound_result
-from agent_loop.tools.sizes import output_bytes, without_images
+from agent_loop.tools.results import failure, output_bytes, result_or_failure, sound_result, without_images
 from agent_loop.tools.tool import (
     DoneSignal,
     Output,

@@ -65,6 +65,6 @@ def _one_line(title: str) -> str:
 
 
 def _built_in() -> Tool:
-    from agent_loop.tools.builtin.todos import todo_tool  # noqa: PLC0415  # only who wants it pays for it
+    from agent_loop.tools.builtin import todo_tool  # noqa: PLC0415  # only who wants it pays for it
 
     return todo_tool()

@@ -1,1 +1,1 @@
-"""What a model can do: the tool contract, functions as tools, and the built-in ones."""
+"""Tools that a model can call: the contract, tools made of functions, and the built-in tools."""

@@ -1,6 +1,6 @@
-"""One value and its schema: does it fit, and what else could it have been meant to be?
+"""Check one value against its JSON Schema, and coerce it to a type that the schema allows.
 
-Source: zidane, "Tool argument auto-coercion". Nothing here raises, whatever schema or value come.
+No function raises, whatever the schema and the value are.
 """
 
 import json
@@ -13,73 +13,73 @@ from typing import Any
 import msgspec
 
 NOTHING: Any = object()
-"""No coercion makes it fit."""
+"""The result of `coerce` if no coercion makes the value match its schema."""
 
 DEPTH = 32
-"""Of references and unions in one another. What is deeper fits: a schema that refers to itself has no end."""
+"""The most nested references and unions that are followed; anything deeper matches, so that recursion ends."""
 
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _MOST_DIGITS = 400
-"""More than any float has; Python refuses to read integers of thousands of digits."""
+"""The longest number that is parsed: more digits than any float has. Python limits the digits of integers."""
 _KINDS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
     ("null", type(None)),
-    ("boolean", bool),  # before the integers: it is one of them to Python
+    ("boolean", bool),  # before "integer": bool is a subclass of int
     ("integer", int),
     ("number", float),
     ("string", str),
     ("object", Mapping),
 )
 _PREFERRED = ("integer", "number", "boolean", "array", "object", "string")
-"""Where a union leaves a choice. "1" is a number sooner than it is true."""
+"""The order in which the types of a union are tried. "1" becomes a number rather than true."""
 
 
 def type_of(value: Any) -> str:
-    """The JSON type of a value."""
+    """Return the JSON type of a value."""
     return next((name for name, kinds in _KINDS if isinstance(value, kinds)), "array")
 
 
 def fits(value: Any, schema: Any, root: Mapping[str, Any]) -> bool:
-    """The value is what the schema declares: type, `enum`, `const`, through unions and references into `root`."""
-    return _Fitting(value, root).fits(schema)
+    """Whether a value has the type, `enum` and `const` of the schema, through unions and references into `root`."""
+    return _SchemaMatcher(value, root).fits(schema)
 
 
-class _Fitting:
-    """One value against a schema and its parts, each looked at once: a hostile one may be all references."""
+class _SchemaMatcher:
+    """Checks one value against the parts of a schema, each part once: a hostile schema may consist of references."""
 
     def __init__(self, value: Any, root: Mapping[str, Any]) -> None:
         self._value = value
         self._root = root
-        self._known: dict[int, bool] = {}
+        self._results: dict[int, bool] = {}
 
     def fits(self, schema: Any, depth: int = DEPTH) -> bool:
         if not isinstance(schema, Mapping) or depth == 0:
             return schema is not False
-        if id(schema) not in self._known:
-            self._known[id(schema)] = True  # as far as the schema refers to itself
-            self._known[id(schema)] = self._looked_at(schema, depth - 1)
-        return self._known[id(schema)]
+        if id(schema) not in self._results:
+            self._results[id(schema)] = True  # for references of the schema to itself
+            self._results[id(schema)] = self._fits_parts(schema, depth - 1)
+        return self._results[id(schema)]
 
-    def _looked_at(self, schema: Mapping[str, Any], depth: int) -> bool:
-        parts = [_referred(schema, self._root), *_list(schema, "allOf")]
-        unions = [union for key in ("anyOf", "oneOf") if (union := _list(schema, key))]
+    def _fits_parts(self, schema: Mapping[str, Any], depth: int) -> bool:
+        parts = [_resolve_reference(schema, self._root), *_list_at(schema, "allOf")]
+        unions = [union for key in ("anyOf", "oneOf") if (union := _list_at(schema, key))]
         return (
             _has_type(self._value, schema)
-            and _is_listed(self._value, schema)
+            and _is_allowed(self._value, schema)
             and all(self.fits(part, depth) for part in parts)
             and all(any(self.fits(part, depth) for part in union) for union in unions)
         )
 
 
-def coerced(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
-    """What fits the schema and says the same as `value`; `NOTHING` where there is no such thing."""
+def coerce(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
+    """Return `value` converted to a type that matches the schema, `NOTHING` if there is none."""
     wanted = set(types_of(schema, root))
-    candidates = (_converted(value, kind) for kind in _PREFERRED if kind in wanted)
+    candidates = (_convert(value, kind) for kind in _PREFERRED if kind in wanted)
     return next((found for found in candidates if found is not NOTHING and fits(found, schema, root)), NOTHING)
 
 
 def types_of(schema: Any, root: Mapping[str, Any]) -> list[str]:
-    """All types that the schema names, nearest first."""
+    """Return all types that the schema names, through unions and references; the outermost first."""
     types: dict[str, None] = {}
     seen: set[int] = set()
     waiting = deque([schema])
@@ -88,46 +88,48 @@ def types_of(schema: Any, root: Mapping[str, Any]) -> list[str]:
         if not isinstance(part, Mapping) or id(part) in seen:
             continue
         seen.add(id(part))
-        types.update(dict.fromkeys(_declared(part) + [type_of(member) for member in _members(part)]))
-        waiting.append(_referred(part, root))
-        waiting.extend(each for key in ("allOf", "anyOf", "oneOf") for each in _list(part, key))
+        types.update(dict.fromkeys(_declared_types(part) + [type_of(member) for member in _allowed_values(part)]))
+        waiting.append(_resolve_reference(part, root))
+        waiting.extend(each for key in ("allOf", "anyOf", "oneOf") for each in _list_at(part, key))
     return list(types)
 
 
-def _declared(schema: Mapping[str, Any]) -> list[str]:
+def _declared_types(schema: Mapping[str, Any]) -> list[str]:
     declared = schema.get("type")
     return (
-        [declared] if isinstance(declared, str) else [each for each in _list(schema, "type") if isinstance(each, str)]
+        [declared]
+        if isinstance(declared, str)
+        else [each for each in _list_at(schema, "type") if isinstance(each, str)]
     )
 
 
-def _members(schema: Mapping[str, Any]) -> list[Any]:
-    return _list(schema, "enum") + ([schema["const"]] if "const" in schema else [])
+def _allowed_values(schema: Mapping[str, Any]) -> list[Any]:
+    return _list_at(schema, "enum") + ([schema["const"]] if "const" in schema else [])
 
 
-def _list(schema: Mapping[str, Any], key: str) -> list[Any]:
+def _list_at(schema: Mapping[str, Any], key: str) -> list[Any]:
     value = schema.get(key)
     return list(value) if isinstance(value, list | tuple) else []
 
 
 def _has_type(value: Any, schema: Mapping[str, Any]) -> bool:
-    declared = _declared(schema)
+    declared = _declared_types(schema)
     kind = type_of(value)
     return not declared or kind in declared or (kind == "integer" and "number" in declared)
 
 
-def _is_listed(value: Any, schema: Mapping[str, Any]) -> bool:
-    members = _members(schema)
-    return not members or any(_same(value, member) for member in members)
+def _is_allowed(value: Any, schema: Mapping[str, Any]) -> bool:
+    members = _allowed_values(schema)
+    return not members or any(_equal(value, member) for member in members)
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Equal as JSON: true is not 1."""
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal as JSON, where true is not 1."""
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
-def _referred(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """What `$ref` stands for; True (anything) where there is none, or where it leads nowhere."""
+def _resolve_reference(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    """Return the target of `$ref`; True (any value) if there is no `$ref` or it cannot be resolved."""
     reference = schema.get("$ref")
     if not isinstance(reference, str) or not reference.startswith("#"):
         return True
@@ -140,23 +142,23 @@ def _referred(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     return found
 
 
-def _converted(value: Any, kind: str) -> Any:
+def _convert(value: Any, kind: str) -> Any:
     match kind, value:
         case "integer" | "number", str():
-            return _number(value.strip(), kind)
+            return _parse_number(value.strip(), kind)
         case "integer", float() if math.isfinite(value) and value.is_integer():
             return int(value)
         case "boolean", str():
             word = value.strip().lower()
             return word in _YES if word in _YES | _NO else NOTHING
         case "array" | "object", str():
-            return _decoded(value, kind)
+            return _decode(value, kind)
         case "string", bool() | int() | float():
-            return _written(value)
+            return _to_text(value)
     return NOTHING
 
 
-def _number(text: str, kind: str) -> Any:
+def _parse_number(text: str, kind: str) -> Any:
     if len(text) > _MOST_DIGITS or not _NUMBER.fullmatch(text):
         return NOTHING
     if text.lstrip("+-").isdigit():
@@ -164,10 +166,10 @@ def _number(text: str, kind: str) -> Any:
     number = float(text)
     if not math.isfinite(number):
         return NOTHING
-    return number if kind == "number" else _converted(number, kind)
+    return number if kind == "number" else _convert(number, kind)
 
 
-def _decoded(text: str, kind: str) -> Any:
+def _decode(text: str, kind: str) -> Any:
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
@@ -175,8 +177,8 @@ def _decoded(text: str, kind: str) -> Any:
     return found if type_of(found) == kind else NOTHING
 
 
-def _written(value: float) -> Any:
+def _to_text(value: float) -> Any:
     try:
         return json.dumps(value, allow_nan=False)
-    except ValueError:  # no JSON number; or an integer of thousands of digits
+    except ValueError:  # NaN, infinity, or an integer with thousands of digits
         return NOTHING

@@ -1,45 +1,48 @@
-"""What a tool did to the world, besides what it tells the model: for people, budgets and the event stream."""
+"""Effects of a tool call on files and processes, for people, budgets and the event stream; the model does not see them.
+
+A tool lists its effects in `ToolResult.effects`.
+"""
 
 from typing import Literal
 
 import msgspec
 
 OutputStream = Literal["stdout", "stderr"]
-"""Of a command: where it printed something."""
+"""The stream to which a command printed."""
 
 
 class FileRead(msgspec.Struct, frozen=True, tag="file_read"):
-    """A file was read."""
+    """The tool read a file."""
 
     path: str
-    """Relative to the workspace."""
+    """The path, relative to the workspace."""
 
 
 class FileWritten(msgspec.Struct, frozen=True, tag="file_written"):
-    """A whole file was written."""
+    """The tool created a file or replaced its whole content."""
 
     path: str
     byte_count: int
     created: bool
-    """It was not there before."""
+    """Whether the file did not exist before."""
 
 
 class FilePatched(msgspec.Struct, frozen=True, tag="file_patched"):
-    """Part of a file was changed."""
+    """The tool changed a part of a file."""
 
     path: str
     diff: str
-    """Unified diff."""
+    """The change as a unified diff."""
 
 
 class FileDeleted(msgspec.Struct, frozen=True, tag="file_deleted"):
-    """A file was deleted."""
+    """The tool deleted a file."""
 
     path: str
 
 
 class CommandRan(msgspec.Struct, frozen=True, tag="command_ran"):
-    """A command ended."""
+    """The tool ran a command, which ended."""
 
     exit_code: int
     stdout: str = ""

@@ -1,8 +1,8 @@
 """Tools made of typed Python functions: the signature is the schema, the docstring is the description.
 
-Source: hooks seed, section 2.2 (FuncTool). A function that is no coroutine runs in a thread. When the run is aborted
-nobody waits for that thread: a function that takes long looks at `context.is_cancelled()` now and then, and stops.
-From there it reaches the coroutines of its context with `anyio.from_thread.run(context.update, text)`.
+A function that is not a coroutine function runs in a worker thread. An aborted run does not wait for that thread, so a
+function that takes long should check `context.is_cancelled()` regularly and return. In the thread, it calls the
+coroutine functions of its context with `anyio.from_thread.run(context.update, text)`.
 """
 
 import inspect
@@ -17,14 +17,13 @@ from anyio import to_thread
 
 from agent_loop.errors import ConfigurationError, ToolError
 from agent_loop.messages import Image, Text
-from agent_loop.tools.docstrings import described
-from agent_loop.tools.signatures import Signature
+from agent_loop.tools.signatures import Signature, parse_docstring
 from agent_loop.tools.tool import DoneSignal, Output, Risk, ToolContext, ToolKind, ToolResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionTool:
-    """A tool of a function. Made by `tool` and `function_tool`."""
+    """A tool that calls a function; create one with `tool` or `function_tool`."""
 
     name: str
     description: str
@@ -37,23 +36,23 @@ class FunctionTool:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """JSON Schema of the arguments."""
+        """The JSON Schema of the arguments."""
         return self.signature.schema
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext) -> Output:
         """Call the function. Raises `InvalidArgumentsError`, `ToolError`, and what the function raises."""
         values = self.signature.values(arguments)
-        given = partial(self._call, values)
-        returned = await given(context) if _is_async(self.function) else await _in_thread(given, context)
+        call = partial(self._call, values)
+        returned = await call(context) if _is_async(self.function) else await _in_thread(call, context)
         if inspect.isawaitable(returned):
             returned = await returned
-        return _as_output(returned, self.name)
+        return _to_output(returned, self.name)
 
     def _call(self, values: Mapping[str, Any], context: ToolContext) -> Any:
         return self.function(**values, **dict.fromkeys(self.signature.context_parameters, context))
 
 
-def function_tool(  # noqa: PLR0913  # what a tool can be, each by its name
+def function_tool(  # noqa: PLR0913  # one parameter for each attribute of a tool
     function: Callable[..., Any],
     *,
     name: str | None = None,
@@ -63,29 +62,29 @@ def function_tool(  # noqa: PLR0913  # what a tool can be, each by its name
     risk: Risk = "medium",
     sequential: bool = False,
 ) -> FunctionTool:
-    """A tool of a typed function; its name and its docstring say what is not said here.
+    """Return a tool that calls a typed function. Name and description default to the function's name and docstring.
 
-    A parameter of type `ToolContext` gets the context and is no argument. What the function returns may be text, a
-    `ToolResult`, a `DoneSignal`, blocks of content, or anything else that pydantic can write as JSON.
+    A parameter of type `ToolContext` receives the context and is not an argument of the tool. The function may return
+    text, a `ToolResult`, a `DoneSignal`, content blocks, or any value that pydantic can serialize as JSON.
 
     Raises:
-        ConfigurationError: for `*args`, `**kwargs`, parameters by position only or without a type, and for a function
-            without name or description.
+        ConfigurationError: The function has `*args`, `**kwargs`, positional-only parameters or parameters without a
+            type, is a generator, or has no name or description.
     """
     known_name = name or getattr(function, "__name__", "")
-    words = described(getattr(function, "__doc__", None))
-    known_description = description or words.description
+    documented = parse_docstring(getattr(function, "__doc__", None))
+    known_description = description or documented.description
     if not known_name or known_name == "<lambda>":
-        raise ConfigurationError(f"{function!r} has no name for a tool; give it one with `name=`")
+        raise ConfigurationError(f"{function!r} has no name for a tool; pass `name=`")
     if not known_description:
-        raise ConfigurationError(f"tool {known_name!r} has no description; write a docstring or give `description=`")
+        raise ConfigurationError(f"tool {known_name!r} has no description; write a docstring or pass `description=`")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigurationError(f"the function of tool {known_name!r} is a generator; return the whole result instead")
     return FunctionTool(
         name=known_name,
         description=known_description,
         function=function,
-        signature=Signature(function, known_name, words.parameters),
+        signature=Signature(function, known_name, documented.parameters),
         label=label,
         kind=kind,
         risk=risk,
@@ -100,27 +99,27 @@ def tool(**known: Any) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
     function: Callable[..., Any] | None = None, /, **known: Any
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
-    """`@tool`, or `@tool(name=..., risk=...)`: the function below it, as a tool. Takes what `function_tool` takes."""
+    """Turn the decorated function into a tool: `@tool` or `@tool(name=..., risk=...)`, as `function_tool`."""
     if function is None:
         return partial(function_tool, **known)
     return function_tool(function, **known)
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004  # whether its call is a coroutine, not whether it has one
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004  # tests for an async __call__, not for any __call__
 
 
 async def _in_thread(call: Callable[[ToolContext], Any], context: ToolContext) -> Any:
-    """Run it in a thread that learns from `is_cancelled` that nobody waits for it any more."""
-    given_up = threading.Event()
-    own = replace(context, is_cancelled=lambda: given_up.is_set() or context.is_cancelled())
+    """Run `call` in a worker thread; `is_cancelled` of its context becomes true once the caller stops waiting."""
+    abandoned = threading.Event()
+    thread_context = replace(context, is_cancelled=lambda: abandoned.is_set() or context.is_cancelled())
     try:
-        return await to_thread.run_sync(call, own, abandon_on_cancel=True)
+        return await to_thread.run_sync(call, thread_context, abandon_on_cancel=True)
     finally:
-        given_up.set()
+        abandoned.set()
 
 
-def _as_output(returned: Any, name: str) -> Output:
+def _to_output(returned: Any, name: str) -> Output:
     match returned:
         case str() | ToolResult() | DoneSignal():
             return returned
@@ -131,4 +130,6 @@ def _as_output(returned: Any, name: str) -> Output:
     try:
         return pydantic_core.to_json(returned).decode()
     except (pydantic_core.PydanticSerializationError, ValueError, RecursionError) as error:
-        raise ToolError(f"tool {name!r} returned something that is no JSON ({type(returned).__name__})") from error
+        raise ToolError(
+            f"tool {name!r} returned a value that cannot be encoded as JSON ({type(returned).__name__})"
+        ) from error

@@ -1,6 +1,6 @@
-"""What a tool is, what it is given, and what it gives back. Source: phi-core, "AgentTool", "ToolContext", "ToolResult".
+"""The tool contract: the `Tool` protocol, the context of a call, and its result.
 
-A tool is any object with these attributes; `agent_loop.tools.function.tool` makes one of a typed Python function.
+A tool is any object with the attributes of `Tool`; `agent_loop.tools.function.tool` makes one of a typed function.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,31 +23,31 @@ ToolKind = Literal["read", "edit", "execute", "fetch", "ask", "other"]
 
 
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of a tool call."""
+    """The result of a tool call: content for the model, details and effects for everyone else."""
 
     content: tuple[Shown, ...]
     is_error: bool = False
     details: Any = None
-    """Plain data that the model does not see."""
+    """Plain data that is stored and not shown to the model."""
     effects: tuple[ToolEffect, ...] = ()
 
     @property
     def text(self) -> str:
-        """All its text."""
+        """The text blocks of the content, joined by newlines."""
         return "\n".join(block.text for block in self.content if isinstance(block, Text))
 
 
 class DoneSignal(msgspec.Struct, frozen=True):
-    """A tool returns this to end the run. Source: loop spec, section 4.4."""
+    """The return value with which a tool ends the run."""
 
     message: str | None = None
     """The final answer; None: the text of the model's last message."""
     result: str = "Done."
-    """What the history says of the call."""
+    """The result of the call in the history."""
 
 
-class TaskComplete(Exception):  # noqa: N818  # the loop spec's name; no error of anybody
-    """A tool raises this to end the run, from as deep as it likes. As `DoneSignal`. Source: loop spec, section 4.4."""
+class TaskComplete(Exception):  # noqa: N818  # a public name; it ends the run and is not an error
+    """An exception with which a tool ends the run from any call depth; it carries a `DoneSignal`."""
 
     def __init__(self, message: str | None = None, result: str = "Done.") -> None:
         super().__init__(message or result)
@@ -55,87 +55,89 @@ class TaskComplete(Exception):  # noqa: N818  # the loop spec's name; no error o
 
 
 Output = ToolResult | DoneSignal | str
-"""What `execute` may return; text alone is a result of that text."""
+"""The types that `execute` may return; a string stands for a result with that text."""
 
 
-class Update(Protocol):
-    """Takes a part of a result, while the tool still works."""
+class OutputCallback(Protocol):
+    """A callback that receives partial output while the tool is running."""
 
     async def __call__(self, text: str, stream: OutputStream = "stdout") -> None:
-        """`stream`: the one of the command that printed it; of other tools it says nothing."""
+        """Report a piece of output. `stream` is the stream of a command; other tools leave it out."""
         ...
 
 
-async def _nobody(text: str, stream: OutputStream = "stdout") -> None:
-    """Nobody listens."""
+async def _ignore(text: str, stream: OutputStream = "stdout") -> None:
+    """Discard the report, because no one receives it."""
 
 
 async def _cannot_ask(question: str, _options: tuple[str, ...]) -> str:
-    raise ToolError(f"nobody is there to answer {question!r}")
+    raise ToolError(f"no user is available to answer {question!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """What a tool knows of its call. Cancelling comes as the event loop's own cancellation, at any await."""
+    """The context of one tool call. A call is cancelled by the event loop's cancellation, at any `await`."""
 
     call_id: str
     tool_name: str
     state: AgentState = field(default_factory=AgentState)
-    """Of the session: todos, files, what was read."""
+    """The state of the session: todos, changed files, files that were read."""
     workspace: "Workspace | None" = None
-    """The files it may touch; None: none."""
+    """The files that the tool may use; None if the agent has no workspace."""
     behavior: "Behavior | None" = None
-    """How this run behaves; None: as by default."""
-    update: Update = _nobody
-    """Tell a part of the result while the tool still works (output of a command, say): `tool:update`. What a command
-    printed on standard error has to be told as that, or it is told again at its end."""
-    progress: Callable[[str], Awaitable[None]] = _nobody
-    """Tell a person how it goes; no part of the result."""
+    """The behavior of the run; None for the defaults."""
+    update: OutputCallback = _ignore
+    """Report a part of the result while the tool is running, for example output of a command (hook `tool:update`).
+    Output that a command printed on standard error must be reported as "stderr"; otherwise it is repeated at the end.
+    """
+    progress: Callable[[str], Awaitable[None]] = _ignore
+    """Report progress to the user. It is not part of the result."""
     ask: Callable[[str, tuple[str, ...]], Awaitable[str]] = _cannot_ask
-    """Ask the person (a question and options to choose from) and wait. Raises `ToolError` where nobody can answer."""
+    """Ask the user a question with options and wait for the answer. Raises `ToolError` if no one can answer."""
     is_cancelled: Callable[[], bool] = bool
-    """For code in threads, which the event loop cannot cancel."""
+    """Whether the call was cancelled, for code in threads, which the event loop cannot interrupt."""
 
 
 @runtime_checkable
 class Tool(Protocol):
-    """Something a model can call.
+    """A function that a model can call.
 
-    Optional besides: `label`, `kind`, `risk`, `sequential`; `execute_raw` (see `RawTool`); `prior_content(arguments,
-    context)`, which says what a file holds that is about to be written, for `tool:before`, and may block.
+    Optional attributes: `label`, `kind`, `risk`, `sequential`; `execute_raw` (see `RawTool`); `prior_content(arguments,
+    context)`, which returns the current content of the file that the call would write, for the hook `tool:before`;
+    it may block.
     """
 
     @property
     def name(self) -> str:
-        """Unique; letters, digits, _ and -, up to 64."""
+        """The unique name: up to 64 letters, digits, _ and -."""
         ...
 
     @property
     def description(self) -> str:
-        """What it is for: the model reads it."""
+        """The purpose of the tool, for the model."""
         ...
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """JSON Schema of the arguments, an object."""
+        """The JSON Schema of the arguments, of type object."""
         ...
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext) -> Output:
-        """Do it. The arguments are validated and coerced. Raises `ToolError` for what the model should be told."""
+        """Execute a call with validated and coerced arguments. Raises `ToolError` to report an error to the model."""
         ...
 
 
 @runtime_checkable
 class RawTool(Protocol):
-    """A tool that takes arguments which are no JSON, too. Source: loop spec, section 4.2."""
+    """A tool that also accepts arguments which are not valid JSON."""
 
     async def execute_raw(self, raw_arguments: str, context: ToolContext) -> Output:
-        """Do it with the text that the model wrote."""
+        """Execute a call with the unparsed text of its arguments."""
         ...
 
 
 def result_of(output: Output) -> ToolResult:
-    """An output as a result. Raises `ToolError` for what is none: tools are written by anybody."""
+    """Return the output of a tool as a `ToolResult`. Raises `ToolError` for any other type."""
     match output:
         case str():
             return ToolResult((Text(output),))
@@ -143,33 +145,33 @@ def result_of(output: Output) -> ToolResult:
             return ToolResult((Text(output.result),))
         case ToolResult():
             return output
-    raise ToolError(f"the tool returned a {type(output).__name__}, which is no result")
+    raise ToolError(f"the tool returned a {type(output).__name__}, which is not a tool result")
 
 
 def kind_of(tool: Tool) -> ToolKind:
-    """What sort of thing it does; "other" where it does not say."""
+    """Return the kind of a tool; "other" if the tool does not declare one."""
     kind: ToolKind = getattr(tool, "kind", "other")
     return kind
 
 
 def risk_of(tool: Tool) -> Risk:
-    """How much harm it can do: "medium" where it does not say."""
+    """Return the risk of a tool; "medium" if the tool does not declare one."""
     risk: Risk = getattr(tool, "risk", "medium")
     return risk
 
 
 def label_of(tool: Tool) -> str:
-    """Its name for people."""
+    """Return the name of a tool for people: its label, or else its name."""
     return getattr(tool, "label", "") or tool.name
 
 
 def is_sequential(tool: Tool) -> bool:
-    """It must not run beside other tools."""
+    """Whether calls of the tool must not run in parallel with other calls."""
     return bool(getattr(tool, "sequential", False))
 
 
 def shell_command_of(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
-    """The command line that a call would run, where the tool runs one."""
+    """Return the command line that a call would run, None if the tool does not run commands."""
     if kind_of(tool) != "execute":
         return None
     command = arguments.get("command")

@@ -1,7 +1,7 @@
-"""The tools of a run by their canonical names, and the names that a model knows them by.
+"""The tools of a run by canonical name, and the names under which a model knows them (wire names).
 
-Source: zidane, "Tool aliasing (wire vs. canonical)". Aliases exist at the boundary to the model only: history, hooks
-and events have canonical names. An alias may name a tool that is not here: calls of it can still be in the history.
+Aliases are used in requests to the model and its responses only; history, hooks and events contain canonical names.
+An alias may be for a tool that the toolset does not contain, because the history can still contain calls of it.
 """
 
 import re
@@ -16,34 +16,34 @@ from agent_loop.providers.request import ToolDefinition
 from agent_loop.tools.tool import Tool
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
-"""What all providers take as the name of a tool."""
+"""The names that all providers accept."""
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 
 class Toolset:
-    """Tools by name, in their order. Raises `ConfigurationError` for names that are invalid or there twice."""
+    """An ordered collection of tools by name. Raises `ConfigurationError` for invalid and duplicate names."""
 
     def __init__(self, tools: Iterable[Tool] = (), aliases: Mapping[str, str] | None = None) -> None:
-        """`aliases`: canonical name -> the name that the model knows."""
+        """`aliases` maps canonical names to wire names."""
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             _check_name(tool.name)
             if tool.name in self._tools:
-                raise ConfigurationError(f"two tools are called {tool.name!r}; rename or leave out one of them")
+                raise ConfigurationError(f"two tools are named {tool.name!r}; rename or remove one of them")
             self._tools[tool.name] = tool
         self._wire = dict(aliases or {})
-        self._canonical = self._reversed()
+        self._canonical = self._canonical_names()
 
-    def _reversed(self) -> dict[str, str]:
-        """Wire name -> canonical name, of all that is aliased."""
+    def _canonical_names(self) -> dict[str, str]:
+        """Return the canonical names by wire name. Raises `ConfigurationError` for duplicates."""
         names: dict[str, str] = {}
         for canonical in [*self._wire, *(name for name in self._tools if name not in self._wire)]:
             wire = self.wire(canonical)
             _check_name(wire)
             if wire in names:
                 raise ConfigurationError(
-                    f"the tools {names[wire]!r} and {canonical!r} would both be {wire!r} to the model; change an alias"
+                    f"the tools {names[wire]!r} and {canonical!r} have the same wire name {wire!r}; change an alias"
                 )
             names[wire] = canonical
         return names
@@ -59,49 +59,51 @@ class Toolset:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Canonical names, in order."""
+        """The canonical names, in order."""
         return tuple(self._tools)
 
     def get(self, name: str) -> Tool | None:
-        """The tool of this canonical name."""
+        """Return the tool with this canonical name, None if there is none."""
         return self._tools.get(name)
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """What the model is told of the tools, under their wire names."""
+        """Return the definitions of the tools for a model request, under their wire names."""
         return tuple(
             ToolDefinition(self.wire(tool.name), tool.description, dict(tool.parameters))
             for tool in self._tools.values()
         )
 
     def wire(self, canonical: str) -> str:
-        """The name that the model knows; the same where there is no alias."""
+        """Return the wire name of a tool; without an alias, the canonical name."""
         return self._wire.get(canonical, canonical)
 
     def canonical(self, wire: str) -> str:
-        """Our name of what the model calls so; the same where nothing is known under that name."""
+        """Return the canonical name for a wire name; an unknown name is returned unchanged."""
         return self._canonical.get(wire, wire)
 
     def to_wire(self, messages: Iterable[Message]) -> tuple[Message, ...]:
-        """A history as the model is to see it."""
+        """Return the messages of a history with wire names, for a model request."""
         if not self._wire:
             return tuple(messages)
-        return tuple(_renamed(message, self._wire) for message in messages)
+        return tuple(_rename(message, self._wire) for message in messages)
 
     def to_canonical(self, message: AnyMessage) -> AnyMessage:
-        """A message of the model as history and hooks are to see it. `native` stays as the provider wrote it."""
-        return _renamed(message, self._canonical)
+        """Return a message of the model with canonical names. Its `native` content is left unchanged."""
+        return _rename(message, self._canonical)
 
 
 def _check_name(name: str) -> None:
     if not NAME.fullmatch(name):
-        raise ConfigurationError(f"{name!r} is no name for a tool: use letters, digits, _ and -, up to 64 of them")
+        raise ConfigurationError(f"{name!r} is not a valid tool name: use up to 64 letters, digits, _ and -")
 
 
-def _renamed(message: AnyMessage, names: Mapping[str, str]) -> AnyMessage:
-    """The same message, the very object where no name changes."""
+def _rename(message: AnyMessage, names: Mapping[str, str]) -> AnyMessage:
+    """Return the message with tools renamed; the same object if no name changes."""
     match message:
         case AssistantMessage() if any(_is_renamed(call.name, names) for call in message.tool_calls):
-            return msgspec.structs.replace(message, content=tuple(_block(block, names) for block in message.content))
+            return msgspec.structs.replace(
+                message, content=tuple(_rename_block(block, names) for block in message.content)
+            )
         case ToolMessage() if _is_renamed(message.name, names):
             return msgspec.structs.replace(message, name=names[message.name])
     return message
@@ -111,7 +113,7 @@ def _is_renamed(name: str, names: Mapping[str, str]) -> bool:
     return names.get(name, name) != name
 
 
-def _block(block: Block, names: Mapping[str, str]) -> Block:
+def _rename_block(block: Block, names: Mapping[str, str]) -> Block:
     if isinstance(block, ToolCall) and _is_renamed(block.name, names):
         return msgspec.structs.replace(block, name=names[block.name])
     return block

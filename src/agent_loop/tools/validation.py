@@ -1,8 +1,8 @@
-"""Arguments as the tool declares them, also where the model wrote them a little differently.
+"""Validation of tool arguments against the declared schema, with coercion of values of a similar type.
 
-Source: zidane, "Tool argument auto-coercion". What fits is never changed; what does not fit is coerced where one of the
-listed coercions makes it fit, and refused otherwise. Values at the top level are checked by type, `enum` and `const`,
-through unions and local references. What is deeper is for the tool: tools made of functions check all of it.
+A value that matches its schema is never changed. A value that does not match is coerced if one of the known coercions
+makes it match, and rejected otherwise. Top-level values are checked by type, `enum` and `const`, through unions and
+local references. Nested values are left to the tool; tools made of functions validate them completely.
 """
 
 from collections.abc import Mapping
@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_loop.errors import InvalidArgumentsError
-from agent_loop.tools.coercion import NOTHING, coerced, fits, type_of, types_of
+from agent_loop.tools.coercion import NOTHING, coerce, fits, type_of, types_of
 
 SHOWN = 60
-"""Characters of a wrong value that an error repeats."""
+"""The most characters of a wrong value that an error message contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """Arguments that fit."""
+    """Arguments that match the schema of the tool."""
 
     arguments: dict[str, Any]
     coercions: tuple[str, ...] = ()
-    """What was changed, a phrase for each: "count: string -> integer"."""
+    """The coercions that were applied, for example "count: string -> integer"."""
 
 
 def validate_arguments(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> Validated:
-    """Check and coerce the arguments of one call.
+    """Validate and coerce the arguments of one call.
 
-    A null fails where it is required, unless the schema itself allows null; for an optional argument that must not be
-    null it counts as left out. Unknown arguments fail only where the schema says `additionalProperties: false`.
+    A required argument must not be null unless its schema allows null; an optional argument that is null although its
+    schema does not allow it is dropped. Unknown arguments are rejected only under `additionalProperties: false`.
 
     Raises:
-        InvalidArgumentsError: naming every argument that is missing, unknown or unusable.
+        InvalidArgumentsError: The message names every argument that is missing, unknown or invalid.
     """
     properties, required = _properties(parameters), _required(parameters)
     problems = _missing(properties, required, arguments, parameters)
@@ -46,11 +46,11 @@ def validate_arguments(parameters: Mapping[str, Any], arguments: Mapping[str, An
             result[name] = value
         elif value is None:
             coercions.append(f"{name}: null -> left out")
-        elif (found := coerced(value, schema, parameters)) is not NOTHING:
+        elif (found := coerce(value, schema, parameters)) is not NOTHING:
             result[name] = found
             coercions.append(f"{name}: {type_of(value)} -> {type_of(found)}")
         else:
-            problems.append(f"{name!r} must be {_wanted(schema, parameters)}, not {_shown(value)}")
+            problems.append(f"{name!r} must be {_expected(schema, parameters)}, not {_describe(value)}")
     if problems:
         raise InvalidArgumentsError("; ".join(problems))
     return Validated(result, tuple(coercions))
@@ -78,7 +78,7 @@ def _missing(
 
 
 def _allows_null(schema: Any, root: Mapping[str, Any]) -> bool:
-    """It says so; a schema that says nothing of types does not."""
+    """Whether the schema allows null explicitly; a schema without any type does not."""
     return "null" in types_of(schema, root) and fits(None, schema, root)
 
 
@@ -87,13 +87,13 @@ def _unknown(properties: Mapping[str, Any], arguments: Mapping[str, Any]) -> lis
     return [f"unknown argument {name[:SHOWN]!r} (it takes {takes})" for name in arguments if name not in properties]
 
 
-def _wanted(schema: Any, root: Mapping[str, Any]) -> str:
+def _expected(schema: Any, root: Mapping[str, Any]) -> str:
     listed = schema.get("enum") if isinstance(schema, Mapping) else None
     if isinstance(listed, list | tuple):
         return f"one of {', '.join(map(repr, listed))}"
     return " or ".join(types_of(schema, root)) or "something else"
 
 
-def _shown(value: Any) -> str:
+def _describe(value: Any) -> str:
     text = repr(value)
     return f"{type_of(value)} {text if len(text) <= SHOWN else text[:SHOWN] + '...'}"

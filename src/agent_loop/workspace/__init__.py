@@ -1,19 +1,18 @@
-"""The files an agent may touch, and nothing else."""
+"""The files that an agent may read and write, confined to its workspace."""
 
-from agent_loop.workspace.entries import Entry, EntryKind, FileContent, Written
-from agent_loop.workspace.globbing import Glob
-from agent_loop.workspace.ignoring import IgnoreFiles
-from agent_loop.workspace.walking import MAX_VISITED
-from agent_loop.workspace.workspace import MAX_FILE_BYTES, Workspace
+from agent_loop.workspace.entries import DirectoryEntry, EntryKind, FileContent, WriteResult
+from agent_loop.workspace.gitignore import IgnoreFiles
+from agent_loop.workspace.globs import Glob
+from agent_loop.workspace.workspace import MAX_FILE_BYTES, MAX_VISITED, Workspace
 
 __all__ = [
     "MAX_FILE_BYTES",
     "MAX_VISITED",
-    "Entry",
+    "DirectoryEntry",
     "EntryKind",
     "FileContent",
     "Glob",
     "IgnoreFiles",
     "Workspace",
-    "Written",
+    "WriteResult",
 ]

@@ -1,4 +1,4 @@
-"""What is known of one thing in a directory."""
+"""Values that describe files and directory entries, and how file names are printed and sorted."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ from typing import Literal
 
 EntryKind = Literal["file", "directory", "symlink", "other"]
 Parts = tuple[str, ...]
-"""Names from a root downwards; empty: the root itself."""
+"""Path components below a root. Empty for the root itself."""
 
 _KINDS: tuple[tuple[int, EntryKind], ...] = (
     (stat.S_IFREG, "file"),
@@ -18,49 +18,49 @@ _KINDS: tuple[tuple[int, EntryKind], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One thing, itself and not what it links to."""
+class DirectoryEntry:
+    """A file, directory or symbolic link; links are described themselves and not followed."""
 
     name: str
-    """As `Workspace.relative` says it; the root is "."."""
+    """The path as `Workspace.relative` returns it; "." for the root."""
     parts: Parts
     kind: EntryKind
-    """"other": a pipe, a socket or a device, which is never opened."""
+    """The file type. "other" is a pipe, a socket or a device, which is never opened."""
     size: int
-    """Bytes."""
+    """The size in bytes."""
     modified_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A file that was read whole."""
+    """The complete content of a file at the time of a read."""
 
     name: str
     path: Path
-    """Absolute, without links."""
+    """The absolute path, with symbolic links resolved."""
     data: bytes
     modified_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """What came of a write."""
+class WriteResult:
+    """The file that a write created or replaced."""
 
     name: str
     created: bool
-    """There was no such file."""
+    """Whether the file did not exist before."""
 
 
 def kind_of_mode(mode: int) -> EntryKind:
-    """What `st_mode` says."""
+    """Return the kind of entry that `st_mode` describes."""
     return next((kind for bits, kind in _KINDS if stat.S_IFMT(mode) == bits), "other")
 
 
 def printable(name: str) -> str:
-    """A name from the disk as text that can be stored and sent: bytes that are no UTF-8 become escapes."""
+    """Return a file name as text that can be stored and sent, with bytes that are not UTF-8 as backslash escapes."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
 def by_bytes(name: str) -> bytes:
-    """The order in which names are told: that of ripgrep."""
+    """Return the sort key of a file name: its bytes, which is the order of ripgrep."""
     return os.fsencode(name)

@@ -1,6 +1,6 @@
-"""A directory that paths cannot leave. What it promises holds for every path, whoever made it up.
+"""A directory that tools read and write, and that no path can lead out of, whoever chose the path.
 
-Everything here blocks: in the event loop, call it in a thread.
+All functions block: call them in a worker thread from the event loop.
 """
 
 import os
@@ -11,139 +11,186 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent_loop.errors import WorkspaceError
-from agent_loop.workspace.entries import Entry, FileContent, Parts, Written, by_bytes, kind_of_mode, printable
-from agent_loop.workspace.expressions import shortened
-from agent_loop.workspace.reading import look, look_at, open_file, told, what
-from agent_loop.workspace.replacing import replace_file
-from agent_loop.workspace.resolving import DIRECTORY, Place, Root, located
-from agent_loop.workspace.walking import files_below
+from agent_loop.workspace.entries import (
+    DirectoryEntry,
+    FileContent,
+    Parts,
+    WriteResult,
+    by_bytes,
+    kind_of_mode,
+    printable,
+)
+from agent_loop.workspace.files import (
+    describe_type,
+    open_file,
+    replace_file,
+    stat_location,
+    stat_name,
+    workspace_error,
+)
+from agent_loop.workspace.gitignore import IgnoreFiles
+from agent_loop.workspace.paths import OPEN_DIRECTORY, FileLocation, WorkspaceRoot, open_location, shortened
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
-"""Of a file that is read whole."""
+"""The largest file that is read by default."""
+MAX_VISITED = 200_000
+"""The most entries that one walk visits."""
 PathLike = str | os.PathLike[str]
 
 
 class Workspace:
-    """The directory `root` and what is below it; `readable` are more directories, which are only ever read.
+    """The directory `root` for reading and writing, and the `readable` directories for reading only.
 
-    Paths are relative to the root, or absolute and inside of one of the directories. All methods raise
-    `WorkspaceError`, with a sentence for the model.
+    Paths are relative to the root, or absolute and inside one of the directories. All methods raise `WorkspaceError`
+    with a sentence for the model.
     """
 
     def __init__(self, root: PathLike, readable: Sequence[PathLike] = ()) -> None:
-        self._roots = (Root.of(root), *(Root.of(each) for each in readable))
+        self._roots = (WorkspaceRoot.of(root), *(WorkspaceRoot.of(each) for each in readable))
         self.changing = threading.RLock()
-        """Held by whoever reads a file in order to change it: tools run side by side."""
+        """The lock that protects reading a file, changing the text and writing it back: tools run in parallel."""
 
     @property
     def root(self) -> Path:
-        """Absolute, without links."""
+        """The absolute path of the root, with symbolic links resolved."""
         return self._roots[0].path
 
     @property
     def readable(self) -> tuple[Path, ...]:
-        """The other directories, absolute and without links."""
+        """The absolute paths of the read-only directories, with symbolic links resolved."""
         return tuple(root.path for root in self._roots[1:])
 
     def resolve(self, path: PathLike) -> Path:
-        """The absolute path, without links. For programs that need one: what it leads to may change at any time."""
-        with self._at(path) as place:
-            return place.root.path.joinpath(*place.parts)
+        """Return the absolute path with links resolved, for programs that need one. It may become stale at any time."""
+        with self._open(path) as location:
+            return location.path
 
     def relative(self, path: PathLike) -> str:
-        """The one name of a file, however it is written: relative to the root, absolute in a readable directory."""
-        with self._at(path) as place:
-            return self._name(place.root, place.parts)
+        """Return the canonical name of a file: relative to the root, or absolute in a read-only directory."""
+        with self._open(path) as location:
+            return self._name(location.root, location.parts)
 
-    def stat(self, path: PathLike, *, follow: bool = True) -> Entry | None:
-        """What is there; None: nothing."""
+    def stat(self, path: PathLike, *, follow: bool = True) -> DirectoryEntry | None:
+        """Return the entry at `path`, None if there is none. `follow`: describe the target of a link."""
         try:
-            with located(self._roots, path, follow=follow) as place:
-                return self._entry(place.root, place.parts, look(place))
+            with open_location(self._roots, path, follow=follow) as location:
+                return self._entry(location.root, location.parts, stat_location(location))
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise told(path, error) from error
+            raise workspace_error(path, error) from error
 
     def read_bytes(self, path: PathLike, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-        """The whole file. Raises `WorkspaceError` where it is larger than `max_bytes`, and for all but files."""
+        """Return the content of a regular file. Raises `WorkspaceError` if it is larger than `max_bytes`."""
         return self.read_file(path, max_bytes).data
 
     def read_file(self, path: PathLike, max_bytes: int = MAX_FILE_BYTES) -> FileContent:
-        """As `read_bytes`, and which file it was."""
-        with self._at(path) as place, os.fdopen(open_file(place, path), "rb") as file:
+        """Return the content of a regular file with its canonical name and path; limits are those of `read_bytes`."""
+        with self._open(path) as location, os.fdopen(open_file(location, path), "rb") as file:
             known, data = os.fstat(file.fileno()), file.read(max_bytes + 1)
-            name = self._name(place.root, place.parts)
+            name = self._name(location.root, location.parts)
             if len(data) > max_bytes:
                 raise WorkspaceError(f"{name} is larger than {max_bytes:,} bytes; search it with grep instead")
-            return FileContent(name, self.inside(place), data, known.st_mtime_ns)
+            return FileContent(name, location.path, data, known.st_mtime_ns)
 
-    def write_bytes(self, path: PathLike, data: bytes) -> Written:
-        """Write it, whole or not at all; directories on the way are made, the permissions of a file are kept."""
-        with self.changing, self._at(path, make_parents=True) as place:
-            name = self._writable(place, path)
-            before = look_at(place.name, place.directory)
+    def write_bytes(self, path: PathLike, data: bytes) -> WriteResult:
+        """Write a file atomically. Missing directories are created; the permissions of an existing file are kept."""
+        with self.changing, self._open(path, make_parents=True) as location:
+            name = self._writable_name(location, path)
+            before = stat_name(location.name, location.directory)
             if before is not None and not stat.S_ISREG(before.st_mode):
-                raise WorkspaceError(f"{name} is {what(before)}, and cannot be written as a file; choose another path")
-            replace_file(place, data, before)
-            return Written(name, created=before is None)
+                raise WorkspaceError(
+                    f"{name} is {describe_type(before)} and cannot be written as a file; choose another path"
+                )
+            replace_file(location, data, before)
+            return WriteResult(name, created=before is None)
 
     def delete(self, path: PathLike) -> None:
-        """Delete a file, or a link (not what it leads to). Directories stay."""
-        with self.changing, self._at(path, follow=False) as place:
-            name = self._writable(place, path)
-            if stat.S_ISDIR(look(place).st_mode):
+        """Delete a file, or a link but not its target. Raises `WorkspaceError` for directories."""
+        with self.changing, self._open(path, follow=False) as location:
+            name = self._writable_name(location, path)
+            if stat.S_ISDIR(stat_location(location).st_mode):
                 raise WorkspaceError(f"{name} is a directory; only files are deleted")
-            os.unlink(place.name, dir_fd=place.directory)
+            os.unlink(location.name, dir_fd=location.directory)
 
-    def list(self, path: PathLike = ".") -> tuple[Entry, ...]:
-        """What is in a directory, by name. Links are told as links."""
-        with self.open_directory(path) as (directory, place), os.scandir(directory) as entries:
-            found = [entry.name for entry in entries]
-            looked = ((name, look_at(name, directory)) for name in sorted(found, key=by_bytes))
+    def list(self, path: PathLike = ".") -> tuple[DirectoryEntry, ...]:
+        """Return the entries of a directory, sorted by name. Links are listed as links."""
+        with self.open_directory(path) as (directory, location), os.scandir(directory) as entries:
+            names = sorted((entry.name for entry in entries), key=by_bytes)
+            statuses = ((name, stat_name(name, directory)) for name in names)
             return tuple(
-                self._entry(place.root, (*place.parts, name), known) for name, known in looked if known is not None
+                self._entry(location.root, (*location.parts, name), known)
+                for name, known in statuses
+                if known is not None
             )
 
-    def walk(self, path: PathLike = ".", check: Callable[[], None] = lambda: None) -> Iterator[Entry]:
-        """All files below, by name, but for what .gitignore leaves out and `.git` itself. Links are not followed.
+    def walk(self, path: PathLike = ".", check: Callable[[], None] = lambda: None) -> Iterator[DirectoryEntry]:
+        """Iterate over all files below `path`, sorted by name; links are not followed.
 
-        `check` is called at each directory, and may raise in order to stop. Raises `WorkspaceError` after
-        `MAX_VISITED` entries, too.
+        Files ignored by .gitignore and the directory `.git` are left out. `check` is called in each directory and may
+        raise to stop the walk. Raises `WorkspaceError` after `MAX_VISITED` entries. Each directory is opened again
+        from the root, so a link that replaces it stops the descent.
         """
-        return files_below(self, path, check)
+        with self.open_directory(path) as (_, location):
+            start, root = location.path, location.root.path
+        ignored = IgnoreFiles(self, root)
+        pending = [iter(self.list(start))]
+        visited = 0
+        while pending:
+            entry = next(pending[-1], None)
+            if entry is None:
+                pending.pop()
+                continue
+            visited += 1
+            if visited > MAX_VISITED:
+                raise WorkspaceError(f"{path} contains more than {MAX_VISITED:,} entries; use a narrower path")
+            if entry.kind not in {"file", "directory"}:
+                continue
+            if ignored.excludes(entry.parts, is_directory=entry.kind == "directory"):
+                continue
+            if entry.kind == "file":
+                yield entry
+                continue
+            check()
+            pending.append(iter(self._list_or_skip(entry, root.joinpath(*entry.parts))))
 
     @contextmanager
-    def open_directory(self, path: PathLike = ".") -> Iterator[tuple[int, Place]]:
-        """A descriptor of a directory, open as long as the block."""
-        with self._at(path) as place:
-            directory = os.open(place.name, DIRECTORY, dir_fd=place.directory)
+    def open_directory(self, path: PathLike = ".") -> Iterator[tuple[int, FileLocation]]:
+        """Open a directory for the length of the block; yields its descriptor and location."""
+        with self._open(path) as location:
+            directory = os.open(location.name, OPEN_DIRECTORY, dir_fd=location.directory)
             try:
-                yield directory, place
+                yield directory, location
             finally:
                 os.close(directory)
 
-    def inside(self, place: Place) -> Path:
-        """The absolute path of a place."""
-        return place.root.path.joinpath(*place.parts)
-
     @contextmanager
-    def _at(self, path: PathLike, *, make_parents: bool = False, follow: bool = True) -> Iterator[Place]:
+    def _open(self, path: PathLike, *, make_parents: bool = False, follow: bool = True) -> Iterator[FileLocation]:
         try:
-            with located(self._roots, path, make_parents=make_parents, follow=follow) as place:
-                yield place
+            with open_location(self._roots, path, make_parents=make_parents, follow=follow) as location:
+                yield location
         except OSError as error:
-            raise told(path, error) from error
+            raise workspace_error(path, error) from error
 
-    def _writable(self, place: Place, path: PathLike) -> str:
-        if place.root is not self._roots[0]:
-            raise WorkspaceError(f"{shortened(os.fspath(path))} may be read, and not written; write in the workspace")
-        return self._name(place.root, place.parts)
+    def _list_or_skip(self, entry: DirectoryEntry, path: Path) -> tuple[DirectoryEntry, ...]:
+        """Return the entries of a directory; none if it cannot be opened or was replaced by a link."""
+        try:
+            found = self.list(path)
+        except WorkspaceError:
+            return ()
+        return tuple(each for each in found if each.parts[:-1] == entry.parts)
 
-    def _name(self, root: Root, parts: Parts) -> str:
+    def _writable_name(self, location: FileLocation, path: PathLike) -> str:
+        if location.root is not self._roots[0]:
+            raise WorkspaceError(f"{shortened(os.fspath(path))} is read-only; write to a path in the workspace")
+        return self._name(location.root, location.parts)
+
+    def _name(self, root: WorkspaceRoot, parts: Parts) -> str:
         if root is self._roots[0]:
             return printable("/".join(parts)) or "."
         return printable(str(root.path.joinpath(*parts)))
 
-    def _entry(self, root: Root, parts: Parts, known: os.stat_result) -> Entry:
-        return Entry(self._name(root, parts), parts, kind_of_mode(known.st_mode), known.st_size, known.st_mtime_ns)
+    def _entry(self, root: WorkspaceRoot, parts: Parts, known: os.stat_result) -> DirectoryEntry:
+        return DirectoryEntry(
+            self._name(root, parts), parts, kind_of_mode(known.st_mode), known.st_size, known.st_mtime_ns
+        )

@@ -1,11 +1,11 @@
-"""What fits a JSON Schema, and what is told of what does not."""
+"""Validation of values against a JSON Schema, and its error messages."""
 
 from typing import Any
 
 import pytest
 
 from agent_loop.errors import ConfigurationError
-from agent_loop.json_schema import SHOWN, check_schema, misfit
+from agent_loop.json_schema import MAX_MESSAGE, check_schema, misfit
 
 CITY = {
     "type": "object",
@@ -31,15 +31,15 @@ CITY = {
         ([], "at $: [] is not of type 'object'"),
     ],
 )
-def test_what_is_deep_inside_has_to_fit_too(value: Any, problem: str | None) -> None:
-    said = misfit(CITY, value)
-    assert said == problem if problem is None else said is not None and said.startswith(problem)
+def test_nested_values_must_match_too(value: Any, problem: str | None) -> None:
+    message = misfit(CITY, value)
+    assert message == problem if problem is None else message is not None and message.startswith(problem)
 
 
 def test_the_draft_is_the_one_that_the_schema_names() -> None:
     pair = {"items": [{"type": "string"}, {"type": "integer"}]}
     assert misfit({"$schema": "http://json-schema.org/draft-07/schema#", **pair}, ["a", "b"]) is not None
-    with pytest.raises(ConfigurationError, match="no JSON Schema"):
+    with pytest.raises(ConfigurationError, match="not a valid JSON Schema"):
         check_schema(pair)
 
 
@@ -55,23 +55,23 @@ def test_nothing_is_fetched(reference: str) -> None:
 @pytest.mark.parametrize(
     "schema", [{"type": "objct"}, {"required": "name"}, {"properties": {"a": 3}}, {"pattern": "("}, {"minimum": "1"}]
 )
-def test_what_is_no_schema_is_refused(schema: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match=r"the output schema is no JSON Schema: at \$"):
+def test_invalid_schema_is_rejected(schema: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=r"the output schema is not a valid JSON Schema: at \$"):
         check_schema(schema)
 
 
-def test_what_is_nested_without_end_fits_nothing_and_is_no_schema() -> None:
+def test_endless_nesting_is_invalid_as_value_and_as_schema() -> None:
     value: list[Any] = []
     schema: dict[str, Any] = {}
     for _ in range(5_000):
         value, schema = [value], {"not": schema}
-    assert misfit({"type": "array", "items": {"$ref": "#"}}, value) == "it is nested too deeply"
-    assert misfit({"$ref": "#"}, 1) == "it is nested too deeply"
+    assert misfit({"type": "array", "items": {"$ref": "#"}}, value) == "the value is nested too deeply"
+    assert misfit({"$ref": "#"}, 1) == "the value is nested too deeply"
     with pytest.raises(ConfigurationError, match="nested too deeply"):
         check_schema(schema)
 
 
-def test_what_is_told_of_a_value_is_bounded() -> None:
-    said = misfit({"type": "integer"}, "x" * 10_000)
-    assert said is not None
-    assert len(said) == SHOWN + len("...")
+def test_error_message_is_bounded() -> None:
+    message = misfit({"type": "integer"}, "x" * 10_000)
+    assert message is not None
+    assert len(message) == MAX_MESSAGE + len("...")

@@ -1,16 +1,28 @@
-"""The tools that come with us: files, a shell, todos, questions, and calls of an HTTP service."""
+"""The built-in tools: files, a shell, todos, questions to the user, and calls of an HTTP service."""
 
-from agent_loop.tools.builtin.ask import ask_tool
+from agent_loop.tools.builtin.function_tools import ask_tool, incomplete, todo_tool
 from agent_loop.tools.builtin.http import HTTPTool
 from agent_loop.tools.builtin.shell import ShellTool
-from agent_loop.tools.builtin.todos import incomplete, todo_tool
 from agent_loop.tools.tool import Tool
 
-__all__ = ["HTTPTool", "ShellTool", "ask_tool", "default_tools", "incomplete", "todo_tool"]
+__all__ = ["HTTPTool", "ShellTool", "ask_tool", "default_tools", "file_tools", "incomplete", "todo_tool"]
+
+
+def file_tools() -> tuple[Tool, ...]:
+    """Return `read_file`, `write_file`, `edit`, `multi_edit`, `ls`, `glob` and `grep`. They are stateless."""
+    # Imported here, so that an agent without file tools does not load them.
+    from agent_loop.tools.builtin.edit import EditTool, MultiEditTool  # noqa: PLC0415
+    from agent_loop.tools.builtin.grep import GrepTool  # noqa: PLC0415
+    from agent_loop.tools.builtin.listing import GlobTool, ListTool  # noqa: PLC0415
+    from agent_loop.tools.builtin.read import ReadTool  # noqa: PLC0415
+    from agent_loop.tools.builtin.write import WriteTool  # noqa: PLC0415
+
+    return ReadTool(), WriteTool(), EditTool(), MultiEditTool(), ListTool(), GlobTool(), GrepTool()
 
 
 def default_tools(shell: ShellTool | None = None) -> tuple[Tool, ...]:
-    """What an agent has that nobody gave other tools: files, `shell` (this one, if given), todos, questions."""
-    from agent_loop.tools.builtin.files import file_tools  # noqa: PLC0415  # only who wants all of them pays for them
+    """Return the default tools of an agent: the file tools, `shell`, todos and questions.
 
+    `shell` replaces the shell tool with default settings.
+    """
     return (*file_tools(), shell or ShellTool(), todo_tool(), ask_tool())

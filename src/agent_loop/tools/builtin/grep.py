@@ -1,6 +1,6 @@
-"""`grep`: lines of files by a regular expression. Source: zidane, "Tool ergonomics defaults"; hooks seed, section 6.1.
+"""The tool `grep`, which searches files for a regular expression.
 
-Ripgrep where it is on PATH, and otherwise a worker of ours that tells the same (`grep_worker`).
+It runs ripgrep if that is on PATH, and otherwise `grep_worker`, which produces the same output.
 """
 
 from collections.abc import Callable
@@ -13,22 +13,27 @@ import msgspec
 from msgspec import Meta
 
 from agent_loop.errors import ToolError, WorkspaceError
-from agent_loop.tools.builtin.file_arguments import parsed, schema_of
-from agent_loop.tools.builtin.file_context import workspace_of
-from agent_loop.tools.builtin.file_text import encoded, shown
-from agent_loop.tools.builtin.grep_matches import FileMatches, MatchReader
+from agent_loop.tools.builtin.file_call import (
+    encode_text,
+    parse_arguments,
+    replace_surrogates,
+    schema_of,
+    workspace_of,
+)
 from agent_loop.tools.builtin.grep_process import (
     MAX_SEARCHED_BYTES,
-    Search,
-    ripgrep,
-    running_ripgrep,
-    running_ripgrep_on_text,
-    running_worker,
+    FileMatches,
+    GrepQuery,
+    MatchReader,
+    find_ripgrep,
     search_files,
+    start_ripgrep,
+    start_ripgrep_on_input,
+    start_worker,
     worker_request,
 )
 from agent_loop.tools.tool import ToolContext, ToolResult, result_of
-from agent_loop.workspace import Entry, Glob, IgnoreFiles, Workspace
+from agent_loop.workspace import DirectoryEntry, Glob, IgnoreFiles, Workspace
 from agent_loop.workspace.entries import printable
 
 HEAD_LIMIT = 250
@@ -39,125 +44,128 @@ OutputMode = Literal["content", "files", "count"]
 
 
 class GrepArguments(msgspec.Struct, frozen=True):
-    """What `grep` takes."""
+    """The arguments of the tool `grep`."""
 
     pattern: Annotated[str, Meta(min_length=1, max_length=10_000, description="A regular expression, for one line.")]
     path: Annotated[str, Meta(description="The file or directory to search, relative to the workspace.")] = "."
-    glob: Annotated[str | None, Meta(description="Only files that match it, for example *.py or src/**/*.ts.")] = None
+    glob: Annotated[str | None, Meta(description="Search only matching files, for example *.py or src/**/*.ts.")] = None
     output_mode: Annotated[
         OutputMode,
         Meta(description="content: path:line number:line. files: paths. count: path:number of lines that match."),
     ] = "content"
     ignore_case: bool = False
-    head_limit: Annotated[int, Meta(ge=1, le=MAX_HEAD_LIMIT, description="How many lines to tell.")] = HEAD_LIMIT
-    offset: Annotated[int, Meta(ge=0, description="How many lines to pass over, to see what follows.")] = 0
+    head_limit: Annotated[int, Meta(ge=1, le=MAX_HEAD_LIMIT, description="Maximum number of lines.")] = HEAD_LIMIT
+    offset: Annotated[int, Meta(ge=0, description="Number of lines to skip.")] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class GrepTool:
-    """Searches in files. `program`: finds ripgrep, or None for our own worker. `timeout`: seconds."""
+    """The tool `grep`.
 
-    program: Callable[[], str | None] = ripgrep
+    `program` returns the path of ripgrep, None to use the worker. `timeout` is the limit of one search in seconds.
+    """
+
+    program: Callable[[], str | None] = find_ripgrep
     timeout: float = TIMEOUT
     name: str = "grep"
     label: str = "Search files"
     kind: str = "read"
     risk: str = "low"
     description: str = (
-        "Search files for a regular expression, line by line. Files that .gitignore leaves out, binary files and files "
-        f"over {MAX_SEARCHED_BYTES // 1024 // 1024} MiB are not searched. Tells {HEAD_LIMIT} lines; go on with offset."
+        "Search files for a regular expression, line by line. Files ignored by .gitignore, binary files and files over "
+        f"{MAX_SEARCHED_BYTES // 1024 // 1024} MiB are not searched. Returns {HEAD_LIMIT} lines; continue with offset."
     )
     parameters: dict[str, Any] = field(default_factory=lambda: schema_of(GrepArguments))
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
-        """Raises `ToolError` for an expression that is none, and for a search that takes too long."""
-        asked, workspace = parsed(GrepArguments, arguments), workspace_of(context)
-        encoded(asked.pattern, "pattern")
-        if "\0" in asked.pattern:
-            raise ToolError("the pattern has a NUL character; files with one are not searched, so leave it out")
-        found = _Findings(asked)
+        """Search files. Raises `ToolError` for an invalid regular expression and for a search that takes too long."""
+        parsed, workspace = parse_arguments(GrepArguments, arguments), workspace_of(context)
+        encode_text(parsed.pattern, "pattern")
+        if "\0" in parsed.pattern:
+            raise ToolError("the pattern contains a NUL character; files with NUL characters are not searched")
+        output = _GrepOutput(parsed)
         with anyio.move_on_after(self.timeout) as scope:
-            await self._search(asked, workspace, found)
+            await self._search(parsed, workspace, output)
         if scope.cancelled_caught:
-            raise ToolError(f"the search took longer than {self.timeout:g} seconds; name a narrower path")
-        return found.told()
+            raise ToolError(f"the search took longer than {self.timeout:g} seconds; use a narrower path")
+        return output.result()
 
-    async def _search(self, asked: GrepArguments, workspace: Workspace, found: "_Findings") -> None:
-        start = workspace.stat(asked.path)
+    async def _search(self, arguments: GrepArguments, workspace: Workspace, output: "_GrepOutput") -> None:
+        start = workspace.stat(arguments.path)
         if start is None:
-            raise WorkspaceError(f"{asked.path!r} does not exist; look for it with glob or ls")
-        scope = _Scope.of(asked, workspace, start)
-        reader = MatchReader(found.needed, scope.counts)
-        search, program = Search(asked.pattern, asked.path, asked.ignore_case), self.program()
+            raise WorkspaceError(f"{arguments.path!r} does not exist; look for it with glob or ls")
+        selection = _FileSelection.of(arguments, workspace, start)
+        reader = MatchReader(output.needed, selection.includes)
+        query, program = GrepQuery(arguments.pattern, arguments.path, arguments.ignore_case), self.program()
         with ExitStack() as stack:
             if program is None:
-                running, given = running_worker(), worker_request(search, workspace)
+                process, stdin = start_worker(), worker_request(query, workspace)
             elif start.kind == "directory":
-                directory, place = stack.enter_context(workspace.open_directory(asked.path))
-                running, given = running_ripgrep(program, search, directory, workspace.inside(place)), b""
+                directory, location = stack.enter_context(workspace.open_directory(arguments.path))
+                process, stdin = start_ripgrep(program, query, directory, location.path), b""
             else:
-                given = workspace.read_bytes(asked.path, MAX_SEARCHED_BYTES)
-                running = running_ripgrep_on_text(program, search)
-            await search_files(running, given, reader, lambda matches: found.take(scope.name(matches), matches))
+                stdin = workspace.read_bytes(arguments.path, MAX_SEARCHED_BYTES)
+                process = start_ripgrep_on_input(program, query)
+            await search_files(process, stdin, reader, lambda found: output.add(selection.name_of(found), found))
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
-    """Which files are meant, and what they are called."""
+class _FileSelection:
+    """The files that a search includes, and their names in the output."""
 
-    start: Entry
+    start: DirectoryEntry
     ignored: IgnoreFiles
     glob: Glob | None
 
     @classmethod
-    def of(cls, asked: GrepArguments, workspace: Workspace, start: Entry) -> "_Scope":
-        with workspace.open_directory(asked.path if start.kind == "directory" else ".") as (_, place):
-            root = place.root.path
-        return cls(start, IgnoreFiles(workspace, root), None if asked.glob is None else Glob(asked.glob))
+    def of(cls, arguments: GrepArguments, workspace: Workspace, start: DirectoryEntry) -> "_FileSelection":
+        with workspace.open_directory(arguments.path if start.kind == "directory" else ".") as (_, location):
+            root = location.root.path
+        return cls(start, IgnoreFiles(workspace, root), None if arguments.glob is None else Glob(arguments.glob))
 
-    def counts(self, name: str) -> bool:
+    def includes(self, name: str) -> bool:
         if self.start.kind != "directory":
             return True
         below = tuple(name.split("/"))
         depth = len(self.start.parts)
-        wanted = self.glob is None or self.glob.matches(below)
-        return wanted and not self.ignored.hides((*self.start.parts, *below), below=depth)
+        matches_glob = self.glob is None or self.glob.matches(below)
+        return matches_glob and not self.ignored.hides((*self.start.parts, *below), below=depth)
 
-    def name(self, matches: FileMatches) -> str:
+    def name_of(self, found: FileMatches) -> str:
         if self.start.kind != "directory":
             return self.start.name
-        return printable(matches.name if self.start.name == "." else f"{self.start.name}/{matches.name}")
+        return printable(found.name if self.start.name == "." else f"{self.start.name}/{found.name}")
 
 
 @dataclass(slots=True)
-class _Findings:
-    """Lines of the answer, as far as they are needed."""
+class _GrepOutput:
+    """The lines of the result, up to the number that is needed."""
 
-    asked: GrepArguments
+    arguments: GrepArguments
     lines: list[str] = field(default_factory=list)
 
     @property
     def needed(self) -> int:
-        """One more than is told: whether there is more is told, too."""
-        return self.asked.offset + self.asked.head_limit + 1
+        """The number of lines to collect: one more than is shown, to detect that there are more."""
+        return self.arguments.offset + self.arguments.head_limit + 1
 
-    def take(self, name: str, matches: FileMatches) -> bool:
-        """More are needed."""
-        match self.asked.output_mode:
+    def add(self, name: str, found: FileMatches) -> bool:
+        """Add the lines of one file. Return whether more lines are needed."""
+        match self.arguments.output_mode:
             case "content":
-                self.lines += [f"{name}:{match.number}:{shown(match.text)}" for match in matches.matches]
+                self.lines += [f"{name}:{line.number}:{replace_surrogates(line.text)}" for line in found.lines]
             case "files":
                 self.lines.append(name)
             case "count":
-                self.lines.append(f"{name}:{matches.count}")
+                self.lines.append(f"{name}:{found.count}")
         return len(self.lines) < self.needed
 
-    def told(self) -> ToolResult:
-        end = self.asked.offset + self.asked.head_limit
-        lines = self.lines[self.asked.offset : end]
+    def result(self) -> ToolResult:
+        end = self.arguments.offset + self.arguments.head_limit
+        lines = self.lines[self.arguments.offset : end]
         if not lines:
-            more = f" after the first {self.asked.offset} lines" if self.asked.offset else ""
-            return result_of(f"No match for {self.asked.pattern!r} in {self.asked.path!r}{more}.")
+            more = f" after the first {self.arguments.offset} lines" if self.arguments.offset else ""
+            return result_of(f"No match for {self.arguments.pattern!r} in {self.arguments.path!r}{more}.")
         if len(self.lines) > end:
-            lines += ["", f"[there is more; go on with offset={end}]"]
+            lines += ["", f"[more lines follow; continue with offset={end}]"]
         return result_of("\n".join(lines))

@@ -1,8 +1,8 @@
-"""Searches files as ripgrep does, and says what it finds in ripgrep's JSON lines: for where there is no ripgrep.
+"""A program that searches files and prints matches as ripgrep's JSON lines, for machines without ripgrep.
 
-A program of its own, started by `grep_process`: an expression of a model may run forever, and a thread that runs one
-cannot be stopped. One JSON object comes on standard input, see `main`. Exit codes: 0 well, 2 with the reason on
-standard error.
+`grep_process` starts it as a separate process, because a regular expression of a model may run forever and a thread
+cannot be stopped. It reads one JSON object from standard input, see `main`. Exit codes: 0 for success, 2 for an error
+with the reason on standard error.
 """
 
 import base64
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from agent_loop.workspace import Workspace
 
 MAX_MEMORY = 1024 * 1024 * 1024
-"""Bytes: an expression can be made to want any number of them."""
+"""The memory limit of the process in bytes: a regular expression can be made to need any amount."""
 
 
 def main(request: dict[str, Any]) -> int:
     """Search `path` in the workspace `root` and its `readable` directories for `pattern`, files up to `max_bytes`."""
-    from agent_loop.errors import WorkspaceError  # noqa: PLC0415  # not importable before the lines at the end
+    from agent_loop.errors import WorkspaceError  # noqa: PLC0415  # importable only after sys.path is extended below
 
     try:
         _search(request, re.compile(request["pattern"], re.IGNORECASE if request["ignore_case"] else 0))
@@ -39,13 +39,13 @@ def _search(request: dict[str, Any], pattern: re.Pattern[str]) -> None:
 
     workspace = Workspace(request["root"], request["readable"])
     for path, name in _files(workspace, request["path"]):
-        for message in _messages(name, _text(workspace, path, request["max_bytes"]), pattern):
+        for message in _messages(name, _read_text(workspace, path, request["max_bytes"]), pattern):
             sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()
 
 
 def _files(workspace: "Workspace", path: str) -> Iterator[tuple[str | Path, str]]:
-    """What to open, and its name below `path`."""
+    """Yield the path of each file and its name below `path`."""
     start = workspace.stat(path)
     if start is None or start.kind != "directory":
         yield path, "<stdin>"
@@ -56,8 +56,8 @@ def _files(workspace: "Workspace", path: str) -> Iterator[tuple[str | Path, str]
         yield base / below, f"./{below}"
 
 
-def _text(workspace: "Workspace", path: str | Path, max_bytes: int) -> str | None:
-    """None: it is not searched, since it is too large, no text, or not to be read."""
+def _read_text(workspace: "Workspace", path: str | Path, max_bytes: int) -> str | None:
+    """Return the text of a file, None if it is too large, binary or not readable."""
     from agent_loop.errors import WorkspaceError  # noqa: PLC0415  # as above
 
     try:
@@ -81,8 +81,8 @@ def _messages(name: str, text: str | None, pattern: re.Pattern[str]) -> Iterator
 
 
 if __name__ == "__main__":
-    # Started with the paths of the standard library and of packages alone: where this package is may not be among them.
+    # The interpreter is isolated (-I), so sys.path may lack the directory that contains this package.
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-    with suppress(ValueError, OSError):  # not every system has it
+    with suppress(ValueError, OSError):  # not supported by every system
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     sys.exit(main(json.loads(sys.stdin.buffer.read())))

@@ -1,9 +1,9 @@
-"""A tool that an HTTP service executes. Source: hooks seed, section 2.4.
+"""A tool that an HTTP service executes.
 
-Each call is one POST of `{"name", "args", "call_id"}` as JSON. The service answers 2xx with `{"output": ...}`, with
-`{"error": "..."}` where the tool failed, or with any other body, which then is the output as it stands.
+Each call is one POST of `{"name", "args", "call_id"}` as JSON. The service responds with status 2xx and
+`{"output": ...}`, or `{"error": "..."}` if the tool failed. Any other body is used as the output unchanged.
 
-`httpx` does it, from the extra `remote`: it can be cancelled on asyncio and trio, which a client in a thread cannot.
+Requests use `httpx` (extra `remote`), which can be cancelled on asyncio and trio, unlike a client in a thread.
 """
 
 import importlib
@@ -22,85 +22,90 @@ if TYPE_CHECKING:
     import httpx
 
 MOST_BYTES = 65_536
-"""Of an answer."""
+"""The largest response body by default."""
 SHOWN = 500
-"""Characters of an answer that an error repeats."""
+"""The most characters of a response body that an error message contains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HTTPTool:
-    """Forwards its calls to `callback_url`. Raises `ConfigurationError` without httpx, or for no HTTP address."""
+    """A tool that forwards its calls to `callback_url`.
+
+    Raises `ConfigurationError` if httpx is not installed, or the URL is not an HTTP URL.
+    """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
     callback_url: str = field(repr=False)
-    """It may contain a secret: errors and `repr` have its host only."""
+    """The URL of the service. It may contain a secret, so errors contain its host only and `repr` leaves it out."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Of every call, for example `Authorization`. Never shown."""
+    """Headers of every request, for example `Authorization`. They never appear in errors."""
     timeout: float = 30.0
-    """Seconds for the whole call."""
+    """The time limit of a call in seconds."""
     max_bytes: int = MOST_BYTES
-    """An answer that is larger is an error."""
+    """The largest accepted response body; a larger one is an error."""
     label: str = ""
     kind: ToolKind = "fetch"
     risk: Risk = "medium"
     sequential: bool = False
     client: "httpx.AsyncClient | None" = field(default=None, repr=False)
-    """Makes the calls, and is never closed; None: one for each call, without the environment's proxies and `.netrc`."""
+    """The client for all calls; it is not closed. None: a new client for each call, which ignores proxy settings and
+    `.netrc` of the environment.
+    """
 
     def __post_init__(self) -> None:
         _httpx()
         if not _host(self.callback_url):
-            raise ConfigurationError(f"the callback of tool {self.name!r} is no http or https address")
+            raise ConfigurationError(f"the callback URL of tool {self.name!r} is not an http or https URL")
         if self.timeout <= 0 or self.max_bytes < 1:
             raise ConfigurationError(f"timeout and max_bytes of tool {self.name!r} must be above 0")
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext) -> Output:
-        """Ask the service. Raises `ToolError` where it fails, answers too late, too much, or with an error."""
+        """Send a call to the service. Raises `ToolError` if it fails, times out, or returns too much or an error."""
         body = {"name": self.name, "args": arguments, "call_id": context.call_id}
-        status, answer = await self._answered(json.dumps(body, allow_nan=False).encode())
+        status, text = await self._post(json.dumps(body, allow_nan=False).encode())
         if not 200 <= status < 300:
-            said = f": {answer[:SHOWN]}" if answer.strip() else ""
+            details = f": {text[:SHOWN]}" if text.strip() else ""
             more = "; redirects are not followed" if 300 <= status < 400 else ""
-            raise ToolError(f"tool {self.name!r}: {_host(self.callback_url)} answered {status}{more}{said}")
-        return _output(answer)
+            raise ToolError(f"tool {self.name!r}: {_host(self.callback_url)} returned status {status}{more}{details}")
+        return _parse_output(text)
 
-    async def _answered(self, body: bytes) -> tuple[int, str]:
-        """Status and text of the answer, within the time."""
-        place = _host(self.callback_url)
+    async def _post(self, body: bytes) -> tuple[int, str]:
+        """Return status and text of the response. Raises `ToolError` on timeouts and network errors."""
+        host = _host(self.callback_url)
         httpx = _httpx()
         try:
             with anyio.fail_after(self.timeout):
                 if self.client is not None:
-                    return await self._asked(self.client, body)
-                # The scope around it bounds everything.
+                    return await self._send(self.client, body)
+                # `fail_after` limits the whole request.
                 async with httpx.AsyncClient(trust_env=False, timeout=None) as client:
-                    return await self._asked(client, body)
+                    return await self._send(client, body)
         except TimeoutError:
-            raise ToolError(f"tool {self.name!r}: {place} did not answer within {self.timeout:g} seconds") from None
+            raise ToolError(f"tool {self.name!r}: {host} did not respond within {self.timeout:g} seconds") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise ToolError(f"tool {self.name!r}: {place} cannot be reached ({type(error).__name__})") from None
+            raise ToolError(f"tool {self.name!r}: {host} cannot be reached ({type(error).__name__})") from None
 
-    async def _asked(self, client: "httpx.AsyncClient", body: bytes) -> tuple[int, str]:
+    async def _send(self, client: "httpx.AsyncClient", body: bytes) -> tuple[int, str]:
         headers = {"accept": "application/json, text/plain", **self.headers}
-        # Not compressed: a few bytes could be gigabytes then.
+        # Compression is refused: a few bytes could expand to gigabytes.
         fixed = {"content-type": "application/json", "accept-encoding": "identity"}
         request = client.build_request("POST", self.callback_url, content=body, headers={**headers, **fixed})
-        answer = await client.send(request, stream=True, follow_redirects=False)
+        response = await client.send(request, stream=True, follow_redirects=False)
         try:
-            return answer.status_code, await self._text(answer)
+            return response.status_code, await self._read_text(response)
         finally:
-            await answer.aclose()
+            await response.aclose()
 
-    async def _text(self, answer: "httpx.Response") -> str:
-        if answer.headers.get("content-encoding", "identity") != "identity":
-            raise ToolError(f"tool {self.name!r}: the answer is compressed, which was not asked for")
+    async def _read_text(self, response: "httpx.Response") -> str:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise ToolError(f"tool {self.name!r}: the response is compressed, although compression was refused")
         whole = bytearray()
-        async for chunk in answer.aiter_bytes():
+        async for chunk in response.aiter_bytes():
             whole += chunk
             if len(whole) > self.max_bytes:
-                raise ToolError(f"tool {self.name!r}: the answer is larger than {self.max_bytes} bytes")
+                raise ToolError(f"tool {self.name!r}: the response is larger than {self.max_bytes} bytes")
         return whole.decode(errors="replace")
 
 
@@ -112,7 +117,7 @@ def _httpx() -> Any:
 
 
 def _host(url: str) -> str:
-    """Scheme, host and port: what may be shown of an address. Empty where it is none."""
+    """Return scheme, host and port of a URL, which contain no secret. Empty for anything but an HTTP URL."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
@@ -121,17 +126,17 @@ def _host(url: str) -> str:
     return f"{parts.scheme}://{parts.hostname}{port}" if parts.scheme in {"http", "https"} and parts.hostname else ""
 
 
-def _output(answer: str) -> str:
-    """What the service says came of it. Raises `ToolError` with its error."""
+def _parse_output(text: str) -> str:
+    """Return the output in a response body. Raises `ToolError` with the error in it."""
     try:
-        said = json.loads(answer)
+        body = json.loads(text)
     except (ValueError, RecursionError):
-        return answer
-    if not isinstance(said, dict):
-        return answer
-    if said.get("error"):
-        raise ToolError(_text_of(said["error"])[:MOST_BYTES])
-    return _text_of(said["output"]) if "output" in said else answer
+        return text
+    if not isinstance(body, dict):
+        return text
+    if body.get("error"):
+        raise ToolError(_text_of(body["error"])[:MOST_BYTES])
+    return _text_of(body["output"]) if "output" in body else text
 
 
 def _text_of(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""The tool `shell`. Source: zidane, "Tool ergonomics defaults"; phi-core, section 5, "Shell".
+"""The tool `shell`, which runs a command line of the model in a shell.
 
-The command line is the model's, and goes to a shell: that is what this tool is for, and why its risk is high. Approval
-before it runs, or a container around it, is what makes it safe; deny patterns and the filtered environment are not
-(see `shell_rules`). An exit code other than 0 is no error of the tool: it is told, and the model decides.
+Its risk is high. Approval of each command or a container makes it safe; deny patterns and the filtered environment do
+not (see `shell_rules`). An exit code other than 0 is not an error of the tool: the result contains it, and the model
+decides.
 """
 
 import os
@@ -16,16 +16,15 @@ from typing import Any, ClassVar
 
 from agent_loop.errors import ConfigurationError, InvalidArgumentsError, ToolError, WorkspaceError
 from agent_loop.messages import Text
-from agent_loop.tools.builtin.captured import Captured
-from agent_loop.tools.builtin.census import MARK
-from agent_loop.tools.builtin.running import Command, Ended, run_command
-from agent_loop.tools.builtin.shell_output import shown
+from agent_loop.tools.builtin.command import CommandExit, ShellCommand, run_command
+from agent_loop.tools.builtin.output import CapturedOutput, last_bytes, with_truncation_note
+from agent_loop.tools.builtin.processes import MARK
 from agent_loop.tools.builtin.shell_rules import DENIED, denied_by, without_secrets
 from agent_loop.tools.effects import CommandRan
 from agent_loop.tools.tool import Output, Risk, ToolContext, ToolKind, ToolResult
 
-LONGEST = 100_000
-"""Characters of a command line. Linux takes 128 KiB, and looking at the words of one takes quadratic time."""
+MAX_COMMAND = 100_000
+"""The longest command line in characters. Linux accepts 128 KiB; checking deny patterns takes quadratic time."""
 
 
 def _token() -> str:
@@ -34,32 +33,32 @@ def _token() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShellTool:
-    """Runs command lines in the workspace. The defaults are the seeds'."""
+    """The tool `shell`; its fields are settings. Raises `ConfigurationError` for values out of range."""
 
     timeout: float = 120.0
-    """Seconds, where the model does not say."""
+    """The default time limit of a command in seconds."""
     max_timeout: float = 600.0
-    """Seconds: the most that the model can say."""
+    """The longest time limit that the model can set, in seconds."""
     max_output_bytes: int = 32_768
-    """Of stdout and stderr together: the end is kept. 0: all of it, up to 16 MiB."""
+    """The limit of stdout and stderr together; longer output is cut at its head. 0: no limit up to 16 MiB each."""
     metadata: bool = True
-    """The result tells the exit code, the duration, and what went to stderr."""
+    """Whether the result contains the exit code, the duration and stderr."""
     grace: float = 2.0
-    """Seconds that processes have after SIGTERM, before SIGKILL."""
+    """Seconds between SIGTERM and SIGKILL."""
     keep_background: bool = False
-    """What a command leaves in the background (`server &`) lives on. It must not write to the output of the command."""
+    """Whether background processes of a command (`server &`) continue. They must not write to its stdout or stderr."""
     denied: tuple[str, ...] = DENIED
-    """Rows of words that no command may contain."""
+    """Deny patterns: sequences of words that no command may contain."""
     environment: Mapping[str, str] | None = field(default=None, repr=False)
-    """All that commands have; None: that of this process, without what looks like a secret."""
+    """The environment of commands; None: that of this process without variables that look like secrets."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """What commands have besides, over that."""
+    """Variables that are added to the environment."""
     keep_variables: frozenset[str] = frozenset()
-    """Variables that look like secrets, and that commands need all the same."""
+    """Names of variables that are kept although they look like secrets."""
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
-    """Seconds, from whenever."""
+    """A monotonic clock in seconds."""
     new_mark: Callable[[], str] = field(default=_token, repr=False)
-    """A word that was never used before."""
+    """A function that returns a unique word."""
 
     name: ClassVar[str] = "shell"
     label: ClassVar[str] = "Shell"
@@ -75,56 +74,56 @@ class ShellTool:
 
     @property
     def description(self) -> str:
-        """What the model is told."""
-        rest = "is left running" if self.keep_background else "is ended"
+        """The description for the model, which depends on `keep_background`."""
+        rest = "keep running" if self.keep_background else "are ended"
         return (
-            "Run a command line with bash (sh where there is no bash) and return its output and exit code. "
-            "There is no terminal and no standard input. Long output is cut at its head. "
-            f"What is still running in the background when the command ends {rest}."
+            "Run a command line with bash (sh if bash is missing) and return its output and exit code. "
+            "It has no terminal and no standard input. Long output is truncated at its head. "
+            f"Background processes that outlive the command {rest}."
         )
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """JSON Schema of the arguments."""
-        seconds = f"Seconds after which it is ended; {self.timeout:g} by default, at most {self.max_timeout:g}."
+        """The JSON Schema of the arguments."""
+        seconds = f"Time limit in seconds; default {self.timeout:g}, maximum {self.max_timeout:g}."
         return {
             "type": "object",
             "properties": {
                 "command": {"type": "string", "description": "The command line."},
                 "timeout": {"type": "number", "description": seconds},
-                "cwd": {"type": "string", "description": "Directory to run it in, relative to the workspace."},
+                "cwd": {"type": "string", "description": "Working directory, relative to the workspace."},
             },
             "required": ["command"],
             "additionalProperties": False,
         }
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext) -> Output:
-        """Run it.
+        """Run a command line.
 
         Raises:
-            InvalidArgumentsError: no command, or a timeout out of range.
-            WorkspaceError: there is no workspace, or `cwd` is no directory in it.
-            ToolError: the command is refused by a deny pattern, or could not be started.
+            InvalidArgumentsError: The command is empty, or the timeout is out of range.
+            WorkspaceError: The agent has no workspace, or `cwd` is not a directory in it.
+            ToolError: A deny pattern matches the command, or it could not be started.
         """
         command = self._command(arguments, context)
-        captured = Captured(self.max_output_bytes)
-        began = self.clock()
+        captured = CapturedOutput(self.max_output_bytes)
+        started_at = self.clock()
         try:
-            ended = await run_command(command, captured, context.update)
+            command_exit = await run_command(command, captured, context.update)
         except OSError as error:
             raise ToolError(f"the command could not be started: {error.strerror or 'unknown reason'}") from None
-        return self._result(captured, ended, command.timeout, round((self.clock() - began) * 1000))
+        return self._result(captured, command_exit, command.timeout, round((self.clock() - started_at) * 1000))
 
-    def _command(self, arguments: Mapping[str, Any], context: ToolContext) -> Command:
-        line = _checked_line(str(arguments.get("command", "")))
+    def _command(self, arguments: Mapping[str, Any], context: ToolContext) -> ShellCommand:
+        line = _check_command(str(arguments.get("command", "")))
         pattern = denied_by(line, self.denied)
         if pattern is not None:
-            raise ToolError(f"the command is refused: it contains {pattern!r}, which is denied here; do it another way")
+            raise ToolError(f"the command was denied: it contains {pattern!r}, which is not allowed here")
         environment = self._environment()
         shell = shutil.which("bash", path=environment.get("PATH")) or "/bin/sh"
-        return Command(
+        return ShellCommand(
             argv=(shell, "-c", line),
-            cwd=_directory(context, str(arguments.get("cwd") or ".")),
+            cwd=_working_directory(context, str(arguments.get("cwd") or ".")),
             environment=environment,
             mark=MARK + self.new_mark(),
             timeout=self._timeout(arguments.get("timeout")),
@@ -142,40 +141,72 @@ class ShellTool:
             raise InvalidArgumentsError(f"timeout must be above 0 and at most {self.max_timeout:g} seconds")
         return seconds
 
-    def _result(self, captured: Captured, ended: Ended, timeout: float, milliseconds: int) -> ToolResult:
+    def _result(self, captured: CapturedOutput, ended: CommandExit, timeout: float, duration_ms: int) -> ToolResult:
         timed_out = timeout if ended.timed_out else None
-        text = shown(captured, ended, milliseconds, timed_out=timed_out, metadata=self.metadata)
+        text = render_result(captured, ended, duration_ms, timed_out=timed_out, metadata=self.metadata)
         return ToolResult(
             (Text(text),),
             is_error=ended.timed_out,
-            details={"exit_code": ended.exit_code, "duration_ms": milliseconds, "timed_out": ended.timed_out},
+            details={"exit_code": ended.exit_code, "duration_ms": duration_ms, "timed_out": ended.timed_out},
             effects=(CommandRan(ended.exit_code, captured.stdout_end, captured.stderr_end),),
         )
 
 
-def _checked_line(line: str) -> str:
+def render_result(
+    captured: CapturedOutput, ended: CommandExit, duration_ms: int, *, timed_out: float | None, metadata: bool
+) -> str:
+    """Render the result for the model: stdout, stderr under a heading, and the exit. Without metadata: stdout only.
+
+    `timed_out` is the time limit in seconds if the command reached it, None otherwise.
+    """
+    output = captured.stdout.text
+    dropped = captured.stdout.dropped
+    if metadata and captured.stderr:
+        output = f"{_with_newline(output)}[stderr]\n{captured.stderr.text}"
+        dropped += captured.stderr.dropped
+    end, cut = last_bytes(output, captured.limit)
+    body = with_truncation_note(end, dropped + cut)
+    if not metadata and timed_out is None:
+        return body or "(no output)"
+    return _with_newline(body) + "\n".join(_footer(ended, duration_ms, timed_out))
+
+
+def _footer(ended: CommandExit, duration_ms: int, timed_out: float | None) -> list[str]:
+    lines = [f"(exit {ended.exit_code}, {duration_ms}ms)"]
+    if timed_out is not None:
+        lines.insert(0, f"(timed out after {timed_out:g} seconds: the command and all its processes were ended)")
+    elif ended.ended_processes:
+        lines.insert(0, f"(background processes that were ended: {ended.ended_processes})")
+    return lines
+
+
+def _with_newline(text: str) -> str:
+    return text if not text or text.endswith("\n") else text + "\n"
+
+
+def _check_command(line: str) -> str:
     if not line.strip():
         raise InvalidArgumentsError("command is empty; give the command line to run")
-    if len(line) > LONGEST:
-        raise InvalidArgumentsError(f"command is longer than {LONGEST} characters; write it to a file and run that")
+    if len(line) > MAX_COMMAND:
+        raise InvalidArgumentsError(f"command is longer than {MAX_COMMAND} characters; write it to a file and run that")
     if "\0" in line:
-        raise InvalidArgumentsError("command contains a NUL character; no command line can")
+        raise InvalidArgumentsError("command contains a NUL character, which is not possible in a command line")
     try:
         line.encode()
     except UnicodeEncodeError:
-        raise InvalidArgumentsError("command contains half of a Unicode character; write the whole one") from None
+        raise InvalidArgumentsError("command contains an unpaired surrogate; write the whole character") from None
     return line
 
 
-def _directory(context: ToolContext, cwd: str) -> Path:
+def _working_directory(context: ToolContext, cwd: str) -> Path:
     if context.workspace is None:
-        raise WorkspaceError("there is no workspace to run commands in; give the agent one")
+        raise WorkspaceError("the agent has no workspace to run commands in")
     root = context.workspace.root
     try:
         path = (root / cwd).resolve()
         is_directory = path.is_dir()
-    except (OSError, ValueError, RuntimeError):  # a loop of links, a NUL, a name that is too long
+    except (OSError, ValueError, RuntimeError):  # a loop of links, a NUL character, or a name that is too long
         is_directory = False
     if not is_directory or not path.is_relative_to(root):
-        raise WorkspaceError(f"cwd {cwd[:200]!r} is no directory in the workspace; give a path relative to it")
+        raise WorkspaceError(f"cwd {cwd[:200]!r} is not a directory in the workspace; use a path relative to it")
     return path

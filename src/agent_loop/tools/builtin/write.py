@@ -1,4 +1,4 @@
-"""`write_file`: a whole file. Source: zidane, "Tool ergonomics defaults"; hooks seed, section 6.1."""
+"""The tool `write_file`, which writes a whole file."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -7,72 +7,70 @@ import msgspec
 from msgspec import Meta
 
 from agent_loop.errors import ToolError, WorkspaceError
-from agent_loop.tools.builtin.file_arguments import parsed, schema_of
-from agent_loop.tools.builtin.file_context import in_thread, workspace_of
-from agent_loop.tools.builtin.file_text import encoded
-from agent_loop.tools.builtin.read_marks import note_change
+from agent_loop.tools.builtin.file_call import encode_text, parse_arguments, run_in_thread, schema_of, workspace_of
+from agent_loop.tools.builtin.file_changes import mark_changed
 from agent_loop.tools.effects import FileWritten
 from agent_loop.tools.tool import ToolContext, ToolResult, result_of
 from agent_loop.workspace import Workspace
 
 MAX_PRIOR_BYTES = 1024 * 1024
-"""Of what a file held before, for hooks."""
+"""The largest previous content that `prior_content` returns."""
 
 
 class WriteArguments(msgspec.Struct, frozen=True):
-    """What `write_file` takes."""
+    """The arguments of the tool `write_file`."""
 
-    path: Annotated[str, Meta(description="The file, relative to the workspace. Directories on the way are made.")]
-    content: Annotated[str, Meta(description="Everything the file is to hold.")]
+    path: Annotated[str, Meta(description="The file, relative to the workspace. Missing directories are created.")]
+    content: Annotated[str, Meta(description="The complete content of the file.")]
 
 
 class WriteTool:
-    """Writes files."""
+    """The tool `write_file`, which creates or replaces a file."""
 
     name = "write_file"
     label = "Write file"
     kind = "edit"
     risk = "medium"
     description = (
-        "Write a whole file: a new one, or over what was there. Says whether the file was created or updated, or held "
-        "this content already. To change part of a file, use edit."
+        "Write a whole file: create it, or replace its content. The result states whether the file was created, "
+        "updated, or already had this content. To change part of a file, use edit."
     )
     parameters = schema_of(WriteArguments)
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
-        """Raises `WorkspaceError` where it cannot be written."""
-        asked = parsed(WriteArguments, arguments)
-        return await in_thread(lambda: _write(asked, context))
+        """Write a file. Raises `WorkspaceError` if it cannot be written."""
+        parsed = parse_arguments(WriteArguments, arguments)
+        return await run_in_thread(lambda: _write(parsed, context))
 
     def prior_content(self, arguments: Mapping[str, Any], context: ToolContext) -> str | None:
-        """What the file holds that a call would write, for `tool:before`. None: no file, or none that can be shown.
+        """Return the current content of the file that a call would write, for the hook `tool:before`.
 
-        Blocks for the length of one read: call it in a thread.
+        Returns None if there is no file, or it is too large or not readable. Blocks while it reads the file.
         """
         try:
-            asked = parsed(WriteArguments, arguments)
-            data = workspace_of(context).read_bytes(asked.path, MAX_PRIOR_BYTES)
+            parsed = parse_arguments(WriteArguments, arguments)
+            data = workspace_of(context).read_bytes(parsed.path, MAX_PRIOR_BYTES)
         except ToolError:
             return None
         return data.decode("utf-8", "replace")
 
 
-def _write(asked: WriteArguments, context: ToolContext) -> ToolResult:
-    workspace, data = workspace_of(context), encoded(asked.content, "content")
+def _write(arguments: WriteArguments, context: ToolContext) -> ToolResult:
+    workspace, data = workspace_of(context), encode_text(arguments.content, "content")
     with workspace.changing:
-        if _holds(workspace, asked.path, data):
-            name = workspace.relative(asked.path)
-            note_change(context.state, name, data)
-            return result_of(f"No change needed: {name} holds this content already.")
-        written = workspace.write_bytes(asked.path, data)
-        note_change(context.state, written.name, data)
+        if _has_content(workspace, arguments.path, data):
+            name = workspace.relative(arguments.path)
+            mark_changed(context.state, name, data)
+            return result_of(f"No change needed: {name} already has this content.")
+        written = workspace.write_bytes(arguments.path, data)
+        mark_changed(context.state, written.name, data)
     verb = "Created" if written.created else "Updated"
     effect = FileWritten(written.name, len(data), written.created)
     return msgspec.structs.replace(result_of(f"{verb} {written.name} ({len(data):,} bytes)."), effects=(effect,))
 
 
-def _holds(workspace: Workspace, path: str, data: bytes) -> bool:
-    """The file is there, and like this. Whatever cannot be read is left to the write to tell."""
+def _has_content(workspace: Workspace, path: str, data: bytes) -> bool:
+    """Whether the file has exactly this content. False if it cannot be read: the write then reports the error."""
     try:
         known = workspace.stat(path)
         return known is not None and known.size == len(data) and workspace.read_bytes(path, len(data)) == data

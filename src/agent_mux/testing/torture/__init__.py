@@ -1,7 +1,7 @@
 """The torture suite, `amux doctor --torture`: an agent that misbehaves on demand, and what must be true afterwards.
 
 Each case ends within its bound, and leaves no process, descriptor, thread or temporary directory behind; no line of the
-agent is lost. See docs/how-to/torture.md.
+agent is lost. See docs/how-to/test-supervision.md.
 """
 
 from agent_mux.testing.torture.case import Case, CaseOutcome, Circumstances

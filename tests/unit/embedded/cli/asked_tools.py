@@ -1,10 +1,10 @@
-"""Tools to ask about, a stream that collects, and a gate."""
+"""Tools of each kind, an event stream that collects its events, and a tool gate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_loop.cli.stream import ApprovalMode, EventStream, Told, context_of
+from agent_loop.cli.stream import ApprovalMode, EmittedEvent, EventStream, stream_context
 from agent_loop.hooks.contexts import ToolGate
 from agent_loop.tools.tool import Risk, ToolContext, ToolKind
 from agent_mux import facts
@@ -43,11 +43,11 @@ class Collected:
         self.events: list[AgentEvent] = []
         self.extra: list[tuple[str, dict[str, Any]]] = []
         self._time = 1_763_762_400_000
-        self.stream = EventStream(context_of(RUN_ID, cwd="/work", approvals=mode), self._take, self._tick)
-        self.stream.tell(facts.SessionKnown("s1"))
+        self.stream = EventStream(stream_context(RUN_ID, cwd="/work", approvals=mode), self._take, self._tick)
+        self.stream.emit(facts.SessionKnown("s1"))
 
-    def _take(self, told: Sequence[Told]) -> None:
-        for event, extra in told:
+    def _take(self, emitted: Sequence[EmittedEvent]) -> None:
+        for event, extra in emitted:
             self.events.append(event)
             self.extra += [(event.type, dict(extra))] if extra else []
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what a run tells: any lawful order of loop events, with tool calls side by side."""
+"""Hypothesis strategies for the events of a run: any valid order of loop events, with parallel tool calls."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -57,16 +57,16 @@ _ASIDE: st.SearchStrategy[Any] = st.one_of(
 
 @st.composite
 def answers(draw: st.DrawFn) -> list[Any]:
-    """What a model says until it broke off, or is done."""
+    """The events of a model response, complete or abandoned and retried."""
     spoken = st.one_of(
         events_of(loop.TextDelta, text=TEXTS),
         events_of(loop.ThinkingDelta, text=TEXTS),
         events_of(loop.ToolInputDelta, call_id=CALL_IDS, name=st.just("bash"), delta=TEXTS),
     )
-    told = draw(st.lists(spoken, max_size=5))
+    events = draw(st.lists(spoken, max_size=5))
     for _ in range(draw(st.integers(0, 1))):
-        told.append(loop.MessageAbandoned(loop_id=LOOP))
-        told.append(
+        events.append(loop.MessageAbandoned(loop_id=LOOP))
+        events.append(
             draw(
                 events_of(
                     loop.Retrying, attempt=st.integers(2, 4), max_attempts=st.just(4), kind=KINDS, message=TEXTS,
@@ -74,9 +74,9 @@ def answers(draw: st.DrawFn) -> list[Any]:
                 )
             )
         )  # fmt: skip
-        told += draw(st.lists(spoken, max_size=3))
-    told += draw(st.lists(events_of(loop.Reasoning, text=TEXTS), max_size=1))
-    return told + draw(st.lists(events_of(loop.TextSaid, text=TEXTS), max_size=1))
+        events += draw(st.lists(spoken, max_size=3))
+    events += draw(st.lists(events_of(loop.Reasoning, text=TEXTS), max_size=1))
+    return events + draw(st.lists(events_of(loop.TextSaid, text=TEXTS), max_size=1))
 
 
 @st.composite
@@ -84,22 +84,22 @@ def calls(draw: st.DrawFn, call_id: str) -> list[Any]:
     """One tool call, cut off anywhere."""
     name = draw(st.sampled_from(["bash", "read"]))
     command = draw(st.none() | st.just("ls"))
-    told: list[Any] = [loop.ToolCallStart(loop_id=LOOP, call_id=call_id, name=name)]
+    events: list[Any] = [loop.ToolCallStart(loop_id=LOOP, call_id=call_id, name=name)]
     if draw(st.booleans()):
         call = ToolCall(call_id, name, draw(st.sampled_from([{}, {"command": "ls"}, {"_raw": "{"}])))
-        told.append(loop.ToolCalled(loop_id=LOOP, call=call, shell_command=command))
+        events.append(loop.ToolCalled(loop_id=LOOP, call=call, shell_command=command))
         working = st.sampled_from([loop.ToolUpdate, loop.ToolProgress])
-        told += [
+        events += [
             draw(working)(loop_id=LOOP, call_id=call_id, name=name, text=text)
             for text in draw(st.lists(TEXTS, max_size=3))
         ]
     content = draw(st.lists(st.builds(Text, TEXTS) | st.just(Image("AAAA", "image/png")), max_size=2))
     message = ToolMessage(tool_call_id=call_id, name=name, content=tuple(content), is_error=draw(st.booleans()))
     done = tuple(draw(st.lists(EFFECTS, max_size=3)))
-    told.append(loop.ToolResulted(loop_id=LOOP, message=message, effects=done, duration_ms=draw(COUNTS)))
+    events.append(loop.ToolResulted(loop_id=LOOP, message=message, effects=done, duration_ms=draw(COUNTS)))
     status = draw(st.sampled_from(["completed", "error"]))
-    told.append(loop.ToolCallEnd(loop_id=LOOP, call_id=call_id, name=name, status=status))
-    return told
+    events.append(loop.ToolCallEnd(loop_id=LOOP, call_id=call_id, name=name, status=status))
+    return events
 
 
 def interleaved(draw: st.DrawFn, threads: Sequence[Sequence[Any]]) -> list[Any]:
@@ -124,15 +124,15 @@ def loop_turns(draw: st.DrawFn, number: int) -> list[Any]:
 def loops(draw: st.DrawFn) -> list[Any]:
     """One loop, from its start to its end."""
     start = loop.LoopStart(loop_id=LOOP, agent_id="agent", session_id="s1", timestamp=5)
-    told: list[Any] = [start]
+    events: list[Any] = [start]
     if draw(st.integers(0, 5)) == 0:
-        told.append(loop.InputRejected(loop_id=LOOP, reason=draw(TEXTS)))
+        events.append(loop.InputRejected(loop_id=LOOP, reason=draw(TEXTS)))
     for number in range(draw(st.integers(0, 3))):
-        told += draw(loop_turns(number))
+        events += draw(loop_turns(number))
     limits = st.sampled_from(["iterations", "turns", "tokens", "duration", "cost"])
-    told += draw(st.lists(events_of(loop.LimitReached, limit=limits, reason=TEXTS), max_size=1))
-    told += draw(st.lists(events_of(loop.Final, text=TEXTS, output=st.none() | st.just({"a": 1})), max_size=1))
-    told.append(
+    events += draw(st.lists(events_of(loop.LimitReached, limit=limits, reason=TEXTS), max_size=1))
+    events += draw(st.lists(events_of(loop.Final, text=TEXTS, output=st.none() | st.just({"a": 1})), max_size=1))
+    events.append(
         draw(
             events_of(
                 loop.LoopEnd,
@@ -146,7 +146,7 @@ def loops(draw: st.DrawFn) -> list[Any]:
             )
         )
     )
-    return told
+    return events
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Who may use which tool, who is asked, and what happens when nobody answers."""
+"""Approvals and questions: which tools need an approval, and what happens without an answer."""
 
 import anyio
 import pytest
@@ -15,7 +15,7 @@ from tests.unit.embedded.cli.asked_tools import (
     gate_of,
 )
 
-from agent_loop.cli.approvals import DENIED, NOBODY, Approvals, Verdict
+from agent_loop.cli.approvals import DENIED, NO_APPROVER, Approvals, InteractionDecision
 from agent_loop.cli.stream import ApprovalMode
 from agent_loop.errors import ToolError
 from agent_loop.hooks import Hooks
@@ -25,15 +25,17 @@ from agent_mux.contract import validate
 pytestmark = pytest.mark.anyio
 
 
-async def asked_and(approvals: Approvals, seen: Collected, verdict: Verdict, tool: Plain, **arguments: str) -> bool:
-    """Ask, answer as soon as it is asked, and say whether the call may go on."""
+async def is_allowed_after(
+    approvals: Approvals, seen: Collected, decision: InteractionDecision, tool: Plain, **arguments: str
+) -> bool:
+    """Run the gate, answer its request, and return whether the call may continue."""
     gate = gate_of(tool, f"c{len(seen.events)}", **arguments)
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(approvals.gate, gate)
             await anyio.wait_all_tasks_blocked()
             for one in seen.stream.pending:
-                assert approvals.settle(one.interaction_id, verdict)
+                assert approvals.answer(one.interaction_id, decision)
     return not gate.block
 
 
@@ -42,7 +44,7 @@ def ended(seen: Collected) -> None:
     assert validate(seen.events) == []
 
 
-async def test_yolo_asks_nobody_and_registers_nothing() -> None:
+async def test_yolo_mode_registers_no_gate() -> None:
     seen = Collected("yolo")
     hooks = Hooks()
     approvals = Approvals(seen.stream, "yolo")
@@ -54,7 +56,7 @@ async def test_yolo_asks_nobody_and_registers_nothing() -> None:
 
 
 @pytest.mark.parametrize("tool", [SHELL, WRITE, FETCH, OTHER])
-async def test_deny_refuses_what_does_more_than_read_with_a_reason_for_the_model(tool: Plain) -> None:
+async def test_deny_mode_blocks_tools_that_do_more_than_read_with_a_reason(tool: Plain) -> None:
     seen = Collected("deny")
     gate = gate_of(tool, command="ls")
     await Approvals(seen.stream, "deny").gate(gate)
@@ -66,7 +68,7 @@ async def test_deny_refuses_what_does_more_than_read_with_a_reason_for_the_model
 
 @pytest.mark.parametrize("mode", ["deny", "prompt"])
 @pytest.mark.parametrize("tool", [READ, ASK, TODOS])
-async def test_what_harms_nobody_is_not_asked_about(mode: ApprovalMode, tool: Plain) -> None:
+async def test_read_only_tools_need_no_approval(mode: ApprovalMode, tool: Plain) -> None:
     seen = Collected("prompt")
     gate = gate_of(tool, path="a")
     with anyio.fail_after(5):
@@ -75,19 +77,19 @@ async def test_what_harms_nobody_is_not_asked_about(mode: ApprovalMode, tool: Pl
     assert seen.of("approval_request", "approval_denied") == []
 
 
-async def test_with_rules_of_somebody_else_reads_are_asked_about_too() -> None:
+async def test_asks_everything_requests_approval_for_reads_too() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt", asks_everything=True)
-    assert await asked_and(approvals, seen, Verdict(granted=True), READ, path="secret.txt")
+    assert await is_allowed_after(approvals, seen, InteractionDecision(granted=True), READ, path="secret.txt")
     [(_, extra)] = [one for one in seen.extra if one[0] == "approval_request"]
     assert extra["paths"] == ["secret.txt"]
     ended(seen)
 
 
-async def test_a_command_is_asked_about_with_its_risk_and_the_call_that_waits() -> None:
+async def test_approval_request_of_a_command_has_its_risk_and_call_id() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
-    assert await asked_and(approvals, seen, Verdict(granted=True), SHELL, command="sudo reboot")
+    assert await is_allowed_after(approvals, seen, InteractionDecision(granted=True), SHELL, command="sudo reboot")
     [asked] = seen.of("approval_request")
     assert (asked.detail, asked.risk_level, asked.tool_name) == ("sudo reboot", "high", "shell")
     [ready] = seen.of("tool_call_ready")
@@ -97,7 +99,7 @@ async def test_a_command_is_asked_about_with_its_risk_and_the_call_that_waits() 
     ended(seen)
 
 
-async def test_a_refusal_is_told_to_the_model_with_its_reason() -> None:
+async def test_denied_call_is_blocked_with_the_reason_for_the_model() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     gate = gate_of(WRITE, path="a.py", content="x")
@@ -106,25 +108,27 @@ async def test_a_refusal_is_told_to_the_model_with_its_reason() -> None:
             tasks.start_soon(approvals.gate, gate)
             await anyio.wait_all_tasks_blocked()
             [pending] = seen.stream.pending
-            assert approvals.settle(pending.interaction_id, Verdict(granted=False, text="not that file"), "approval")
-            assert not approvals.settle(pending.interaction_id, Verdict(granted=True))
+            assert approvals.answer(
+                pending.interaction_id, InteractionDecision(granted=False, text="not that file"), "approval"
+            )
+            assert not approvals.answer(pending.interaction_id, InteractionDecision(granted=True))
     assert (gate.block, gate.reason) == (True, "not that file")
     assert [event.reason for event in seen.of("approval_denied")] == ["not that file"]
 
 
-async def test_always_holds_for_the_like_and_for_nothing_else() -> None:
+async def test_always_approves_the_same_command_or_tool_only() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
-    always, no = Verdict(granted=True, always=True), Verdict(granted=False)
-    assert await asked_and(approvals, seen, always, SHELL, command="make")
-    assert await asked_and(approvals, seen, no, SHELL, command="make")
-    assert not await asked_and(approvals, seen, no, SHELL, command="make install")
-    assert await asked_and(approvals, seen, always, WRITE, path="a")
-    assert await asked_and(approvals, seen, no, WRITE, path="b")
+    always, no = InteractionDecision(granted=True, always=True), InteractionDecision(granted=False)
+    assert await is_allowed_after(approvals, seen, always, SHELL, command="make")
+    assert await is_allowed_after(approvals, seen, no, SHELL, command="make")
+    assert not await is_allowed_after(approvals, seen, no, SHELL, command="make install")
+    assert await is_allowed_after(approvals, seen, always, WRITE, path="a")
+    assert await is_allowed_after(approvals, seen, no, WRITE, path="b")
     assert len(seen.of("approval_request")) == 3
 
 
-async def test_when_nobody_is_left_what_waits_and_what_comes_is_denied() -> None:
+async def test_stop_asking_denies_pending_and_future_requests() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     first, second = gate_of(SHELL, "c1", command="ls"), gate_of(SHELL, "c2", command="ls")
@@ -132,14 +136,14 @@ async def test_when_nobody_is_left_what_waits_and_what_comes_is_denied() -> None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(approvals.gate, first)
             await anyio.wait_all_tasks_blocked()
-            approvals.leave()
+            approvals.stop_asking()
         await approvals.gate(second)
-    assert [(gate.block, gate.reason) for gate in (first, second)] == [(True, NOBODY), (True, NOBODY)]
+    assert [(gate.block, gate.reason) for gate in (first, second)] == [(True, NO_APPROVER), (True, NO_APPROVER)]
     assert len(seen.of("approval_denied")) == 2
     ended(seen)
 
 
-async def test_stopping_the_turn_settles_what_waits() -> None:
+async def test_cancelled_turn_settles_pending_requests() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     with anyio.fail_after(5):
@@ -152,7 +156,7 @@ async def test_stopping_the_turn_settles_what_waits() -> None:
     ended(seen)
 
 
-async def test_a_call_that_another_hook_refused_is_not_asked_about() -> None:
+async def test_call_blocked_by_another_hook_needs_no_approval() -> None:
     seen = Collected()
     gate = gate_of(SHELL, command="ls")
     gate.block = True
@@ -173,34 +177,34 @@ async def test_a_question_of_a_tool_is_input_required_with_its_options() -> None
             tasks.start_soon(ask)
             await anyio.wait_all_tasks_blocked()
             [pending] = seen.stream.pending
-            assert not approvals.settle(pending.interaction_id, Verdict(granted=True), "approval")
-            assert approvals.settle(pending.interaction_id, Verdict(granted=True, text="b"), "input")
+            assert not approvals.answer(pending.interaction_id, InteractionDecision(granted=True), "approval")
+            assert approvals.answer(pending.interaction_id, InteractionDecision(granted=True, text="b"), "input")
     assert answers == ["b"]
     assert [(event.question, event.source) for event in seen.of("input_required")] == [("Which?", "tool")]
     assert ("input_required", {"options": ["a", "b"]}) in seen.extra
 
 
-async def test_a_question_that_nobody_answers_is_an_error_for_the_model() -> None:
+async def test_unanswered_question_is_an_error_for_the_model() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
-    approvals.leave()
-    with pytest.raises(ToolError, match="nobody is there"):
+    approvals.stop_asking()
+    with pytest.raises(ToolError, match="no user is available"):
         await approvals.ask("Which?", ())
     ended(seen)
 
 
-async def test_two_people_are_not_asked_at_the_same_time() -> None:
+async def test_user_is_asked_one_question_at_a_time() -> None:
     seen = Collected()
     waiting: list[str] = []
     most = 0
 
-    async def asker(one: object) -> Verdict:
+    async def asker(one: object) -> InteractionDecision:
         nonlocal most
         waiting.append("")
         most = max(most, len(waiting))
         await anyio.wait_all_tasks_blocked()
         waiting.pop()
-        return Verdict(granted=True)
+        return InteractionDecision(granted=True)
 
     approvals = Approvals(seen.stream, "prompt", asker=asker)
     gates = [gate_of(SHELL, f"c{number}", command="ls") for number in range(3)]

@@ -1,4 +1,4 @@
-"""What comes in is hostile: a line is a command, or a sentence about why it is none."""
+"""Control lines: each line is a command, or an error with a sentence."""
 
 import json
 import os
@@ -10,55 +10,55 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_loop.cli.commands import Answer, NoCommand, Prompt, Start, read_command
 from agent_loop.cli.control import message_of
-from agent_loop.cli.lines import lines_from
+from agent_loop.cli.inputs import read_lines
+from agent_loop.cli.protocol import AnswerCommand, InvalidCommandError, PromptCommand, StartCommand, parse_command
 from agent_loop.messages import Image, Text
 
 
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        (None, "a line has more than"),
-        (b"{", "is no JSON"),
-        (b"\xff\xfe", "is no JSON"),
-        (b"[" * 100_000, "is no JSON"),
-        (b"[]", "is no JSON object"),
+        (None, "was skipped"),
+        (b"{", "is not valid JSON"),
+        (b"\xff\xfe", "is not valid JSON"),
+        (b"[" * 100_000, "is not valid JSON"),
+        (b"[]", "is not a JSON object"),
         (b'{"id": "1"}', "has no type"),
         (b'{"type": 1}', "has no type"),
-        (b'{"type": "prompt", "id": "1"}', "'prompt' cannot be read"),
-        (b'{"type": "prompt", "id": 7, "text": "x"}', "'prompt' cannot be read"),
-        (b'{"type": "start", "maxTurns": "many"}', "'start' cannot be read"),
+        (b'{"type": "prompt", "id": "1"}', "invalid 'prompt' command"),
+        (b'{"type": "prompt", "id": 7, "text": "x"}', "invalid 'prompt' command"),
+        (b'{"type": "start", "maxTurns": "many"}', "invalid 'start' command"),
     ],
 )
-def test_a_line_that_is_no_command_is_told_with_a_sentence(line: bytes | None, sentence: str) -> None:
-    with pytest.raises(NoCommand, match=sentence) as told:
-        read_command(line)
-    assert not told.value.is_unknown
-    assert len(str(told.value)) < 1000
+def test_invalid_line_raises_an_error_with_a_sentence(line: bytes | None, sentence: str) -> None:
+    with pytest.raises(InvalidCommandError, match=sentence) as raised:
+        parse_command(line)
+    assert not raised.value.is_unknown
+    assert len(str(raised.value)) < 1000
 
 
-def test_a_command_of_a_later_version_is_known_as_such() -> None:
-    with pytest.raises(NoCommand) as told:
-        read_command(b'{"type": "dance", "id": "7"}')
-    assert (told.value.is_unknown, told.value.command_id) == (True, "7")
+def test_unknown_command_type_is_marked_as_unknown() -> None:
+    with pytest.raises(InvalidCommandError) as raised:
+        parse_command(b'{"type": "dance", "id": "7"}')
+    assert (raised.value.is_unknown, raised.value.command_id) == (True, "7")
 
 
-def test_fields_of_a_later_version_are_passed_over() -> None:
+def test_unknown_fields_are_ignored() -> None:
     line = b'{"type": "prompt", "id": "1", "text": "hi", "tempo": 3}'
-    assert read_command(line) == Prompt(id="1", text="hi")
+    assert parse_command(line) == PromptCommand(id="1", text="hi")
 
 
-def test_names_are_those_of_the_protocol() -> None:
-    start = read_command(b'{"type":"start","protocol":1,"approvalMode":"deny","maxTokensTotal":5,"topP":0.5}')
-    assert start == Start(approval_mode="deny", max_tokens_total=5, top_p=0.5)
-    assert read_command(b'{"type":"answer","requestId":"r","text":"b"}') == Answer(request_id="r", text="b")
+def test_field_names_are_those_of_the_protocol() -> None:
+    start = parse_command(b'{"type":"start","protocol":1,"approvalMode":"deny","maxTokensTotal":5,"topP":0.5}')
+    assert start == StartCommand(approval_mode="deny", max_tokens_total=5, top_p=0.5)
+    assert parse_command(b'{"type":"answer","requestId":"r","text":"b"}') == AnswerCommand(request_id="r", text="b")
 
 
-def test_pictures_come_with_the_prompt() -> None:
+def test_prompt_contains_its_images() -> None:
     line = {"type": "prompt", "text": "look", "images": [{"mimeType": "image/png", "data": "AAAA"}]}
-    command = read_command(json.dumps(line).encode())
-    assert isinstance(command, Prompt)
+    command = parse_command(json.dumps(line).encode())
+    assert isinstance(command, PromptCommand)
     assert message_of(command).content == (Image("AAAA", "image/png"), Text("look"))
 
 
@@ -66,15 +66,21 @@ def test_pictures_come_with_the_prompt() -> None:
 @given(st.binary(max_size=200) | st.recursive(
     st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
 ).map(lambda value: json.dumps(value).encode()))  # fmt: skip
-def test_no_line_ever_raises_anything_else(line: bytes) -> None:
-    told = ""
-    with suppress(NoCommand):
-        told = type(read_command(line)).__name__
-    assert told in {"", "Start", "Interrupt", "Cancel", "Close"}  # the others need more than chance
+def test_any_line_is_a_command_or_raises_invalid_command_error(line: bytes) -> None:
+    name = ""
+    with suppress(InvalidCommandError):
+        name = type(parse_command(line)).__name__
+    assert name in {
+        "",
+        "StartCommand",
+        "InterruptCommand",
+        "CancelCommand",
+        "CloseCommand",
+    }  # the others need more than chance
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_lines_come_whole_however_they_are_cut_and_long_ones_are_left_out(backend: str) -> None:
+def test_lines_are_complete_and_too_long_ones_become_none(backend: str) -> None:
     async def read(chunks: list[bytes], longest: int) -> list[bytes | None]:
         reader, writer = os.pipe()
         lines: list[bytes | None] = []
@@ -88,7 +94,7 @@ def test_lines_come_whole_however_they_are_cut_and_long_ones_are_left_out(backen
         with anyio.fail_after(5):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(write)
-                lines += [line async for line in lines_from(reader, longest)]
+                lines += [line async for line in read_lines(reader, longest)]
         os.close(reader)
         return lines
 

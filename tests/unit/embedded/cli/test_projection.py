@@ -1,4 +1,4 @@
-"""Whatever a run tells, and wherever it breaks off: the lines of `amux-agent` keep the AgentEvent contract."""
+"""The events of any run conform to the AgentEvent contract, wherever the run breaks off."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from tests.unit.embedded.cli.loop_runs import LOOP, conversations
 
 from agent_loop import events as loop
-from agent_loop.cli.projection import Projection
-from agent_loop.cli.stream import ApprovalMode, EventStream, context_of
-from agent_loop.cli.stream import Told as Line
+from agent_loop.cli.projection import LoopProjection
+from agent_loop.cli.stream import ApprovalMode, EmittedEvent, EventStream, stream_context
 from agent_loop.messages import Text, ToolCall, ToolMessage, user
 from agent_loop.tools import effects
 from agent_loop.tools.effects import OutputStream
@@ -25,18 +24,18 @@ RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 THOROUGH = settings(max_examples=80, deadline=None)
 
 
-class Told:
-    """A stream, and what it gave."""
+class EventLog:
+    """An event stream that collects its events."""
 
     def __init__(self, approvals: ApprovalMode = "yolo", *, interactive: bool = False) -> None:
         self.events: list[AgentEvent] = []
         self._time = 1_763_762_400_000
-        context = context_of(RUN_ID, cwd="/work", approvals=approvals, interactive=interactive)
+        context = stream_context(RUN_ID, cwd="/work", approvals=approvals, interactive=interactive)
         self.extra: list[tuple[str, Any]] = []
         self.stream = EventStream(context, self._take, self._tick)
 
-    def _take(self, told: Sequence[Line]) -> None:
-        for event, extra in told:
+    def _take(self, emitted: Sequence[EmittedEvent]) -> None:
+        for event, extra in emitted:
             self.events.append(event)
             self.extra += [(event.type, dict(extra))] if extra else []
 
@@ -44,9 +43,9 @@ class Told:
         self._time += 1
         return self._time
 
-    def show(self, *events: Any) -> "Told":
+    def show(self, *events: Any) -> "EventLog":
         for event in events:
-            self.stream.show(event)
+            self.stream.emit_loop_event(event)
         return self
 
     def end(self, ending: Ending | None = None) -> list[AgentEvent]:
@@ -90,64 +89,62 @@ def call(call_id: str, *effects_of_it: Any, command: str | None = None, text: st
     ]
 
 
-# -- lawful
+# -- conformance
 
 
-def test_every_loop_event_has_a_place_in_the_projection() -> None:
-    assert Projection().mapped == frozenset(get_args(loop.LoopEvent))
-    assert len(Projection().mapped) == 29
+def test_projection_handles_every_loop_event() -> None:
+    assert LoopProjection().mapped == frozenset(get_args(loop.LoopEvent))
+    assert len(LoopProjection().mapped) == 29
 
 
 @THOROUGH
 @given(conversations(), st.sampled_from(["yolo", "prompt", "deny"]), st.booleans())
-def test_any_lawful_run_gives_lawful_events(told: list[Any], approvals: ApprovalMode, interactive: bool) -> None:
-    stream = Told(approvals, interactive=interactive).show(*told)
+def test_any_valid_run_emits_conforming_events(events: list[Any], approvals: ApprovalMode, interactive: bool) -> None:
+    stream = EventLog(approvals, interactive=interactive).show(*events)
     stream.end()
 
 
 @THOROUGH
 @given(conversations(), st.data(), st.booleans())
-def test_a_program_that_dies_half_way_leaves_a_lawful_beginning(
-    told: list[Any], data: st.DataObject, interactive: bool
-) -> None:
-    length = data.draw(st.integers(0, len(told)))
-    stream = Told(interactive=interactive).show(*told[:length])
+def test_interrupted_event_stream_conforms_so_far(events: list[Any], data: st.DataObject, interactive: bool) -> None:
+    length = data.draw(st.integers(0, len(events)))
+    stream = EventLog(interactive=interactive).show(*events[:length])
     assert validate(stream.events, complete=False) == []
     stream.end(data.draw(st.sampled_from([Ending(code=0), Ending(cause="abort"), Ending(signal=9), Ending(code=1)])))
 
 
 @THOROUGH
 @given(conversations())
-def test_no_tool_call_id_is_used_twice_in_a_stream(told: list[Any]) -> None:
-    stream = Told().show(*told)
+def test_no_tool_call_id_is_used_twice_in_a_stream(events: list[Any]) -> None:
+    stream = EventLog().show(*events)
     ids = [event.tool_call_id for event in stream.of("tool_call_start")]
     assert len(ids) == len(set(ids))
-    assert len(stream.of("tool_call_start")) >= len([e for e in told if isinstance(e, loop.ToolResulted)])
+    assert len(stream.of("tool_call_start")) >= len([e for e in events if isinstance(e, loop.ToolResulted)])
     stream.end()
 
 
 # -- one by one
 
 
-def test_streamed_text_is_told_once_and_text_that_was_not_streamed_is_told_whole() -> None:
-    said = Told().show(
+def test_text_is_emitted_once_whether_it_was_streamed_or_not() -> None:
+    streamed = EventLog().show(
         start(),
         *turn(loop.TextDelta(loop_id=LOOP, text="Hel"), loop.TextDelta(loop_id=LOOP, text="lo"),
               loop.TextSaid(loop_id=LOOP, text="Hello"), *call("c1")),
         *turn(loop.TextDelta(loop_id=LOOP, text="Bye"), number=1),
         loop.Final(loop_id=LOOP, text="Bye"), end(),
     )  # fmt: skip
-    whole = Told().show(
+    whole = EventLog().show(
         start(), *turn(loop.TextSaid(loop_id=LOOP, text="Hello"), *call("c1")), *turn(number=1),
         loop.Final(loop_id=LOOP, text="Bye"), end(),
     )  # fmt: skip
-    for stream in (said, whole):
+    for stream in (streamed, whole):
         stream.end()
         assert [event.text for event in stream.of("message_stop")] == ["Hello", "Bye"]
 
 
-def test_a_final_answer_of_its_own_is_told_besides_the_text_of_the_last_turn() -> None:
-    stream = Told().show(
+def test_different_final_answer_is_emitted_after_the_text_of_the_last_turn() -> None:
+    stream = EventLog().show(
         start(), *turn(loop.TextDelta(loop_id=LOOP, text="I am done")), loop.Final(loop_id=LOOP, text="42"), end()
     )
     stream.end()
@@ -155,22 +152,22 @@ def test_a_final_answer_of_its_own_is_told_besides_the_text_of_the_last_turn() -
 
 
 def test_each_model_call_is_a_step_and_each_loop_a_turn() -> None:
-    said = loop.TextDelta(loop_id=LOOP, text="a")
-    stream = Told(interactive=True)
+    delta = loop.TextDelta(loop_id=LOOP, text="a")
+    stream = EventLog(interactive=True)
     for _ in range(2):
-        stream.show(start(), *turn(said), *turn(said, number=1), loop.Final(loop_id=LOOP, text="a"), end())
+        stream.show(start(), *turn(delta), *turn(delta, number=1), loop.Final(loop_id=LOOP, text="a"), end())
     stream.end()
     assert [(event.turn_index, event.step_index) for event in stream.of("step_start")] == [
         (0, 0), (0, 1), (1, 0), (1, 1),
     ]  # fmt: skip
 
 
-def test_the_effects_of_a_tool_become_file_events_behind_its_result() -> None:
+def test_tool_effects_become_file_events_after_the_result() -> None:
     done = (
         effects.FileRead("a"), effects.FileWritten("b", 3, True), effects.FileWritten("b", 3, False),
         effects.FilePatched("c", "@@"), effects.FileDeleted("d"),
     )  # fmt: skip
-    stream = Told().show(start(), *turn(*call("c1", *done)), end())
+    stream = EventLog().show(start(), *turn(*call("c1", *done)), end())
     stream.end()
     kinds = stream.types()
     first = kinds.index("tool_result")
@@ -181,37 +178,39 @@ def test_the_effects_of_a_tool_become_file_events_behind_its_result() -> None:
 
 def test_a_command_is_shown_as_a_shell_with_its_output_and_its_exit() -> None:
     ran = effects.CommandRan(2, "one\ntwo\n", "oops")
-    stream = Told().show(start(), *turn(*call("c1", ran, command="make", updates=[("one\n", "stdout")])), end())
+    stream = EventLog().show(start(), *turn(*call("c1", ran, command="make", updates=[("one\n", "stdout")])), end())
     stream.end()
     assert [event.command for event in stream.of("shell_start")] == ["make"]
     assert "".join(event.delta for event in stream.of("shell_stdout_delta")) == "one\ntwo\n"
     assert [event.exit_code for event in stream.of("shell_exit")] == [2]
 
 
-def test_what_was_streamed_of_either_stream_is_not_told_twice() -> None:
+def test_streamed_output_is_not_repeated_in_the_result() -> None:
     ran = effects.CommandRan(0, "one\n", "oops\n")
     updates: list[tuple[str, OutputStream]] = [("oops\n", "stderr"), ("o", "stdout"), ("ne\n", "stdout")]
-    stream = Told().show(start(), *turn(*call("c1", ran, command="make", updates=updates)), end())
+    stream = EventLog().show(start(), *turn(*call("c1", ran, command="make", updates=updates)), end())
     stream.end()
     deltas = [(event.type, event.delta) for event in stream.of("shell_stdout_delta", "shell_stderr_delta")]
     assert deltas == [("shell_stderr_delta", "oops\n"), ("shell_stdout_delta", "o"), ("shell_stdout_delta", "ne\n")]
 
 
-def test_a_command_that_was_refused_never_ran() -> None:
-    stream = Told("prompt").show(start(), *turn(*call("c1", command="rm -rf /", text="refused", failed=True)), end())
+def test_denied_command_emits_no_shell_events() -> None:
+    stream = EventLog("prompt").show(
+        start(), *turn(*call("c1", command="rm -rf /", text="refused", failed=True)), end()
+    )
     stream.end()
     assert stream.of("shell_start") == []
     assert [event.error for event in stream.of("tool_error")] == ["refused"]
 
 
-def test_an_id_that_a_model_uses_again_is_another_call() -> None:
-    stream = Told().show(start(), *turn(*call("c1")), *turn(*call("c1"), number=1), end())
+def test_reused_call_id_is_a_new_call() -> None:
+    stream = EventLog().show(start(), *turn(*call("c1")), *turn(*call("c1"), number=1), end())
     stream.end()
     assert [event.tool_call_id for event in stream.of("tool_result")] == ["c1", "c1~2"]
 
 
 def test_an_abandoned_answer_is_closed_before_the_retry() -> None:
-    stream = Told().show(
+    stream = EventLog().show(
         start(),
         loop.TurnStart(loop_id=LOOP, turn=0, trigger="user"),
         loop.TextDelta(loop_id=LOOP, text="Hel"),
@@ -229,10 +228,10 @@ def test_an_abandoned_answer_is_closed_before_the_retry() -> None:
     assert [event.tool_call_id for event in stream.of("tool_result")] == ["c1~2"]
 
 
-def test_usage_is_told_per_call_and_cost_as_a_running_total_over_all_loops() -> None:
+def test_usage_is_per_call_and_cost_is_a_running_total_over_all_loops() -> None:
     usage = Usage(input_tokens=10, output_tokens=5, cost_usd=0.5)
     reported = loop.UsageReported(loop_id=LOOP, usage=usage, total=usage)
-    stream = Told(interactive=True)
+    stream = EventLog(interactive=True)
     for _ in range(2):
         stream.show(start(), *turn(reported), end(usage=usage))
     events = stream.end()
@@ -257,7 +256,7 @@ def test_an_error_of_the_model_ends_the_run_with_the_event_of_its_kind(
     kind: Any, event_type: str, holds: Callable[[Any], bool]
 ) -> None:
     filling = loop.ContextFilling(loop_id=LOOP, used_tokens=90, max_tokens=100)
-    stream = Told().show(start(), *turn(filling), end("failed", error="no", error_kind=kind, retry_after=2.5))
+    stream = EventLog().show(start(), *turn(filling), end("failed", error="no", error_kind=kind, retry_after=2.5))
     stream.end()
     [event] = stream.of(event_type)
     assert holds(event)
@@ -275,7 +274,7 @@ def test_an_error_of_the_model_ends_the_run_with_the_event_of_its_kind(
 )
 def test_a_limit_ends_the_run_with_its_own_reason(limit: Any, reason: str, code: str) -> None:
     reached = loop.LimitReached(loop_id=LOOP, limit=limit, reason="enough")
-    stream = Told().show(start(), *turn(), reached, end("limited", turns=3))
+    stream = EventLog().show(start(), *turn(), reached, end("limited", turns=3))
     stream.end()
     verdict = stream.stream.verdict
     assert verdict is not None
@@ -285,24 +284,24 @@ def test_a_limit_ends_the_run_with_its_own_reason(limit: Any, reason: str, code:
 
 def test_the_other_ways_to_end() -> None:
     for status, reason in (("completed", "completed"), ("aborted", "interrupted"), ("rejected", "failed")):
-        stream = Told().show(start(), *turn(), end(status, rejection="not that"))
+        stream = EventLog().show(start(), *turn(), end(status, rejection="not that"))
         stream.end()
         assert stream.stream.verdict is not None
         assert stream.stream.verdict.exit_reason == reason
 
 
-def test_a_conversation_goes_on_after_a_failed_turn() -> None:
-    said = loop.TextDelta(loop_id=LOOP, text="a")
-    stream = Told(interactive=True)
-    stream.show(start(), *turn(), end("failed", error="no", error_kind="network"), start(), *turn(said), end())
+def test_conversation_continues_after_a_failed_turn() -> None:
+    delta = loop.TextDelta(loop_id=LOOP, text="a")
+    stream = EventLog(interactive=True)
+    stream.show(start(), *turn(), end("failed", error="no", error_kind="network"), start(), *turn(delta), end())
     stream.end()
     assert [event.recoverable for event in stream.of("error")] == [True]
     assert stream.stream.verdict is not None
     assert stream.stream.verdict.exit_reason == "completed"
 
 
-def test_what_is_said_aside_is_told_as_debug_or_in_its_own_event() -> None:
-    stream = Told().show(
+def test_notes_become_debug_events_or_their_own_event() -> None:
+    stream = EventLog().show(
         start(),
         loop.InputWarning(loop_id=LOOP, message="odd"),
         *turn(
@@ -318,40 +317,40 @@ def test_what_is_said_aside_is_told_as_debug_or_in_its_own_event() -> None:
     )
     stream.end()
     assert [event.message for event in stream.of("debug")] == [
-        "about the prompt: odd",
+        "prompt warning: odd",
         "steering message: faster",
         "bash: half",
-        "over budget: 2 calls of bash, where 1 are allowed",
-        "the hook tool:gate failed: oops",
+        "budget exceeded: 2 calls of bash, limit 1",
+        "hook tool:gate failed: oops",
         "a skill was passed over",
     ]
     assert [event.pct_used for event in stream.of("context_limit_warning")] == [90.0]
     assert [(event.summary, event.tokens_saved) for event in stream.of("context_compacted")] == [("short", 60)]
 
 
-def test_an_id_that_the_loop_changed_belongs_to_the_call_that_was_streamed() -> None:
+def test_call_with_a_replaced_id_continues_the_streamed_call() -> None:
     streamed = loop.ToolInputDelta(loop_id=LOOP, call_id="c1", name="bash", delta="{}")
-    stream = Told().show(start(), *turn(streamed, *call("c1")), *turn(streamed, *call("new"), number=1), end())
+    stream = EventLog().show(start(), *turn(streamed, *call("c1")), *turn(streamed, *call("new"), number=1), end())
     stream.end()
     assert stream.of("tool_error") == []
     assert [event.tool_call_id for event in stream.of("tool_result")] == ["c1", "c1~2"]
 
 
-@pytest.mark.parametrize(("said", "told"), [("It is a.", ["It is a.", '{"a":1}']), ('{ "a": 1 }', ['{ "a": 1 }'])])
-def test_a_structured_answer_is_the_last_message_and_stands_in_the_turn_end(said: str, told: list[str]) -> None:
-    stream = Told().show(
-        start(), *turn(loop.TextDelta(loop_id=LOOP, text=said)), loop.OutputProduced(loop_id=LOOP, value={"a": 1}),
-        loop.Final(loop_id=LOOP, text=said, output={"a": 1}), end(),
+@pytest.mark.parametrize(("text", "messages"), [("It is a.", ["It is a.", '{"a":1}']), ('{ "a": 1 }', ['{ "a": 1 }'])])
+def test_a_structured_answer_is_the_last_message_and_stands_in_the_turn_end(text: str, messages: list[str]) -> None:
+    stream = EventLog().show(
+        start(), *turn(loop.TextDelta(loop_id=LOOP, text=text)), loop.OutputProduced(loop_id=LOOP, value={"a": 1}),
+        loop.Final(loop_id=LOOP, text=text, output={"a": 1}), end(),
     )  # fmt: skip
     stream.end()
-    assert [event.text for event in stream.of("message_stop")] == told
+    assert [event.text for event in stream.of("message_stop")] == messages
     assert ("turn_end", {"structuredOutput": {"a": 1}}) in stream.extra
 
 
-def test_the_session_is_announced_with_what_is_known_of_it() -> None:
-    stream = Told()
-    stream.stream.tell(facts.SessionKnown("s1", resumed=True, forked_from="s0", prior_turns=4, model="m"))
-    stream.stream.tell(facts.AgentdocRead("AGENTS.md"), facts.SkillLoaded("pdf", "skills/pdf"))
+def test_session_start_contains_session_model_and_history() -> None:
+    stream = EventLog()
+    stream.stream.emit(facts.SessionKnown("s1", resumed=True, forked_from="s0", prior_turns=4, model="m"))
+    stream.stream.emit(facts.AgentdocRead("AGENTS.md"), facts.SkillLoaded("pdf", "skills/pdf"))
     stream.show(start(), *turn(), end())
     stream.end()
     assert stream.types()[:5] == ["session_start", "session_resume", "session_fork", "agentdoc_read", "skill_loaded"]

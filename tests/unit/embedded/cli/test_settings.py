@@ -1,20 +1,26 @@
-"""What is asked for, on the command line and by `start`, and what becomes of it."""
+"""Settings of the command line and of `start`, files, errors and signals."""
 
 import signal
 from pathlib import Path
 
 import pytest
 
-from agent_loop.cli.arguments import read_arguments
-from agent_loop.cli.budget import Budget
-from agent_loop.cli.commands import Start
-from agent_loop.cli.fault import Fault
-from agent_loop.cli.faults import failure_of, is_usage
+from agent_loop.cli.arguments import parse_arguments
+from agent_loop.cli.errors import UsageError, is_usage_error
+from agent_loop.cli.home import sessions_directory, settings_model, skills_directories
 from agent_loop.cli.inputs import read_image, read_schema, read_text
-from agent_loop.cli.models import model_of
-from agent_loop.cli.places import sessions_directory, settings_model, skills_directories
-from agent_loop.cli.settings import SYSTEM_PROMPT, behavior_of, limits_of, not_honoured, system_prompt_of
-from agent_loop.cli.signals import Signals
+from agent_loop.cli.outcomes import failure_of
+from agent_loop.cli.protocol import StartCommand
+from agent_loop.cli.settings import (
+    SYSTEM_PROMPT,
+    behavior_of,
+    limits_of,
+    model_of,
+    system_prompt_of,
+    unsupported_settings,
+)
+from agent_loop.cli.signals import SignalHandler
+from agent_loop.cli.turns import ConversationBudget
 from agent_loop.errors import AgentLoopError, MissingKeyError
 from agent_loop.events import LoopEnd
 from agent_loop.providers.named import provider_named
@@ -23,23 +29,23 @@ from agent_loop.usage import Usage
 # -- the command line
 
 
-def test_every_field_that_people_can_say_has_a_flag() -> None:
-    read = read_arguments([
+def test_every_settable_field_has_a_flag() -> None:
+    read = parse_arguments([
         "--model=scripted:x", "--session=s", "--no-session", "--approval-mode=yolo", "--system-prompt-mode=replace",
         "--max-turns=3", "--max-cost-usd=0.5", "--max-tokens-total=9", "--max-duration=2", "--thinking-effort=low",
         "--thinking-budget-tokens=7", "--temperature=0.1", "--top-p=0.2", "--top-k=3", "--max-output-tokens=4",
         "--agents-doc=NOTES.md", "--skills=a", "--skills=b", "--image=p.png", "--json", "fix", "it",
     ])  # fmt: skip
     assert (read.prompt, read.as_json, read.images) == ("fix it", True, ("p.png",))
-    start = Start(**read.flags)
+    start = StartCommand(**read.flags)
     assert (start.model, start.session_id, start.no_session, start.approval_mode) == ("scripted:x", "s", True, "yolo")
     assert (start.max_turns, start.max_cost_usd, start.max_tokens_total, start.max_duration) == (3, 0.5, 9, 2.0)
     assert (start.skills, start.agents_docs) == (["a", "b"], ["NOTES.md"])
 
 
-def test_what_is_not_said_is_not_there() -> None:
-    assert read_arguments([]).flags == {}
-    assert read_arguments([]).prompt is None
+def test_flags_that_are_not_given_are_absent() -> None:
+    assert parse_arguments([]).flags == {}
+    assert parse_arguments([]).prompt is None
 
 
 @pytest.mark.parametrize(
@@ -49,10 +55,10 @@ def test_what_is_not_said_is_not_there() -> None:
         ["--max-duration=inf"], ["--control", "prompt"], ["--mod=x"],
     ],
 )  # fmt: skip
-def test_wrong_usage_is_one_sentence(argv: list[str]) -> None:
-    with pytest.raises(Fault) as told:
-        read_arguments(argv)
-    assert "\n" not in str(told.value)
+def test_usage_error_is_one_sentence(argv: list[str]) -> None:
+    with pytest.raises(UsageError) as raised:
+        parse_arguments(argv)
+    assert "\n" not in str(raised.value)
 
 
 # -- start
@@ -66,24 +72,26 @@ def test_wrong_usage_is_one_sentence(argv: list[str]) -> None:
         ("replace", "Be brief."),
     ],
 )
-def test_the_system_prompt_stands_where_it_was_wanted(mode: str, prompt: str) -> None:
-    assert system_prompt_of(Start(system_prompt="Be brief.", system_prompt_mode=mode)) == prompt  # type: ignore[arg-type]
+def test_system_prompt_mode_determines_the_place_of_the_prompt(mode: str, prompt: str) -> None:
+    assert system_prompt_of(StartCommand(system_prompt="Be brief.", system_prompt_mode=mode)) == prompt  # type: ignore[arg-type]
 
 
 def test_settings_of_the_model_become_behaviour() -> None:
-    behavior = behavior_of(Start(thinking_effort="max", thinking_budget_tokens=9, top_k=3, output_schema={"a": 1}))
+    behavior = behavior_of(
+        StartCommand(thinking_effort="max", thinking_budget_tokens=9, top_k=3, output_schema={"a": 1})
+    )
     assert (behavior.thinking, behavior.thinking_budget, behavior.top_k) == ("max", 9, 3)
     assert behavior.output_schema == {"a": 1}
 
 
-def test_what_cannot_be_honoured_is_said() -> None:
-    start = Start(protocol=2, mcp_servers=[{}])
-    assert len(not_honoured(start)) == 2
-    assert not_honoured(Start()) == []
+def test_unsupported_settings_are_reported() -> None:
+    start = StartCommand(protocol=2, mcp_servers=[{}])
+    assert len(unsupported_settings(start)) == 2
+    assert unsupported_settings(StartCommand()) == []
 
 
 def test_limits_hold_for_the_whole_conversation() -> None:
-    budget = Budget(limits_of(Start(max_turns=5, max_cost_usd=1.0, max_tokens_total=100)))
+    budget = ConversationBudget(limits_of(StartCommand(max_turns=5, max_cost_usd=1.0, max_tokens_total=100)))
     budget.spend(LoopEnd(loop_id="l", status="completed", turns=2, usage=Usage(input_tokens=30, cost_usd=0.75)))
     rest = budget.rest().limits
     assert (rest.max_turns, rest.max_cost_usd, rest.max_total_tokens, rest.max_duration) == (3, 0.25, 70, None)
@@ -95,7 +103,7 @@ def test_limits_hold_for_the_whole_conversation() -> None:
 # -- places and files
 
 
-def test_sessions_are_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_determines_the_sessions_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     assert sessions_directory({"AMUX_AGENT_HOME": "/a"}) == Path("/a/sessions")
     assert sessions_directory({"XDG_DATA_HOME": "/data"}) == Path("/data/agent-mux/native/sessions")
@@ -112,16 +120,16 @@ def test_skills_are_looked_for_in_the_home_and_in_the_project(tmp_path: Path) ->
     assert skills_directories(environ, project) == places
 
 
-def test_the_model_that_was_set_is_the_usual_one(tmp_path: Path) -> None:
+def test_model_of_the_settings_file_is_the_default(tmp_path: Path) -> None:
     environ, file = {"AMUX_AGENT_HOME": str(tmp_path)}, tmp_path / "settings.json"
     assert settings_model(environ) is None
     file.write_text('{"model": "openai:gpt-x", "more": 1}')
     assert settings_model(environ) == "openai:gpt-x"
-    assert model_of(Start(), environ) == "openai:gpt-x"
-    assert model_of(Start(), {**environ, "AMUX_AGENT_MODEL": "google:g"}) == "google:g"
+    assert model_of(StartCommand(), environ) == "openai:gpt-x"
+    assert model_of(StartCommand(), {**environ, "AMUX_AGENT_MODEL": "google:g"}) == "google:g"
     for wrong in ('{"model": 3}', "{", '"x'):
         file.write_text(wrong)
-        with pytest.raises(Fault, match=r"settings\.json"):
+        with pytest.raises(UsageError, match=r"settings\.json"):
             settings_model(environ)
 
 
@@ -135,20 +143,20 @@ def test_the_model_that_was_set_is_the_usual_one(tmp_path: Path) -> None:
         ("scripted", "gpt-y", "gpt-y"),
     ],
 )
-def test_a_model_without_a_provider_is_of_the_usual_provider(usual: str, asked: str, model: str) -> None:
-    assert model_of(Start(model=asked), {"AMUX_AGENT_MODEL": usual}) == model
+def test_model_without_a_provider_gets_the_default_provider(usual: str, asked: str, model: str) -> None:
+    assert model_of(StartCommand(model=asked), {"AMUX_AGENT_MODEL": usual}) == model
 
 
-def test_a_missing_key_is_told_as_such_and_is_for_the_user_to_mend() -> None:
-    with pytest.raises(MissingKeyError) as told:
+def test_missing_key_is_an_auth_error_that_the_user_can_fix() -> None:
+    with pytest.raises(MissingKeyError) as raised:
         provider_named("anthropic:claude-x", environ={})
-    failure = failure_of(told.value)
+    failure = failure_of(raised.value)
     assert failure.code == "AUTH_ERROR"
     assert failure.guidance
-    assert is_usage(told.value)
+    assert is_usage_error(raised.value)
 
 
-def test_files_are_read_or_refused_with_their_name(tmp_path: Path) -> None:
+def test_unreadable_files_are_rejected_with_their_name(tmp_path: Path) -> None:
     picture, text, schema, odd = (tmp_path / name for name in ("a", "b.txt", "c.json", "d"))
     picture.write_bytes(b"\x89PNG\r\n\x1a\n...")
     text.write_text("be brief")
@@ -158,7 +166,7 @@ def test_files_are_read_or_refused_with_their_name(tmp_path: Path) -> None:
     assert read_text(str(text)) == "be brief"
     assert read_schema(str(schema)) == {"type": "object"}
     for read, path in ((read_image, text), (read_text, odd), (read_schema, text), (read_text, tmp_path)):
-        with pytest.raises(Fault, match=str(path)):
+        with pytest.raises(UsageError, match=str(path)):
             read(str(path))
 
 
@@ -166,39 +174,39 @@ def test_files_are_read_or_refused_with_their_name(tmp_path: Path) -> None:
 
 
 class Target:
-    """Notes what it is told."""
+    """Records the calls of the signal handler."""
 
     def __init__(self, *, running: bool) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
         self._running = running
 
     def interrupt(self) -> bool:
-        self.told.append("interrupt")
+        self.calls.append("interrupt")
         return self._running
 
     def close(self) -> None:
-        self.told.append("close")
+        self.calls.append("close")
 
     def cancel(self) -> None:
-        self.told.append("cancel")
+        self.calls.append("cancel")
 
 
-def test_sigint_interrupts_the_turn_or_closes_and_soon_again_cancels() -> None:
+def test_sigint_interrupts_or_closes_and_a_second_one_cancels() -> None:
     times = iter([10.0, 10.0, 12.0, 12.0, 12.5])
-    target, signals = Target(running=True), Signals(lambda: next(times))
+    target, signals = Target(running=True), SignalHandler(lambda: next(times))
     for _ in range(3):
-        signals.take(signal.SIGINT, target)
-    assert target.told == ["interrupt", "interrupt", "cancel"]
+        signals.handle(signal.SIGINT, target)
+    assert target.calls == ["interrupt", "interrupt", "cancel"]
     idle = Target(running=False)
-    Signals(lambda: 0.0).take(signal.SIGINT, idle)
-    assert idle.told == ["interrupt", "close"]
+    SignalHandler(lambda: 0.0).handle(signal.SIGINT, idle)
+    assert idle.calls == ["interrupt", "close"]
 
 
 def test_sigterm_cancels_at_once() -> None:
     target = Target(running=True)
-    Signals(lambda: 0.0).take(signal.SIGTERM, target)
-    assert target.told == ["cancel"]
+    SignalHandler(lambda: 0.0).handle(signal.SIGTERM, target)
+    assert target.calls == ["cancel"]
 
 
-def test_a_fault_is_no_error_of_the_library() -> None:
-    assert not issubclass(Fault, AgentLoopError)
+def test_usage_error_is_not_an_agent_loop_error() -> None:
+    assert not issubclass(UsageError, AgentLoopError)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from agent_loop.context import elide_stale_reads, keep_tail, over_output_budget, turn_output_bytes
 from agent_loop.messages import AssistantMessage, Image, Text, ToolCall, ToolMessage, UserMessage, user
-from agent_loop.tools.sizes import output_bytes
+from agent_loop.tools.results import output_bytes
 
 from .histories import call, lawful_histories, result, said, tokens, working
 from .rules import assert_lawful

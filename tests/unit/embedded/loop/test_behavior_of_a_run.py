@@ -145,7 +145,7 @@ async def test_images_of_a_stored_history_become_text_for_a_model_without_vision
     await streamed(one, "more")
     assert not any(isinstance(block, Image) for m in blind.requests[0].messages for block in m.content)
     assert sum(isinstance(block, Image) for m in one.messages for block in m.content) == 2
-    marker = "[image left out: image/png, 4 base64 characters; this model sees no images]"
+    marker = "[image omitted: image/png, 4 base64 characters; this model accepts no images]"
     assert blind.requests[0].messages[0].text == f"see\n{marker}"
 
 

@@ -244,7 +244,7 @@ async def test_an_answer_that_misfits_deep_inside_is_asked_for_again_and_told_wh
 
 
 async def test_a_schema_that_is_none_is_refused_before_anything_is_asked() -> None:
-    with pytest.raises(ConfigurationError, match="the output schema is no JSON Schema"):
+    with pytest.raises(ConfigurationError, match="the output schema is not a valid JSON Schema"):
         agent(Answering(says("{}")), behavior=Behavior(output_schema={"type": "objct"}))
 
 

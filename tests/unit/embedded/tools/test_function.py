@@ -1,4 +1,4 @@
-"""Typed functions as tools. Source: hooks seed, section 2.2 (FuncTool)."""
+"""Typed functions as tools."""
 
 import functools
 import threading
@@ -106,7 +106,7 @@ def test_models_dataclasses_and_enums_are_parameters() -> None:
     assert "title" not in made.parameters["properties"]["title"]
 
 
-def test_parameters_may_be_called_like_anything() -> None:
+def test_parameters_may_have_any_name() -> None:
     def odd(json: str, copy: int, model_config: bool, _private: str = "p") -> str:
         """Have odd names."""
         return f"{json} {copy} {model_config} {_private}"
@@ -116,7 +116,7 @@ def test_parameters_may_be_called_like_anything() -> None:
     assert call(made, json="j", copy=1, model_config=True) == "j 1 True p"
 
 
-def test_the_context_is_injected_and_no_argument() -> None:
+def test_context_is_injected_and_not_an_argument() -> None:
     @tool
     async def who(context: ToolContext, polite: bool = False) -> str:
         """Tell."""
@@ -128,19 +128,19 @@ def test_the_context_is_injected_and_no_argument() -> None:
         anyio.run(who.execute, {"context": "mine"}, CONTEXT)
 
 
-def test_defaults_that_are_no_json_stay_with_the_function() -> None:
-    nobody = object()
+def test_defaults_that_are_not_json_are_left_out_of_the_schema() -> None:
+    marker = object()
 
     @tool
-    def odd(a: Any = nobody) -> bool:
+    def odd(a: Any = marker) -> bool:
         """Have an odd default."""
-        return a is nobody
+        return a is marker
 
     assert call(odd) == "true"
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ("def f(*args: int):\n 'd'", r"takes \*args"),
         ("def f(**more: int):\n 'd'", r"takes \*\*more"),
@@ -154,10 +154,10 @@ def test_defaults_that_are_no_json_stay_with_the_function() -> None:
         ("import typing\ndef f(a: typing.Callable[[], int]):\n 'd'", "no JSON"),
     ],
 )
-def test_functions_that_no_model_can_call_are_refused_at_construction(source: str, said: str) -> None:
+def test_functions_that_models_cannot_call_are_rejected(source: str, message: str) -> None:
     names: dict[str, Any] = {}
     exec(source, names)  # noqa: S102  # our own
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=message):
         function_tool(names["f"])
 
 
@@ -204,13 +204,13 @@ def test_a_validation_error_of_the_function_itself_is_not_about_the_arguments() 
         ([Text("a")], ToolResult((Text("a"),))), ([], "[]"),
     ],
 )  # fmt: skip
-def test_what_functions_return_becomes_an_output(returned: Any, output: Any) -> None:
+def test_returned_values_become_outputs(returned: Any, output: Any) -> None:
     assert call(function_tool(lambda: returned, name="give", description="Give.")) == output
 
 
-def test_what_is_no_json_is_an_error_of_the_tool() -> None:
+def test_value_that_is_not_json_is_a_tool_error() -> None:
     made = function_tool(object, name="give", description="Give.")
-    with pytest.raises(ToolError, match=r"'give' returned something that is no JSON \(object\)"):
+    with pytest.raises(ToolError, match=r"'give' returned a value that cannot be encoded as JSON \(object\)"):
         call(made)
 
 
@@ -245,10 +245,10 @@ def test_callable_objects_methods_and_partials_are_functions_too() -> None:
 
 @BACKENDS
 def test_sync_functions_run_in_a_thread_and_reach_the_loop(backend: str) -> None:
-    told: list[str] = []
+    updates: list[str] = []
 
     async def update(text: str) -> None:
-        told.append(text)
+        updates.append(text)
 
     @tool
     def work(context: ToolContext) -> bool:
@@ -257,16 +257,16 @@ def test_sync_functions_run_in_a_thread_and_reach_the_loop(backend: str) -> None
         return threading.current_thread() is threading.main_thread()
 
     assert call(work, backend, ToolContext(call_id="1", tool_name="work", update=update)) == "false"
-    assert told == ["half"]
+    assert updates == ["half"]
 
 
 @BACKENDS
-def test_a_cancelled_sync_function_learns_it_from_is_cancelled(backend: str) -> None:
+def test_is_cancelled_becomes_true_in_a_cancelled_sync_function(backend: str) -> None:
     started, stopped = threading.Event(), threading.Event()
 
     @tool
     def endless(context: ToolContext) -> None:
-        """Work until told otherwise."""
+        """Work until cancelled."""
         started.set()
         while not context.is_cancelled():
             pass

@@ -1,4 +1,4 @@
-"""Tools by name, and aliases. Source: zidane, "Tool aliasing (wire vs. canonical)"."""
+"""Tools by name, and aliases."""
 
 import pytest
 
@@ -22,22 +22,22 @@ def test_tools_are_keyed_by_canonical_name() -> None:
 
 
 def test_duplicate_names_are_rejected() -> None:
-    with pytest.raises(ConfigurationError, match="two tools are called 'ls'"):
+    with pytest.raises(ConfigurationError, match="two tools are named 'ls'"):
         Toolset([made("ls"), made("ls")])
 
 
 @pytest.mark.parametrize("name", ["a b", "a" * 65, "ä", "a\n", "a.b"])
 def test_invalid_names_are_rejected(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="no name for a tool"):
+    with pytest.raises(ConfigurationError, match="not a valid tool name"):
         Toolset([made(name)])
-    with pytest.raises(ConfigurationError, match="no name for a tool"):
+    with pytest.raises(ConfigurationError, match="not a valid tool name"):
         Toolset([made("ls")], {"ls": name})
 
 
 def test_two_tools_of_one_wire_name_are_rejected() -> None:
-    with pytest.raises(ConfigurationError, match="would both be 'Bash'"):
+    with pytest.raises(ConfigurationError, match="have the same wire name 'Bash'"):
         Toolset([made("shell"), made("Bash")], {"shell": "Bash"})
-    with pytest.raises(ConfigurationError, match="would both be 'X'"):
+    with pytest.raises(ConfigurationError, match="have the same wire name 'X'"):
         Toolset([made("a"), made("b")], {"a": "X", "b": "X"})
 
 
@@ -78,6 +78,6 @@ def test_results_and_calls_of_the_history_go_out_with_wire_names_tools_or_not() 
     assert history[2].name == "shell"
 
 
-def test_messages_without_aliases_are_the_very_same() -> None:
+def test_messages_without_aliases_are_returned_unchanged() -> None:
     message = AssistantMessage(content=(ToolCall("1", "ls"),))
     assert Toolset([made("ls")]).to_canonical(message) is message

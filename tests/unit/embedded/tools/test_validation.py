@@ -1,4 +1,4 @@
-"""Arguments as the tool declares them. Source: zidane, "Tool argument auto-coercion"."""
+"""Arguments as the tool declares them."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def test_null_for_a_required_argument_that_may_be_null_is_kept() -> None:
     assert validate_arguments(parameters(either, required=True), {"it": None}).arguments == {"it": None}
 
 
-def test_null_for_an_optional_argument_counts_as_left_out() -> None:
+def test_null_for_an_optional_argument_is_dropped() -> None:
     found = validate_arguments(parameters({"type": "integer"}), {"it": None})
     assert found.arguments == {}
     assert found.coercions == ("it: null -> left out",)
@@ -108,12 +108,12 @@ def test_numbers_and_booleans_become_strings(value: Any, text: str) -> None:
         ("array", "\ud800"), ("object", "[]"), ("string", ["a"]), ("string", float("inf")), ("null", "x"),
     ],
 )  # fmt: skip
-def test_what_no_coercion_makes_fit_is_rejected(kind: str, value: Any) -> None:
+def test_value_without_a_matching_coercion_is_rejected(kind: str, value: Any) -> None:
     with pytest.raises(InvalidArgumentsError, match=f"'it' must be {kind}, not "):
         coerced({"type": kind}, value)
 
 
-def test_all_problems_are_told_at_once_and_no_value_at_length() -> None:
+def test_error_lists_all_problems_and_shortens_values() -> None:
     schema = {
         "properties": {"a": {"type": "integer"}, "b": {"type": "string"}},
         "required": ["b"],
@@ -127,7 +127,7 @@ def test_all_problems_are_told_at_once_and_no_value_at_length() -> None:
     assert len(str(error.value)) < 300
 
 
-def test_unknown_arguments_are_the_tools_affair_unless_the_schema_forbids_them() -> None:
+def test_unknown_arguments_are_kept_unless_the_schema_forbids_them() -> None:
     assert validate_arguments({"type": "object"}, {"more": 1}).arguments == {"more": 1}
 
 
@@ -136,7 +136,7 @@ def test_only_the_top_level_is_coerced() -> None:
     assert coerced(nested, {"n": "5"}) == {"n": "5"}
 
 
-def test_unions_take_what_fits_one_of_them_and_coerce_the_rest() -> None:
+def test_unions_accept_matching_values_and_coerce_others() -> None:
     union = {"anyOf": [{"type": "integer"}, {"type": "array"}, {"type": "null"}]}
     assert coerced(union, None) is None
     assert coerced(union, "7") == 7
@@ -169,7 +169,7 @@ def test_a_hostile_schema_ends() -> None:
 
 
 @given(SCHEMAS, VALUES)
-def test_what_is_valid_is_never_changed(schema: Any, value: Any) -> None:
+def test_valid_arguments_are_never_changed(schema: Any, value: Any) -> None:
     import jsonschema
 
     if jsonschema.Draft202012Validator(schema).is_valid(value):
@@ -177,7 +177,7 @@ def test_what_is_valid_is_never_changed(schema: Any, value: Any) -> None:
 
 
 @given(SCHEMAS, VALUES)
-def test_coercion_is_idempotent_and_what_it_gives_is_valid(schema: Any, value: Any) -> None:
+def test_coercion_is_idempotent_and_its_result_is_valid(schema: Any, value: Any) -> None:
     import jsonschema
 
     try:

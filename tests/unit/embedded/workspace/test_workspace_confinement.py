@@ -1,4 +1,4 @@
-"""No path leads out of the workspace, whoever made it up."""
+"""No path leads out of the workspace, whatever the path is."""
 
 import os
 from pathlib import Path
@@ -135,7 +135,7 @@ def test_what_is_listed_and_walked_is_inside(data: st.DataObject, root: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("path", "says"),
+    ("path", "message"),
     [
         ("../outside/file", "leads out of the workspace"),
         ("/etc/passwd", "leads out of the workspace"),
@@ -149,16 +149,16 @@ def test_what_is_listed_and_walked_is_inside(data: st.DataObject, root: Path) ->
         ("pipe", "a pipe, a socket or a device"),
         ("a", "a directory, not a file"),
         ("a/nope", "does not exist"),
-        ("file/x", "no directory"),
+        ("file/x", "not a directory"),
         ("", "the path is empty"),
         ("a\0b", "NUL"),
         ("x" * 300, "too long"),
         ("x/" * 3000, "characters long"),
-        ("\ud800", "no file name can have"),
+        ("\ud800", "no file name can contain"),
     ],
 )
-def test_refusals_say_what_happened_and_to_what(path: str, says: str, root: Path) -> None:
-    with pytest.raises(WorkspaceError, match=says):
+def test_errors_name_the_path_and_the_reason(path: str, message: str, root: Path) -> None:
+    with pytest.raises(WorkspaceError, match=message):
         Workspace(root).read_bytes(path)
 
 
@@ -189,7 +189,7 @@ def test_a_device_is_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "pipe" not in opened
 
 
-def test_a_root_given_through_a_link_is_known_by_both_names(tmp_path: Path) -> None:
+def test_root_given_by_a_link_accepts_both_absolute_names(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "alias").symlink_to("real")
     workspace = Workspace(tmp_path / "alias")
@@ -197,8 +197,8 @@ def test_a_root_given_through_a_link_is_known_by_both_names(tmp_path: Path) -> N
     assert workspace.read_bytes(tmp_path / "real" / "x") == b"1"
 
 
-def test_a_root_that_is_no_directory_is_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(WorkspaceError, match="is no directory"):
+def test_root_that_is_not_a_directory_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="is not a directory"):
         Workspace(tmp_path / "nope")
 
 

@@ -18,7 +18,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_write_makes_the_directories_on_the_way(tmp_path: Path) -> None:
+def test_write_creates_missing_directories(tmp_path: Path) -> None:
     written = Workspace(tmp_path).write_bytes("new/deep/file", b"1")
     assert (written.name, written.created) == ("new/deep/file", True)
     assert (tmp_path / "new/deep/file").read_bytes() == b"1"
@@ -32,7 +32,7 @@ def test_a_write_keeps_the_permissions(tmp_path: Path, mode: int) -> None:
     assert mode_of(tmp_path / "file") == mode
 
 
-def test_a_write_takes_the_set_user_id_away(tmp_path: Path) -> None:
+def test_write_clears_the_set_user_id_bit(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "file").chmod(0o4755)
     Workspace(tmp_path).write_bytes("file", b"new")
@@ -61,7 +61,7 @@ def test_a_write_never_goes_through_a_hard_link(tmp_path: Path) -> None:
     assert (tmp_path / "outside").read_bytes() == b"old"
 
 
-def test_a_write_through_a_link_inside_changes_what_it_leads_to(tmp_path: Path) -> None:
+def test_write_through_a_link_inside_changes_its_target(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("target")
     written = Workspace(tmp_path).write_bytes("link", b"new")
     assert (written.name, (tmp_path / "target").read_bytes()) == ("target", b"new")
@@ -71,8 +71,8 @@ def test_a_write_through_a_link_inside_changes_what_it_leads_to(tmp_path: Path) 
 def test_directories_and_pipes_are_not_written(tmp_path: Path) -> None:
     (tmp_path / "dir").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    for name, says in (("dir", "a directory"), ("pipe", "a pipe"), (".", "a directory")):
-        with pytest.raises(WorkspaceError, match=says):
+    for name, message in (("dir", "a directory"), ("pipe", "a pipe"), (".", "a directory")):
+        with pytest.raises(WorkspaceError, match=message):
             Workspace(tmp_path).write_bytes(name, b"new")
 
 
@@ -83,7 +83,7 @@ def test_reading_is_bounded(tmp_path: Path) -> None:
         Workspace(tmp_path).read_bytes("file", 4)
 
 
-def test_delete_takes_the_link_and_not_what_it_leads_to(tmp_path: Path) -> None:
+def test_delete_removes_the_link_and_not_its_target(tmp_path: Path) -> None:
     (tmp_path / "target").write_bytes(b"1")
     (tmp_path / "link").symlink_to("target")
     workspace = Workspace(tmp_path)
@@ -95,7 +95,7 @@ def test_delete_takes_the_link_and_not_what_it_leads_to(tmp_path: Path) -> None:
         workspace.delete("target")
 
 
-def test_list_tells_kinds_sizes_and_names_that_are_no_text(tmp_path: Path) -> None:
+def test_list_returns_kinds_sizes_and_names_that_are_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"123")
     (tmp_path / "a").mkdir()
     (tmp_path / "c").symlink_to("/etc")
@@ -126,7 +126,7 @@ def test_readable_directories_are_read_and_never_written(shared: Workspace, tmp_
     for target in (path, "link/SKILL.md", tmp_path / "skills" / "new" / "file"):
         with pytest.raises(WorkspaceError):
             shared.write_bytes(target, b"bad")
-    with pytest.raises(WorkspaceError, match="may be read, and not written"):
+    with pytest.raises(WorkspaceError, match="is read-only"):
         shared.delete(path)
     assert names_in(tmp_path / "skills") == ["SKILL.md"]
     assert path.read_bytes() == b"skill"

@@ -63,7 +63,7 @@ def test_a_directory_replaced_by_a_link_right_before_it_is_opened(
 
 def test_a_file_replaced_by_a_link_right_before_it_is_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before_opening(monkeypatch, "plain", replaced_by_link(root, "plain", "../outside/file"))
-    with pytest.raises(WorkspaceError, match="became a link"):
+    with pytest.raises(WorkspaceError, match="was replaced by a link"):
         Workspace(root).read_bytes("plain")
 
 
@@ -94,9 +94,7 @@ def test_a_file_replaced_by_a_link_before_the_write_is_replaced_and_not_followed
     assert not (root / "plain").is_symlink()
 
 
-def test_a_directory_made_by_somebody_else_as_a_link_is_not_written_through(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_link_created_in_place_of_a_new_directory_is_not_followed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     genuine = os.mkdir
 
     def interposed(path: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
@@ -132,7 +130,7 @@ def test_a_walk_does_not_descend_into_a_directory_that_became_a_link(root: Path)
 
 @contextmanager
 def swapping(swap: Callable[[], None]) -> Iterator[None]:
-    """Somebody else does it, over and over."""
+    """Repeat an action in another thread."""
     stop = threading.Event()
 
     def keep_on() -> None:

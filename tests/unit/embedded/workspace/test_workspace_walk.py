@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_loop.errors import ToolError, WorkspaceError
-from agent_loop.workspace import Glob, IgnoreFiles, Workspace, walking
+from agent_loop.workspace import Glob, IgnoreFiles, Workspace, workspace
 
 
 def made(root: Path, *names: str) -> Workspace:
@@ -23,7 +23,7 @@ def names(workspace: Workspace, path: str = ".") -> list[str]:
     return [entry.name for entry in workspace.walk(path)]
 
 
-def test_a_walk_leaves_out_what_gitignore_says_and_git_itself(tmp_path: Path) -> None:
+def test_walk_omits_ignored_files_and_the_git_directory(tmp_path: Path) -> None:
     workspace = made(tmp_path, ".git/config", "a.log", "keep.log", "build/x", "src/build/y", "src/z.py", ".github/w")
     (tmp_path / ".gitignore").write_text("*.log\n!keep.log\n/build/\n\n# a comment\n!\n")
     assert names(workspace) == [".github/w", ".gitignore", "keep.log", "src/build/y", "src/z.py"]
@@ -36,7 +36,7 @@ def test_the_nearest_gitignore_decides(tmp_path: Path) -> None:
     assert names(workspace) == ["a/x.tmp"]
 
 
-def test_what_was_asked_for_is_walked_though_it_is_ignored(tmp_path: Path) -> None:
+def test_ignored_directory_is_walked_if_it_is_named(tmp_path: Path) -> None:
     workspace = made(tmp_path, "node_modules/pkg/index.js", "node_modules/pkg/out.log")
     (tmp_path / ".gitignore").write_text("node_modules/\n*.log\n")
     assert names(workspace) == [".gitignore"]
@@ -109,8 +109,8 @@ def test_a_deep_tree_is_walked_to_its_end(tmp_path: Path) -> None:
     assert depths == [151]
 
 
-def test_a_walk_ends_with_a_sentence_where_there_is_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walking, "MAX_VISITED", 2)
+def test_walk_of_too_many_entries_raises_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspace, "MAX_VISITED", 2)
     with pytest.raises(WorkspaceError, match="more than 2 entries"):
         names(made(tmp_path, "a", "b", "c"))
 

@@ -7,7 +7,7 @@ import anyio
 
 from agent_loop.behavior import Behavior
 from agent_loop.state import AgentState
-from agent_loop.tools.builtin.files import file_tools
+from agent_loop.tools.builtin import file_tools
 from agent_loop.tools.tool import Tool, ToolContext, ToolResult, result_of
 from agent_loop.workspace import Workspace
 

@@ -1,4 +1,4 @@
-"""Questions to the person. Source: phi-core, "ToolContext"."""
+"""Questions to the user."""
 
 import anyio
 import pytest
@@ -21,11 +21,11 @@ def test_ask_user_asks_and_returns_the_answer() -> None:
     assert anyio.run(ask_tool().execute, {"question": "Why?"}, CONTEXT) == "Why? ()"
 
 
-def test_where_nobody_can_answer_it_is_an_error_of_the_tool() -> None:
-    with pytest.raises(ToolError, match="nobody is there to answer 'Why"):
+def test_ask_user_without_a_user_is_a_tool_error() -> None:
+    with pytest.raises(ToolError, match="no user is available to answer 'Why"):
         anyio.run(ask_tool().execute, {"question": "Why?"}, ToolContext(call_id="1", tool_name="ask_user"))
 
 
-def test_the_same_option_twice_is_refused() -> None:
-    with pytest.raises(InvalidArgumentsError, match="make them different"):
+def test_duplicate_options_are_rejected() -> None:
+    with pytest.raises(InvalidArgumentsError, match="make the options different"):
         anyio.run(ask_tool().execute, {"question": "Which?", "options": ["a", "a"]}, CONTEXT)

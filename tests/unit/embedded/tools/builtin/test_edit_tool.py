@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import ToolError, WorkspaceError
-from agent_loop.tools.builtin.edit_text import Edit, applied, without_line_numbers
-from agent_loop.tools.builtin.file_diff import diff_of
+from agent_loop.tools.builtin.file_changes import diff_of
+from agent_loop.tools.builtin.replacements import Edit, apply_edit, without_line_numbers
 from agent_loop.tools.effects import FilePatched
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-async def test_edit_replaces_and_tells_a_unified_diff(files: Files) -> None:
+async def test_edit_replaces_and_returns_a_unified_diff(files: Files) -> None:
     files.put("a", "one\ntwo\nthree\n")
     result = await files.call("edit", path="a", old_string="two", new_string="2")
     assert result.text == "Edited a: replaced 1 place."
@@ -81,7 +81,7 @@ async def test_edit_that_matches_nothing_shows_the_nearest_match(files: Files) -
     )
 
 
-async def test_edit_without_anything_near_says_what_to_do(files: Files) -> None:
+async def test_edit_without_a_near_match_advises_what_to_do(files: Files) -> None:
     files.put("a", "aaaa\n")
     with pytest.raises(ToolError, match="was not found; read the file again and copy the text exactly"):
         await files.call("edit", path="a", old_string="zzzzzz", new_string="x")
@@ -111,12 +111,12 @@ async def test_edit_takes_over_the_line_ends_of_the_file(files: Files) -> None:
 
 async def test_edit_refuses_what_means_nothing(files: Files) -> None:
     files.put("a", "x")
-    for old, new, says in (
+    for old, new, message in (
         ("", "y", "old_string is empty"),
         ("x", "x", "are the same"),
         ("x", "\ud800", "UTF-8 cannot"),
     ):
-        with pytest.raises(ToolError, match=says):
+        with pytest.raises(ToolError, match=message):
             await files.call("edit", path="a", old_string=old, new_string=new)
     with pytest.raises(WorkspaceError, match="does not exist"):
         await files.call("edit", path="nope", old_string="x", new_string="y")
@@ -141,11 +141,11 @@ def test_where_the_exact_text_is_there_an_edit_is_str_replace(
     count = text.count(old)
     edit = Edit(old, new, replace_all)
     if count == 1 or (count > 1 and replace_all):
-        assert applied(text, edit).text == text.replace(old, new)
-        assert applied(text, edit).count == count
+        assert apply_edit(text, edit).text == text.replace(old, new)
+        assert apply_edit(text, edit).count == count
     elif count > 1:
         with pytest.raises(ToolError, match=f"occurs {count} times"):
-            applied(text, edit)
+            apply_edit(text, edit)
 
 
 @given(text=SMALL, old=SMALL, new=SMALL, replace_all=st.booleans())
@@ -154,7 +154,7 @@ def test_what_is_replaced_without_an_exact_match_was_numbered_or_had_other_line_
 ) -> None:
     assume(old and old != new and old not in text)
     try:
-        done = applied(text, Edit(old, new, replace_all))
+        done = apply_edit(text, Edit(old, new, replace_all))
     except ToolError:
         return
     assert "\t" in old or ("\r\n" in text and "\n" in old)
@@ -169,7 +169,7 @@ def test_a_diff_is_what_patch_needs(before: list[str], after: list[str], ends: t
 
 
 def patched(text: str, diff: str) -> str:
-    """What a diff makes of a text, read as its format says."""
+    """Apply a unified diff to a text."""
     source, made, at = text.splitlines(keepends=True), [], 0
     lines = diff.splitlines(keepends=True)[2:]
     for index, line in enumerate(lines):

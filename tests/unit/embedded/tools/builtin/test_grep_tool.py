@@ -1,4 +1,4 @@
-"""`grep`, by ripgrep and by our own worker: the same words, whoever searches."""
+"""`grep` with ripgrep and with the worker, which return the same output."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import InvalidArgumentsError, ToolError, WorkspaceError
 from agent_loop.tools.builtin.grep import GrepTool
-from agent_loop.tools.builtin.grep_matches import MatchReader
+from agent_loop.tools.builtin.grep_process import MatchReader
 from agent_loop.tools.tool import ToolContext, result_of
 from agent_loop.workspace import Workspace
 from agent_mux.testing.provision import find_tool
@@ -76,25 +76,25 @@ async def test_grep_files_and_count(tree: Files) -> None:
     assert await tree.text("grep", pattern="foo", glob="*.py", output_mode="count") == "a/x.py:1\na.py:2"
 
 
-async def test_grep_one_file_also_an_ignored_one(tree: Files) -> None:
+async def test_grep_searches_an_ignored_file_that_is_named(tree: Files) -> None:
     assert await tree.text("grep", pattern="foo", path="a/x.py") == "a/x.py:2:two foo"
     assert await tree.text("grep", pattern="foo", path="ignored", output_mode="count") == "ignored:1"
     assert await tree.text("grep", pattern="foo", path="link", output_mode="files") == "a.py"
 
 
-async def test_grep_ignores_case_where_it_is_told_to(tree: Files) -> None:
+async def test_grep_ignore_case(tree: Files) -> None:
     assert await tree.text("grep", pattern="^FOO", glob="a.py", ignore_case=True) == "a.py:1:foo\na.py:3:Foo foo"
 
 
-async def test_grep_head_limit_is_250_and_offset_goes_on(files: Files) -> None:
+async def test_grep_head_limit_is_250_and_offset_continues(files: Files) -> None:
     files.put("a", "x\n" * 300)
     lines = (await files.text("grep", pattern="x")).split("\n")
-    assert (len(lines), lines[249:]) == (252, ["a:250:x", "", "[there is more; go on with offset=250]"])
+    assert (len(lines), lines[249:]) == (252, ["a:250:x", "", "[more lines follow; continue with offset=250]"])
     assert (await files.text("grep", pattern="x", offset=250)).split("\n")[::49] == ["a:251:x", "a:300:x"]
     assert await files.text("grep", pattern="x", offset=300) == "No match for 'x' in '.' after the first 300 lines."
 
 
-async def test_grep_tells_regex_errors(files: Files) -> None:
+async def test_grep_reports_regex_errors(files: Files) -> None:
     with pytest.raises(ToolError, match="the search failed: "):
         await files.call("grep", pattern="(")
     with pytest.raises(ToolError, match="NUL"):
@@ -120,7 +120,7 @@ async def test_grep_does_not_leave_the_workspace(files: Files, tmp_path_factory:
             await files.call("grep", pattern="secret", path=path)
 
 
-async def test_grep_cuts_long_lines_and_passes_over_large_files(files: Files) -> None:
+async def test_grep_cuts_long_lines_and_skips_large_files(files: Files) -> None:
     files.put("a", "x" * 2000)
     with (files.root / "large").open("wb") as file:
         file.write(b"x\n")
@@ -128,74 +128,75 @@ async def test_grep_cuts_long_lines_and_passes_over_large_files(files: Files) ->
     assert await files.text("grep", pattern="x+") == f"a:1:{'x' * 500}..."
 
 
-async def test_grep_ends_early_where_enough_was_found(files: Files) -> None:
+async def test_grep_stops_when_it_has_enough_lines(files: Files) -> None:
     for n in range(300):
         files.put(f"{n:03}", "x\n" * 1000)
     assert (await files.text("grep", pattern="x", head_limit=1)).startswith("000:1:x\n")
 
 
-async def test_grep_uses_ripgrep_where_it_is_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in that tells how it was called."""
+async def test_grep_uses_ripgrep_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fake ripgrep reports its arguments, directory and environment."""
     program = tmp_path / "bin" / "rg"
     program.parent.mkdir()
     body = (
         "import json, os, sys\n"
-        "said = {'arguments': sys.argv[1:], 'directory': os.getcwd(), 'environment': sorted(os.environ)}\n"
-        "data = {'path': {'text': './f'}, 'lines': {'text': json.dumps(said)}, 'line_number': 1}\n"
+        "output = {'arguments': sys.argv[1:], 'directory': os.getcwd(), 'environment': sorted(os.environ)}\n"
+        "data = {'path': {'text': './f'}, 'lines': {'text': json.dumps(output)}, 'line_number': 1}\n"
         "print(json.dumps({'type': 'match', 'data': data}))\n"
         "print(json.dumps({'type': 'end', 'data': {'path': {'text': './f'}, 'binary_offset': None}}))\n"
     )
     program.write_text(f"#!{sys.executable} -IS\n{body}")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", str(program.parent))
-    monkeypatch.setattr("agent_loop.tools.builtin.grep_matches.MAX_WIDTH", 10_000)
+    monkeypatch.setattr("agent_loop.tools.builtin.grep_process.MAX_WIDTH", 10_000)
     (tmp_path / "root").mkdir()
-    said = await Files(tmp_path / "root").text("grep", pattern="--x")
-    assert "'.'" in said.replace('"', "'")
-    assert "--regexp=--x" in said
-    assert str(tmp_path / "root") in said
-    assert "PATH" not in said.partition("environment")[2]
+    output = await Files(tmp_path / "root").text("grep", pattern="--x")
+    assert "'.'" in output.replace('"', "'")
+    assert "--regexp=--x" in output
+    assert str(tmp_path / "root") in output
+    assert "PATH" not in output.partition("environment")[2]
 
 
 @pytest.fixture
 def sleeper(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A ripgrep that says its process id, and then nothing."""
-    program, told = tmp_path / "rg", tmp_path / "pid"
+    """A fake ripgrep that writes its process id to a file and sleeps."""
+    program, pid_path = tmp_path / "rg", tmp_path / "pid"
     program.write_text(
         f"#!{sys.executable} -IS\nimport os, time\n"
-        f"open('{told}.new', 'w').write(str(os.getpid()))\nos.rename('{told}.new', '{told}')\ntime.sleep(600)\n"
+        f"open('{pid_path}.new', 'w').write(str(os.getpid()))\n"
+        f"os.rename('{pid_path}.new', '{pid_path}')\ntime.sleep(600)\n"
     )
     program.chmod(0o700)
-    yield str(program), told
-    if told.exists():
+    yield str(program), pid_path
+    if pid_path.exists():
         with pytest.raises(ProcessLookupError):
-            os.kill(int(told.read_text()), signal.SIGKILL)
+            os.kill(int(pid_path.read_text()), signal.SIGKILL)
 
 
 async def test_grep_cancellation_kills_the_process(tmp_path: Path, sleeper: tuple[str, Path]) -> None:
-    program, told = sleeper
+    program, pid_path = sleeper
     (tmp_path / "root").mkdir()
     context = ToolContext(call_id="1", tool_name="grep", workspace=Workspace(tmp_path / "root"))
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(GrepTool(program=lambda: program).execute, {"pattern": "x"}, context)
-            while not told.exists():
+            while not pid_path.exists():
                 await anyio.lowlevel.checkpoint()
             group.cancel_scope.cancel()
     with pytest.raises(ProcessLookupError):
-        os.kill(int(told.read_text()), 0)
+        os.kill(int(pid_path.read_text()), 0)
 
 
-async def test_grep_by_the_worker_survives_an_expression_that_never_ends(tmp_path: Path) -> None:
+async def test_grep_worker_times_out_on_catastrophic_backtracking(tmp_path: Path) -> None:
     files = Files(tmp_path)
     files.put("a", "a" * 60)
     files.tools["grep"] = replace(WORKER, timeout=1.0)
-    with pytest.raises(ToolError, match="longer than 1 seconds; name a narrower path"):
+    with pytest.raises(ToolError, match="longer than 1 seconds; use a narrower path"):
         await files.call("grep", pattern="(a*)*b")
 
 
-def test_lines_that_are_no_messages_say_nothing() -> None:
-    reader = MatchReader(keep=1, counts=lambda _name: True)
+def test_invalid_lines_of_output_are_ignored() -> None:
+    reader = MatchReader(keep=1, includes=lambda _name: True)
     for line in (b"", b"{", b"[]", b'{"type": "match"}', b'{"type": "end", "data": {"path": {}}}', b"\xff"):
         assert reader.receive(line) is None
 
@@ -223,10 +224,10 @@ def test_lines_that_are_no_messages_say_nothing() -> None:
         },
     ),
 )
-def test_ripgrep_and_the_worker_tell_the_same(
+def test_ripgrep_and_the_worker_return_the_same_output(
     contents: dict[str, bytes], rules: str, arguments: dict[str, Any]
 ) -> None:
-    async def said(tool: GrepTool, root: Path) -> str:
+    async def search(tool: GrepTool, root: Path) -> str:
         context = ToolContext(call_id="1", tool_name="grep", workspace=Workspace(root))
         with anyio.fail_after(60):
             try:
@@ -240,6 +241,6 @@ def test_ripgrep_and_the_worker_tell_the_same(
             files.put(".gitignore", rules)
             for name, content in contents.items():
                 files.put(name, content)
-            assert await said(GrepTool(program=lambda: RIPGREP), Path(root)) == await said(WORKER, Path(root))
+            assert await search(GrepTool(program=lambda: RIPGREP), Path(root)) == await search(WORKER, Path(root))
 
     anyio.run(both)

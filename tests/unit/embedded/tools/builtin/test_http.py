@@ -1,4 +1,4 @@
-"""Tools behind HTTP, with a server on the loopback. Source: hooks seed, section 2.4 (HTTPTool)."""
+"""Tools behind HTTP, with a server on the loopback."""
 
 import json
 import sys
@@ -103,16 +103,16 @@ def test_a_bad_status_is_an_error_that_shows_no_secrets(service: Service) -> Non
     service.status, service.body = 500, b"x" * 1000
     with pytest.raises(ToolError) as error:
         service.call(headers={"Authorization": "Bearer s3"})
-    said = str(error.value)
-    assert "answered 500: xxx" in said
-    assert len(said) < 700
-    assert "secret" not in said + repr(service.tool(headers={"Authorization": "Bearer s3"}))
-    assert "s3" not in said + repr(service.tool(headers={"Authorization": "Bearer s3"}))
+    message = str(error.value)
+    assert "returned status 500: xxx" in message
+    assert len(message) < 700
+    assert "secret" not in message + repr(service.tool(headers={"Authorization": "Bearer s3"}))
+    assert "s3" not in message + repr(service.tool(headers={"Authorization": "Bearer s3"}))
 
 
 def test_redirects_are_not_followed(service: Service) -> None:
     service.status, service.headers = 307, {"location": service.url}
-    with pytest.raises(ToolError, match="answered 307; redirects are not followed"):
+    with pytest.raises(ToolError, match="returned status 307; redirects are not followed"):
         service.call()
     assert len(service.bodies) == 1
 
@@ -135,7 +135,7 @@ def test_a_compressed_answer_is_refused(service: Service) -> None:
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_a_late_answer_is_an_error(service: Service, backend: str) -> None:
     service.may_answer.clear()
-    with pytest.raises(ToolError, match=r"did not answer within 0\.2 seconds"):
+    with pytest.raises(ToolError, match=r"did not respond within 0\.2 seconds"):
         service.call(backend, timeout=0.2)
 
 
@@ -163,7 +163,7 @@ def test_a_client_of_ones_own_makes_the_calls_and_stays_open() -> None:
 
 @pytest.mark.parametrize("url", ["ftp://a/b", "example.com", "http://", "http://a:x/", "file:///etc/passwd"])
 def test_what_is_no_http_address_is_refused_at_construction(url: str) -> None:
-    with pytest.raises(ConfigurationError, match="no http or https address"):
+    with pytest.raises(ConfigurationError, match="not an http or https URL"):
         Service(url=url).tool()
 
 

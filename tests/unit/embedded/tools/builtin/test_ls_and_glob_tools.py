@@ -9,8 +9,7 @@ import pytest
 from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import InvalidArgumentsError, ToolError, WorkspaceError
-from agent_loop.tools.builtin import ls
-from agent_loop.tools.builtin.files import file_tools
+from agent_loop.tools.builtin import file_tools, listing
 from agent_loop.tools.tool import Tool, ToolContext, kind_of, risk_of
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +20,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-async def test_ls_tells_name_type_and_size_as_json(files: Files) -> None:
+async def test_ls_returns_name_type_and_size_as_json(files: Files) -> None:
     files.put("b.txt", "123")
     files.put("dir/x", "")
     (files.root / "link").symlink_to("/etc")
@@ -34,7 +33,7 @@ async def test_ls_tells_name_type_and_size_as_json(files: Files) -> None:
 
 
 async def test_ls_is_bounded(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ls, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(listing, "MAX_ENTRIES", 2)
     for name in "abc":
         files.put(name, "")
     result = await files.call("ls")
@@ -43,14 +42,14 @@ async def test_ls_is_bounded(files: Files, monkeypatch: pytest.MonkeyPatch) -> N
     ]  # fmt: skip
 
 
-async def test_ls_refuses_what_is_no_directory_or_outside(files: Files) -> None:
+async def test_ls_rejects_files_and_paths_outside(files: Files) -> None:
     files.put("a", "")
     for path in ("a", "..", "nope"):
         with pytest.raises(WorkspaceError):
             await files.call("ls", path=path)
 
 
-async def test_glob_tells_the_newest_first_and_respects_gitignore(files: Files) -> None:
+async def test_glob_lists_the_newest_first_and_respects_gitignore(files: Files) -> None:
     for age, name in enumerate(["c.py", "src/a.py", "src/b.py", "ignored/d.py", "e.txt"]):
         files.put(name, "")
         os.utime(files.root / name, ns=(age, age))
@@ -60,12 +59,12 @@ async def test_glob_tells_the_newest_first_and_respects_gitignore(files: Files) 
     assert await files.text("glob", pattern="*.rs") == "No file matches '*.rs' in '.'."
 
 
-async def test_glob_of_the_same_age_goes_by_name_and_says_when_there_are_more(files: Files) -> None:
+async def test_glob_sorts_files_of_equal_age_by_name_and_notes_omitted_ones(files: Files) -> None:
     for name in ("b", "a", "c"):
         files.put(name, "")
         os.utime(files.root / name, ns=(5, 5))
     assert await files.text("glob", pattern="*", limit=2) == (
-        "a\nb\n\n[2 of 3 files; name a narrower pattern, or a larger limit]"
+        "a\nb\n\n[2 of 3 files; use a narrower pattern or a larger limit]"
     )
 
 
@@ -95,7 +94,7 @@ def test_file_tools_are_tools_with_kind_risk_and_a_schema_without_references() -
         assert "title" not in schema
 
 
-async def test_file_tools_without_a_workspace_or_with_wrong_arguments_say_so(files: Files) -> None:
+async def test_file_tools_reject_missing_workspace_and_wrong_arguments(files: Files) -> None:
     arguments = {
         "read_file": {"path": "a"}, "write_file": {"path": "a", "content": ""}, "ls": {}, "glob": {"pattern": "*"},
         "edit": {"path": "a", "old_string": "a", "new_string": "b"}, "grep": {"pattern": "a"},

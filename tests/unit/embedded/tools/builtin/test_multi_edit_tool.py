@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import InvalidArgumentsError, ToolError
-from agent_loop.tools.builtin.edit_outcomes import (
+from agent_loop.tools.builtin.edit import (
     EditDecision,
     EditOutcome,
     EditReport,
@@ -20,7 +20,7 @@ from agent_loop.tools.builtin.edit_outcomes import (
     parse_edit_outcomes,
     report_text,
 )
-from agent_loop.tools.builtin.edit_text import Edit, applied
+from agent_loop.tools.builtin.replacements import Edit, apply_edit
 from agent_loop.tools.effects import FilePatched
 
 pytestmark = pytest.mark.anyio
@@ -45,7 +45,7 @@ async def test_multi_edit_applies_in_order(files: Files) -> None:
     assert [effect.path for effect in result.effects if isinstance(effect, FilePatched)] == ["a"]
 
 
-async def test_multi_edit_is_atomic_and_says_which_edit_failed(files: Files) -> None:
+async def test_multi_edit_is_atomic_and_names_the_failed_edit(files: Files) -> None:
     files.put("a", "one\n")
     with pytest.raises(ToolError, match="a was not changed: edit 2 of 3: old_string was not found"):
         await files.call("multi_edit", path="a", edits=hunks(("one", "two"), ("zzz", "y"), ("two", "x")))
@@ -101,7 +101,7 @@ def test_parse_edit_outcomes_reads_every_report_back(path: str, outcomes: list[E
 @pytest.mark.parametrize(
     "text", ["", "Edited a: applied 2 edits.", "Edited a: 1/2 applied\n1. applied", "Edited a: 1/1 applied\n1. done"]
 )
-def test_parse_edit_outcomes_of_anything_else_is_nothing(text: str) -> None:
+def test_parse_edit_outcomes_returns_none_for_other_text(text: str) -> None:
     assert parse_edit_outcomes(text) is None
 
 
@@ -111,7 +111,7 @@ def test_multi_edit_applies_all_edits_or_leaves_the_file(text: str, edits: list[
     expected: str | None = text
     for edit in edits:
         try:
-            expected = None if expected is None else applied(expected, edit).text
+            expected = None if expected is None else apply_edit(expected, edit).text
         except ToolError:
             expected = None
 

@@ -10,7 +10,7 @@ from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import InvalidArgumentsError, ToolError, WorkspaceError
 from agent_loop.messages import Image
-from agent_loop.tools.builtin.read_pages import lines_of, page_of
+from agent_loop.tools.builtin.read import page_of, split_lines
 from agent_loop.tools.effects import FileRead
 
 pytestmark = pytest.mark.anyio
@@ -22,10 +22,10 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-async def test_read_file_pages_by_lines_and_says_how_to_go_on(files: Files) -> None:
+async def test_read_file_returns_a_page_and_how_to_read_the_rest(files: Files) -> None:
     files.put("a", "".join(f"line {n}\n" for n in range(1, 6)))
     assert await files.text("read_file", path="a", offset=2, limit=2) == (
-        "2\tline 2\n3\tline 3\n\n[lines 2-3 of 5; re-read with offset=4 to go on]"
+        "2\tline 2\n3\tline 3\n\n[lines 2-3 of 5; re-read with offset=4 for more]"
     )
     assert await files.text("read_file", path="a", offset=4) == "4\tline 4\n5\tline 5"
 
@@ -33,11 +33,11 @@ async def test_read_file_pages_by_lines_and_says_how_to_go_on(files: Files) -> N
 async def test_read_file_shows_2000_lines_and_256_kib_by_default(files: Files) -> None:
     files.put("many", "x\n" * 3000)
     assert (await files.text("read_file", path="many")).endswith(
-        "[lines 1-2000 of 3000; re-read with offset=2001 to go on]"
+        "[lines 1-2000 of 3000; re-read with offset=2001 for more]"
     )
     files.put("wide", ("y" * 1023 + "\n") * 300)
     assert (await files.text("read_file", path="wide")).endswith(
-        "[lines 1-256 of 300; re-read with offset=257 to go on]"
+        "[lines 1-256 of 300; re-read with offset=257 for more]"
     )
 
 
@@ -51,8 +51,8 @@ async def test_read_file_limit_0_and_max_bytes_0_disable(files: Files) -> None:
 async def test_read_file_cuts_a_line_that_is_too_long_between_characters(files: Files) -> None:
     files.put("a", "ééé\nnext\n")
     assert await files.text("read_file", path="a", max_bytes=3) == (
-        "1\té\n\n[line 1 is not shown to its end; re-read it with max_bytes=0, or search it with grep]\n"
-        "[lines 1-1 of 2; re-read with offset=2 to go on]"
+        "1\té\n\n[line 1 is cut off; re-read it with max_bytes=0, or search it with grep]\n"
+        "[lines 1-1 of 2; re-read with offset=2 for more]"
     )
 
 
@@ -92,7 +92,7 @@ async def test_read_file_refuses_images_over_20_mb(files: Files) -> None:
     files.put("a.png", PNG)
     with (files.root / "a.png").open("ab") as file:
         file.truncate(20 * 1024 * 1024 + 1)
-    with pytest.raises(ToolError, match=r"a picture of 20,971,521 bytes"):
+    with pytest.raises(ToolError, match=r"an image of 20,971,521 bytes"):
         await files.call("read_file", path="a.png")
 
 
@@ -120,14 +120,14 @@ async def test_dedup_reads_can_be_switched_off(tmp_path: Path) -> None:
     assert await files.text("read_file", path="a") == await files.text("read_file", path="a") == "1\tone"
 
 
-async def test_read_file_tells_the_effect_and_marks_the_read(files: Files) -> None:
+async def test_read_file_reports_the_effect_and_marks_the_read(files: Files) -> None:
     files.put("dir/a", "one\n")
     result = await files.call("read_file", path=str(files.root / "dir" / "a"))
     assert result.effects == (FileRead("dir/a"),)
     assert list(files.state.reads) == ["dir/a"]
 
 
-async def test_read_file_says_what_is_wrong(files: Files) -> None:
+async def test_read_file_errors_name_the_problem(files: Files) -> None:
     files.put("a", "one\n")
     files.put("empty", "")
     assert await files.text("read_file", path="empty") == "[the file is empty]"
@@ -158,4 +158,4 @@ def test_following_the_footer_shows_every_line_once(lines: list[str], limit: int
         if page.last >= page.total:
             break
         offset = page.last + 1
-    assert seen == lines == lines_of(text)
+    assert seen == lines == split_lines(text)

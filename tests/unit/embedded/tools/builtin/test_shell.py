@@ -1,4 +1,4 @@
-"""The tool `shell`, with real processes. Source: zidane, "Tool ergonomics defaults"; phi-core, section 5, "Shell"."""
+"""The tool `shell`, with real processes."""
 
 import signal
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 
 from agent_loop.errors import ConfigurationError, InvalidArgumentsError, ToolError, WorkspaceError
 from agent_loop.tools.builtin import ShellTool
-from agent_loop.tools.builtin.census import MARK, Started, living
+from agent_loop.tools.builtin.processes import MARK, StartedCommand, find_processes
 from agent_loop.tools.effects import CommandRan
 from agent_loop.tools.tool import Tool, ToolContext, ToolResult, kind_of, risk_of, shell_command_of
 from agent_loop.workspace import Workspace
@@ -43,7 +43,7 @@ class Bench:
         return anyio.run(bounded, backend=self.backend)
 
     def survivors(self) -> list[int]:
-        return living(Started(-1, MARK + self.mark))
+        return find_processes(StartedCommand(-1, MARK + self.mark))
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def bench(tmp_path: Path, backend: str) -> Bench:
     return Bench(tmp_path, backend)
 
 
-def test_it_is_a_tool_of_high_risk_that_says_what_it_runs(bench: Bench) -> None:
+def test_shell_has_high_risk_and_reports_its_command(bench: Bench) -> None:
     shell = bench.shell()
     assert isinstance(shell, Tool)
     assert (kind_of(shell), risk_of(shell)) == ("execute", "high")
@@ -67,23 +67,23 @@ def test_output_ends_with_exit_code_and_duration(bench: Bench) -> None:
     assert result.effects == (CommandRan(0, "hi\n", ""),)
 
 
-def test_variables_are_set_besides_those_that_a_command_has(bench: Bench) -> None:
+def test_variables_are_added_to_the_environment(bench: Bench) -> None:
     result = bench.run("echo $SIGN $OTHER", environment={"OTHER": "there"}, variables={"SIGN": "1"})
     assert result.effects == (CommandRan(0, "1 there\n", ""),)
 
 
-def test_stderr_is_surfaced_when_there_is_any(bench: Bench) -> None:
+def test_stderr_is_included_if_not_empty(bench: Bench) -> None:
     result = bench.run("printf out; echo no >&2")
     assert result.text == "out\n[stderr]\nno\n(exit 0, 0ms)"
     assert result.effects == (CommandRan(0, "out", "no\n"),)
 
 
-def test_a_nonzero_exit_is_told_and_no_error_of_the_tool(bench: Bench) -> None:
+def test_nonzero_exit_is_reported_and_not_a_tool_error(bench: Bench) -> None:
     result = bench.run("exit 3")
     assert (result.text, result.is_error) == ("(exit 3, 0ms)", False)
 
 
-def test_a_signal_is_told_as_shells_tell_it(bench: Bench) -> None:
+def test_exit_code_of_a_signal_is_that_of_shells(bench: Bench) -> None:
     assert bench.run("kill -KILL $$").text == f"(exit {128 + signal.SIGKILL}, 0ms)"
 
 
@@ -92,7 +92,7 @@ def test_metadata_false_opts_out(bench: Bench) -> None:
     assert bench.run("true", metadata=False).text == "(no output)"
 
 
-def test_long_output_keeps_its_tail_and_says_what_is_missing(bench: Bench) -> None:
+def test_long_output_keeps_its_tail_and_notes_the_dropped_bytes(bench: Bench) -> None:
     result = bench.run("seq 100000")
     head, _, body = result.text.partition("\n")
     assert head == "...(556127 bytes truncated from head)..."
@@ -119,7 +119,7 @@ def test_utf8_is_never_split_and_invalid_bytes_are_replaced(bench: Bench) -> Non
     assert cut == "...(3 bytes truncated from head)...\n\u20ac\n(exit 0, 0ms)"
 
 
-def test_output_is_told_while_the_command_runs(bench: Bench) -> None:
+def test_updates_are_sent_while_the_command_runs(bench: Bench) -> None:
     bench.run("echo one; echo two >&2")
     assert bench.updates == [("stdout", "one\n"), ("stderr", "two\n")]
 
@@ -129,7 +129,7 @@ def test_runaway_output_is_drained_bounded_and_ended_at_the_timeout(bench: Bench
     result = bench.run("yes", {"timeout": 0.3})
     assert result.is_error
     assert result.text.endswith(
-        "y\n(timed out after 0.3 seconds: it was ended, with all that it had started)\n(exit 143, 0ms)"
+        "y\n(timed out after 0.3 seconds: the command and all its processes were ended)\n(exit 143, 0ms)"
     )
     assert len(result.text) < 33_000
     assert all(len(text) < 17_000 for _, text in bench.updates)
@@ -137,7 +137,7 @@ def test_runaway_output_is_drained_bounded_and_ended_at_the_timeout(bench: Bench
 
 
 @linux
-def test_who_ignores_sigterm_is_killed_after_the_grace(bench: Bench) -> None:
+def test_process_that_ignores_sigterm_is_killed_after_the_grace_period(bench: Bench) -> None:
     result = bench.run("trap '' TERM; echo here; sleep 1000 & wait; while :; do sleep 1; done", {"timeout": 0.3})
     assert result.text.startswith("here\n(timed out")
     assert result.details["exit_code"] == 128 + signal.SIGKILL
@@ -156,12 +156,12 @@ def test_children_with_a_session_of_their_own_are_ended_too(bench: Bench) -> Non
 def test_background_children_do_not_hang_the_tool_and_are_ended(bench: Bench, command: str) -> None:
     result = bench.run(f"echo started; {command}")
     assert not result.is_error
-    assert "(processes it left in the background were ended: 1)\n(exit 0, 0ms)" in result.text
+    assert "(background processes that were ended: 1)\n(exit 0, 0ms)" in result.text
     assert bench.survivors() == []
 
 
 @linux
-def test_background_children_live_on_where_that_is_wanted(bench: Bench) -> None:
+def test_keep_background_leaves_background_children_running(bench: Bench) -> None:
     result = bench.run("sleep 1000 >/dev/null 2>&1 & echo $!", keep_background=True)
     pid = int(result.text.split()[0])
     assert pid in bench.survivors()
@@ -191,7 +191,7 @@ def test_stdin_is_empty(bench: Bench) -> None:
     assert bench.run("cat; echo done").text == "done\n(exit 0, 0ms)"
 
 
-def test_it_is_bash_where_there_is_bash_and_sh_elsewhere(bench: Bench, tmp_path: Path) -> None:
+def test_shell_is_bash_if_available_and_sh_otherwise(bench: Bench, tmp_path: Path) -> None:
     assert bench.run("[[ a == a ]] && echo ${BASH_VERSION:+bash}").text.startswith("bash\n")
     assert bench.run("type type", environment={"PATH": str(tmp_path)}).details["exit_code"] == 0
 
@@ -202,7 +202,7 @@ def test_the_directory_is_one_of_the_workspace(bench: Bench, tmp_path: Path) -> 
     assert bench.run("pwd").text.startswith(f"{tmp_path}\n")
     assert bench.run("pwd", {"cwd": "sub"}).text.startswith(f"{tmp_path}/sub\n")
     for cwd in ("..", "/", "out", "missing", "a\0b", "x" * 5000):
-        with pytest.raises(WorkspaceError, match="is no directory in the workspace"):
+        with pytest.raises(WorkspaceError, match="is not a directory in the workspace"):
             bench.run("pwd", {"cwd": cwd})
 
 
@@ -215,19 +215,19 @@ def test_without_a_workspace_nothing_runs(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"command": " "}, "is empty"),
         ({"command": "a\0b"}, "NUL"),
         ({"command": "x" * 4_000_000}, "longer than 100000"),
-        ({"command": "\ud800"}, "half of a Unicode character"),
+        ({"command": "\ud800"}, "an unpaired surrogate"),
         ({"command": "true", "timeout": 0}, "timeout must be above 0 and at most 600"),
         ({"command": "true", "timeout": 601}, "timeout must be"),
         ({"command": "true", "timeout": float("nan")}, "timeout must be"),
     ],
 )
-def test_what_cannot_be_run_is_said(bench: Bench, arguments: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidArgumentsError, match=said):
+def test_invalid_command_is_rejected_with_a_reason(bench: Bench, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentsError, match=message):
         bench.run("", arguments)
 
 
@@ -239,7 +239,7 @@ def test_a_command_that_cannot_be_started_is_an_error_of_the_tool(bench: Bench, 
 
 
 def test_denied_commands_do_not_run(bench: Bench, tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="refused: it contains 'touch x'"):
+    with pytest.raises(ToolError, match="denied: it contains 'touch x'"):
         bench.run("touch x", denied=("touch x",))
     assert not (tmp_path / "x").exists()
 
@@ -255,7 +255,7 @@ def test_secrets_of_providers_are_not_in_the_environment(bench: Bench, monkeypat
     assert "mine" not in repr(bench.shell(environment=given))
 
 
-def test_settings_that_cannot_be_are_refused(bench: Bench) -> None:
+def test_invalid_settings_are_rejected(bench: Bench) -> None:
     for known in ({"timeout": 0}, {"timeout": 700}, {"max_output_bytes": -1}, {"grace": -1}):
         with pytest.raises(ConfigurationError):
             bench.shell(**known)

@@ -1,4 +1,4 @@
-"""What is refused, and what commands are not given. Source: phi-core, section 5, "Shell"."""
+"""Deny patterns and the filtered environment of commands."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_words_are_compared_whole_and_quoted_text_is_one_word(command: str) -> N
     assert denied_by(command, DENIED) is None
 
 
-def test_patterns_are_whatever_one_likes() -> None:
+def test_deny_patterns_are_configurable() -> None:
     assert denied_by("git push --force origin", ["", "git push --force"]) == "git push --force"
     assert denied_by("rm -rf /", []) is None
 

@@ -1,4 +1,4 @@
-"""The list of tasks. Source: hooks seed, sections 1.4 and 6.5."""
+"""The list of tasks."""
 
 from typing import Any
 
@@ -18,35 +18,35 @@ def write(state: AgentState, *todos: Any) -> Any:
 
 def test_write_todos_replaces_the_list_wholesale() -> None:
     state = AgentState(todos=[Todo("old", "Old")])
-    said = write(state, {"id": "1", "title": "Parse", "status": "done"}, {"id": 2, "title": "Test"})
+    message = write(state, {"id": "1", "title": "Parse", "status": "done"}, {"id": 2, "title": "Test"})
     assert state.todos == [Todo("1", "Parse", "done"), Todo("2", "Test", "pending")]
-    assert said == "Todos: 2 (1 done, 0 in_progress, 1 pending)"
+    assert message == "Todos: 2 (1 done, 0 in_progress, 1 pending)"
     assert write(state) == "The list of todos is empty now."
     assert state.todos == []
 
 
 @pytest.mark.parametrize(
-    ("todos", "said"),
+    ("todos", "message"),
     [
-        ([{"id": "1", "title": "a"}, {"id": 1, "title": "b"}], "more than once: 1"),
+        ([{"id": "1", "title": "a"}, {"id": 1, "title": "b"}], "duplicate ids: 1"),
         ([{"id": "1", "title": "a", "status": "blocked"}], r"todos\.0\.status"),
         ([{"id": "", "title": "a"}], r"todos\.0\.id"),
         ([{"id": "1"}], r"todos\.0\.title: field required"),
         ([{"id": str(number), "title": "a"} for number in range(201)], "at most 200"),
     ],
 )
-def test_a_list_that_cannot_be_changes_nothing(todos: list[Any], said: str) -> None:
+def test_invalid_list_changes_nothing(todos: list[Any], message: str) -> None:
     state = AgentState(todos=[Todo("old", "Old")])
-    with pytest.raises(InvalidArgumentsError, match=said):
+    with pytest.raises(InvalidArgumentsError, match=message):
         write(state, *todos)
     assert state.todos == [Todo("old", "Old")]
 
 
-def test_incomplete_is_all_that_is_not_done() -> None:
+def test_incomplete_returns_todos_that_are_not_done() -> None:
     todos = [Todo("1", "a", "done"), Todo("2", "b", "in_progress"), Todo("3", "c")]
     assert incomplete(AgentState(todos=todos)) == todos[1:]
     assert incomplete(AgentState()) == []
 
 
-def test_calls_never_run_beside_others() -> None:
+def test_todo_calls_are_sequential() -> None:
     assert is_sequential(todo_tool())

@@ -18,12 +18,12 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-async def test_write_file_says_created_updated_or_no_change_needed(files: Files) -> None:
+async def test_write_file_reports_created_updated_or_no_change(files: Files) -> None:
     created = await files.call("write_file", path="new/dir/a", content="é\r\n")
     assert created.text == "Created new/dir/a (4 bytes)."
     assert created.effects == (FileWritten("new/dir/a", 4, created=True),)
     same = await files.call("write_file", path="new/dir/a", content="é\r\n")
-    assert (same.text, same.effects) == ("No change needed: new/dir/a holds this content already.", ())
+    assert (same.text, same.effects) == ("No change needed: new/dir/a already has this content.", ())
     updated = await files.call("write_file", path="new/dir/a", content="no newline")
     assert updated.text == "Updated new/dir/a (10 bytes)."
     assert updated.effects == (FileWritten("new/dir/a", 10, created=False),)
@@ -44,12 +44,12 @@ async def test_prior_content_for_tool_before(files: Files) -> None:
     assert tool.prior_content({}, context) is None
 
 
-async def test_write_file_refuses_what_it_cannot_write(files: Files) -> None:
+async def test_write_file_rejects_what_it_cannot_write(files: Files) -> None:
     (files.root / "dir").mkdir()
     with pytest.raises(WorkspaceError, match="a directory"):
         await files.call("write_file", path="dir", content="x")
     with pytest.raises(WorkspaceError, match="leads out"):
         await files.call("write_file", path="/tmp/elsewhere", content="x")
-    with pytest.raises(ToolError, match="UTF-8 cannot hold"):
+    with pytest.raises(ToolError, match="UTF-8 cannot encode"):
         await files.call("write_file", path="a", content="\ud800")
     assert not (files.root / "a").exists()

@@ -1,0 +1,68 @@
+"""Errors of the program: usage errors, and any error as one sentence and as a code of the event contract."""
+
+from agent_loop.errors import (
+    AgentLoopError,
+    AuthenticationError,
+    ConfigurationError,
+    ContextExceededError,
+    MissingKeyError,
+    RateLimitedError,
+    SessionNotFoundError,
+)
+from agent_mux.errors import ErrorCode
+
+MAX_MESSAGE = 2000
+"""The longest error message in characters."""
+
+
+class UsageError(Exception):
+    """A mistake in the command line, the settings or a named file. `str()` is the whole sentence."""
+
+
+_CODES: tuple[tuple[type[Exception], ErrorCode], ...] = (
+    (SessionNotFoundError, "SESSION_NOT_FOUND"),
+    (MissingKeyError, "AUTH_ERROR"),
+    (ConfigurationError, "VALIDATION_ERROR"),
+    (UsageError, "VALIDATION_ERROR"),
+    (AuthenticationError, "AUTH_ERROR"),
+    (RateLimitedError, "RATE_LIMITED"),
+    (ContextExceededError, "CONTEXT_EXCEEDED"),
+    (AgentLoopError, "AGENT_CRASH"),
+)
+
+
+def message_of(error: BaseException) -> str:
+    """Return a description of the error on one line, with secrets redacted."""
+    from agent_mux.redaction import redact_text  # noqa: PLC0415  # `--help` imports this module and needs no redaction
+
+    cause = unwrap(error)
+    if isinstance(cause, AgentLoopError | UsageError):
+        message = str(cause) or type(cause).__name__
+    elif isinstance(cause, OSError):
+        message = f"{cause.filename}: {cause.strerror}" if cause.filename else str(cause)
+    elif isinstance(cause, ModuleNotFoundError):
+        message = f"{cause}; install the dependencies of this model with: pip install 'agent-mux[native]'"
+    else:
+        message = f"internal error of amux-agent: {type(cause).__name__}: {cause}"
+    return redact_text(" ".join(message.split()))[:MAX_MESSAGE]
+
+
+def code_of(error: BaseException) -> ErrorCode:
+    """Return the code of an error in the event contract."""
+    cause = unwrap(error)
+    if isinstance(cause, OSError | ModuleNotFoundError):
+        return "CONFIG_ERROR"
+    return next((code for kind, code in _CODES if isinstance(cause, kind)), "INTERNAL")
+
+
+def is_usage_error(error: BaseException) -> bool:
+    """Whether the user can fix the error by changing the command line, the settings or the environment."""
+    is_missing_key = isinstance(unwrap(error), MissingKeyError)
+    return is_missing_key or code_of(error) in {"VALIDATION_ERROR", "SESSION_NOT_FOUND", "CONFIG_ERROR"}
+
+
+def unwrap(error: BaseException) -> BaseException:
+    """Return the first exception in exception groups, in which task groups wrap even a single exception."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,66 @@
+"""The home directory of `amux-agent`: sessions, skills and settings; and the environment variables of the program."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_loop.cli.errors import UsageError
+
+HOME_VARIABLE = "AMUX_AGENT_HOME"
+MODEL_VARIABLE = "AMUX_AGENT_MODEL"
+AGENT_VARIABLE = "AMUX_AGENT"
+"""The variable that is set for commands, so that a program can detect that the agent runs it."""
+
+
+def agent_home(environ: Mapping[str, str]) -> Path:
+    """Return `$AMUX_AGENT_HOME`, or a directory in the user's data directory. Raises `UsageError` without either."""
+    configured = environ.get(HOME_VARIABLE)
+    if configured:
+        return Path(configured).expanduser()
+    data = environ.get("XDG_DATA_HOME", "")
+    if data.startswith("/"):  # the XDG specification requires relative paths to be ignored
+        return Path(data, "agent-mux", "native")
+    try:
+        return Path.home() / ".local" / "share" / "agent-mux" / "native"
+    except RuntimeError:
+        raise UsageError(f"no home directory to store sessions in; set {HOME_VARIABLE} or use --no-session") from None
+
+
+def sessions_directory(environ: Mapping[str, str]) -> Path:
+    """Return the directory of the session files. Raises `UsageError` without a home directory."""
+    return agent_home(environ) / "sessions"
+
+
+def skills_directories(environ: Mapping[str, str], project: Path) -> list[Path]:
+    """Return the existing default directories of skills. Those of the project come last and take precedence."""
+    homes = [agent_home(environ)] if _has_home(environ) else []
+    directories = [*(home / "skills" for home in homes), project / ".agents" / "skills"]
+    return [directory for directory in directories if directory.is_dir()]
+
+
+def settings_model(environ: Mapping[str, str]) -> str | None:
+    """Return `model` in `settings.json`, None if it is not set. Raises `UsageError` if the file cannot be read."""
+    if not _has_home(environ):
+        return None
+    path = agent_home(environ) / "settings.json"
+    try:
+        settings: Any = msgspec.json.decode(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}; fix or remove it") from None
+    model = settings.get("model") if isinstance(settings, dict) else None
+    if model is not None and not isinstance(model, str):
+        raise UsageError(f'{path} has a model that is not text; use "model": "provider:model"')
+    return model or None
+
+
+def _has_home(environ: Mapping[str, str]) -> bool:
+    """Whether there is a home directory. A missing one is an error only if something must be stored in it."""
+    try:
+        agent_home(environ)
+    except UsageError:
+        return False
+    return True
