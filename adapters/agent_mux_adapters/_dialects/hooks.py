@@ -5,13 +5,14 @@ Two shapes of files: a list of groups, each with a list of commands, and a plain
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agent_mux.hooks.call import HookCall, HookDecision, HookType
 from agent_mux.hooks.native import HookAnswer
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
-PATIENCE = 300
+HOOK_TIMEOUT = 300
 """Seconds that an agent shall wait for us: time for several handlers of half a minute. What takes longer is let through
 by most agents."""
 PATH_FIELDS = ("file_path", "path", "notebook_path", "absolute_path", "dir_path", "directory", "filePath")
@@ -25,7 +26,7 @@ def patch_paths(patch: str) -> tuple[str, ...]:
     return tuple(path.strip() for path in found)
 
 
-def paths_of(given: Mapping[str, Any], fields: Iterable[str] = PATH_FIELDS) -> tuple[str, ...]:
+def input_paths(given: Mapping[str, Any], fields: Iterable[str] = PATH_FIELDS) -> tuple[str, ...]:
     """The files that the input of a tool names."""
     return tuple(dict.fromkeys(path for name in fields if (path := text(given.get(name)))))
 
@@ -49,17 +50,17 @@ def first_text(said: Mapping[str, Any], *names: str) -> str:
     return next((found for name in names if (found := text(said.get(name)))), "")
 
 
-def as_json(plain: Mapping[str, Any]) -> HookAnswer:
+def stdout_answer(plain: Mapping[str, Any]) -> HookAnswer:
     """An answer on standard output; nothing where there is nothing to say."""
     return HookAnswer(stdout=json.dumps(plain) + "\n") if plain else HookAnswer()
 
 
-def is_pressed_on(call: HookCall) -> bool:
+def is_stop_hook_active(call: HookCall) -> bool:
     """The agent goes on already because a hook has kept it from stopping: once is enough."""
     return call.raw.get("stop_hook_active") is True
 
 
-def reason_of(decision: HookDecision) -> str:
+def denial_reason(decision: HookDecision) -> str:
     """Why not: agents want to hear something."""
     return decision.reason or "denied by a hook of agent-mux"
 
@@ -67,7 +68,7 @@ def reason_of(decision: HookDecision) -> str:
 # -- a list of groups: [{"hooks": [{"type": "command", "command": ...}]}]
 
 
-def in_group(timeout: int) -> Callable[[Any, str, str], Any]:
+def append_group(timeout: int) -> Callable[[Any, str, str], Any]:
     """How a command is added: a group of its own, behind the others. `timeout` in the agent's unit."""
 
     def add(there: Any, name: str, command: str) -> Any:  # noqa: ARG001
@@ -77,7 +78,7 @@ def in_group(timeout: int) -> Callable[[Any, str, str], Any]:
     return add
 
 
-def without_in_groups(there: Any, is_ours: Callable[[str], bool]) -> Any:
+def remove_from_groups(there: Any, is_ours: Callable[[str], bool]) -> Any:
     """Groups that are empty then are left out."""
     kept = []
     for group in there if isinstance(there, list) else []:
@@ -99,7 +100,7 @@ def commands_in_groups(there: Any) -> tuple[str, ...]:
 # -- a plain list: [{"command": ...}]
 
 
-def in_list(make: Callable[[str], Mapping[str, Any]]) -> Callable[[Any, str, str], Any]:
+def append_entry(make: Callable[[str], Mapping[str, Any]]) -> Callable[[Any, str, str], Any]:
     """How a command is added: `make` says what stands for it."""
 
     def add(there: Any, name: str, command: str) -> Any:  # noqa: ARG001
@@ -108,7 +109,7 @@ def in_list(make: Callable[[str], Mapping[str, Any]]) -> Callable[[Any, str, str
     return add
 
 
-def without_in_list(there: Any, is_ours: Callable[[str], bool]) -> Any:
+def remove_from_list(there: Any, is_ours: Callable[[str], bool]) -> Any:
     """What is not ours stays as it is."""
     return [hook for hook in there if not is_ours(_command(hook))] or None if isinstance(there, list) else there
 
@@ -120,3 +121,74 @@ def commands_in_list(there: Any) -> tuple[str, ...]:
 
 def _command(hook: Any) -> str:
     return first_text(mapping(hook), "command", "bash")
+
+
+# TODO Answers to hooks as Claude Code introduced them, and Codex understands some of: `hookSpecificOutput`.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerQuirks:
+    """What an agent does not understand."""
+
+    asks: bool = True
+    """`ask` makes it ask; otherwise it is no opinion."""
+    bare_allow: bool = True
+    """`allow` may stand alone; otherwise only with another input, and then it must."""
+    modified_permission: bool = True
+    """An approval may change the input."""
+
+
+def hook_answer(call: HookCall, decision: HookDecision, event: str, quirks: AnswerQuirks) -> HookAnswer:
+    """The answer. `event`: what the agent calls what happened."""
+    match call.hook_type:
+        case "pre_tool_use":
+            plain = _about_tool(decision, event, quirks)
+        case "permission_request":
+            plain = _about_permission(decision, event, quirks)
+        case "prompt_submit" | "post_tool_use":
+            plain = {**_block(decision), **_told(decision, event)}
+        case "session_start" | "subagent_start":
+            plain = _told(decision, event)
+        case "stop" | "subagent_stop":
+            plain = {} if is_stop_hook_active(call) else _block(decision)
+        case _:
+            plain = {}
+    return stdout_answer(plain)
+
+
+def _about_tool(decision: HookDecision, event: str, quirks: AnswerQuirks) -> Mapping[str, Any]:
+    said: dict[str, Any] = {}
+    behavior = decision.behavior
+    if decision.modified_input is not None and behavior != "deny":
+        said["updatedInput"] = dict(decision.modified_input)
+        behavior = behavior if quirks.bare_allow else "allow"
+    elif (behavior == "allow" and not quirks.bare_allow) or (behavior == "ask" and not quirks.asks):
+        behavior = None
+    if behavior is not None:
+        said["permissionDecision"] = behavior
+        if behavior == "deny" or decision.reason:
+            said["permissionDecisionReason"] = denial_reason(decision)
+    if decision.context:
+        said["additionalContext"] = decision.context
+    return {"hookSpecificOutput": {"hookEventName": event, **said}} if said else {}
+
+
+def _about_permission(decision: HookDecision, event: str, quirks: AnswerQuirks) -> Mapping[str, Any]:
+    if decision.behavior == "deny":
+        said: dict[str, Any] = {"behavior": "deny", "message": denial_reason(decision)}
+    elif decision.behavior == "allow" and (decision.modified_input is None or quirks.modified_permission):
+        modified = {} if decision.modified_input is None else {"updatedInput": dict(decision.modified_input)}
+        said = {"behavior": "allow", **modified}
+    else:
+        return {}
+    return {"hookSpecificOutput": {"hookEventName": event, "decision": said}}
+
+
+def _block(decision: HookDecision) -> Mapping[str, Any]:
+    return {"decision": "block", "reason": denial_reason(decision)} if decision.behavior == "deny" else {}
+
+
+def _told(decision: HookDecision, event: str) -> Mapping[str, Any]:
+    if not decision.context:
+        return {}
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": decision.context}}

@@ -32,7 +32,7 @@ class RpcError(msgspec.Struct, frozen=True, gc=False):
         return cls(code if whole and code is not None else 0, text, fields.get("data"))
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
+class PendingRequest(msgspec.Struct, frozen=True, gc=False):
     """A request of ours that has no answer yet."""
 
     method: str
@@ -46,31 +46,31 @@ class JsonRpcClient:
         self._head = {"jsonrpc": "2.0"} if with_version else {}
         self._framing: Framing = framing
         self._last_id = 0
-        self._waiting: dict[str, Asked] = {}
+        self._waiting: dict[str, PendingRequest] = {}
 
-    def ask(self, method: str, params: Any) -> bytes:
+    def request(self, method: str, params: Any) -> bytes:
         """A request; its answer is found with `take`."""
         self._last_id += 1
-        self._waiting[key_of(self._last_id)] = Asked(method, params)
+        self._waiting[key_of(self._last_id)] = PendingRequest(method, params)
         return self._line({"id": self._last_id, "method": method, "params": params})
 
-    def tell(self, method: str, params: Any = None) -> bytes:
+    def notify(self, method: str, params: Any = None) -> bytes:
         """A notification: nobody answers it."""
         return self._line({"method": method} if params is None else {"method": method, "params": params})
 
-    def answer(self, request_id: Any, result: Any) -> bytes:
+    def respond(self, request_id: Any, result: Any) -> bytes:
         """Our answer to a request of the server."""
         return self._line({"id": request_id, "result": result})
 
-    def refuse(self, request_id: Any, code: int, message: str) -> bytes:
+    def respond_error(self, request_id: Any, code: int, message: str) -> bytes:
         """Our refusal of a request of the server."""
         return self._line({"id": request_id, "error": {"code": code, "message": message}})
 
-    def overhear(self, request_id: Any, method: str, params: Any = None) -> None:
+    def observe_request(self, request_id: Any, method: str, params: Any = None) -> None:
         """Somebody else's request in a transcript: its answer is recognised as if it were ours."""
-        self._waiting[key_of(request_id)] = Asked(method, params)
+        self._waiting[key_of(request_id)] = PendingRequest(method, params)
 
-    def take(self, request_id: Any) -> Asked | None:
+    def take_request(self, request_id: Any) -> PendingRequest | None:
         """The request that this answer belongs to; None when it is not one of ours."""
         return self._waiting.pop(key_of(request_id), None)
 

@@ -23,13 +23,13 @@ def read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
     if command:
         args = native.get("args")
         words = tuple(map(str, args)) if isinstance(args, list) else ()
-        return McpServer(name=name, command=command, args=words, env=texts_of(native.get("env")))
+        return McpServer(name=name, command=command, args=words, env=string_map(native.get("env")))
     if not url:
         return None
     transport: Literal["sse", "streamable-http"] = "sse" if native.get("type") == "sse" else "streamable-http"
-    return McpServer(name=name, transport=transport, url=url, headers=texts_of(native.get("headers")))
+    return McpServer(name=name, transport=transport, url=url, headers=string_map(native.get("headers")))
 
 
-def texts_of(native: Any) -> dict[str, str]:
+def string_map(native: Any) -> dict[str, str]:
     """The entries of a table, as text."""
     return {str(key): str(value) for key, value in mapping(native).items()}

@@ -3,7 +3,6 @@
 An adapter says in its own `models.toml` whose models its agent takes, and by which names (`offers.py`).
 """
 
-from agent_mux_adapters._models.offers import offered
-from agent_mux_adapters._models.providers import models_of
+from agent_mux_adapters._models.catalog import models_of, offered
 
 __all__ = ["models_of", "offered"]

@@ -8,38 +8,42 @@ from functools import partial
 from typing import Any, Literal
 
 from agent_mux.adapter import TRANSCRIPTS_ONLY, NativeProtocol
-from agent_mux_adapters._dialects.acp.attachments import acp_context
-from agent_mux_adapters._dialects.acp.calls import Call, Diff
 from agent_mux_adapters._dialects.acp.codec import AcpCodec
-from agent_mux_adapters._dialects.acp.failures import code_of, failure_of, message_of
-from agent_mux_adapters._dialects.acp.questions import Question, choice
-from agent_mux_adapters._dialects.acp.quirks import AcpQuirks, Ended
-from agent_mux_adapters._dialects.acp.reader import ToolReader
-from agent_mux_adapters._dialects.acp.settings import Opened, Request, switched_mode, usual_settings
-from agent_mux_adapters._dialects.acp.usage import usage_of, usual_usage
+from agent_mux_adapters._dialects.acp.outcome import code_of, failure_of, message_of
+from agent_mux_adapters._dialects.acp.questions import AcpQuestion, choice_question
+from agent_mux_adapters._dialects.acp.quirks import AcpQuirks, PromptOutcome
+from agent_mux_adapters._dialects.acp.requests import (
+    AcpRequest,
+    OpenedSession,
+    acp_context,
+    default_settings,
+    mode_request,
+)
+from agent_mux_adapters._dialects.acp.tool_reader import AcpCall, AcpDiff, ToolReader
+from agent_mux_adapters._dialects.acp.usage import default_usage, usage_of
 from agent_mux_adapters._dialects.tolerant import mapping
 
 __all__ = [
     "AcpCodec",
     "AcpQuirks",
-    "Call",
-    "Diff",
-    "Ended",
-    "Opened",
-    "Question",
-    "Request",
+    "AcpCall",
+    "AcpDiff",
+    "PromptOutcome",
+    "OpenedSession",
+    "AcpQuestion",
+    "AcpRequest",
     "ToolReader",
     "acp_context",
     "acp_protocol",
-    "choice",
+    "choice_question",
     "code_of",
     "failure_of",
     "is_acp_line",
     "message_of",
-    "switched_mode",
+    "mode_request",
     "usage_of",
-    "usual_settings",
-    "usual_usage",
+    "default_settings",
+    "default_usage",
 ]
 
 _STREAMED: frozenset[Literal["text", "tool_calls", "thinking"]] = frozenset({"text", "thinking"})

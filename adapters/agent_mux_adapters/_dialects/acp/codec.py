@@ -8,17 +8,15 @@ from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import WriteStdin
 from agent_mux.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unknown
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.acp.answers import Answers
-from agent_mux_adapters._dialects.acp.conversation import Conversation
-from agent_mux_adapters._dialects.acp.methods import NOT_OFFERED, is_extension
+from agent_mux_adapters._dialects.acp.approvals import ELICITATION, PERMISSION, AcpApprovals
 from agent_mux_adapters._dialects.acp.quirks import AcpQuirks
-from agent_mux_adapters._dialects.acp.requests import ELICITATION, PERMISSION, Requests
-from agent_mux_adapters._dialects.acp.session import OPENING, Session
-from agent_mux_adapters._dialects.acp.tools import Tools
-from agent_mux_adapters._dialects.acp.updates import Updates
-from agent_mux_adapters._dialects.acp.wire import Chunk, decode_chunk
+from agent_mux_adapters._dialects.acp.reader import AcpReader
+from agent_mux_adapters._dialects.acp.responses import AcpResponses
+from agent_mux_adapters._dialects.acp.tools import AcpTools
+from agent_mux_adapters._dialects.acp.turns import OPENING_METHODS, AcpSession, AcpTurns
+from agent_mux_adapters._dialects.acp.wire import NOT_OFFERED, Chunk, decode_chunk, is_extension
+from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND
-from agent_mux_adapters._dialects.talking import carry_out
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 _NO_QUIRKS = AcpQuirks()
@@ -28,16 +26,16 @@ class AcpCodec:
     """Speaks with an agent, or reads what another client spoke with it."""
 
     def __init__(self, context: CodecContext, quirks: AcpQuirks = _NO_QUIRKS) -> None:
-        session = Session(context, quirks)
+        session = AcpSession(context, quirks)
         self._session = session
-        self._tools = Tools(quirks.tools, context.cwd)
+        self._tools = AcpTools(quirks.tools, context.cwd)
         self._tools.servers.update(server.name for server in context.mcp_servers)
-        self._conversation = Conversation(session)
-        self._requests = Requests(session)
-        self._updates = Updates(session, self._tools)
+        self._conversation = AcpTurns(session)
+        self._requests = AcpApprovals(session)
+        self._updates = AcpReader(session, self._tools)
         self._in_run = False
         """The last line was such a fragment, and the session is as it was then."""
-        self._answers = Answers(session, self._conversation, self._requests, self._updates)
+        self._answers = AcpResponses(session, self._conversation, self._requests, self._updates)
         self._sources: dict[Source, Callable[[bytes], Iterable[Step]]] = {
             Source.STDOUT: self._receive,
             Source.STDERR: lambda line: (LogLine(line.decode("utf-8", "replace"), "stderr"),),
@@ -69,7 +67,7 @@ class AcpCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        steps = carry_out(action, self._conversation, self._requests.reply)
+        steps = dispatch_action(action, self._conversation, self._requests.reply)
         return (*steps, *self._nobody_decides()) if isinstance(action, Interrupt | Cancel) else steps
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
@@ -146,11 +144,13 @@ class AcpCodec:
         if self._session.is_observed:
             return ()
         if method in self._session.quirks.acknowledged:
-            return (WriteStdin(self._session.rpc.answer(raw_id, {})),)
-        return (WriteStdin(self._session.rpc.refuse(raw_id, METHOD_NOT_FOUND, f"agent-mux does not offer {method}")),)
+            return (WriteStdin(self._session.rpc.respond(raw_id, {})),)
+        return (
+            WriteStdin(self._session.rpc.respond_error(raw_id, METHOD_NOT_FOUND, f"agent-mux does not offer {method}")),
+        )
 
     def _vendor(self, method: str) -> tuple[Ignored, ...]:
-        why = self._session.quirks.known.get(method)
+        why = self._session.quirks.ignored.get(method)
         if why is None and is_extension(method):
             why = "an extension of the agent's own"
         return (Ignored(method, why),) if why else ()
@@ -170,7 +170,7 @@ class AcpCodec:
         method, params = message.get("method"), mapping(message.get("params"))
         if isinstance(method, str):
             if "id" in message:
-                self._session.rpc.overhear(message["id"], method, params)
+                self._session.rpc.observe_request(message["id"], method, params)
             self._overheard(method, params)
             return (Ignored(f"stdin:{method}", "our own side"),)
         if "id" in message:
@@ -179,7 +179,7 @@ class AcpCodec:
 
     def _overheard(self, method: str, params: Mapping[str, Any]) -> None:
         session = self._session
-        if method in OPENING and session.id is None:
+        if method in OPENING_METHODS and session.id is None:
             names = (text(server.get("name")) for server in rows(params.get("mcpServers")))
             self._tools.servers.update(name for name in names if name)
         elif method == "session/prompt" and session.id in (None, params.get("sessionId")):

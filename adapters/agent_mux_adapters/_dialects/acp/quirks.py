@@ -7,9 +7,9 @@ from typing import Any, Literal
 from agent_mux.adapter import CodecContext
 from agent_mux.events.cost import CostRecord
 from agent_mux.facts import Fact, Failure, Note, Usage
-from agent_mux_adapters._dialects.acp.reader import ToolReader
-from agent_mux_adapters._dialects.acp.settings import Opened, Request, usual_settings
-from agent_mux_adapters._dialects.acp.usage import usual_usage
+from agent_mux_adapters._dialects.acp.requests import AcpRequest, OpenedSession, default_settings
+from agent_mux_adapters._dialects.acp.tool_reader import ToolReader
+from agent_mux_adapters._dialects.acp.usage import default_usage
 from agent_mux_adapters._dialects.jsonrpc import RpcError
 from agent_mux_adapters._dialects.tolerant import text
 
@@ -18,7 +18,7 @@ NOTHING_OFFERED: Mapping[str, Any] = {"fs": {"readTextFile": False, "writeTextFi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class PromptOutcome:
     """How the agent answered a prompt."""
 
     stop_reason: str
@@ -51,7 +51,7 @@ class AcpQuirks:
     """What continues a session where the agent offers both: only `load` tells how many turns there were."""
     history_ends_with: str = ""
     """The kind of update after which the history is all told, where that is after the answer to `session/load`."""
-    settings: Callable[[CodecContext, Opened], Sequence[Request | Note]] = usual_settings
+    settings: Callable[[CodecContext, OpenedSession], Sequence[AcpRequest | Note]] = default_settings
     """Between the opening of the session and the first prompt: what to ask for (model, effort, mode), and what cannot
     be asked for."""
     takes_system_prompt: bool = True
@@ -59,17 +59,17 @@ class AcpQuirks:
     asides: Mapping[str, Callable[[str], Fact | Failure]] = field(default_factory=dict)
     """Messages that the agent itself makes, by how they begin: told as a fact instead of a message. With a `Failure`
     the turn fails, however it ends."""
-    ended: Callable[[Ended], Fact | None] = lambda _: None
+    closing_fact: Callable[[PromptOutcome], Fact | None] = lambda _: None
     """The closing fact, for an answer to a prompt that does not say what it means. None: it does."""
     failure: Callable[[RpcError], Failure | None] = lambda _: None
     """What an error of the agent means. None: as usual."""
-    usage: Callable[[Mapping[str, Any]], Usage | None] = usual_usage
+    usage: Callable[[Mapping[str, Any]], Usage | None] = default_usage
     """The tokens in the answer to a prompt."""
     usage_is_cumulative: bool = False
     """The answer counts the tokens of the whole session."""
     cost_is_of_process: bool = False
     """`usage_update.cost` counts from the start of the process, also in a session that is continued."""
-    plan_is_told_by_its_tool: bool = False
+    plan_repeats_tool_call: bool = False
     """`plan` updates repeat the input of a tool call."""
     signal_at_end: int | None = None
     """Sent to the process group after the end of input, for an agent that does not leave by itself."""
@@ -77,7 +77,7 @@ class AcpQuirks:
     """As `signal_at_end`, for an agent that leaves by itself unless MCP servers are connected."""
     acknowledged: frozenset[str] = frozenset()
     """Requests that are answered as done, though we do not offer them: the agent does the thing by itself, too."""
-    inside: Callable[[Mapping[str, Any]], str] = lambda meta: text(meta.get("parentToolCallId"))
+    parent_call_of: Callable[[Mapping[str, Any]], str] = lambda meta: text(meta.get("parentToolCallId"))
     """The id of the call that delegated, from the `_meta` of what a sub-agent does; empty for the agent itself."""
-    known: Mapping[str, str] = field(default_factory=dict)
+    ignored: Mapping[str, str] = field(default_factory=dict)
     """Its own methods, requests and kinds of updates that say nothing about a run -> why."""

@@ -1,223 +1,268 @@
-"""What a tool call means, from the fields that ACP itself gives it. An agent that says more has a reader of its own.
+"""`session/update`: what the agent says and does."""
 
-`ToolReader` is the slot for knowledge about one agent: its adapter makes a subclass, overrides the few methods where
-the agent differs, and passes an instance in its `AcpQuirks`. Readers keep no state.
-"""
-
-import re
-import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, Shell
-from agent_mux_adapters._dialects import unified
-from agent_mux_adapters._dialects.acp.calls import Call, Diff
-from agent_mux_adapters._dialects.acp.questions import Question
-from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux.facts import (
+    ContextFilling,
+    Fact,
+    Failure,
+    Ignored,
+    ImageProduced,
+    InSubagent,
+    Note,
+    StepBegin,
+    TextDelta,
+    TextEnd,
+    ThinkingDelta,
+    ThinkingEnd,
+)
+from agent_mux_adapters._dialects.acp.tools import AcpTools, unchanged_call
+from agent_mux_adapters._dialects.acp.turns import AcpSession
+from agent_mux_adapters._dialects.acp.usage import default_usage
+from agent_mux_adapters._dialects.acp.wire import MESSAGE, THOUGHT, USER, Chunk, text_of
+from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_:-]{1,99}")
-_NAMES_IN_META = ("tool_name", "toolName", "name")
-_PRINTED = ("aggregatedOutput", "formatted_output", "output", "stdout")
-_OUTPUTS = (*_PRINTED, "text")
-_EXIT_CODES = ("exitCode", "exit_code", "exit")
-_INSIDE = ("metadata", "details", "result")
-_WHOLE_FILE = ("content", "file_text", "newContent")
-_PATCHES = ("diff", "fileDiff", "patch")
-_WHOLE_OLD = ("previousContent", "originalContent")
-_PATHS = ("path", "file_path", "filePath", "abs_path")
+FILLING = 0.8  # of the context window; the event spec (19) names this share
+AFTER_TURN = "after the end of the turn"
+SILENT: Mapping[str, str] = {
+    "available_commands_update": "commands for a person to type",
+    "config_option_update": "a setting for a user interface",
+    "current_mode_update": "a setting for a user interface",
+    "plan_removed": "a plan for a user interface",
+    "session_info_update": "the title of the session",
+}
+Facts = tuple[Fact, ...]
 
 
-class ToolReader:
-    """The meaning of tool calls, by ACP's own fields."""
+class AcpReader:
+    """The agent's side of the turns: messages, thoughts, tool calls, usage."""
 
-    # -- the call
+    def __init__(self, session: AcpSession, tools: AcpTools, *, is_inside: bool = False) -> None:
+        self._session = session
+        self._is_inside = is_inside
+        """Of a sub-agent."""
+        self._account = session.account
+        self._quirks = session.quirks
+        self.tools = self._tools = tools
+        self._inner: dict[str, AcpReader] = {}
+        """What sub-agents do, by the call that delegated to them."""
+        self._prefixes = tuple(session.quirks.asides)
+        self._message_id: str | None = None
+        self._thought_id: str | None = None
+        self._saying = self._thinking = False
+        self._warned = False
+        self.failure: Failure | None = None
+        """The agent said in words that the turn failed."""
+        self.spoke = False
+        """There was a message or a call in this turn."""
+        self._kinds: dict[str, Callable[[Mapping[str, Any]], Facts]] = {
+            MESSAGE: self._message,
+            THOUGHT: self._thought,
+            USER: lambda _: (Ignored(USER, "our own prompt"),),
+            "tool_call": self._call,
+            "tool_call_update": self._call_update,
+            "plan": self._plan,
+            "plan_update": self._plan,
+            "usage_update": self._usage,
+        }
 
-    def name(self, call: Call) -> str:
-        """The tool, as the model calls it; where that is not told, its kind."""
-        for key in _NAMES_IN_META:
-            if text(call.meta.get(key)):
-                return text(call.meta[key])
-        title = call.first_title
-        is_name = _NAME.fullmatch(title) and title not in [PurePath(path).name for path in call.paths]
-        return title if is_name else call.kind or "tool"
+    # -- the hot path
 
-    def is_complete(self, call: Call) -> bool:
-        """Its input is all there. A call may be announced while the model still writes it."""
-        if call.status not in ("", "pending"):
-            return True
-        if call.kind == "execute":
-            return call.raw_input is None or bool(self._command(call.raw_input))
-        return bool(call.raw_input != {})
-
-    def input(self, call: Call) -> Any:
-        """Its input: as the model gave it, where that is told."""
-        if call.raw_input is not None:
-            return call.raw_input
-        if call.kind == "execute":
-            return {"command": call.title}
-        diff = next(iter(call.diffs), None)
-        if diff is not None:
-            return {"path": diff.path, "content": diff.new}
-        return {"path": call.paths[0]} if call.paths else {"title": call.title}
-
-    def shell(self, call: Call) -> Shell | None:
-        """The foreground command it runs."""
-        if call.kind != "execute":
+    def fragment(self, chunk: Chunk) -> Facts | None:
+        """A fragment of a message or a thought; None when it needs the full reading."""
+        text_ = chunk.content.text
+        if chunk.meta is not None or not text_ or chunk.content.type != "text":
             return None
-        place = text(mapping(call.raw_input).get("cwd")) or text(mapping(call.raw_input).get("workdir"))
-        command = self._command(call.raw_input)
-        if not command and call.raw_input is None:
-            command = call.title.removeprefix("$ ").strip("`")
-        return Shell(command, place or None) if command else None
-
-    def mcp(self, call: Call, servers: Collection[str]) -> tuple[str, str] | None:
-        """The MCP server and its tool. `servers`: those of the session, where known."""
-        name = self.name(call)
-        if name.startswith("mcp__") and name.count("__") > 1:
-            _, server, tool = name.split("__", 2)
-            return server, tool
-        for server in sorted(servers, key=len, reverse=True):
-            for prefix in (f"mcp_{server}_", f"{server}__", f"{server}_", f"{server}-", f"{server}:", f"{server}."):
-                if name.startswith(prefix) and len(name) > len(prefix):
-                    return server, name[len(prefix) :]
-        return None
-
-    def subagent(self, call: Call) -> tuple[str, str] | None:
-        """The sub-agent's name and its prompt, when the call delegates a task."""
-        fields = mapping(call.raw_input)
-        name, prompt = text(fields.get("subagent_type")), text(fields.get("prompt"))
-        return (name, prompt) if name and prompt else None
-
-    def continues_step(self, call: Call) -> bool:  # noqa: ARG002  # for agents that tell
-        """It comes after the end of another call, and yet from the same model call."""
-        return False
-
-    # -- requests for permission
-
-    def call_for(self, asked: Call, open_calls: Sequence[Call]) -> str | None:  # noqa: ARG002  # for agents that tell
-        """The open call that is meant, when a request for permission names one that was not told. None: a new one."""
-        return None
-
-    def question(self, request_id: str, asked: Call, options: Mapping[str, str]) -> Question | None:  # noqa: ARG002
-        """The questions that a request for permission really is. `options`: id -> name. None: it is a permission."""
-        return None
-
-    # -- the result
-
-    def output(self, call: Call) -> str:
-        """The output as a text: what is shown of it, else what was returned; of a command, the other way round."""
-        shown, returned = "\n".join(call.texts), self._told(call.raw_output, _OUTPUTS)
-        return (returned or shown) if call.is_shell else (shown or returned)
-
-    def output_so_far(self, call: Call) -> str:
-        """The output of a command that still runs, from its beginning; empty where the agent does not tell."""
-        return self._told(call.raw_output, _OUTPUTS) or "".join(call.texts)
-
-    def streams(self, call: Call) -> tuple[str | None, str | None]:
-        """All that a command printed on standard output and standard error; both together come as the first."""
-        error = self._told(call.raw_output, ("stderr",))
-        if error:
-            return self._told(call.raw_output, ("stdout",)) or None, error
-        printed = self._printed(call.raw_output)
-        if printed is None and not self._told(call.raw_output, ("error",)):
-            printed = self.output(call)
-        return printed or None, None  # beside an error, what is shown says what went wrong
-
-    def exit_code(self, call: Call) -> int | None:
-        """How the command exited, where that is told."""
-        for fields in self._levels(call.raw_output):
-            for key in _EXIT_CODES:
-                code = fields.get(key)
-                if isinstance(code, int) and not isinstance(code, bool):
-                    return code if code or call.status != "failed" else None  # what failed did not exit well
-        return None
-
-    def error(self, call: Call) -> str | None:
-        """Why the call failed; None when it did not."""
-        code = self.exit_code(call)
-        if call.status != "failed" and not code:
+        if chunk.kind == MESSAGE:
+            if self._saying and chunk.message_id == self._message_id and not text_.startswith(self._prefixes):
+                return (TextDelta(text_),)
+            return self._say(text_, chunk.message_id)
+        if chunk.kind != THOUGHT:
             return None
-        told = self.output(call) or self._told(call.raw_output, ("error", "message"))
-        return told or (f"exit code {code}" if code else "the call failed")
+        if self._thinking and chunk.message_id == self._thought_id and self._tools.is_idle:
+            return (ThinkingDelta(text_),)
+        return self._think(text_, chunk.message_id)
 
-    def result(self, call: Call) -> Any:
-        """What the call gave, for its result event."""
-        return self.output(call) or call.raw_output
+    # -- any update
 
-    def files(self, call: Call, cwd: str) -> tuple[FileEffect, ...]:
-        """What it did to files."""
-        if call.diffs:
-            return tuple(unified.relative_to(cwd, effect) for diff in call.diffs for effect in self.changes(call, diff))
-        if call.kind == "read":
-            return tuple(FileRead(path) for path in call.paths)
-        if call.kind == "delete":
-            return tuple(FileDeleted(path) for path in call.paths)
-        return tuple(self._written(call)) if call.kind == "edit" else ()
+    def told(self, session_id: str, update: Mapping[str, Any]) -> Facts | None:
+        """One update. None when its kind is not known."""
+        kind, session = text(update.get("sessionUpdate")), self._session
+        if kind in SILENT or kind in self._quirks.ignored:
+            if session.in_history and kind == self._quirks.history_ends_with:
+                session.in_history = False
+            return (Ignored(kind, SILENT.get(kind) or self._quirks.ignored[kind]),)
+        handle = self._kinds.get(kind)
+        if handle is None:
+            return None
+        if kind != "usage_update" and self._is_history(session_id, kind):
+            session.saw_before(session_id, kind, update.get("messageId"))
+            return (Ignored(kind, "what was before this run"),)
+        if session.id not in (None, session_id):
+            return (Ignored(kind, "another session"),)
+        if kind != "usage_update" and not session.in_turn:
+            return self._late(kind, update)
+        inner, inside = self.scope_of(update)
+        return handle(update) if inner is self else inside(inner.told_inside(kind, update))
 
-    def changes(self, call: Call, diff: Diff) -> Iterable[FileEffect]:
-        """What a shown change did: a whole file, or a part of it."""
-        if self.created(call, diff):
-            return (FileWritten(diff.path, len(diff.new.encode("utf-8", "replace")), True),)
-        if diff.new in [mapping(call.raw_input).get(key) for key in _WHOLE_FILE]:
-            return (FileWritten(diff.path, len(diff.new.encode("utf-8", "replace")), False),)
-        hunks = self.hunks(call) if len(call.diffs) == 1 else []
-        whole = unified.with_header(diff.path, hunks) or unified.from_texts(diff.path, *self.texts(call, diff))
-        return (FilePatched(diff.path, whole),) if whole else ()
+    def _is_history(self, session_id: str, kind: str) -> bool:
+        session = self._session
+        if session.id is None and not session.is_seen_from_both_sides:
+            # Only a session that is continued begins with a message of the user.
+            return kind == USER or session.any_before() is not None
+        return session.id is None or (session.in_history and session.id == session_id)
 
-    def hunks(self, call: Call) -> list[str]:
-        """The hunks of a unified diff that the agent returned, by lines; they know their place in the file."""
-        _, at, rest = self._told(mapping(call.raw_output), _PATCHES).partition("\n@@ -")
-        return f"@@ -{rest}".removesuffix("\n").split("\n") if at and "\n--- " not in rest else []
+    def _late(self, kind: str, update: Mapping[str, Any]) -> Facts:
+        said = text_of(update.get("content")) if kind == MESSAGE else ""
+        if self._prefixes and said.startswith(self._prefixes):
+            meant = self._meant(said)
+            return (Note(meant.message, "warn") if isinstance(meant, Failure) else meant,)
+        if said.strip():
+            return (Note(f"{self._quirks.agent} said after the end of the turn: {said}"),)
+        return (Ignored(kind, AFTER_TURN),)
 
-    def texts(self, call: Call, diff: Diff) -> tuple[str, str]:
-        """The texts before and after: of the whole file, where the agent tells what it was."""
-        old = diff.old or ""
-        before = next((before for key in _WHOLE_OLD if (before := mapping(call.raw_output).get(key))), None)
-        if isinstance(before, str) and old and before.count(old) == 1 and before != old:
-            return before, before.replace(old, diff.new)
-        return old, diff.new
+    def turn_over(self) -> Facts:
+        """The turn is over."""
+        self._message_id = self._thought_id = self.failure = None
+        self._saying = self._thinking = self.spoke = False
+        self._inner.clear()
+        return self._tools.turn_over()
 
-    def created(self, call: Call, diff: Diff) -> bool:
-        """The file was not there before."""
-        existed = mapping(call.raw_output).get("fileExisted")
-        if isinstance(existed, bool):
-            return not existed
-        return not diff.old
+    # -- sub-agents
 
-    def ends_silently(self, call: Call) -> bool:  # noqa: ARG002  # for agents that do
-        """A call that succeeds is not heard of again: the agent's next message tells that it is over."""
-        return False
+    def scope_of(self, shown: Mapping[str, Any]) -> tuple["AcpReader", Callable[[Iterable[Fact]], Facts]]:
+        """Whose an update or a call is: our own, or a sub-agent's; and how its facts are told."""
+        parent = self._quirks.parent_call_of(mapping(shown.get("_meta")))
+        call = self._tools.call(parent) if parent else None
+        if call is None or not call.is_subagent:
+            return self, tuple
+        inner = self._inner.get(parent)
+        if inner is None:
+            inner = self._inner[parent] = AcpReader(self._session, self._tools.inner(), is_inside=True)
+        return inner, lambda facts: _inside(parent, facts)
+
+    def told_inside(self, kind: str, update: Mapping[str, Any]) -> Facts:
+        """An update of a sub-agent, as if it were the agent's own."""
+        return self._kinds[kind](update)
+
+    # -- prose
+
+    def _message(self, update: Mapping[str, Any]) -> Facts:
+        content = mapping(update.get("content"))
+        said, usage = text_of(content), default_usage(mapping(update.get("_meta")))
+        facts = self._say(said, _id_of(update)) if said else self._other_content(content)
+        if usage is not None:
+            facts = (*facts, self._account.of_call(usage, inside=self._is_inside))
+        return facts or (Ignored(MESSAGE, "empty"),)
+
+    def _thought(self, update: Mapping[str, Any]) -> Facts:
+        said = text_of(update.get("content"))
+        return self._think(said, _id_of(update)) if said else (Ignored(THOUGHT, "empty"),)
+
+    def _say(self, said: str, message_id: str | None) -> Facts:
+        if self._prefixes and said.startswith(self._prefixes):
+            return self._aside(said)
+        facts = self._step()
+        if self._saying and message_id != self._message_id:
+            facts = (*facts, TextEnd())
+        self._saying, self._message_id, self._thought_id = True, message_id, None
+        self._thinking = False
+        return *facts, TextDelta(said)
+
+    def _think(self, said: str, thought_id: str | None) -> Facts:
+        facts = self._step()
+        if self._thought_id is not None and thought_id not in (None, self._thought_id):
+            facts = (*facts, ThinkingEnd())
+        self._saying, self._thought_id, self._thinking = False, thought_id, True
+        return *facts, ThinkingDelta(said)
+
+    def _aside(self, said: str) -> Facts:
+        meant = self._meant(said)
+        if isinstance(meant, Failure):
+            self.failure = self.failure or meant
+            return (Ignored(MESSAGE, "the agent's own words for a failure: told when the turn ends"),)
+        return *self._pause(), meant
+
+    def _meant(self, said: str) -> Fact | Failure:
+        return next(read for prefix, read in self._quirks.asides.items() if said.startswith(prefix))(said)
+
+    def _other_content(self, content: Mapping[str, Any]) -> Facts:
+        match content.get("type"):
+            case "image":
+                image = ImageProduced(text(content.get("mimeType")), text(content.get("data")) or None)
+                return *self._step(), *self._pause(), image
+            case "resource_link":
+                return (Note(f"{self._quirks.agent} refers to {text(content.get('uri'))}"),)
+            case "audio" | "resource":
+                return (Note(f"{self._quirks.agent} sent {content.get('type')}, which cannot be shown"),)
+        return ()
+
+    # -- tools
+
+    def _call(self, update: Mapping[str, Any]) -> Facts:
+        same = self._tools.continues_step(update)
+        silent = self._tools.end_silent(but=text(update.get("toolCallId")))
+        begun = () if same else (StepBegin(),)
+        self.spoke = True
+        return *self._pause(), *silent, *begun, *(self._tools.announced(update) or (unchanged_call("tool_call"),))
+
+    def _call_update(self, update: Mapping[str, Any]) -> Facts:
+        # Of a call that nobody announced this is the beginning.
+        begun = () if self._tools.continues_step(update) else (StepBegin(),)
+        self.spoke = True
+        return *self._pause(), *begun, *(self._tools.updated(update) or (unchanged_call("tool_call_update"),))
+
+    def asked(self, tool_call: Any) -> Facts:
+        """A request for permission, which shows a call, or another one: whatever was being said is complete."""
+        self.spoke = True
+        is_new = tool_call is not None and not self._tools.continues_step(mapping(tool_call))
+        return *self._pause(), *((StepBegin(),) if is_new else ())
+
+    def _plan(self, update: Mapping[str, Any]) -> Facts:
+        if self._quirks.plan_repeats_tool_call:
+            return (Ignored("plan", "its tool call tells the same"),)
+        plan = update.get("entries", update.get("plan"))
+        return *self._step(), *self._pause(), *self._tools.planned(plan)
+
+    # -- figures
+
+    def _usage(self, update: Mapping[str, Any]) -> Facts:
+        self._account.saw_cost(update.get("cost"))
+        used, size = whole(update.get("used")), whole(update.get("size"))
+        if self._warned or not self._session.is_live or not size or used < FILLING * size:
+            return (Ignored("usage_update", "the tokens and the cost are told when the turn ends"),)
+        self._warned = True
+        return (ContextFilling(used, size),)
 
     # -- inside
 
-    def _command(self, raw_input: Any) -> str:
-        command = mapping(raw_input).get("command")
-        if isinstance(command, list) and all(isinstance(part, str) for part in command):
-            return shlex.join(command)
-        return text(command) or text(mapping(raw_input).get("cmd"))
+    def _step(self) -> Facts:
+        """The model speaks: a new model call, where the calls of the last one are over."""
+        self.spoke = True
+        silent = self._tools.end_silent()
+        if not self._tools.step_is_over:
+            return silent
+        self._tools.step_is_over = False
+        return *silent, StepBegin()
 
-    def _written(self, call: Call) -> Iterable[FileEffect]:
-        fields = mapping(call.raw_input)
-        path = next((text(fields[key]) for key in _PATHS if text(fields.get(key))), "")
-        content = next((fields[key] for key in _WHOLE_FILE if isinstance(fields.get(key), str)), None)
-        if content is not None and (call.paths or path):
-            yield FileWritten(next(iter(call.paths), path), len(content.encode("utf-8", "replace")), False)
+    def _pause(self) -> Facts:
+        """Something else than prose comes."""
+        was, self._saying, self._thinking = self._saying, False, False
+        thought, self._thought_id = self._thought_id, None
+        return ((TextEnd(),) if was else ()) + ((ThinkingEnd(),) if thought is not None else ())
 
-    def _printed(self, raw: Any) -> str | None:
-        """What a command printed: empty where the agent says that it printed nothing, None where it does not say."""
-        told = [fields[key] for fields in self._levels(raw) for key in _PRINTED if isinstance(fields.get(key), str)]
-        return next((printed for printed in told if printed), "") if told else None
 
-    def _told(self, raw: Any, keys: Iterable[str]) -> str:
-        if isinstance(raw, str):
-            return raw
-        for fields in self._levels(raw):
-            for key in keys:
-                if text(fields.get(key)):
-                    return text(fields[key])
-        return ""
+def _inside(parent: str, facts: Iterable[Fact]) -> Facts:
+    """Model calls are told apart in the main agent only."""
+    told = tuple(
+        fact if isinstance(fact, Ignored | Note) else InSubagent(parent, fact)
+        for fact in facts
+        if not isinstance(fact, StepBegin)
+    )
+    return told or (Ignored("session/update", "a step of a sub-agent"),)
 
-    def _levels(self, raw: Any) -> list[Mapping[str, Any]]:
-        fields = mapping(raw)
-        return [fields, *(mapping(fields.get(key)) for key in _INSIDE)]
+
+def _id_of(update: Mapping[str, Any]) -> str | None:
+    found = update.get("messageId")
+    return found if isinstance(found, str) else None

@@ -14,18 +14,17 @@ from agent_mux.facts import (
     ToolOutput,
     ToolReady,
 )
-from agent_mux_adapters._dialects.acp.calls import Call
-from agent_mux_adapters._dialects.acp.reader import ToolReader
+from agent_mux_adapters._dialects.acp.tool_reader import AcpCall, ToolReader
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
 
-class Tools:
+class AcpTools:
     """The calls of one session that were told and are not over, and the names of those that are."""
 
     def __init__(self, reader: ToolReader, cwd: str) -> None:
         self._reader = reader
         self._cwd = cwd
-        self._open: dict[str, Call] = {}
+        self._open: dict[str, AcpCall] = {}
         self._over: set[str] = set()
         self._plans = 0
         self.servers: set[str] = set()
@@ -33,14 +32,14 @@ class Tools:
         self.step_is_over = True
         """The calls of the last model call have ended, so what comes next is from another one."""
 
-    def inner(self) -> "Tools":
+    def inner(self) -> "AcpTools":
         """For the calls of a sub-agent."""
-        inner = Tools(self._reader, self._cwd)
+        inner = AcpTools(self._reader, self._cwd)
         inner.servers = self.servers
         return inner
 
     @property
-    def open(self) -> list[Call]:
+    def open(self) -> list[AcpCall]:
         """The calls that are not over, in the order of their announcement."""
         return list(self._open.values())
 
@@ -49,7 +48,7 @@ class Tools:
         """No call is open."""
         return not self._open
 
-    def call(self, call_id: str) -> Call | None:
+    def call(self, call_id: str) -> AcpCall | None:
         """An open call."""
         return self._open.get(call_id)
 
@@ -58,7 +57,7 @@ class Tools:
         call_id = text(update.get("toolCallId"))
         if call_id in self._over:
             return ()
-        call = self._open.setdefault(call_id, Call(call_id))
+        call = self._open.setdefault(call_id, AcpCall(call_id))
         call.take(update)
         if not call.is_announced:
             call.is_announced, call.announced = True, call.content
@@ -69,14 +68,14 @@ class Tools:
         call_id = text(update.get("toolCallId"))
         if call_id in self._over:
             return ()
-        call = self._open.setdefault(call_id, Call(call_id))
+        call = self._open.setdefault(call_id, AcpCall(call_id))
         call.take(update)
         return self._tell(call)
 
-    def asked(self, tool_call: Any) -> tuple[tuple[Fact, ...], Call]:
+    def asked(self, tool_call: Any) -> tuple[tuple[Fact, ...], AcpCall]:
         """The `toolCall` of a request for permission: the call it is about, which may not have been told before."""
         shown = mapping(tool_call)
-        asked = Call(text(shown.get("toolCallId")))
+        asked = AcpCall(text(shown.get("toolCallId")))
         asked.take_asked(shown)
         known = self._open.get(asked.id) or self._open.get(self._reader.call_for(asked, self.open) or "")
         if known is not None:
@@ -113,13 +112,13 @@ class Tools:
         call_id = text(update.get("toolCallId"))
         if not self.step_is_over or call_id in self._open or call_id in self._over:
             return True
-        call = Call(call_id)
+        call = AcpCall(call_id)
         call.take(update)
         return self._reader.continues_step(call)
 
     # -- inside
 
-    def _tell(self, call: Call) -> tuple[Fact, ...]:
+    def _tell(self, call: AcpCall) -> tuple[Fact, ...]:
         self.step_is_over = False
         facts: tuple[Fact, ...] = ()
         if call.has_ended or self._reader.is_complete(call):
@@ -128,7 +127,7 @@ class Tools:
             return *facts, *self._end(call)
         return *facts, *self._output(call)
 
-    def _ready(self, call: Call) -> tuple[Fact, ...]:
+    def _ready(self, call: AcpCall) -> tuple[Fact, ...]:
         if call.is_told:
             return ()
         reader = self._reader
@@ -144,7 +143,7 @@ class Tools:
         call.is_shell = shell is not None
         return (ToolReady(call.id, call.name, reader.input(call), shell),)
 
-    def _output(self, call: Call) -> tuple[Fact, ...]:
+    def _output(self, call: AcpCall) -> tuple[Fact, ...]:
         if not call.is_shell:
             return ()
         so_far = self._reader.output_so_far(call)
@@ -153,7 +152,7 @@ class Tools:
         news, call.streamed = so_far[len(call.streamed) :], so_far
         return (ToolOutput(call.id, news),)
 
-    def _end(self, call: Call, *, error: str | None = None) -> tuple[Fact, ...]:
+    def _end(self, call: AcpCall, *, error: str | None = None) -> tuple[Fact, ...]:
         del self._open[call.id]
         self._over.add(call.id)
         self.step_is_over = not self._open
@@ -179,6 +178,6 @@ class Tools:
         )
 
 
-def nothing_new(kind: str) -> Ignored:
+def unchanged_call(kind: str) -> Ignored:
     """An update about a call that says nothing to anybody."""
     return Ignored(kind, "nothing new about its call")

@@ -14,7 +14,7 @@ _COUNTS = ("input_tokens", "output_tokens", "thinking_tokens", "cached_tokens", 
 NO_TOKENS = Usage(0, 0)
 
 
-def usual_usage(result: Mapping[str, Any]) -> Usage | None:
+def default_usage(result: Mapping[str, Any]) -> Usage | None:
     """The `usage` of an answer, or of the `_meta` of an update."""
     fields = mapping(result.get("usage"))
     return usage_of(fields) if any(fields.get(part) is not None for part in _PARTS) else None
@@ -54,7 +54,7 @@ def _combined(left: Usage, right: Usage, sign: int) -> Usage:
     return Usage(taken or 0, given or 0, thoughts, cached, written)
 
 
-class Account:
+class AcpUsage:
     """What the run used so far, and the turn."""
 
     def __init__(self, *, is_cumulative: bool) -> None:

@@ -7,10 +7,10 @@ from agent_mux import facts
 from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.agent_events.conversation import Conversation
-from agent_mux_adapters._dialects.agent_events.reader import Reader
-from agent_mux_adapters._dialects.agent_events.requests import Requests
-from agent_mux_adapters._dialects.talking import carry_out
+from agent_mux_adapters._dialects.actions import dispatch_action
+from agent_mux_adapters._dialects.agent_events.approvals import AgentEventsApprovals
+from agent_mux_adapters._dialects.agent_events.reader import AgentEventsReader
+from agent_mux_adapters._dialects.agent_events.turns import AgentEventsTurns
 from agent_mux_adapters._dialects.tolerant import text
 
 Steps = tuple[Step, ...]
@@ -20,9 +20,9 @@ class AgentEventsCodec:
     """One run. See `agent_mux.adapter.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
-        self._reader = Reader()
-        self._conversation = Conversation(context)
-        self._requests = Requests()
+        self._reader = AgentEventsReader()
+        self._conversation = AgentEventsTurns(context)
+        self._requests = AgentEventsApprovals()
 
     def start(self) -> Steps:
         """The process runs."""
@@ -38,7 +38,7 @@ class AgentEventsCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        return carry_out(action, self._conversation, self._requests.reply)
+        return dispatch_action(action, self._conversation, self._requests.reply)
 
     def finish(self, exit: Exit) -> Steps:  # noqa: A002, ARG002  # as in the contract
         """The process is gone."""

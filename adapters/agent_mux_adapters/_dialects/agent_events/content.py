@@ -8,10 +8,10 @@ import msgspec
 from agent_mux import facts
 from agent_mux.events import AgentEvent, file, mcp, shell, text, thinking, tool
 
-Told = tuple[facts.Fact, ...]
+Facts = tuple[facts.Fact, ...]
 
 
-class Content:
+class EventContent:
     """Of the main agent, or of one sub-agent."""
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class Content:
         self._effort: str | None = None
         self.held: tool.ToolCallStartEvent | None = None
         """A call with its whole input: the next line says whether that is all there is to it."""
-        self.handlers: Mapping[type, Callable[[Any], Told]] = {
+        self.handlers: Mapping[type, Callable[[Any], Facts]] = {
             text.MessageStartEvent: self._begin,
             text.TextDeltaEvent: lambda event: self.say(event.delta),
             text.MessageStopEvent: self._message_stop,
@@ -35,17 +35,17 @@ class Content:
             **_PLAIN,
         }
 
-    def say(self, delta: str) -> Told:
+    def say(self, delta: str) -> Facts:
         """A fragment of the message."""
         self._said = self._said or bool(delta)
         return (facts.TextDelta(delta),)
 
-    def think(self, delta: str) -> Told:
+    def think(self, delta: str) -> Facts:
         """A fragment of the thought."""
         self._said = self._said or bool(delta)
         return (facts.ThinkingDelta(delta, self._effort),)
 
-    def release(self, following: AgentEvent | None) -> Told:
+    def release(self, following: AgentEvent | None) -> Facts:
         """What was held back, now that it is known what follows."""
         held, self.held = self.held, None
         if held is None or (_is_ready_of(following, held) and _is_written_as(following, held.input_accumulated)):
@@ -53,20 +53,20 @@ class Content:
         call_id = held.tool_call_id
         return facts.ToolBegin(call_id, held.tool_name), facts.ToolInput(call_id, held.input_accumulated)
 
-    def _begin(self, event: Any) -> Told:
+    def _begin(self, event: Any) -> Facts:
         self._said = False
         self._effort = getattr(event, "effort", None)
         return ()
 
-    def _message_stop(self, event: text.MessageStopEvent) -> Told:
+    def _message_stop(self, event: text.MessageStopEvent) -> Facts:
         said, self._said = self._said, False
         return (facts.TextEnd(),) if said or not event.text else (facts.Text(event.text),)
 
-    def _thinking_stop(self, event: thinking.ThinkingStopEvent) -> Told:
+    def _thinking_stop(self, event: thinking.ThinkingStopEvent) -> Facts:
         said, self._said = self._said, False
         return (facts.ThinkingEnd(),) if said or not event.thinking else (facts.Thinking(event.thinking, self._effort),)
 
-    def _call_start(self, event: tool.ToolCallStartEvent) -> Told:
+    def _call_start(self, event: tool.ToolCallStartEvent) -> Facts:
         if event.input_accumulated:
             self.held = event
             return ()
@@ -86,25 +86,25 @@ def _is_written_as(event: Any, said: str) -> bool:
         return False
 
 
-def _ready(event: tool.ToolCallReadyEvent) -> Told:
+def _ready(event: tool.ToolCallReadyEvent) -> Facts:
     return (facts.ToolReady(event.tool_call_id, event.tool_name, event.input),)
 
 
-def _result(event: tool.ToolResultEvent) -> Told:
+def _result(event: tool.ToolResultEvent) -> Facts:
     duration, name = event.duration_ms, event.tool_name
     return (facts.ToolDone(event.tool_call_id, event.output, duration_ms=duration, name=name),)
 
 
-def _failed(event: tool.ToolErrorEvent) -> Told:
+def _failed(event: tool.ToolErrorEvent) -> Facts:
     return (facts.ToolDone(event.tool_call_id, error=event.error, name=event.tool_name),)
 
 
-def _written(event: file.FileWriteEvent | file.FileCreateEvent) -> Told:
+def _written(event: file.FileWriteEvent | file.FileCreateEvent) -> Facts:
     created = isinstance(event, file.FileCreateEvent)
     return (facts.FileTouched(facts.FileWritten(event.path, event.byte_count, created)),)
 
 
-_PLAIN: Mapping[type, Callable[[Any], Told]] = {
+_PLAIN: Mapping[type, Callable[[Any], Facts]] = {
     mcp.McpToolCallStartEvent: lambda event: (
         facts.McpBegin(event.tool_call_id, event.server, event.tool_name, event.input),
     ),

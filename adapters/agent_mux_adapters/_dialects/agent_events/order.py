@@ -22,7 +22,7 @@ _PROSE: Mapping[type, tuple[str, str]] = {
 }
 
 
-class Order:
+class EventOrder:
     """What is open, as far as the order of events goes."""
 
     def __init__(self) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 from agent_mux import facts
 from agent_mux.events import AgentEvent, interaction, session
-from agent_mux_adapters._dialects.agent_events.content import Content, Told
+from agent_mux_adapters._dialects.agent_events.content import EventContent, Facts
 from agent_mux_adapters._dialects.agent_events.notices import NOTICES
-from agent_mux_adapters._dialects.agent_events.order import Order
-from agent_mux_adapters._dialects.agent_events.turns import Turns
+from agent_mux_adapters._dialects.agent_events.order import EventOrder
+from agent_mux_adapters._dialects.agent_events.outcome import AgentEventsOutcome
 from agent_mux_adapters._dialects.agent_events.wire import event_of, fragment_of
 from agent_mux_adapters._dialects.tolerant import text, whole
 
@@ -17,25 +17,25 @@ _OF_A_MUX = re.compile(r"transient-[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _FAST = {"text_delta": "message", "thinking_delta": "thought"}
 
 
-class Reader:
+class AgentEventsReader:
     """Reads one run."""
 
     def __init__(self) -> None:
-        self._order = Order()
-        self._main = Content()
-        self._inside: dict[str, Content] = {}
-        self._holding: Content | None = None
-        self._turns = Turns()
+        self._order = EventOrder()
+        self._main = EventContent()
+        self._inside: dict[str, EventContent] = {}
+        self._holding: EventContent | None = None
+        self._turns = AgentEventsOutcome()
         self._asked: set[str] = set()
         """Approvals that were asked for."""
-        self._approvals: Mapping[type, Callable[[Any, Mapping[str, Any]], Told]] = {
+        self._approvals: Mapping[type, Callable[[Any, Mapping[str, Any]], Facts]] = {
             interaction.ApprovalRequestEvent: self._request,
             interaction.ApprovalDeniedEvent: self._denied,
         }
         self._opening: tuple[session.SessionStartEvent, str | None] | None = None
         """A resumed session: the next line says how many turns it had."""
 
-    def fragment(self, line: bytes) -> Told | None:
+    def fragment(self, line: bytes) -> Facts | None:
         """The hot path: a fragment of the message, or of the thought, that is open. None: look at it closely."""
         if self._holding is not None or self._opening is not None:
             return None
@@ -47,7 +47,7 @@ class Reader:
             return None
         return self._main.say(read.delta) if kind == "message" else self._main.think(read.delta)
 
-    def told(self, native: Mapping[str, Any]) -> Told | None:
+    def told(self, native: Mapping[str, Any]) -> Facts | None:
         """What a line says; None when it is no event that we know."""
         event = event_of(native)
         if event is None:
@@ -57,9 +57,9 @@ class Reader:
         read = self._read(event, native)
         return *released, *wrong, *(read or _nothing(event))
 
-    def release(self, following: AgentEvent | None = None) -> Told:
+    def release(self, following: AgentEvent | None = None) -> Facts:
         """What was held back; `following` is the next event, None at the end."""
-        told: Told = ()
+        told: Facts = ()
         if self._holding is not None:
             content, self._holding = self._holding, None
             told = content.release(following)
@@ -68,7 +68,7 @@ class Reader:
             told = *self._opened(0), *told
         return told
 
-    def _read(self, event: AgentEvent, native: Mapping[str, Any]) -> Told:
+    def _read(self, event: AgentEvent, native: Mapping[str, Any]) -> Facts:
         kind = event.__class__
         if kind in self._main.handlers:
             content = self._content_of(event.subagent_id)
@@ -87,11 +87,11 @@ class Reader:
 
     # -- approvals
 
-    def _request(self, event: interaction.ApprovalRequestEvent, native: Mapping[str, Any]) -> Told:
+    def _request(self, event: interaction.ApprovalRequestEvent, native: Mapping[str, Any]) -> Facts:
         self._asked.add(event.interaction_id)
         return NOTICES[event.__class__](event, native)
 
-    def _denied(self, event: interaction.ApprovalDeniedEvent, native: Mapping[str, Any]) -> Told:
+    def _denied(self, event: interaction.ApprovalDeniedEvent, native: Mapping[str, Any]) -> Facts:
         denied = NOTICES[event.__class__](event, native)
         if event.interaction_id in self._asked:
             return denied
@@ -100,13 +100,13 @@ class Reader:
 
     # -- the session
 
-    def _session_start(self, event: session.SessionStartEvent, model: str | None, prior_turns: int) -> Told:
+    def _session_start(self, event: session.SessionStartEvent, model: str | None, prior_turns: int) -> Facts:
         if _OF_A_MUX.fullmatch(event.session_id):  # there is no session: this mux says so with the id of its own run
             return (facts.SessionKnown("", model=model),) if model else ()
         self._opening = event, model
         return () if event.resumed else self._opened(prior_turns)
 
-    def _opened(self, prior_turns: int) -> Told:
+    def _opened(self, prior_turns: int) -> Facts:
         opening, self._opening = self._opening, None
         if opening is None:
             return ()
@@ -115,17 +115,17 @@ class Reader:
 
     # -- sub-agents
 
-    def _content_of(self, subagent_id: str | None) -> Content:
+    def _content_of(self, subagent_id: str | None) -> EventContent:
         if subagent_id is None:
             return self._main
-        return self._inside.setdefault(subagent_id, Content())
+        return self._inside.setdefault(subagent_id, EventContent())
 
-    def _wrapped(self, content: Content, told: Told) -> Told:
+    def _wrapped(self, content: EventContent, told: Facts) -> Facts:
         if content is self._main:
             return told
         subagent_id = next(name for name, inside in self._inside.items() if inside is content)
         return tuple(facts.InSubagent(subagent_id, fact) for fact in told)
 
 
-def _nothing(event: AgentEvent) -> Told:
+def _nothing(event: AgentEvent) -> Facts:
     return (facts.Ignored(event.type, "said by what comes before or after it, or by the mux itself"),)

@@ -1,4 +1,7 @@
-"""The codec of a Claude-shaped agent: what its lines and the consumer's actions have in common with all the others."""
+"""When the agent's standard input may be closed: when every prompt is answered, and nobody wants to say more.
+
+With stream-json input an agent lives until its input closes.
+"""
 
 import signal
 from collections import deque
@@ -12,12 +15,46 @@ from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, I
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import Accept, CloseStdin, Refuse, SignalGroup
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.stream_json import stdin
-from agent_mux_adapters._dialects.stream_json.control import Requests
-from agent_mux_adapters._dialects.stream_json.conversation import Conversation
+from agent_mux_adapters._dialects.stream_json import wire
+from agent_mux_adapters._dialects.stream_json.approvals import StreamJsonApprovals
 from agent_mux_adapters._dialects.stream_json.messages import MessageReader
 from agent_mux_adapters._dialects.stream_json.wire import decode_line
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, kind_of, text
+
+
+class StreamJsonTurns:
+    """What is still owed: by us an end, by the agent its answers. To be subclassed where turns begin by themselves."""
+
+    def __init__(self, *, keep_open: bool) -> None:
+        self.closed = False
+        self._keep_open = keep_open
+        self._unanswered = 0
+        """Prompts sent that no turn has taken up, as far as it is known."""
+
+    @property
+    def may_close(self) -> bool:
+        """Nothing more will come of its own, and nobody wants to say more."""
+        return not (self.is_owed or self._keep_open or self.closed)
+
+    @property
+    def is_owed(self) -> bool:
+        """The agent still works, or will by itself."""
+        return self._unanswered > 0
+
+    def finish(self) -> None:
+        """Nobody will say more."""
+        self._keep_open = False
+
+    def prompt_sent(self) -> None:
+        """A prompt was written."""
+        self._unanswered += 1
+
+    def prompt_answered(self) -> None:
+        """A turn took up a prompt, or ended that had."""
+        self._unanswered = max(self._unanswered - 1, 0)
+
+
+# TODO The codec of a Claude-shaped agent: what its lines and the consumer's actions have in common with all the others.
 
 ONE_SHOT = "stream-json"
 TWO_WAY = "stream-json-two-way"
@@ -29,7 +66,7 @@ Steps = tuple[Step, ...]
 Facts = tuple[facts.Fact, ...]
 
 
-class Reader(Protocol):
+class StreamJsonReader(Protocol):
     """Reads the lines of one agent; the control protocol and the hot path are the codec's own."""
 
     @property
@@ -57,9 +94,9 @@ class StreamJsonCodec:
     def __init__(
         self,
         context: CodecContext,
-        reader: Reader,
-        requests: Requests,
-        conversation: Conversation,
+        reader: StreamJsonReader,
+        requests: StreamJsonApprovals,
+        conversation: StreamJsonTurns,
         hello: Mapping[str, Any] = HELLO,
     ) -> None:
         self._context = context
@@ -165,7 +202,7 @@ class StreamJsonCodec:
         is_busy = self._conversation.is_owed
         self._conversation.prompt_sent()
         # The agent takes whatever it is told into the turn that runs.
-        return (stdin.prompt(said or ""), *([Accept("merged")] if is_busy else ()))
+        return (wire.user_message(said or ""), *([Accept("merged")] if is_busy else ()))
 
     def _interrupt(self) -> Steps:
         if self._may_write:
@@ -175,7 +212,7 @@ class StreamJsonCodec:
 
     def _control(self, subtype: str, **fields: Any) -> Step:
         self._controls += 1
-        return stdin.control(f"mux-{self._controls}", subtype, **fields)
+        return wire.control_request(f"mux-{self._controls}", subtype, **fields)
 
     def _go_on(self) -> Steps:
         """The next prompt that had to wait, or the end of our input, if it is time for one of them."""

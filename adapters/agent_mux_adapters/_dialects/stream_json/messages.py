@@ -9,9 +9,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_mux import facts
-from agent_mux_adapters._dialects.stream_json.calls import ToolCalls
+from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
 from agent_mux_adapters._dialects.stream_json.wire import Delta
-from agent_mux_adapters._dialects.tolerant import WrongShapeError, as_json, mapping, need_text, rows, text, whole
+from agent_mux_adapters._dialects.tolerant import (
+    WrongShapeError,
+    as_json,
+    mapping,
+    need_mapping,
+    need_text,
+    rows,
+    text,
+    whole,
+)
 
 Facts = tuple[facts.Fact, ...]
 
@@ -24,7 +33,7 @@ _SIGNATURE = (facts.Ignored("stream_event/content_block_delta", "a signature or 
 _TOLD_WHOLE = (facts.Ignored("stream_event/content_block_delta", "the input of a call that is told when complete"),)
 
 
-class Block:
+class ContentBlock:
     """A content block of the message that streams."""
 
     __slots__ = ("call_id", "covered", "index", "kind", "told")
@@ -42,7 +51,7 @@ class Block:
 class MessageReader:
     """Reads the messages of one agent."""
 
-    def __init__(self, calls: ToolCalls, spent: Callable[[Mapping[str, Any]], Facts], *, is_main: bool) -> None:
+    def __init__(self, calls: StreamJsonCalls, spent: Callable[[Mapping[str, Any]], Facts], *, is_main: bool) -> None:
         """`spent`: what the figures of one model call are told as."""
         self.handed_back = False
         """The last message asked for no tool: the agent waits for its next prompt."""
@@ -54,8 +63,8 @@ class MessageReader:
         self._tell_spent = spent
         self._is_main = is_main
         self._message_id = ""
-        self._blocks: dict[int, Block] = {}
-        self._block = Block(-1, "")
+        self._blocks: dict[int, ContentBlock] = {}
+        self._block = ContentBlock(-1, "")
         self._usage: dict[str, Any] = {}
         self._stop_reason = ""
 
@@ -81,11 +90,11 @@ class MessageReader:
             return _SIGNATURE if delta.type in SILENT_DELTAS else None
         return _EMPTY
 
-    def _block_at(self, index: int, delta_kind: str) -> Block:
+    def _block_at(self, index: int, delta_kind: str) -> ContentBlock:
         block = self._blocks.get(index)
         if block is None:  # a stream that is seen from the middle on
             kind = "thinking" if delta_kind == "thinking_delta" else "text" if delta_kind == "text_delta" else ""
-            block = self._blocks[index] = Block(index, kind)
+            block = self._blocks[index] = ContentBlock(index, kind)
         self._block = block
         return block
 
@@ -139,14 +148,14 @@ class MessageReader:
         spent = self.spent()
         self.is_streaming = True
         self._message_id = text(message.get("id"))
-        self._blocks, self._block = {}, Block(-1, "")
+        self._blocks, self._block = {}, ContentBlock(-1, "")
         self._usage = dict(mapping(message.get("usage")))
         self._stop_reason, self.handed_back = "", False
         return (*unfinished, *spent, *self._step())
 
     def _block_start(self, index: int, content: Mapping[str, Any]) -> Facts:
         kind = text(content.get("type"))
-        block = self._block = self._blocks[index] = Block(index, kind)
+        block = self._block = self._blocks[index] = ContentBlock(index, kind)
         if kind in TOOL_USES:
             call_id = need_text(content, "id")
             begun = self._calls.begin(call_id, need_text(content, "name"))
@@ -218,3 +227,59 @@ class MessageReader:
                 block.covered = True
                 return True
         return False
+
+
+# TODO The messages of the main agent and, apart from them, of its sub-agents: told apart by `parent_tool_use_id`.
+
+
+class MessageReaders:
+    """A reader for each agent. `new_reader` makes the one of a sub-agent."""
+
+    def __init__(self, main: MessageReader, new_reader: Callable[[], MessageReader]) -> None:
+        self.main = main
+        self._new_reader = new_reader
+        self._inside: dict[str, MessageReader] = {}
+
+    def stream_event(self, line: Mapping[str, Any]) -> Facts:
+        """A `stream_event` line. Raises `WrongShapeError`."""
+        event, parent = need_mapping(line, "event"), parent_of(line)
+        told = self._reader(parent).event(event, line)
+        nothing = facts.Ignored(f"stream_event/{text(event.get('type'))}", "it says nothing new")
+        return in_subagent(parent, told) or (nothing,)
+
+    def assistant(self, line: Mapping[str, Any]) -> Facts:
+        """An `assistant` line. Raises `WrongShapeError`."""
+        message, parent = need_mapping(line, "message"), parent_of(line)
+        told = self._reader(parent).whole_message(message)
+        return in_subagent(parent, told) or (facts.Ignored("assistant", "told already by its stream"),)
+
+    def _reader(self, parent: str) -> MessageReader:
+        if not parent:
+            return self.main
+        return self._inside.setdefault(parent, self._new_reader())
+
+
+def parent_of(line: Mapping[str, Any]) -> str:
+    """The call of the sub-agent that the line is of; empty when it is of the main agent."""
+    return text(line.get("parent_tool_use_id"))
+
+
+def in_subagent(parent: str, told: Facts) -> Facts:
+    """What a sub-agent did. What is not known is shown in any case."""
+    if not parent:
+        return told
+    return tuple(fact if isinstance(fact, facts.Unknown) else facts.InSubagent(parent, fact) for fact in told)
+
+
+def without_ignored(told: Facts) -> Facts:
+    """A line that says something is not ignored."""
+    spoken = tuple(fact for fact in told if not isinstance(fact, facts.Ignored))
+    return spoken or told
+
+
+def plain_text(content: Any) -> str:
+    """The text of a message's content: a string, or blocks."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return "\n".join(text(mapping(block).get("text")) for block in blocks)

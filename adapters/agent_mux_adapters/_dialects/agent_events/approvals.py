@@ -6,10 +6,10 @@ from agent_mux.actions import Answer, Approve, Deny
 from agent_mux.adapter import Step
 from agent_mux.effects import Refuse
 from agent_mux.facts import ApprovalAsked, InputAsked, RequestSettled
-from agent_mux_adapters._dialects.agent_events.control import write
+from agent_mux_adapters._dialects.agent_events.wire import control_line
 
 
-class Requests:
+class AgentEventsApprovals:
     """The open requests."""
 
     def __init__(self) -> None:
@@ -37,12 +37,12 @@ class Requests:
             return (Refuse("INTERACTION_NOT_FOUND", f"the program does not wait for {key} (any more)"),)
         match action:
             case Approve(always=always) if is_approval:
-                said = write("approve", requestId=key, always=always or None), RequestSettled(key, granted=True)
+                said = control_line("approve", requestId=key, always=always or None), RequestSettled(key, granted=True)
             case Deny(reason=reason):
                 settled = RequestSettled(key, granted=False, reason=reason)
-                said = write("deny", requestId=key, reason=reason), settled
+                said = control_line("deny", requestId=key, reason=reason), settled
             case Answer(text=text) if not is_approval:
-                said = write("answer", requestId=key, text=text), RequestSettled(key, granted=True)
+                said = control_line("answer", requestId=key, text=text), RequestSettled(key, granted=True)
             case _:
                 what = "an approval: approve or deny it" if is_approval else "a question: answer it"
                 return (Refuse("VALIDATION_ERROR", f"{key} is {what}"),)

@@ -11,8 +11,8 @@ from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Deny
 from agent_mux.adapter import Step
 from agent_mux.effects import Refuse
-from agent_mux_adapters._dialects.stream_json import stdin
-from agent_mux_adapters._dialects.stream_json.tools import Tools
+from agent_mux_adapters._dialects.stream_json import wire
+from agent_mux_adapters._dialects.stream_json.tools import ToolTable
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, need_text, rows, text
 
 DENIED = "The user denied this."
@@ -20,7 +20,7 @@ WITHDRAWN = "withdrawn by the agent"
 Steps = tuple[Step, ...]
 
 
-class Ask:
+class PendingPermission:
     """A request of the agent that waits for its answer."""
 
     def __init__(self, request_id: str, tool: str, request: Mapping[str, Any], *, is_question: bool) -> None:
@@ -38,24 +38,24 @@ class Ask:
         return self.request_id if count == 1 else f"{self.request_id}#{index}"
 
 
-Remember = Callable[[Ask], Sequence[Any]]
+RememberApproval = Callable[[PendingPermission], Sequence[Any]]
 """What makes the agent remember a yes: its `updatedPermissions`."""
 
 
-def _forget(_: Ask) -> Sequence[Any]:
+def _forget(_: PendingPermission) -> Sequence[Any]:
     return ()
 
 
-class Requests:
+class StreamJsonApprovals:
     """The requests of the agent that are open."""
 
-    def __init__(self, tools: Tools, *, live: bool, remember: Remember = _forget) -> None:
+    def __init__(self, tools: ToolTable, *, live: bool, remember: RememberApproval = _forget) -> None:
         self._tools = tools
         self._remember = remember
         self._live = live
         """False: somebody else's transcript is observed, and nothing can be answered."""
-        self._asks: dict[str, Ask] = {}
-        self._by_key: dict[str, Ask] = {}
+        self._asks: dict[str, PendingPermission] = {}
+        self._by_key: dict[str, PendingPermission] = {}
         self._early: dict[str, Mapping[str, Any]] = {}
         """Answers seen before their request: a transcript may hold one side before the other."""
 
@@ -69,11 +69,11 @@ class Requests:
                 return self._may_use(request_id, request)
             case "hook_callback":
                 told = facts.Ignored("control_request/hook_callback", "no hook of ours has an opinion")
-                return (told, *self._reply(stdin.answer(request_id, {})))
+                return (told, *self._reply(wire.control_response(request_id, {})))
             case other:
                 why = f"{text(other) or 'this request'} is not supported"
                 return (facts.Note(f"the agent asked for something unknown: {why}", "warn"),
-                        *self._reply(stdin.cannot(request_id, why)))  # fmt: skip
+                        *self._reply(wire.control_error(request_id, why)))  # fmt: skip
 
     def withdrawn(self, line: Mapping[str, Any]) -> Steps:
         """A `control_cancel_request` line."""
@@ -112,12 +112,15 @@ class Requests:
         match action:
             case Deny(reason=reason):
                 why = reason or DENIED
-                return (stdin.answer(ask.request_id, stdin.deny(why)), *self._settle(ask, granted=False, reason=reason))
+                return (
+                    wire.control_response(ask.request_id, wire.deny_result(why)),
+                    *self._settle(ask, granted=False, reason=reason),
+                )
             case Answer(request_id=key, text=said) if ask.questions:
                 return self._answer(ask, key, said)
             case Approve(always=always) if not ask.questions:
                 permissions = self._remember(ask) if always else ()
-                return (stdin.answer(ask.request_id, stdin.allow(ask.input, permissions)),
+                return (wire.control_response(ask.request_id, wire.allow_result(ask.input, permissions)),
                         *self._settle(ask, granted=True))  # fmt: skip
         wants = "an answer" if ask.questions else "a yes or no"
         return (Refuse("INTERACTION_NOT_FOUND", f"{action.request_id} waits for {wants}"),)
@@ -129,7 +132,7 @@ class Requests:
 
     def _may_use(self, request_id: str, request: Mapping[str, Any]) -> Steps:
         tool = need_text(request, "tool_name")
-        ask = Ask(request_id, tool, request, is_question=tool == self._tools.question)
+        ask = PendingPermission(request_id, tool, request, is_question=tool == self._tools.question)
         self._asks[request_id] = ask
         self._by_key.update(dict.fromkeys(ask.open, ask))
         told: Steps = tuple(_question(key, row) for key, row in ask.questions.items())
@@ -138,14 +141,14 @@ class Requests:
         early = self._early.pop(request_id, None)
         return told if early is None else (*told, *self._settle_as(ask, early))
 
-    def _approval(self, ask: Ask, call_id: str | None) -> facts.Fact:
+    def _approval(self, ask: PendingPermission, call_id: str | None) -> facts.Fact:
         tool, arguments = ask.tool, mapping(ask.input)
         action, detail = self._tools.action_of(tool), self._tools.detail_of(tool, arguments)
         risk, command = self._tools.risk_of(tool, arguments), self._tools.command_of(tool, arguments)
         paths = self._tools.paths_of(arguments)
         return facts.ApprovalAsked(ask.request_id, action, detail, risk, tool, call_id, command, paths)
 
-    def _answer(self, ask: Ask, key: str, said: str) -> Steps:
+    def _answer(self, ask: PendingPermission, key: str, said: str) -> Steps:
         if key not in ask.open:
             return (Refuse("INTERACTION_NOT_FOUND", f"{key} was answered already"),)
         ask.open.discard(key)
@@ -156,19 +159,19 @@ class Requests:
             return (settled,)
         self._forget(ask)
         arguments = {**mapping(ask.input), "answers": ask.answers}
-        return (stdin.answer(ask.request_id, stdin.allow(arguments)), settled)
+        return (wire.control_response(ask.request_id, wire.allow_result(arguments)), settled)
 
-    def _settle_as(self, ask: Ask, response: Mapping[str, Any]) -> Steps:
+    def _settle_as(self, ask: PendingPermission, response: Mapping[str, Any]) -> Steps:
         decision = mapping(response.get("response"))
         reason = text(response.get("error")) or text(decision.get("message"))
         return self._settle(ask, granted=decision.get("behavior") == "allow", reason=reason or None)
 
-    def _settle(self, ask: Ask, *, granted: bool, reason: str | None = None) -> Steps:
+    def _settle(self, ask: PendingPermission, *, granted: bool, reason: str | None = None) -> Steps:
         keys = sorted(ask.open)
         self._forget(ask)
         return tuple(facts.RequestSettled(key, granted=granted, reason=reason) for key in keys)
 
-    def _forget(self, ask: Ask) -> None:
+    def _forget(self, ask: PendingPermission) -> None:
         self._asks.pop(ask.request_id, None)
         for key in ask.questions or (ask.request_id,):
             self._by_key.pop(key, None)

@@ -1,5 +1,7 @@
 """What a consumer asks, handed to the one who does it: the same for every agent that one can talk to."""
 
+from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable
 from signal import SIGINT
 from typing import Protocol
@@ -9,7 +11,7 @@ from agent_mux.adapter import Step
 from agent_mux.effects import Refuse, SignalGroup
 
 
-class Talking(Protocol):
+class ActionHandler(Protocol):
     """Our side of a conversation with an agent."""
 
     def send(self, said: str, /) -> Iterable[Step]:
@@ -28,11 +30,11 @@ class Talking(Protocol):
         """No more prompts will come."""
 
 
-Reply = Callable[[Approve | Deny | Answer], Iterable[Step]]
+ReplyHandler = Callable[[Approve | Deny | Answer], Iterable[Step]]
 """Answers what the agent waits for."""
 
 
-def carry_out(action: AnyAction, conversation: Talking, reply: Reply) -> Iterable[Step]:
+def dispatch_action(action: AnyAction, conversation: ActionHandler, reply: ReplyHandler) -> Iterable[Step]:
     """Do what the consumer wants."""
     match action:
         case Send(said):
@@ -49,7 +51,7 @@ def carry_out(action: AnyAction, conversation: Talking, reply: Reply) -> Iterabl
             return reply(action)
 
 
-def of_one_prompt(action: AnyAction, program: str) -> Iterable[Step]:
+def one_shot_action(action: AnyAction, program: str) -> Iterable[Step]:
     """Do what the consumer wants of a program that took its prompt and reads nothing more: it can be signalled."""
     match action:
         case Interrupt():
@@ -58,3 +60,39 @@ def of_one_prompt(action: AnyAction, program: str) -> Iterable[Step]:
             return ()
     why = f"{program} takes one prompt and no more: run with interactive=True, or continue its session in another run"
     return (Refuse("STDIN_NOT_AVAILABLE", why),)
+
+
+# TODO Prompts, given to an agent one after the other: what the conversations with all of them have in common.
+
+
+class PromptQueue(ABC):
+    """The prompts that wait, and whether more will come. What an agent is told, and when, its own class knows."""
+
+    def __init__(self, agent: str, *, interactive: bool) -> None:
+        """`interactive`: more prompts may come until `close`."""
+        self._agent = agent
+        self._prompts: deque[str] = deque()
+        self._closing = not interactive
+        """No more prompts will come."""
+        self._closed = False
+        """The agent was told to leave."""
+
+    @abstractmethod
+    def next(self) -> tuple[Step, ...]:
+        """The next prompt, or the end of our input, if it is time for one of them."""
+
+    def send(self, said: str) -> tuple[Step, ...]:
+        """A prompt for a turn of its own, even where the agent itself would merge it into the turn that runs."""
+        if self._closed:
+            return (Refuse("STDIN_NOT_AVAILABLE", f"{self._agent} has finished and is leaving: start another run"),)
+        self._queue(said)
+        return self.next()
+
+    def close(self) -> tuple[Step, ...]:
+        """No more prompts will come."""
+        self._closing = True
+        return self.next()
+
+    def _queue(self, said: str) -> None:
+        if said.strip():
+            self._prompts.append(said)

@@ -1,36 +1,104 @@
-"""Our side of a conversation: handshake, prompts one after the other, and when to hang up.
-
-    us                                             agent
-    initialize                            ->
-                                          <-       its capabilities
-    authenticate, where it is needed      ->
-    session/new | load | resume | fork    ->
-                                          <-       what was before (load), the session
-    session/set_model, set_mode ...       ->
-    session/prompt                        ->
-                                          <-       session/update ..., its answer: why it stopped
-    session/prompt, or end of input       ->
-
-Some agents cancel a prompt when another one comes, so the next one waits for the answer.
-"""
+"""What both sides of a conversation know about its session."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_mux.adapter import Step
+from agent_mux.adapter import CodecContext, Step
 from agent_mux.effects import CloseStdin, Refuse, SignalGroup, WriteStdin
 from agent_mux.facts import Failure, Note, SessionKnown, TurnFailed
-from agent_mux_adapters._dialects.acp.attachments import blocks_of, servers_it_takes
-from agent_mux_adapters._dialects.acp.session import Session
-from agent_mux_adapters._dialects.acp.settings import Opened, Request, initialize_params, prompt_params, session_params
-from agent_mux_adapters._dialects.prompting import Prompting
+from agent_mux_adapters._dialects.acp.quirks import AcpQuirks
+from agent_mux_adapters._dialects.acp.requests import (
+    AcpRequest,
+    OpenedSession,
+    content_blocks,
+    initialize_params,
+    prompt_params,
+    session_params,
+    supported_servers,
+)
+from agent_mux_adapters._dialects.acp.usage import AcpUsage
+from agent_mux_adapters._dialects.actions import PromptQueue
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
+OPENING_METHODS = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 
-class Conversation(Prompting):
+
+class AcpSession:
+    """The session of the run, from its opening on."""
+
+    def __init__(self, context: CodecContext, quirks: AcpQuirks) -> None:
+        self.context = context
+        self.quirks = quirks
+        self.rpc = JsonRpcClient(with_version=True)
+        self.account = AcpUsage(is_cumulative=quirks.usage_is_cumulative)
+        self.is_observed = context.prompt is None
+        """Somebody else speaks with the agent; we say nothing."""
+        self.id: str | None = None
+        """None: it is not open yet."""
+        self.capabilities: Any = {}
+        """`agentCapabilities`."""
+        self.prompts = 0
+        """Prompts under way: asked, and not answered yet."""
+        self.in_history = False
+        """It is open, but the agent still tells what was before."""
+        self.is_seen_from_both_sides = False
+        """We speak, or see what another client says; else only the agent's side is there to read."""
+        self.is_stopping = False
+        """The prompt under way was cancelled."""
+        self._history: dict[str, int] = {}
+        self._last: dict[str, str] = {}
+
+    @property
+    def in_turn(self) -> bool:
+        """The agent works on a prompt."""
+        return self.prompts > 0 or not self.is_seen_from_both_sides
+
+    @property
+    def is_live(self) -> bool:
+        """What the agent tells now belongs to this run."""
+        return self.id is not None and not self.in_history and self.in_turn
+
+    def saw_before(self, session_id: str, kind: str, message_id: Any) -> None:
+        """An update that repeats what was before this run: one more turn, if a user's message begins."""
+        this = f"{kind}:{text(message_id)}"
+        if kind == "user_message_chunk" and self._last.get(session_id) != this:
+            self._history[session_id] = self._history.get(session_id, 0) + 1
+        self._last[session_id] = this
+
+    def turns_before(self, session_id: str) -> int:
+        """How many turns the session had before this run, as far as they were told."""
+        return self._history.get(session_id, 0)
+
+    def any_before(self) -> str | None:
+        """A session whose history is being told."""
+        return next(iter(self._history), None)
+
+    def session_of(self, params: Any, result: Any) -> str:
+        """The session that a request opened: named by the answer, or by the request."""
+        return text(mapping(result).get("sessionId")) or text(mapping(params).get("sessionId"))
+
+
+# TODO Our side of a conversation: handshake, prompts one after the other, and when to hang up.
+#
+#     us                                             agent
+#     initialize                            ->
+#                                           <-       its capabilities
+#     authenticate, where it is needed      ->
+#     session/new | load | resume | fork    ->
+#                                           <-       what was before (load), the session
+#     session/set_model, set_mode ...       ->
+#     session/prompt                        ->
+#                                           <-       session/update ..., its answer: why it stopped
+#     session/prompt, or end of input       ->
+#
+# Some agents cancel a prompt when another one comes, so the next one waits for the answer.
+
+
+class AcpTurns(PromptQueue):
     """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: AcpSession) -> None:
         super().__init__(session.quirks.agent, interactive=session.context.interactive)
         self._context = session.context
         self._rpc = session.rpc
@@ -94,7 +162,7 @@ class Conversation(Prompting):
         if self._silent:
             return ()
         able = self._session.capabilities
-        servers, notes = servers_it_takes(self._context.mcp_servers, able)
+        servers, notes = supported_servers(self._context.mcp_servers, able)
         self._has_servers = bool(servers)
         method = self._opening_method()
         if method is None:
@@ -111,8 +179,10 @@ class Conversation(Prompting):
         session.in_history = bool(self._quirks.history_ends_with) and known.resumed
         if self._silent:
             return (known,)
-        settings = self._quirks.settings(self._context, Opened(session_id=known.session_id, result=mapping(result)))
-        self._settings = sum(isinstance(one, Request) for one in settings)
+        settings = self._quirks.settings(
+            self._context, OpenedSession(session_id=known.session_id, result=mapping(result))
+        )
+        self._settings = sum(isinstance(one, AcpRequest) for one in settings)
         asked = (one if isinstance(one, Note) else self._ask(one.method, one.params) for one in settings)
         return known, *asked, *self.next()
 
@@ -144,14 +214,14 @@ class Conversation(Prompting):
     # -- inside
 
     def _ask(self, method: str, params: Mapping[str, Any]) -> WriteStdin:
-        return WriteStdin(self._rpc.ask(method, dict(params)))
+        return WriteStdin(self._rpc.request(method, dict(params)))
 
     def _prompt(self, session_id: str, prompt: str) -> tuple[Step, ...]:
         blocks: Sequence[Mapping[str, Any]] = ()
         notes: tuple[Note, ...] = ()
         if self._is_first:
             self._is_first = False
-            blocks, notes = blocks_of(self._context.images, self._session.capabilities)
+            blocks, notes = content_blocks(self._context.images, self._session.capabilities)
             if self._context.system_prompt and self._quirks.takes_system_prompt:
                 prompt = f"{self._context.system_prompt}\n\n{prompt}"
         self._session.prompts += 1
@@ -166,7 +236,7 @@ class Conversation(Prompting):
         if self._silent or self._session.is_stopping:
             return ()
         self._session.is_stopping = True
-        return (WriteStdin(self._rpc.tell("session/cancel", {"sessionId": self._session.id})),)
+        return (WriteStdin(self._rpc.notify("session/cancel", {"sessionId": self._session.id})),)
 
     def _opening_method(self) -> str | None:
         able = self._session.capabilities
@@ -184,7 +254,7 @@ def _ways(able: Mapping[str, Any], sessions: Mapping[str, Any]) -> dict[str, boo
     return {"load": able.get("loadSession") is True, "resume": sessions.get("resume") is not None}
 
 
-def known_session(session: Session, method: str, params: Any, result: Any, model: str | None) -> SessionKnown | None:
+def session_fact(session: AcpSession, method: str, params: Any, result: Any, model: str | None) -> SessionKnown | None:
     """What an answer says that opens a session; None when it names none."""
     session_id = session.session_of(params, result)
     if not session_id:
