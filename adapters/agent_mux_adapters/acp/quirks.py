@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from agent_mux.adapter import CodecContext
 from agent_mux.facts import Note
-from agent_mux_adapters._dialects.acp import AcpQuirks, Opened, Request, switched_mode, usual_settings
+from agent_mux_adapters._dialects.acp import AcpQuirks, AcpRequest, OpenedSession, default_settings, mode_request
 from agent_mux_adapters.acp.tools import CommonTools
 
 # Names of modes that are common among agents, the first that is offered counts. A mode that has none of them is left.
@@ -14,13 +14,13 @@ _FREE = ("yolo", "bypassPermissions", "auto-approve", "dont_ask", "dontAsk")
 _EASY = (*_FREE, "accept-edits", "acceptEdits", "accept_edits", "auto", "auto-edit", "autoEdit", "auto_edit")
 
 
-def settings(context: CodecContext, opened: Opened) -> Sequence[Request | Note]:
+def settings(context: CodecContext, opened: OpenedSession) -> Sequence[AcpRequest | Note]:
     """Model, effort, and the mode that asks where somebody is to be asked, or the one that does not."""
     if context.approval_mode == "yolo":
-        mode = switched_mode(opened, to=_FREE)
+        mode = mode_request(opened, to=_FREE)
     else:
-        mode = switched_mode(opened, to=_ASKING, out_of=_EASY)
-    return [*usual_settings(context, opened), *([mode] if mode is not None else [])]
+        mode = mode_request(opened, to=_ASKING, out_of=_EASY)
+    return [*default_settings(context, opened), *([mode] if mode is not None else [])]
 
 
 # The SDK for MCP that most agents use keeps their process alive as long as a server is connected.

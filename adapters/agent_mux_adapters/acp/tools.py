@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from agent_mux.facts import InputAsked
-from agent_mux_adapters._dialects.acp import Call, Question, ToolReader
+from agent_mux_adapters._dialects.acp import AcpCall, AcpQuestion, ToolReader
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 _MCP_TITLE = re.compile(r"(\S+) \((\S+) MCP Server\)")
@@ -14,13 +14,13 @@ _MCP_TITLE = re.compile(r"(\S+) \((\S+) MCP Server\)")
 class CommonTools(ToolReader):
     """What a tool call means, with agents that came from Gemini CLI (Qwen Code and others) among them."""
 
-    def mcp(self, call: Call, servers: Collection[str]) -> tuple[str, str] | None:
+    def mcp(self, call: AcpCall, servers: Collection[str]) -> tuple[str, str] | None:
         """The title says it, where the name does not."""
         titled = _MCP_TITLE.match(call.first_title)
         by_title = (titled[2], titled[1]) if titled is not None and titled[2] in servers else None
         return super().mcp(call, servers) or by_title
 
-    def question(self, request_id: str, asked: Call, options: Mapping[str, str]) -> Question | None:
+    def question(self, request_id: str, asked: AcpCall, options: Mapping[str, str]) -> AcpQuestion | None:
         """Qwen Code asks its questions as requests for permission, and reads `answers` beside the outcome."""
         questions = rows(asked.meta.get("qwenQuestions"))
         allowed = next(iter(options), None)  # "Submit"; the other one is "Cancel"
@@ -32,7 +32,7 @@ class CommonTools(ToolReader):
             outcome = {"outcome": "selected", "optionId": allowed}
             return {"outcome": outcome, "answers": {str(ids.index(key)): value for key, value in answers.items()}}
 
-        return Question(asked=tuple(map(_input_asked, ids, questions)), reply=reply)
+        return AcpQuestion(asked=tuple(map(_input_asked, ids, questions)), reply=reply)
 
 
 def _input_asked(request_id: str, question: Mapping[str, Any]) -> InputAsked:

@@ -9,7 +9,7 @@ task that ends begins a turn of its own, or is merged like a prompt. `session_st
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux_adapters._dialects.stream_json import conversation
+from agent_mux_adapters._dialects.stream_json import codec
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 NOTIFICATION = "<task-notification>"
@@ -19,7 +19,7 @@ NO_TURN_FOLLOWS = "stopped"
 """A task that was stopped is mentioned in the next turn, but begins none."""
 
 
-class Conversation(conversation.Conversation):
+class Conversation(codec.StreamJsonTurns):
     """What is still owed. Turns begin by themselves, too: for what ended in the background."""
 
     def __init__(self, *, keep_open: bool) -> None:

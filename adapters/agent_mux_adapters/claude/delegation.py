@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux import facts
-from agent_mux_adapters._dialects.stream_json import delegation
-from agent_mux_adapters._dialects.stream_json.results import Result
+from agent_mux_adapters._dialects.stream_json import tools
+from agent_mux_adapters._dialects.stream_json.tools import ToolResultBlock
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 
 LAUNCHED = "Async agent launched"
@@ -17,7 +17,7 @@ FRAME_END = "The report follows:"
 GOOD_STATUS = "completed"
 
 
-class Delegation(delegation.Delegation):
+class Delegation(tools.StreamJsonSubagents):
     """The sub-agents that have not reported yet."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Delegation(delegation.Delegation):
             return (facts.SubagentDone(subagent_id, summary),)
         return (facts.SubagentDone(subagent_id, error=summary or f"the sub-agent ended as {status or 'unknown'}"),)
 
-    def result(self, result: Result) -> tuple[facts.Fact, ...]:
+    def result(self, result: ToolResultBlock) -> tuple[facts.Fact, ...]:
         """The result of the call."""
         subagent_id, extra = result.call_id, mapping(result.extra)
         if subagent_id not in self._waiting:
@@ -66,7 +66,7 @@ class Delegation(delegation.Delegation):
         self._summaries.pop(subagent_id, None)
 
 
-def _report(result: Result) -> str:
+def _report(result: ToolResultBlock) -> str:
     """The sub-agent's own words: without the notes, the frame and the figures that the CLI puts around them."""
     extra = mapping(result.extra)
     own = [text(block.get("text")) for block in rows(extra.get("content")) if block.get("type") == "text"]

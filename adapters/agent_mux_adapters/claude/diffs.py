@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux_adapters._dialects.tolerant import rows, text, whole
-from agent_mux_adapters._dialects.unified import with_header
+from agent_mux_adapters._dialects.unified_diff import with_header
 
 
 def from_patch(path: str, patch: Any) -> str:

@@ -7,7 +7,7 @@ from agent_mux.config.files import ConfigFile
 from agent_mux.hooks.call import HookCall, HookDecision, HookType
 from agent_mux.hooks.native import HookAnswer, NativeHooks
 from agent_mux_adapters._dialects import hooks
-from agent_mux_adapters._dialects.hook_answers import AnswerQuirks, answer
+from agent_mux_adapters._dialects.hooks import AnswerQuirks, hook_answer
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.claude.tools import command_of
@@ -36,7 +36,7 @@ def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
         agent="claude",
         tool_input=given if isinstance(given, dict) else None,
         command=command_of(tool, mapping(given)),
-        paths=hooks.paths_of(mapping(given)),
+        paths=hooks.input_paths(mapping(given)),
         tool_output=said.get("tool_response", said.get("error")),
         message=hooks.first_text(said, "last_assistant_message", "message", "source", "reason", "trigger"),
     )
@@ -45,7 +45,7 @@ def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
 def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
     """A decision, for Claude Code."""
     event = text(call.raw.get("hook_event_name")) or TYPES[call.hook_type][0]
-    return answer(call, decision, event, AnswerQuirks())
+    return hook_answer(call, decision, event, AnswerQuirks())
 
 
 def caller(environ: Mapping[str, str]) -> str | None:
@@ -82,8 +82,8 @@ HOOKS = NativeHooks(
         {"prompt_submit", "pre_tool_use", "post_tool_use", "permission_request", "stop", "subagent_stop"}
     ),
     place=lambda name: (name,),
-    add=hooks.in_group(hooks.PATIENCE),
-    remove=hooks.without_in_groups,
+    add=hooks.append_group(hooks.HOOK_TIMEOUT),
+    remove=hooks.remove_from_groups,
     commands=hooks.commands_in_groups,
     read=read,
     answer=reply,

@@ -5,9 +5,15 @@ from typing import Any
 
 from agent_mux import facts
 from agent_mux.adapter import CodecContext
-from agent_mux_adapters._dialects.stream_json.calls import ToolCalls
-from agent_mux_adapters._dialects.stream_json.messages import MessageReader
-from agent_mux_adapters._dialects.stream_json.scopes import Scopes, inside, parent_of, plain, without_silence
+from agent_mux_adapters._dialects.stream_json.messages import (
+    MessageReader,
+    MessageReaders,
+    in_subagent,
+    parent_of,
+    plain_text,
+    without_ignored,
+)
+from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, text
 from agent_mux_adapters.claude.accounting import Accounts, untallied
 from agent_mux_adapters.claude.conversation import Conversation
@@ -39,10 +45,10 @@ class Reader:
         self._conversation = conversation
         accounts = Accounts(continues_session=bool(context.session_id or context.fork_session_id))
         self._delegation = Delegation()
-        self._calls = calls = ToolCalls(TOOLS, self._delegation)
+        self._calls = calls = StreamJsonCalls(TOOLS, self._delegation)
         self.main = MessageReader(calls, accounts.model_call, is_main=True)
         """The messages of the main agent."""
-        self._scopes = Scopes(self.main, lambda: MessageReader(calls, untallied, is_main=False))
+        self._scopes = MessageReaders(self.main, lambda: MessageReader(calls, untallied, is_main=False))
         self._turns = Turns(accounts, max_turns=context.max_turns or 0)
         self._session_id = ""
         self._initialized = False
@@ -67,7 +73,7 @@ class Reader:
             return (facts.Ignored(kind, reason),) if reason else None
         before = (*self._compaction_told(line), *self._session(line))
         told = reader(line)
-        return None if told is None else without_silence((*before, *told))
+        return None if told is None else without_ignored((*before, *told))
 
     def finish(self) -> Facts:
         """Nothing more will come."""
@@ -123,14 +129,14 @@ class Reader:
         parent = parent_of(line)
         told = self._calls.results(content, line.get("tool_use_result"))
         if told:
-            return inside(parent, told)
+            return in_subagent(parent, told)
         if line.get("isReplay") is True:
             self._conversation.printed_again(content)
             return (facts.Ignored("user/replay", "a prompt that was taken up, or the output of a local command"),)
         if not parent and self.main.broken_off and line.get("isSynthetic") is True:
             # The CLI keeps what came of the answer, and has the model go on from there.
             return (facts.Retrying(self.main.broken_off, 0, "the stream broke off"),)
-        if not parent and plain(content).startswith(INTERRUPTED):
+        if not parent and plain_text(content).startswith(INTERRUPTED):
             self._turns.interrupted = True
         return (facts.Ignored("user", "a prompt, or words that the agent injected"),)
 
@@ -165,7 +171,7 @@ class Reader:
         if boundary is None:
             return ()
         content = mapping(line.get("message")).get("content") if line.get("isSynthetic") is True else ""
-        return (compacted(boundary, plain(content)),)
+        return (compacted(boundary, plain_text(content)),)
 
     def _result(self, line: Mapping[str, Any]) -> Facts:
         self._conversation.turn_ended(line)

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from agent_mux import facts
-from agent_mux_adapters._dialects import unified
-from agent_mux_adapters._dialects.stream_json.results import Call, Result, images
+from agent_mux_adapters._dialects import unified_diff
+from agent_mux_adapters._dialects.stream_json.tools import OpenCall, ToolResultBlock, result_images
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.claude import diffs, tools
 
@@ -23,24 +23,24 @@ INTERPRETED_EXIT_CODE = 1
 """All exit codes that the CLI calls a success ("No matches found", "Files differ") are this one."""
 
 
-def tool_facts(call: Call | None, result: Result) -> tuple[facts.Fact, ...]:
+def tool_facts(call: OpenCall | None, result: ToolResultBlock) -> tuple[facts.Fact, ...]:
     """The end of a native tool call, and what it brought to light."""
-    call = call or Call("", {})
+    call = call or OpenCall("", {})
     if call.name in tools.SHELL_TOOLS:
-        return (_shell_done(call, result), *images(result))
+        return (_shell_done(call, result), *result_images(result))
     if result.failed or _failed_quietly(call, result):
         return (facts.ToolDone(result.call_id, error=_quiet_error(result), name=call.name or None),)
     effect = _EFFECTS.get(call.name)
     files = effect(call, mapping(result.extra), result) if effect else ()
     done = facts.ToolDone(result.call_id, output=result.output, files=files, name=call.name or None)
     skill = text(call.input.get("skill")) if call.name == tools.SKILL_TOOL else ""
-    return (done, *images(result), *((facts.SkillInvoked(skill),) if skill else ()))
+    return (done, *result_images(result), *((facts.SkillInvoked(skill),) if skill else ()))
 
 
 # -- commands
 
 
-def _shell_done(call: Call, result: Result) -> facts.ToolDone:
+def _shell_done(call: OpenCall, result: ToolResultBlock) -> facts.ToolDone:
     extra = mapping(result.extra)
     if result.failed or not extra:
         return _shell_from_text(call, result)
@@ -61,7 +61,7 @@ def _shell_done(call: Call, result: Result) -> facts.ToolDone:
     return done
 
 
-def _shell_from_text(call: Call, result: Result) -> facts.ToolDone:
+def _shell_from_text(call: OpenCall, result: ToolResultBlock) -> facts.ToolDone:
     if not result.failed:
         return facts.ToolDone(result.call_id, output=result.output, stdout=result.shown, name=call.name)
     code, printed = _split_exit_code(result.error)
@@ -84,36 +84,36 @@ def _split_exit_code(said: str) -> tuple[int | None, str]:
 # -- files
 
 
-def _read(call: Call, extra: Mapping[str, Any], _: Result) -> tuple[facts.FileEffect, ...]:
+def _read(call: OpenCall, extra: Mapping[str, Any], _: ToolResultBlock) -> tuple[facts.FileEffect, ...]:
     path = text(mapping(extra.get("file")).get("filePath")) or text(call.input.get("file_path"))
     return (facts.FileRead(path),) if path else ()
 
 
-def _written(call: Call, extra: Mapping[str, Any], result: Result) -> tuple[facts.FileEffect, ...]:
+def _written(call: OpenCall, extra: Mapping[str, Any], result: ToolResultBlock) -> tuple[facts.FileEffect, ...]:
     path = text(extra.get("filePath")) or text(call.input.get("file_path"))
     content = extra["content"] if isinstance(extra.get("content"), str) else text(call.input.get("content"))
     created = extra["type"] == "create" if "type" in extra else result.shown.startswith("File created")
     return (facts.FileWritten(path, len(content.encode("utf-8", "replace")), created),) if path else ()
 
 
-def _edited(call: Call, extra: Mapping[str, Any], _: Result) -> tuple[facts.FileEffect, ...]:
+def _edited(call: OpenCall, extra: Mapping[str, Any], _: ToolResultBlock) -> tuple[facts.FileEffect, ...]:
     path = text(extra.get("filePath")) or text(call.input.get("file_path"))
     edits = [call.input, *rows(call.input.get("edits"))]
     pairs = [(text(edit.get("old_string")), text(edit.get("new_string"))) for edit in edits]
-    diff = diffs.from_patch(path, extra.get("structuredPatch")) or unified.from_replacements(path, pairs)
+    diff = diffs.from_patch(path, extra.get("structuredPatch")) or unified_diff.from_replacements(path, pairs)
     return (facts.FilePatched(path, diff),) if path and diff else ()
 
 
-def _notebook(call: Call, extra: Mapping[str, Any], _: Result) -> tuple[facts.FileEffect, ...]:
+def _notebook(call: OpenCall, extra: Mapping[str, Any], _: ToolResultBlock) -> tuple[facts.FileEffect, ...]:
     path = text(extra.get("notebook_path")) or text(call.input.get("notebook_path"))
     before, after = text(extra.get("original_file")), text(extra.get("updated_file"))
     if not after:
         before, after = "", text(call.input.get("new_source"))
-    diff = unified.from_texts(path, before, after)
+    diff = unified_diff.from_texts(path, before, after)
     return (facts.FilePatched(path, diff),) if path and diff else ()
 
 
-Effect = Callable[[Call, Mapping[str, Any], Result], tuple[facts.FileEffect, ...]]
+Effect = Callable[[OpenCall, Mapping[str, Any], ToolResultBlock], tuple[facts.FileEffect, ...]]
 _EFFECTS: Mapping[str, Effect] = {
     **dict.fromkeys(tools.READING_TOOLS, _read),
     **dict.fromkeys(tools.WRITING_TOOLS, _written),
@@ -125,9 +125,9 @@ _EFFECTS: Mapping[str, Effect] = {
 # -- text
 
 
-def _failed_quietly(call: Call, result: Result) -> bool:
+def _failed_quietly(call: OpenCall, result: ToolResultBlock) -> bool:
     return call.name in tools.NOTEBOOK_TOOLS and bool(text(mapping(result.extra).get("error")))
 
 
-def _quiet_error(result: Result) -> str:
+def _quiet_error(result: ToolResultBlock) -> str:
     return text(mapping(result.extra).get("error")) or result.error

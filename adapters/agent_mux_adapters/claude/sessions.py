@@ -25,8 +25,8 @@ from agent_mux.sessions.store import (
     Told,
 )
 from agent_mux.sessions.trees import Tree
-from agent_mux_adapters._dialects.stream_json.calls import ToolCalls
 from agent_mux_adapters._dialects.stream_json.messages import SYNTHETIC, MessageReader
+from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, rows, text
 from agent_mux_adapters.claude.accounting import usage_of, uses_anything
 from agent_mux_adapters.claude.delegation import Delegation
@@ -81,7 +81,7 @@ class StoredRows:
 
     def __init__(self, path: Path) -> None:
         self._left_behind = Tree(id="uuid", parent="parentUuid", starts=_is_prompt).left_behind(path)
-        self._calls = ToolCalls(TOOLS, Delegation())
+        self._calls = StreamJsonCalls(TOOLS, Delegation())
         self._messages = self._new_messages()
         self._is_over = False
         """The model handed back: the turn is over, unless more of the same message comes."""

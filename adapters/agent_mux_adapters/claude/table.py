@@ -1,11 +1,11 @@
 """The tools of Claude Code, as the dialect looks them up."""
 
-from agent_mux_adapters._dialects.stream_json.tools import Tools
+from agent_mux_adapters._dialects.stream_json.tools import ToolTable
 from agent_mux_adapters.claude import tools
 from agent_mux_adapters.claude.results import tool_facts
 from agent_mux_adapters.claude.risk import assess
 
-TOOLS = Tools(
+TOOLS = ToolTable(
     delegating=tools.DELEGATING_TOOLS,
     question=tools.QUESTION_TOOL,
     shell_of=tools.shell_of,

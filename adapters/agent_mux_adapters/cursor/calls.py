@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agent_mux import facts
-from agent_mux_adapters._dialects import unified
+from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.tolerant import mapping, need_mapping, need_text, text
 from agent_mux_adapters.cursor import tools
 from agent_mux_adapters.cursor.results import Call, Result, mcp_facts, read_result, subagent_fact, tool_facts
@@ -57,7 +57,7 @@ class ToolCalls:
     def _with_relative_diffs(self, fact: facts.Fact) -> facts.Fact:
         if not isinstance(fact, facts.ToolDone) or not fact.files:
             return fact
-        return replace(fact, files=tuple(unified.relative_to(self.cwd, effect) for effect in fact.files))
+        return replace(fact, files=tuple(unified_diff.relative_to(self.cwd, effect) for effect in fact.files))
 
 
 def _call_id_of(line: Mapping[str, Any], tool_call: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from agent_mux import facts
 from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.talking import of_one_prompt
+from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import (
     WrongShapeError,
     kind_of,
@@ -94,7 +94,7 @@ class CursorCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """It can be signalled, and that is all."""
-        return of_one_prompt(action, "cursor-agent --print")
+        return one_shot_action(action, "cursor-agent --print")
 
     def finish(self, exit: Exit) -> tuple[Step, ...]:  # noqa: A002  # as in the contract
         """The process is gone. When it failed without a closing message, its prose may say why."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.facts import FileEffect, FilePatched, FileWritten
-from agent_mux_adapters._dialects import unified
+from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.tolerant import text
 
 NO_FILE = "--- /dev/null"
@@ -20,9 +20,9 @@ def effects(path: str, body: Mapping[str, Any]) -> tuple[FileEffect, ...]:
     if isinstance(after, str) and (not isinstance(before, str) or diff.startswith(NO_FILE)):
         return (FileWritten(path, len(after.encode("utf-8", "replace")), created=True),)
     if isinstance(before, str) and isinstance(after, str):
-        patch = unified.from_texts(path, before, after)
+        patch = unified_diff.from_texts(path, before, after)
     else:
-        patch = unified.with_header(path, _hunks(diff))
+        patch = unified_diff.with_header(path, _hunks(diff))
     return (FilePatched(path, patch),) if patch else ()
 
 

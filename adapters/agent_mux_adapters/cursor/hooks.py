@@ -41,7 +41,7 @@ def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
         tool_name=tool,
         tool_input=given,
         command=text(said.get("command")) if tool == SHELL else "",
-        paths=hooks.paths_of(said),
+        paths=hooks.input_paths(said),
         tool_output=said.get("output", said.get("result_json", said.get("edits"))),
         message=hooks.first_text(said, "status", "reason"),
     )
@@ -69,12 +69,12 @@ def _object(given: Any) -> dict[str, Any] | None:
 def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
     """A decision, for Cursor. It takes no other input for a tool."""
     if call.hook_type == "prompt_submit" and decision.behavior == "deny":
-        return hooks.as_json({"continue": False, "user_message": hooks.reason_of(decision)})
+        return hooks.stdout_answer({"continue": False, "user_message": hooks.denial_reason(decision)})
     if call.hook_type != "pre_tool_use" or decision.behavior is None:
         return HookAnswer()
-    why = hooks.reason_of(decision) if decision.behavior == "deny" else decision.reason
+    why = hooks.denial_reason(decision) if decision.behavior == "deny" else decision.reason
     told = {} if why is None else {"user_message": why, "agent_message": why}
-    return hooks.as_json({"permission": decision.behavior, **told})
+    return hooks.stdout_answer({"permission": decision.behavior, **told})
 
 
 HOOKS = NativeHooks(
@@ -95,8 +95,8 @@ HOOKS = NativeHooks(
     types=TYPES,
     decides=frozenset({"prompt_submit", "pre_tool_use"}),
     place=lambda name: (name,),
-    add=hooks.in_list(lambda command: {"command": command}),
-    remove=hooks.without_in_list,
+    add=hooks.append_entry(lambda command: {"command": command}),
+    remove=hooks.remove_from_list,
     commands=hooks.commands_in_list,
     read=read,
     answer=reply,

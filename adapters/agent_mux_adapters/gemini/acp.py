@@ -13,7 +13,7 @@ from typing import Any
 from agent_mux.adapter import STDOUT, CodecContext, Source, Step
 from agent_mux.facts import Fact, Failure, Ignored, Note, ThinkingDelta, TurnFailed, Usage
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, Call, Ended, ToolReader, message_of
+from agent_mux_adapters._dialects.acp import AcpCall, AcpCodec, AcpQuirks, PromptOutcome, ToolReader, message_of
 from agent_mux_adapters._dialects.acp.wire import THOUGHT
 from agent_mux_adapters._dialects.jsonrpc import RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text, whole
@@ -40,12 +40,12 @@ _ROUND_IN_CIRCLES = "gemini stopped by itself: it went round in circles, or reac
 class GeminiTools(ToolReader):
     """What a tool call of Gemini CLI means."""
 
-    def name(self, call: Call) -> str:
+    def name(self, call: AcpCall) -> str:
         """The CLI makes its ids of the names."""
         match = _NAME.match(call.id)
         return match[1] if match is not None else super().name(call)
 
-    def input(self, call: Call) -> Any:
+    def input(self, call: AcpCall) -> Any:
         """What the title, the change and the locations say of it."""
         if self._mcp(call) is not None:
             shown = "".join(text(mapping(item.get("content")).get("text")) for item in call.announced)
@@ -59,47 +59,47 @@ class GeminiTools(ToolReader):
             return {"file_path": path, "content": call.diffs[0].new}
         return {"file_path": path} if name in (tools.READ, tools.WRITE) and path else _titled(path, call.title)
 
-    def mcp(self, call: Call, servers: Collection[str]) -> tuple[str, str] | None:
+    def mcp(self, call: AcpCall, servers: Collection[str]) -> tuple[str, str] | None:
         """The title of an MCP tool names its server."""
         return self._mcp(call) or super().mcp(call, servers)
 
-    def continues_step(self, call: Call) -> bool:
+    def continues_step(self, call: AcpCall) -> bool:
         """The ids count the calls of one model call; the CLI runs them one after the other."""
         match = _PLACE.fullmatch(call.id)
         return match is not None and int(match[1]) > 0
 
-    def result(self, call: Call) -> Any:
+    def result(self, call: AcpCall) -> Any:
         """Of a command: what it printed. The changes of an edit are file events."""
         return self._report(call).output if self._is_command(call) else self.output(call)
 
-    def streams(self, call: Call) -> tuple[str | None, str | None]:
+    def streams(self, call: AcpCall) -> tuple[str | None, str | None]:
         """Both streams come as one."""
         return self._report(call).output or None, None
 
-    def exit_code(self, call: Call) -> int | None:
+    def exit_code(self, call: AcpCall) -> int | None:
         """From the report of the shell tool."""
         return self._report(call).exit_code if self._is_command(call) and call.status != "failed" else None
 
-    def error(self, call: Call) -> str | None:
+    def error(self, call: AcpCall) -> str | None:
         """A command that fails is completed all the same."""
         if call.status == "failed" or not self._is_command(call):
             return super().error(call)
         return self._report(call).error
 
-    def changes(self, call: Call, diff: Any) -> Iterable[Any]:
+    def changes(self, call: AcpCall, diff: Any) -> Iterable[Any]:
         """`write_file` writes whole files."""
         if self.name(call) == tools.WRITE:
             return (tools.written(diff.path, diff.new, created=not diff.old),)
         return super().changes(call, diff)
 
-    def _mcp(self, call: Call) -> tuple[str, str] | None:
+    def _mcp(self, call: AcpCall) -> tuple[str, str] | None:
         match = _MCP_TITLE.fullmatch(call.title)
         return (match[2], match[1]) if match is not None else None
 
-    def _is_command(self, call: Call) -> bool:
+    def _is_command(self, call: AcpCall) -> bool:
         return call.kind == "execute"
 
-    def _report(self, call: Call) -> ShellReport:
+    def _report(self, call: AcpCall) -> ShellReport:
         return read_report("\n".join(call.texts))
 
 
@@ -148,7 +148,7 @@ class GeminiAcpCodec(AcpCodec):
 def quirks_of(context: CodecContext) -> AcpQuirks:
     """Where Gemini CLI differs from the protocol, in this run."""
 
-    def ended(how: Ended) -> Fact | None:
+    def ended(how: PromptOutcome) -> Fact | None:
         return _ended(how, has_limit=context.max_turns is not None)
 
     return AcpQuirks(
@@ -159,14 +159,14 @@ def quirks_of(context: CodecContext) -> AcpQuirks:
         settings=lambda _context, _opened: (),  # all are on the command line
         takes_system_prompt=context.system_prompt_mode != "replace",
         asides={_MODE: lambda said: Note(f"gemini is in the mode {said.removeprefix(_MODE)}")},
-        ended=ended,
+        closing_fact=ended,
         failure=_failure_of,
         usage=_usage_of,
         signal_at_end=int(signal.SIGTERM),  # with an MCP server attached it never leaves by itself
     )
 
 
-def _ended(how: Ended, *, has_limit: bool) -> Fact | None:
+def _ended(how: PromptOutcome, *, has_limit: bool) -> Fact | None:
     match how.stop_reason:
         case "max_tokens":
             return TurnFailed(Failure("CONTEXT_EXCEEDED", _CONTEXT_FULL), how.cost)

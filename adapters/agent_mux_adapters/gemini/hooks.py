@@ -34,7 +34,7 @@ def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
         agent="gemini",
         tool_input=given if isinstance(given, dict) else None,
         command=text(mapping(given).get("command")) if is_command else "",
-        paths=hooks.paths_of(mapping(given)),
+        paths=hooks.input_paths(mapping(given)),
         tool_output=said.get("tool_response"),
         message=hooks.first_text(said, "prompt_response", "message", "source", "reason", "trigger"),
     )
@@ -44,15 +44,15 @@ def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
     """A decision, for Gemini CLI. It cannot be made to ask."""
     plain: dict[str, Any] = {}
     output: dict[str, Any] = {}
-    if decision.behavior == "deny" and call.hook_type in HOOKS.decides and not hooks.is_pressed_on(call):
-        plain = {"decision": "deny", "reason": hooks.reason_of(decision)}
+    if decision.behavior == "deny" and call.hook_type in HOOKS.decides and not hooks.is_stop_hook_active(call):
+        plain = {"decision": "deny", "reason": hooks.denial_reason(decision)}
     elif call.hook_type == "pre_tool_use" and decision.modified_input is not None:
         output["tool_input"] = dict(decision.modified_input)
     if decision.context and call.hook_type in {"session_start", "prompt_submit", "post_tool_use"}:
         output["additionalContext"] = decision.context
     if output:
         plain["hookSpecificOutput"] = {"hookEventName": TYPES[call.hook_type][0], **output}
-    return hooks.as_json(plain)
+    return hooks.stdout_answer(plain)
 
 
 def is_off(data: Mapping[str, Any]) -> bool:
@@ -79,8 +79,8 @@ HOOKS = NativeHooks(
     types=TYPES,
     decides=frozenset({"prompt_submit", "pre_tool_use", "post_tool_use", "stop"}),
     place=lambda name: (name,),
-    add=hooks.in_group(hooks.PATIENCE * MILLISECONDS),
-    remove=hooks.without_in_groups,
+    add=hooks.append_group(hooks.HOOK_TIMEOUT * MILLISECONDS),
+    remove=hooks.remove_from_groups,
     commands=hooks.commands_in_groups,
     read=read,
     answer=reply,

@@ -29,7 +29,7 @@ from agent_mux.facts import (
     Unknown,
 )
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.talking import of_one_prompt
+from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, kind_of, mapping, need_text, text
 from agent_mux_adapters.gemini.calls import Calls
 from agent_mux_adapters.gemini.failures import NO_ANSWER, failure_of_exit
@@ -94,7 +94,7 @@ class StreamJsonCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """It can be signalled, and that is all."""
-        return of_one_prompt(action, "this run of gemini")
+        return one_shot_action(action, "this run of gemini")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
         """Where nothing was printed, the exit code says what was wrong."""

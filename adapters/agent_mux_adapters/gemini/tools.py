@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from agent_mux.facts import FileEffect, FilePatched, FileRead, FileWritten, Shell
-from agent_mux_adapters._dialects import unified
+from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.tolerant import text
 
 SHELL = "run_shell_command"
@@ -64,8 +64,8 @@ def written(path: str, content: str, *, created: bool) -> FileWritten:
 def _replaced(path: str, old: str, new: str, cwd: str) -> tuple[FileEffect, ...]:
     if not old:  # that is how the model makes a file with this tool
         return (written(path, new, created=True),)
-    diff = unified.from_replacements(path, [(_as_lines(old), _as_lines(new))])
-    return (unified.relative_to(cwd, FilePatched(path, diff)),) if diff else ()
+    diff = unified_diff.from_replacements(path, [(_as_lines(old), _as_lines(new))])
+    return (unified_diff.relative_to(cwd, FilePatched(path, diff)),) if diff else ()
 
 
 def _as_lines(fragment: str) -> str:

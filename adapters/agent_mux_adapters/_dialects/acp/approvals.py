@@ -123,9 +123,9 @@ class AcpApprovals:
             case Deny(reason=reason) if request_id not in question.optional:
                 return self._deny(key, request, reason)
             case Answer(text=answer):
-                value = question.typed(request_id, answer)
+                value = question.parse(request_id, answer)
                 if value is None:
-                    allowed = question.wanted(request_id)
+                    allowed = question.describe(request_id)
                     return (Refuse("VALIDATION_ERROR", f"{request_id}: got {answer!r}; allowed: {allowed}"),)
                 request.answers[request_id] = value
             case Approve():

@@ -20,9 +20,9 @@ class AcpQuestion:
     """The result that declines; None: as a permission is refused."""
     optional: frozenset[str] = frozenset()
     """Request ids of questions that may stay without an answer."""
-    typed: Callable[[str, str], Any] = lambda _request_id, answer: answer
+    parse: Callable[[str, str], Any] = lambda _request_id, answer: answer
     """The answer to a question (by its request id) as the agent wants it; None: it cannot be that."""
-    wanted: Callable[[str], str] = lambda _request_id: "a text"
+    describe: Callable[[str], str] = lambda _request_id: "a text"
     """What answers a question allows, in words."""
 
 
@@ -38,8 +38,8 @@ def choice_question(
     return AcpQuestion(
         asked=(InputAsked(request_id, question, context, tuple(options.values())),),
         reply=reply,
-        typed=lambda _, answer: ids.get(answer),
-        wanted=lambda _: ", ".join(options.values()),
+        parse=lambda _, answer: ids.get(answer),
+        describe=lambda _: ", ".join(options.values()),
     )
 
 
@@ -73,8 +73,8 @@ def form_question(key: str, params: Mapping[str, Any]) -> AcpQuestion:
         reply=reply,
         decline=ELICITATION_DECLINED,
         optional=frozenset(key for key, name in names.items() if isinstance(required, list) and name not in required),
-        parse_answer=lambda request_id, answer: parse_answer(fields[names[request_id]], answer),
-        describe_field=lambda request_id: describe_field(fields[names[request_id]]),
+        parse=lambda request_id, answer: parse_answer(fields[names[request_id]], answer),
+        describe=lambda request_id: describe_field(fields[names[request_id]]),
     )
 
 
@@ -90,8 +90,8 @@ def _consent_asked(key: str, message: str) -> AcpQuestion:
         asked=(InputAsked(key, message, None, ("yes", "no")),),
         reply=lambda answers: {"action": "accept", "content": {}} if answers[key] else ELICITATION_DECLINED,
         decline=ELICITATION_DECLINED,
-        parse_answer=lambda _, answer: parse_answer({"type": "boolean"}, answer),
-        describe_field=lambda _: "yes, no",
+        parse=lambda _, answer: parse_answer({"type": "boolean"}, answer),
+        describe=lambda _: "yes, no",
     )
 
 

@@ -11,7 +11,7 @@ from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.errors import AgentMuxError
 from agent_mux.options import Attachment, RunOptions
 from agent_mux.run.plan import find_executable
-from agent_mux_adapters._dialects.acp import Opened
+from agent_mux_adapters._dialects.acp import OpenedSession
 from agent_mux_adapters.acp import ADAPTER
 from agent_mux_adapters.acp.quirks import settings
 
@@ -90,7 +90,7 @@ def test_modes_are_chosen_by_the_names_they_usually_have(
     approval_mode: Any, current: str, offered: list[str], expected: str | None
 ) -> None:
     modes = {"currentModeId": current, "availableModes": [{"id": name} for name in offered]}
-    opened = Opened(session_id="s", result={"modes": modes})
+    opened = OpenedSession(session_id="s", result={"modes": modes})
     options = RunOptions(agent="acp", prompt="x", cwd="/", approval_mode=approval_mode)
     assert ADAPTER.context is not None
     asked = settings(ADAPTER.context(options, spawn()), opened)

@@ -11,8 +11,8 @@ from agent_mux import facts
 from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer
 from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.options import McpServer
-from agent_mux_adapters._dialects.acp import AcpQuirks, Opened, Request
-from agent_mux_adapters._dialects.acp.settings import initialize_params
+from agent_mux_adapters._dialects.acp import AcpQuirks, AcpRequest, OpenedSession
+from agent_mux_adapters._dialects.acp.requests import initialize_params
 
 NEW = {"cwd": PLACE, "mcpServers": []}
 END = {"stopReason": "end_turn"}
@@ -167,7 +167,7 @@ def test_what_the_agent_offers_no_choice_of_is_said(session: Any) -> None:
 
 
 def test_an_adapter_has_settings_of_its_own() -> None:
-    def settings(_: Any, opened: Opened) -> list[Request]:
+    def settings(_: Any, opened: OpenedSession) -> list[AcpRequest]:
         return [opened.set_mode("yolo")]
 
     talk = Talk(AcpQuirks(settings=settings)).opened(**OFFERED)

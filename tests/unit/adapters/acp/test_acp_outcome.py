@@ -10,7 +10,7 @@ from agent_mux.actions import Send
 from agent_mux.adapter import Source
 from agent_mux.events.cost import CostRecord
 from agent_mux.facts import Failure, Note, TextDelta, TextEnd, ThinkingDelta, TurnDone, TurnFailed, Usage
-from agent_mux_adapters._dialects.acp import AcpQuirks, Ended, code_of, message_of, usage_of
+from agent_mux_adapters._dialects.acp import AcpQuirks, PromptOutcome, code_of, message_of, usage_of
 from agent_mux_adapters._dialects.jsonrpc import RpcError
 
 END = {"stopReason": "end_turn"}
@@ -33,10 +33,10 @@ def test_stop_reasons() -> None:
 
 
 def test_an_adapter_can_read_an_answer_otherwise() -> None:
-    def closing(how: Ended) -> facts.Fact | None:
+    def closing(how: PromptOutcome) -> facts.Fact | None:
         return None if how.spoke else TurnFailed(Failure("AGENT_CRASH", "it said nothing"))
 
-    quirks = AcpQuirks(ended=closing)
+    quirks = AcpQuirks(closing_fact=closing)
     assert isinstance(ended(END, quirks)[0], TurnFailed)
     talk = Talk(quirks).prompted()
     talk.speaks("hi")
@@ -248,7 +248,7 @@ def test_what_comes_after_the_turn_is_a_note_at_most() -> None:
 
 
 def test_what_the_protocol_does_not_have_is_unknown_and_what_an_agent_adds_is_not() -> None:
-    talk = Talk(AcpQuirks(known={"shiny_update": "it shines"})).prompted()
+    talk = Talk(AcpQuirks(ignored={"shiny_update": "it shines"})).prompted()
     assert isinstance(talk.updates("dull_update")[0], facts.Unknown)
     assert talk.updates("shiny_update") == [facts.Ignored("shiny_update", "it shines")]
     assert isinstance(talk.says({"method": "_vendor/told", "params": {}})[0], facts.Ignored)

@@ -10,7 +10,7 @@ from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Deny, Interrupt
 from agent_mux.adapter import Source
 from agent_mux.effects import Refuse
-from agent_mux_adapters._dialects.acp import AcpQuirks, Call, Question, ToolReader, choice
+from agent_mux_adapters._dialects.acp import AcpCall, AcpQuestion, AcpQuirks, ToolReader, choice_question
 
 SHELL = {"title": "rm x", "kind": "execute", "status": "pending", "rawInput": {"command": "rm x"}}
 ASKED = facts.ApprovalAsked("0", "Run a command", "rm x", "high", "execute", "call-1", "rm x")
@@ -233,8 +233,8 @@ def test_a_link_is_an_approval() -> None:
 
 
 class AsksByPermission(ToolReader):
-    def question(self, request_id: str, asked: Call, options: Any) -> Question | None:
-        return choice(request_id, asked.title, options) if asked.kind == "think" else None
+    def question(self, request_id: str, asked: AcpCall, options: Any) -> AcpQuestion | None:
+        return choice_question(request_id, asked.title, options) if asked.kind == "think" else None
 
 
 def test_a_question_in_the_shape_of_a_permission_is_a_question() -> None:

@@ -22,7 +22,7 @@ from agent_mux.facts import (
     ToolReady,
 )
 from agent_mux.options import McpServer
-from agent_mux_adapters._dialects.acp import AcpQuirks, Call, ToolReader
+from agent_mux_adapters._dialects.acp import AcpCall, AcpQuirks, ToolReader
 from agent_mux_adapters.acp.quirks import QUIRKS
 
 WHERE = f"{PLACE}/a.txt"
@@ -217,10 +217,10 @@ def test_what_comes_after_the_end_of_a_call_says_nothing() -> None:
 
 
 class Silent(ToolReader):
-    def ends_silently(self, call: Call) -> bool:
+    def ends_silently(self, call: AcpCall) -> bool:
         return call.kind == "edit"
 
-    def continues_step(self, call: Call) -> bool:
+    def continues_step(self, call: AcpCall) -> bool:
         return call.id.endswith("_1")
 
 
@@ -261,7 +261,7 @@ def test_a_plan_is_a_call_unless_its_tool_tells_it() -> None:
     ready, done, *_ = talk.facts(ToolReady, ToolDone)
     assert (ready.name, ready.input, done.call_id) == ("plan", {"entries": entries}, ready.call_id)
     assert len({fact.call_id for fact in talk.facts(ToolReady)}) == 2
-    quiet = Talk(AcpQuirks(plan_is_told_by_its_tool=True)).prompted()
+    quiet = Talk(AcpQuirks(plan_repeats_tool_call=True)).prompted()
     quiet.updates("plan", entries=entries)
     assert quiet.facts() == []
 

@@ -10,7 +10,7 @@ from claude_recordings import events_of, native, new_codec, only, told
 from tests.unit.adapters.talking import receive
 
 from agent_mux import facts
-from agent_mux_adapters._dialects import unified
+from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters.claude import diffs
 
 GIT = shutil.which("git")
@@ -152,7 +152,7 @@ def test_an_edit_inside_a_sub_agent_has_a_diff_of_its_fragments() -> None:
         new_codec(), call("1", "Edit", file_path="/f", old_string="a\nb", new_string="a\nc"), result("1", "ok")
     )
     (patched,) = only(steps, facts.ToolDone)[0].files
-    assert patched.diff.splitlines()[3:] == [" a", "-b", unified.NO_NEWLINE, "+c", unified.NO_NEWLINE]
+    assert patched.diff.splitlines()[3:] == [" a", "-b", unified_diff.NO_NEWLINE, "+c", unified_diff.NO_NEWLINE]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_an_edit_inside_a_sub_agent_has_a_diff_of_its_fragments() -> None:
 def test_diffs_can_be_applied(tmp_path: Path, old: str, new: str) -> None:
     file = tmp_path / "f"
     file.write_bytes(old.encode())
-    diff = unified.from_texts("f", old, new)
+    diff = unified_diff.from_texts("f", old, new)
     assert GIT is not None
     subprocess.run([GIT, "apply", "--unidiff-zero", "-"], cwd=tmp_path, input=diff.encode(), check=True, timeout=30)
     assert (file.read_bytes() if file.exists() else b"").decode() == new
