@@ -8,8 +8,8 @@ from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import WriteStdin
 from agent_mux.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unknown
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, Asked, JsonRpcClient, RpcError
-from agent_mux_adapters._dialects.talking import carry_out
+from agent_mux_adapters._dialects.actions import dispatch_action
+from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters.codex.conversation import Conversation
 from agent_mux_adapters.codex.events import Events
 from agent_mux_adapters.codex.requests import DECIDABLE, Requests
@@ -60,7 +60,7 @@ class AppServerCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        return carry_out(action, self._conversation, self._requests.reply)
+        return dispatch_action(action, self._conversation, self._requests.reply)
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """The process is gone: what was kept back is told."""
@@ -97,10 +97,10 @@ class AppServerCodec:
         return *_unknown(method, line), *refusal
 
     def _refusal(self, method: str, raw_id: Any) -> WriteStdin:
-        return WriteStdin(self._rpc.refuse(raw_id, METHOD_NOT_FOUND, f"agent-mux does not offer {method}"))
+        return WriteStdin(self._rpc.respond_error(raw_id, METHOD_NOT_FOUND, f"agent-mux does not offer {method}"))
 
     def _answered(self, message: dict[str, Any]) -> tuple[Step, ...] | None:
-        asked = self._rpc.take(message["id"])
+        asked = self._rpc.take_request(message["id"])
         if message.get("error") is not None:
             error = RpcError.read(message["error"])
             if asked is None:
@@ -118,10 +118,10 @@ class AppServerCodec:
         if not self._observing:
             return None
         if self._threads.main is None and read(ThreadAnswer, result) is not None:
-            return self._opened(Asked(""), result)
+            return self._opened(PendingRequest(""), result)
         return (Ignored("response", "an answer whose request was not seen"),)
 
-    def _opened(self, asked: Asked, result: Any) -> tuple[Step, ...]:
+    def _opened(self, asked: PendingRequest, result: Any) -> tuple[Step, ...]:
         answer = read(ThreadAnswer, result)
         if answer is None:
             return self._conversation.refused(asked, RpcError(0, "codex opened no thread"))
@@ -147,7 +147,7 @@ class AppServerCodec:
         method = message.get("method")
         if isinstance(method, str):
             if "id" in message:
-                self._rpc.overhear(message["id"], method, message.get("params"))
+                self._rpc.observe_request(message["id"], method, message.get("params"))
             return (Ignored(f"stdin:{method}", "our own side"),)
         if "id" in message:
             return self._requests.overhear(message["id"], message.get("result"), message.get("error"))

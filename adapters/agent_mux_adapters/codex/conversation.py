@@ -17,13 +17,13 @@ from typing import Any, Literal
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.effects import CloseStdin, Effect, WriteStdin
 from agent_mux.facts import Fact, Failure, Ignored, Note, SessionKnown, TurnFailed
-from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
-from agent_mux_adapters._dialects.prompting import Prompting
+from agent_mux_adapters._dialects.actions import PromptQueue
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters.codex.failures import code_of, session_code_of
 from agent_mux_adapters.codex.settings import initialize_params, thread_request, turn_params
 
 
-class Conversation(Prompting):
+class Conversation(PromptQueue):
     """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
 
     def __init__(self, context: CodecContext, rpc: JsonRpcClient) -> None:
@@ -73,7 +73,7 @@ class Conversation(Prompting):
 
     # -- what the app-server answers
 
-    def answered(self, asked: Asked) -> tuple[Step, ...]:
+    def answered(self, asked: PendingRequest) -> tuple[Step, ...]:
         """One of our requests succeeded, `thread/*` apart."""
         kind = f"response:{asked.method}"
         match asked.method:
@@ -85,7 +85,7 @@ class Conversation(Prompting):
                 return Ignored(kind, "the message is in the turn"), *self.next()
         return (Ignored(kind, "the notifications tell what comes of it"),)
 
-    def refused(self, asked: Asked, error: RpcError) -> tuple[Step, ...]:
+    def refused(self, asked: PendingRequest, error: RpcError) -> tuple[Step, ...]:
         """One of our requests failed."""
         message = error.message
         match asked.method:
@@ -135,10 +135,10 @@ class Conversation(Prompting):
     # -- inside
 
     def _hello(self) -> WriteStdin:
-        return WriteStdin(self._rpc.tell("initialized"))
+        return WriteStdin(self._rpc.notify("initialized"))
 
     def _ask(self, method: str, params: dict[str, Any]) -> WriteStdin:
-        return WriteStdin(self._rpc.ask(method, params))
+        return WriteStdin(self._rpc.request(method, params))
 
     def next(self) -> tuple[Effect, ...]:
         """The next prompt, or the end of our input, if it is time for one of them."""
@@ -176,7 +176,7 @@ class Conversation(Prompting):
             effects.append(self._ask("turn/interrupt", {**turn, "turnId": self._turn_id}))
         return tuple(effects)
 
-    def _steer_again(self, asked: Asked, message: str) -> tuple[Step, ...]:
+    def _steer_again(self, asked: PendingRequest, message: str) -> tuple[Step, ...]:
         """The turn was over, or takes no messages: what was to be said in it is the next prompt."""
         self._steering = max(self._steering - 1, 0)
         facts: tuple[Fact, ...] = (Note(f"codex did not take the message into the turn: {message}", "warn"),)

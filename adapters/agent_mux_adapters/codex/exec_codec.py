@@ -31,7 +31,7 @@ from agent_mux.facts import (
     Unknown,
 )
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.talking import of_one_prompt
+from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters.codex.calls import Call, WebSearch
 from agent_mux_adapters.codex.delegation import CollabCall, Delegation
 from agent_mux_adapters.codex.failures import code_of, failure_of, retrying
@@ -103,7 +103,7 @@ class ExecCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """It can be signalled, and that is all."""
-        return of_one_prompt(action, "codex exec")
+        return one_shot_action(action, "codex exec")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """An error that no `turn.failed` repeated was the last word."""

@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.models import ModelCapabilities, ModelListing
-from agent_mux_adapters._dialects.listings import objects_under, tokens
-from agent_mux_adapters._dialects.tolerant import rows, text
+from agent_mux_adapters._dialects.tolerant import printed_objects, rows, text, token_limit
 
 PROVIDER = "openai"
 
 
 def parse(printed: str) -> tuple[ModelCapabilities, ...]:
     """The models that it offers, the hidden ones left out. Raises `ValueError` where there is no list of models."""
-    listed = objects_under("models", printed)
+    listed = printed_objects("models", printed)
     return tuple(_model(said) for said in listed if text(said.get("slug")) and said.get("visibility") == "list")
 
 
@@ -23,7 +22,7 @@ def _model(said: Mapping[str, Any]) -> ModelCapabilities:
         model_id=text(said.get("slug")),
         provider=PROVIDER,
         display_name=text(said.get("display_name")),
-        context_window=tokens(said.get("context_window")),
+        context_window=token_limit(said.get("context_window")),
         thinking=bool(levels),
         thinking_efforts=tuple(filter(None, levels)),
         image_input=isinstance(takes, list) and "image" in takes,

@@ -95,13 +95,13 @@ class Requests:
         if request.waiting:
             return (settled,)
         del self._open[key]
-        return WriteStdin(self._rpc.answer(request.raw_id, forms.filled_in(form))), settled
+        return WriteStdin(self._rpc.respond(request.raw_id, forms.filled_in(form))), settled
 
     def _send(
         self, key: str, request: _Open, result: Any, *, granted: bool, reason: str | None = None
     ) -> tuple[Step, ...]:
         del self._open[key]
-        return WriteStdin(self._rpc.answer(request.raw_id, result)), *_settled(request, granted=granted, reason=reason)
+        return WriteStdin(self._rpc.respond(request.raw_id, result)), *_settled(request, granted=granted, reason=reason)
 
     def _find(self, request_id: str) -> tuple[str, _Open] | None:
         return next(((key, request) for key, request in self._open.items() if request_id in request.waiting), None)

@@ -12,7 +12,15 @@ from typing import Any
 from agent_mux.adapter import STDOUT, CodecContext, Exit, NativeProtocol, Source, Step
 from agent_mux.facts import Fact, Failure, FileEffect, Ignored, Note, Shell, StepBegin, TurnFailed, Usage
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, Call, Ended, ToolReader, is_acp_line, usual_usage
+from agent_mux_adapters._dialects.acp import (
+    AcpCall,
+    AcpCodec,
+    AcpQuirks,
+    PromptOutcome,
+    ToolReader,
+    default_usage,
+    is_acp_line,
+)
 from agent_mux_adapters._dialects.acp.wire import THOUGHT
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.copilot import tools
@@ -45,7 +53,7 @@ _NAMES_BY_TITLE = {"Viewing ": tools.READING_TOOL, "Searching for ": "grep", "Fi
 class CopilotTools(ToolReader):
     """Calls are announced with a description as their title; input and output are Copilot's own."""
 
-    def name(self, call: Call) -> str:
+    def name(self, call: AcpCall) -> str:
         """The tool, by what is in its input; of a tool that Copilot does not know, its name is the title."""
         if call.kind == "execute":
             return "bash"
@@ -54,27 +62,27 @@ class CopilotTools(ToolReader):
         by_title = next((name for title, name in _NAMES_BY_TITLE.items() if call.first_title.startswith(title)), None)
         return by_field or by_title or super().name(call)
 
-    def shell(self, call: Call) -> Shell | None:
+    def shell(self, call: AcpCall) -> Shell | None:
         """The exit of a background command is not the call's."""
         return tools.shell_of(self.name(call), call.raw_input)
 
-    def subagent(self, call: Call) -> tuple[str, str] | None:
+    def subagent(self, call: AcpCall) -> tuple[str, str] | None:
         """The kind of the agent, and its prompt."""
         fields = mapping(call.raw_input)
         name, prompt = text(fields.get("agent_type")), text(fields.get("prompt"))
         return (name, prompt) if name and prompt else None
 
-    def output(self, call: Call) -> str:
+    def output(self, call: AcpCall) -> str:
         """What the model was shown."""
         return text(mapping(call.raw_output).get("content")) or super().output(call)
 
-    def streams(self, call: Call) -> tuple[str | None, str | None]:
+    def streams(self, call: AcpCall) -> tuple[str | None, str | None]:
         """Both streams come as one, and a remark for the model after it."""
         shown = self.output(call)
         remark = REMARK.search(shown)
         return (shown[: remark.start()] or None if remark is not None else None), None
 
-    def exit_code(self, call: Call) -> int | None:
+    def exit_code(self, call: AcpCall) -> int | None:
         """How the command exited; a command that goes on in the background did not."""
         if not call.is_shell or call.status != "completed":
             return None
@@ -85,11 +93,11 @@ class CopilotTools(ToolReader):
             return int(remark[1])
         return NOT_EXITED if code is None else code
 
-    def error(self, call: Call) -> str | None:
+    def error(self, call: AcpCall) -> str | None:
         """Why it failed. A command that runs on in the background did not."""
         return None if self.exit_code(call) == NOT_EXITED else super().error(call)
 
-    def files(self, call: Call, cwd: str) -> tuple[FileEffect, ...]:
+    def files(self, call: AcpCall, cwd: str) -> tuple[FileEffect, ...]:
         """As its input and its result tell."""
         name = self.name(call)
         if name in (tools.READING_TOOL, tools.WRITING_TOOL, tools.EDITING_TOOL):
@@ -109,7 +117,7 @@ QUIRKS = AcpQuirks(
     tools=CopilotTools(),
     asides={_INFO: _info},
     usage_is_cumulative=True,
-    plan_is_told_by_its_tool=True,
+    plan_repeats_tool_call=True,
 )
 
 
@@ -121,7 +129,7 @@ class CopilotAcpCodec(AcpCodec):
     """
 
     def __init__(self, context: CodecContext) -> None:
-        super().__init__(context, replace(QUIRKS, ended=self._ended, usage=self._usage))
+        super().__init__(context, replace(QUIRKS, closing_fact=self._ended, usage=self._usage))
         self._held: bytes | None = None
         self._failure: Failure | None = None
         self._counted: Usage | None = None
@@ -192,13 +200,13 @@ class CopilotAcpCodec(AcpCodec):
 
     # -- the end of a turn
 
-    def _ended(self, how: Ended) -> Fact | None:
+    def _ended(self, how: PromptOutcome) -> Fact | None:
         failure, self._failure = self._failure, None
         return None if failure is None else TurnFailed(failure, how.cost)
 
     def _usage(self, result: Mapping[str, Any]) -> Usage | None:
         """Of the process so far; the same again after a turn that failed."""
-        before, self._counted = self._counted, usual_usage(result) or self._counted
+        before, self._counted = self._counted, default_usage(result) or self._counted
         return None if self._counted == before else self._counted
 
 

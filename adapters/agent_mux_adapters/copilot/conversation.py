@@ -20,8 +20,8 @@ from typing import Any
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.effects import CloseStdin, Effect, WriteStdin
 from agent_mux.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
-from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
-from agent_mux_adapters._dialects.prompting import Prompting
+from agent_mux_adapters._dialects.actions import PromptQueue
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.copilot.failures import code_of
 from agent_mux_adapters.copilot.requests import DECISION, Requests
@@ -38,7 +38,7 @@ OPENING = frozenset({"session.create", "session.resume"})
 _HANDSHAKE = OPENING | {"connect", "sessions.fork"}
 
 
-class Conversation(Prompting):
+class Conversation(PromptQueue):
     """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
 
     def __init__(self, context: CodecContext, rpc: JsonRpcClient, requests: Requests) -> None:
@@ -94,7 +94,7 @@ class Conversation(Prompting):
 
     # -- what the runtime answers
 
-    def answered(self, asked: Asked, result: Any) -> tuple[Step, ...]:  # noqa: PLR0911  # a table
+    def answered(self, asked: PendingRequest, result: Any) -> tuple[Step, ...]:  # noqa: PLR0911  # a table
         """One of our requests succeeded."""
         kind, said = f"response:{asked.method}", mapping(result)
         if asked.method in OPENING:
@@ -118,7 +118,7 @@ class Conversation(Prompting):
                 return Ignored(kind, "nothing of the session is left"), *self._end_input()
         return (Ignored(kind, "the events tell what comes of it"),)
 
-    def refused(self, asked: Asked, error: RpcError) -> tuple[Step, ...]:
+    def refused(self, asked: PendingRequest, error: RpcError) -> tuple[Step, ...]:
         """One of our requests failed."""
         message = error.message
         if asked.method in _HANDSHAKE:
@@ -168,7 +168,7 @@ class Conversation(Prompting):
         return self._working or bool(self._sent) or bool(self._accepted)
 
     def _ask(self, method: str, params: dict[str, Any]) -> WriteStdin:
-        return WriteStdin(self._rpc.ask(method, params))
+        return WriteStdin(self._rpc.request(method, params))
 
     def _greeted(self, said: Mapping[str, Any]) -> tuple[Step, ...]:
         version = said.get("protocolVersion")
@@ -187,7 +187,7 @@ class Conversation(Prompting):
     def _resume(self, session_id: str) -> WriteStdin:
         return self._ask("session.resume", {"sessionId": session_id, **session_params(self._context)})
 
-    def _opened(self, asked: Asked, said: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _opened(self, asked: PendingRequest, said: Mapping[str, Any]) -> tuple[Step, ...]:
         session_id = text(said.get("sessionId"))
         if not session_id:
             return self.refused(asked, RpcError(0, "copilot opened no session"))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agent_mux_adapters._dialects import unified
+from agent_mux_adapters._dialects import unified_diff
 
 CONTEXT = 3
 _FILE = re.compile(r"(?:^|\n)diff --git ")
@@ -48,7 +48,7 @@ def sections(shown: str) -> Iterator[Section]:
 def of_file(shown: str, path: str) -> str:
     """The unified diff of this file; empty when none is shown."""
     found = next((section for section in sections(shown) if section.path == path), None)
-    return "" if found is None else unified.with_header(path, found.hunks)
+    return "" if found is None else unified_diff.with_header(path, found.hunks)
 
 
 def _mended(hunk: list[str]) -> list[str]:
@@ -69,7 +69,7 @@ def _mended(hunk: list[str]) -> list[str]:
 def _to_the_end(old_start: int, new_start: int, lines: list[str]) -> list[str]:
     old = "\n".join(line[1:] for line in lines if not line.startswith("+"))
     new = "\n".join(line[1:] for line in lines if not line.startswith("-"))
-    made = unified.from_texts("x", old, new).split("\n")[2:-1]
+    made = unified_diff.from_texts("x", old, new).split("\n")[2:-1]
     return [_shifted(made[0], old_start - 1, new_start - 1), *made[1:]] if made else []
 
 

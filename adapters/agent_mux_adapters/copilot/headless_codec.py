@@ -11,8 +11,8 @@ from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import WriteStdin
 from agent_mux.facts import Ignored, LogLine, Note, Unknown
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, Asked, JsonRpcClient, RpcError
-from agent_mux_adapters._dialects.talking import carry_out
+from agent_mux_adapters._dialects.actions import dispatch_action
+from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.copilot.conversation import Conversation
 from agent_mux_adapters.copilot.events import SessionEvents
@@ -61,7 +61,7 @@ class HeadlessCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        return carry_out(action, self._conversation, self._requests.reply)
+        return dispatch_action(action, self._conversation, self._requests.reply)
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """The process is gone: what was kept back is told."""
@@ -119,12 +119,12 @@ class HeadlessCodec:
         if facts is not None:
             return facts
         why = f"agent-mux does not offer {method}"
-        refusal = () if self._observing else (WriteStdin(self._rpc.refuse(raw_id, METHOD_NOT_FOUND, why)),)
+        refusal = () if self._observing else (WriteStdin(self._rpc.respond_error(raw_id, METHOD_NOT_FOUND, why)),)
         told = (Ignored(method, "not offered"),) if method in _NOT_OFFERED else _unknown(method, line)
         return *told, *refusal
 
     def _answered(self, message: dict[str, Any]) -> tuple[Step, ...]:
-        asked = self._rpc.take(message["id"])
+        asked = self._rpc.take_request(message["id"])
         if message.get("error") is not None:
             error = RpcError.read(message["error"])
             if asked is None:
@@ -132,7 +132,9 @@ class HeadlessCodec:
             return self._conversation.refused(asked, error)
         result = message.get("result")
         if asked is None and "workspacePath" in mapping(result):
-            asked = Asked("session.create")  # in a transcript without our side, the answer is known by its shape
+            asked = PendingRequest(
+                "session.create"
+            )  # in a transcript without our side, the answer is known by its shape
         if asked is None:
             return (Ignored("response", "an answer whose request was not seen"),)
         return self._conversation.answered(asked, result)
@@ -146,7 +148,7 @@ class HeadlessCodec:
         method = message.get("method")
         if isinstance(method, str):
             if "id" in message:
-                self._rpc.overhear(message["id"], method, message.get("params"))
+                self._rpc.observe_request(message["id"], method, message.get("params"))
             return (Ignored(f"stdin:{method}", "our own side"),)
         if "id" in message:
             return self._requests.overhear(message["id"], granted=message.get("error") is None)

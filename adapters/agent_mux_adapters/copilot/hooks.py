@@ -40,7 +40,7 @@ def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
         tool_name=text(said.get("toolName")),
         tool_input=given if isinstance(given, dict) else None,
         command=text(mapping(given).get("command")) if is_command else "",
-        paths=hooks.paths_of(mapping(given)),
+        paths=hooks.input_paths(mapping(given)),
         tool_output=said.get("toolResult", said.get("error")),
         message=hooks.first_text(said, "message", "stopReason", "source", "reason", "trigger"),
     )
@@ -54,16 +54,16 @@ def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
             plain = _about_tool(decision)
         case "permission_request":
             if decision.behavior in {"allow", "deny"}:
-                why = {"message": hooks.reason_of(decision)} if decision.behavior == "deny" else {}
+                why = {"message": hooks.denial_reason(decision)} if decision.behavior == "deny" else {}
                 plain = {"behavior": decision.behavior, **why}
         case "prompt_submit" | "stop" | "subagent_stop":
-            if decision.behavior == "deny" and not hooks.is_pressed_on(call):
-                plain = {"decision": "block", "reason": hooks.reason_of(decision)}
+            if decision.behavior == "deny" and not hooks.is_stop_hook_active(call):
+                plain = {"decision": "block", "reason": hooks.denial_reason(decision)}
         case _:
             pass
     if decision.context and call.hook_type in TOLD:
         plain["additionalContext"] = decision.context
-    return hooks.as_json(plain)
+    return hooks.stdout_answer(plain)
 
 
 def _about_tool(decision: HookDecision) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _about_tool(decision: HookDecision) -> dict[str, Any]:
     if decision.behavior is not None:
         plain["permissionDecision"] = decision.behavior
         if decision.behavior == "deny" or decision.reason:
-            plain["permissionDecisionReason"] = hooks.reason_of(decision)
+            plain["permissionDecisionReason"] = hooks.denial_reason(decision)
     if decision.modified_input is not None and decision.behavior != "deny":
         plain["modifiedArgs"] = dict(decision.modified_input)
     return plain
@@ -95,8 +95,8 @@ HOOKS = NativeHooks(
     types=TYPES,
     decides=frozenset({"prompt_submit", "pre_tool_use", "permission_request", "stop", "subagent_stop"}),
     place=lambda name: (name,),
-    add=hooks.in_list(lambda command: {"type": "command", "bash": command, "timeoutSec": hooks.PATIENCE}),
-    remove=hooks.without_in_list,
+    add=hooks.append_entry(lambda command: {"type": "command", "bash": command, "timeoutSec": hooks.HOOK_TIMEOUT}),
+    remove=hooks.remove_from_list,
     commands=hooks.commands_in_list,
     read=read,
     answer=reply,

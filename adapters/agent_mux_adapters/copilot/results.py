@@ -21,7 +21,7 @@ from agent_mux.facts import (
     McpDone,
     ToolDone,
 )
-from agent_mux_adapters._dialects import unified
+from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.copilot import diffs, tools
 
@@ -115,7 +115,7 @@ def _is_directory(data: Mapping[str, Any]) -> bool:
 
 def _edited(path: str, shown: str, said: Mapping[str, Any], cwd: str) -> tuple[FileEffect, ...]:
     pair = (text(said.get("old_str")), text(said.get("new_str")))
-    diff = diffs.of_file(shown, path) or unified.from_replacements(path, [pair])
+    diff = diffs.of_file(shown, path) or unified_diff.from_replacements(path, [pair])
     return (_patch(path, diff, cwd),) if diff else ()
 
 
@@ -129,14 +129,14 @@ def _patched(data: Mapping[str, Any], shown: str, cwd: str) -> tuple[FileEffect,
         elif section is not None and section.made:
             effects.append(FileWritten(path, _size(section.added), created=True))
         elif section is not None:
-            effects.append(_patch(path, unified.with_header(path, section.hunks), cwd))
+            effects.append(_patch(path, unified_diff.with_header(path, section.hunks), cwd))
     return tuple(effects)
 
 
 def _patch(path: str, diff: str, cwd: str) -> FileEffect:
     """A changed file. Without a diff it was only moved."""
     effect = FilePatched(path, diff)
-    return unified.relative_to(cwd, effect) if diff else effect
+    return unified_diff.relative_to(cwd, effect) if diff else effect
 
 
 def _size(content: str) -> int:

@@ -9,7 +9,7 @@ from agent_mux_adapters._dialects.pi.flavor import Effects, Printed
 from agent_mux_adapters._dialects.pi.numbered import from_numbered
 from agent_mux_adapters._dialects.pi.results import written
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text
-from agent_mux_adapters._dialects.unified import from_texts
+from agent_mux_adapters._dialects.unified_diff import from_texts
 
 SHELL = "bash"
 DELEGATING = frozenset({"task"})

@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.effects import CloseStdin, Effect, WriteStdin
 from agent_mux.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
-from agent_mux_adapters._dialects.prompting import Prompting
+from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
 from agent_mux_adapters.opencode.client import Asked, Client, session_in
 from agent_mux_adapters.opencode.failures import code_of
@@ -31,7 +31,7 @@ _SESSION_IDS = "ses"
 """Begins the ids of sessions; any other makes the server stumble."""
 
 
-class Conversation(Prompting):
+class Conversation(PromptQueue):
     """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
 
     def __init__(self, context: CodecContext, client: Client, names: Names) -> None:

@@ -21,7 +21,7 @@ from agent_mux.facts import (
     TurnFailed,
 )
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.talking import of_one_prompt
+from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, need_mapping, text
 from agent_mux_adapters.opencode.failures import failure_of, is_overflow
 from agent_mux_adapters.opencode.names import Names
@@ -69,7 +69,7 @@ class RunCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """It can be signalled, and that is all."""
-        return of_one_prompt(action, "opencode run")
+        return one_shot_action(action, "opencode run")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
         """The exit is the end of the turn: of a good one only after the model was done."""

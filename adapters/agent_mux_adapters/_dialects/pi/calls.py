@@ -12,7 +12,7 @@ from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.results import Result, images, read_result
 from agent_mux_adapters._dialects.pi.shell import ShellOutput, shell_done
 from agent_mux_adapters._dialects.tolerant import mapping, text
-from agent_mux_adapters._dialects.unified import relative_to
+from agent_mux_adapters._dialects.unified_diff import relative_to
 
 Facts = tuple[facts.Fact, ...]
 

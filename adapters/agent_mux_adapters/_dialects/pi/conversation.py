@@ -20,10 +20,10 @@ import msgspec
 from agent_mux import facts
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.effects import CloseStdin, WriteStdin
+from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.pi.dialogs import Dialogs
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.reader import Reader, model_name
-from agent_mux_adapters._dialects.prompting import Prompting
 from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 
 Steps = tuple[Step, ...]
@@ -42,7 +42,7 @@ class _Asked(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class Conversation(Prompting):
+class Conversation(PromptQueue):
     """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
 
     def __init__(self, context: CodecContext, flavor: Flavor, reader: Reader, dialogs: Dialogs) -> None:

@@ -6,7 +6,7 @@ Old lines and unchanged ones have their old number, new lines their new one; `..
 import re
 from collections.abc import Iterator
 
-from agent_mux_adapters._dialects.unified import with_header
+from agent_mux_adapters._dialects.unified_diff import with_header
 
 _LINE = re.compile(r"([ +-]) *(\d{1,9})[ |](.*)", re.DOTALL)
 

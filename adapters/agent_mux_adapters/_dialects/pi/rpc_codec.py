@@ -8,6 +8,7 @@ from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import ApprovalAsked, Fact
 from agent_mux.native_json import load_object
+from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.pi.chunks import Chunks
 from agent_mux_adapters._dialects.pi.conversation import Conversation
 from agent_mux_adapters._dialects.pi.dialogs import Dialogs
@@ -15,7 +16,6 @@ from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import BLANK
 from agent_mux_adapters._dialects.pi.reader import Reader, unknown
 from agent_mux_adapters._dialects.pi.wire import UPDATE_START
-from agent_mux_adapters._dialects.talking import carry_out
 from agent_mux_adapters._dialects.tolerant import text
 
 Steps = tuple[Step, ...]
@@ -55,7 +55,7 @@ class RpcCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        return carry_out(action, self._conversation, self._dialogs.reply)
+        return dispatch_action(action, self._conversation, self._dialogs.reply)
 
     def finish(self, exit: Exit) -> Steps:  # noqa: A002  # as in the contract
         """The process is gone."""

@@ -9,7 +9,7 @@ from tests.unit.adapters.talking import PLACE, codec_of, facts_of, receive
 
 from agent_mux import facts
 from agent_mux.adapter import Codec
-from agent_mux_adapters._dialects.acp import Call
+from agent_mux_adapters._dialects.acp import AcpCall
 from agent_mux_adapters.omp import ADAPTER
 from agent_mux_adapters.omp.acp import OmpTools
 
@@ -57,7 +57,7 @@ def called(
     ],
 )
 def test_tools_are_not_named_but_can_be_told_apart(kind: str, given: Any, title: str, name: str) -> None:
-    assert OmpTools().name(Call("c", title=title, first_title=title, kind=kind, raw_input=given)) == name
+    assert OmpTools().name(AcpCall("c", title=title, first_title=title, kind=kind, raw_input=given)) == name
 
 
 def test_a_command_is_told_as_in_rpc_mode() -> None:
