@@ -1,27 +1,40 @@
-"""What is done with an agent of which nothing is known."""
+"""Habits that agents without an adapter of their own share, beyond the protocol."""
 
-import signal
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
 
-from agent_mux.adapter import CodecContext
-from agent_mux.facts import Note
-from agent_mux_adapters._dialects.acp import AcpQuirks, AcpRequest, OpenedSession, default_settings, mode_request
-from agent_mux_adapters.acp.tools import CommonTools
+from agent_mux.facts import InputAsked
+from agent_mux_adapters._dialects.acp import AcpCall, AcpQuestion, ToolReader
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
-# Names of modes that are common among agents, the first that is offered counts. A mode that has none of them is left.
-_ASKING = ("default", "ask", "manual", "normal", "confirm")
-_FREE = ("yolo", "bypassPermissions", "auto-approve", "dont_ask", "dontAsk")
-_EASY = (*_FREE, "accept-edits", "acceptEdits", "accept_edits", "auto", "auto-edit", "autoEdit", "auto_edit")
+_MCP_TITLE = re.compile(r"(\S+) \((\S+) MCP Server\)")
 
 
-def settings(context: CodecContext, opened: OpenedSession) -> Sequence[AcpRequest | Note]:
-    """Model, effort, and the mode that asks where somebody is to be asked, or the one that does not."""
-    if context.approval_mode == "yolo":
-        mode = mode_request(opened, to=_FREE)
-    else:
-        mode = mode_request(opened, to=_ASKING, out_of=_EASY)
-    return [*default_settings(context, opened), *([mode] if mode is not None else [])]
+class CommonTools(ToolReader):
+    """What a tool call means, with agents that came from Gemini CLI (Qwen Code and others) among them."""
+
+    def mcp(self, call: AcpCall, servers: Collection[str]) -> tuple[str, str] | None:
+        """The title says it, where the name does not."""
+        titled = _MCP_TITLE.match(call.first_title)
+        by_title = (titled[2], titled[1]) if titled is not None and titled[2] in servers else None
+        return super().mcp(call, servers) or by_title
+
+    def question(self, request_id: str, asked: AcpCall, options: Mapping[str, str]) -> AcpQuestion | None:
+        """Qwen Code asks its questions as requests for permission, and reads `answers` beside the outcome."""
+        questions = rows(asked.meta.get("qwenQuestions"))
+        allowed = next(iter(options), None)  # "Submit"; the other one is "Cancel"
+        if not questions or allowed is None:
+            return None
+        ids = [f"{request_id}/{number}" for number in range(len(questions))]
+
+        def reply(answers: Mapping[str, Any]) -> Mapping[str, Any]:
+            outcome = {"outcome": "selected", "optionId": allowed}
+            return {"outcome": outcome, "answers": {str(ids.index(key)): value for key, value in answers.items()}}
+
+        return AcpQuestion(asked=tuple(map(_input_asked, ids, questions)), reply=reply)
 
 
-# The SDK for MCP that most agents use keeps their process alive as long as a server is connected.
-QUIRKS = AcpQuirks(tools=CommonTools(), settings=settings, signal_with_servers=signal.SIGTERM)
+def _input_asked(request_id: str, question: Mapping[str, Any]) -> InputAsked:
+    options = tuple(text(mapping(option).get("label")) for option in rows(question.get("options")))
+    return InputAsked(request_id, text(question.get("question")), text(question.get("header")) or None, options)

@@ -1,18 +1,184 @@
-"""Claude Code's stream-json, one-shot and two-way."""
+"""Everything the CLI tells, line type by line type; the control protocol and the hot path are the codec's own."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agent_mux import facts
 from agent_mux.adapter import CodecContext
-from agent_mux_adapters._dialects.stream_json.approvals import StreamJsonApprovals
-from agent_mux_adapters._dialects.stream_json.codec import StreamJsonCodec, is_live
+from agent_mux_adapters._dialects.stream_json.messages import (
+    MessageReader,
+    MessageReaders,
+    in_subagent,
+    parent_of,
+    plain_text,
+    without_ignored,
+)
+from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
+from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, text
+from agent_mux_adapters.claude.accounting import Accounts, untallied
 from agent_mux_adapters.claude.conversation import Conversation
-from agent_mux_adapters.claude.permissions import for_this_session
-from agent_mux_adapters.claude.reader import Reader
+from agent_mux_adapters.claude.delegation import Delegation
+from agent_mux_adapters.claude.outcome import api_error_of
+from agent_mux_adapters.claude.system import compacted, loaded, read_system
 from agent_mux_adapters.claude.table import TOOLS
+from agent_mux_adapters.claude.turns import Turns
+
+Facts = tuple[facts.Fact, ...]
+INTERRUPTED = "[Request interrupted by user"
+IGNORED_LINES: Mapping[str, str] = {
+    "command_lifecycle": "prompts are acknowledged by being printed again",
+    "tool_progress": "a heartbeat of a running tool",
+    "tool_use_summary": "a summary of what was told",
+    "prompt_suggestion": "a guess at the next prompt",
+    "keep_alive": "a heartbeat",
+    "auth_status": "a login in progress",
+    "attachment": "what the agent read for itself",
+}
+REJECTED = "rejected"
 
 
-class ClaudeCodec(StreamJsonCodec):
-    """One run of Claude Code. See `agent_mux.adapter.Codec`."""
+class Reader:
+    """Reads the lines of one run."""
 
-    def __init__(self, context: CodecContext) -> None:
-        conversation = Conversation(keep_open=context.interactive)
-        requests = StreamJsonApprovals(TOOLS, live=is_live(context), remember=for_this_session)
-        super().__init__(context, Reader(context, conversation), requests, conversation)
+    def __init__(self, context: CodecContext, conversation: Conversation) -> None:
+        self._context = context
+        self._conversation = conversation
+        accounts = Accounts(continues_session=bool(context.session_id or context.fork_session_id))
+        self._delegation = Delegation()
+        self._calls = calls = StreamJsonCalls(TOOLS, self._delegation)
+        self.main = MessageReader(calls, accounts.model_call, is_main=True)
+        """The messages of the main agent."""
+        self._scopes = MessageReaders(self.main, lambda: MessageReader(calls, untallied, is_main=False))
+        self._turns = Turns(accounts, max_turns=context.max_turns or 0)
+        self._session_id = ""
+        self._initialized = False
+        self._compaction: Mapping[str, Any] | None = None
+        """A compaction whose summary comes with the next line."""
+        self._readers: Mapping[str, Callable[[Mapping[str, Any]], Facts | None]] = {
+            "assistant": self._assistant,
+            "user": self._user,
+            "stream_event": self._stream_event,
+            "system": self._system,
+            "result": self._result,
+            "rate_limit_event": self._rate_limit,
+            "conversation_reset": self._reset,
+        }
+
+    def read(self, line: Mapping[str, Any]) -> Facts | None:
+        """The facts of a line, at least one; None when its type is not known. Raises `WrongShapeError`."""
+        kind = text(line.get("type"))
+        reader = self._readers.get(kind)
+        if reader is None:
+            reason = IGNORED_LINES.get(kind)
+            return (facts.Ignored(kind, reason),) if reason else None
+        before = (*self._compaction_told(line), *self._session(line))
+        told = reader(line)
+        return None if told is None else without_ignored((*before, *told))
+
+    def finish(self) -> Facts:
+        """Nothing more will come."""
+        return (*self._compaction_told({}), *self._turns.finish())
+
+    # -- the session
+
+    def _session(self, line: Mapping[str, Any]) -> Facts:
+        session_id = text(line.get("session_id"))
+        # A session that could not be resumed is named in the error, and is none.
+        if self._session_id or not session_id or text(line.get("subtype")) in {"init", "error_during_execution"}:
+            return ()
+        return self._session_known(session_id, None)
+
+    def _session_known(self, session_id: str, model: str | None) -> Facts:
+        self._session_id = session_id
+        resumed = self._context.session_id is not None
+        return (facts.SessionKnown(session_id, resumed, self._context.fork_session_id, model=model),)
+
+    def _init(self, line: Mapping[str, Any]) -> Facts:
+        self._conversation.turn_began()
+        self._calls.cwd = text(line.get("cwd"))
+        self._calls.permitted = line.get("permissionMode") == "bypassPermissions"
+        told = self._session_known(text(line.get("session_id")), text(line.get("model")) or None)
+        if not self._initialized:
+            self._initialized = True
+            told = (*told, *loaded(line))
+        return (*told, *self._turns.begin(handed_back=self.main.handed_back))
+
+    def _reset(self, line: Mapping[str, Any]) -> Facts:
+        return (facts.Note(f"the conversation was cleared and goes on as {text(line.get('new_conversation_id'))}"),)
+
+    # -- messages
+
+    def _stream_event(self, line: Mapping[str, Any]) -> Facts:
+        if not parent_of(line):
+            self._turns.said()
+        return self._scopes.stream_event(line)
+
+    def _assistant(self, line: Mapping[str, Any]) -> Facts:
+        api_error = api_error_of(line)
+        if api_error is not None:
+            if not parent_of(line):
+                self._turns.api_error = api_error
+            return (facts.Ignored("assistant/error", "the closing message, or the sub-agent's end, tells the error"),)
+        told = self._scopes.assistant(line)
+        if not parent_of(line):
+            self._turns.said()
+        return told
+
+    def _user(self, line: Mapping[str, Any]) -> Facts:
+        content = need_mapping(line, "message").get("content")
+        parent = parent_of(line)
+        told = self._calls.results(content, line.get("tool_use_result"))
+        if told:
+            return in_subagent(parent, told)
+        if line.get("isReplay") is True:
+            self._conversation.printed_again(content)
+            return (facts.Ignored("user/replay", "a prompt that was taken up, or the output of a local command"),)
+        if not parent and self.main.broken_off and line.get("isSynthetic") is True:
+            # The CLI keeps what came of the answer, and has the model go on from there.
+            return (facts.Retrying(self.main.broken_off, 0, "the stream broke off"),)
+        if not parent and plain_text(content).startswith(INTERRUPTED):
+            self._turns.interrupted = True
+        return (facts.Ignored("user", "a prompt, or words that the agent injected"),)
+
+    # -- the rest
+
+    def _system(self, line: Mapping[str, Any]) -> Facts | None:
+        subtype = text(line.get("subtype"))
+        match subtype:
+            case "init":
+                return self._init(line)
+            case "compact_boundary":
+                self._compaction = line
+                return (facts.Ignored("system/compact_boundary", "told with the summary that follows"),)
+            case "status" if line.get("status") == "requesting":
+                return (facts.TurnBegin(),)
+            case "session_state_changed":
+                self._conversation.state_changed(text(line.get("state")))
+            case "background_tasks_changed":
+                self._conversation.background_changed(line.get("tasks"))
+            case "task_started":
+                self._delegation.started(line)
+            case "task_notification":
+                self._conversation.background_ended(line)
+                told = self._delegation.notified(line)
+                return told or (facts.Ignored("system/task_notification", "its tool call tells its end"),)
+            case _:
+                return read_system(subtype, line)
+        return (facts.Ignored(kind_of(line), "bookkeeping of turns and background tasks"),)
+
+    def _compaction_told(self, line: Mapping[str, Any]) -> Facts:
+        boundary, self._compaction = self._compaction, None
+        if boundary is None:
+            return ()
+        content = mapping(line.get("message")).get("content") if line.get("isSynthetic") is True else ""
+        return (compacted(boundary, plain_text(content)),)
+
+    def _result(self, line: Mapping[str, Any]) -> Facts:
+        self._conversation.turn_ended(line)
+        return self._turns.end(line)
+
+    def _rate_limit(self, line: Mapping[str, Any]) -> Facts:
+        status = text(mapping(line.get("rate_limit_info")).get("status"))
+        if status == REJECTED:
+            return (facts.RateLimited(),)
+        return (facts.Ignored("rate_limit_event", f"the provider still answers: {status or 'no status'}"),)

@@ -1,77 +1,133 @@
-"""What the tools of Claude Code are to us: a table from their names to the way they are told."""
+"""What came of a call of Claude Code's own tools: from a `tool_result`, and the `tool_use_result` beside it, to facts.
 
-from collections.abc import Mapping
+`tool_use_result` is the CLI's own structured result: an object on success, a string when the tool failed, a list for
+MCP tools, and absent inside sub-agents. The block's `content` is what the model was shown: a string or blocks.
+"""
+
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux.facts import Shell
-from agent_mux_adapters._dialects.stream_json.tools import split_mcp_name
-from agent_mux_adapters._dialects.tolerant import as_json, text
+import msgspec
 
-SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
-DELEGATING_TOOLS = frozenset({"Task", "Agent"})
-"""`Agent` is what newer versions call `Task`."""
-READING_TOOLS = frozenset({"Read", "NotebookRead"})
-WRITING_TOOLS = frozenset({"Write"})
-EDITING_TOOLS = frozenset({"Edit", "MultiEdit"})
-NOTEBOOK_TOOLS = frozenset({"NotebookEdit"})
-SKILL_TOOL = "Skill"
-QUESTION_TOOL = "AskUserQuestion"
-PLAN_TOOL = "ExitPlanMode"
+from agent_mux import facts
+from agent_mux_adapters._dialects import unified_diff
+from agent_mux_adapters._dialects.stream_json.tools import OpenCall, ToolResultBlock, result_images
+from agent_mux_adapters._dialects.tolerant import mapping, rows, text
+from agent_mux_adapters.claude import diffs, tools
 
-ACTIONS: Mapping[str, str] = {
-    "Bash": "Run a shell command",
-    "PowerShell": "Run a shell command",
-    "Read": "Read a file",
-    "Write": "Write a file",
-    "Edit": "Edit a file",
-    "MultiEdit": "Edit a file",
-    "NotebookEdit": "Edit a notebook",
-    "WebFetch": "Fetch a web page",
-    "WebSearch": "Search the web",
-    "Task": "Start a sub-agent",
-    "Agent": "Start a sub-agent",
-    "Skill": "Use a skill",
-    PLAN_TOOL: "Leave plan mode and carry out the plan",
+EXIT_CODE = "Exit code "
+TIMED_OUT = "Command timed out"
+NOT_EXITED = -1
+"""For a foreground command that the CLI moved to the background when its time was up: it runs on."""
+INTERPRETED_EXIT_CODE = 1
+"""All exit codes that the CLI calls a success ("No matches found", "Files differ") are this one."""
+
+
+def tool_facts(call: OpenCall | None, result: ToolResultBlock) -> tuple[facts.Fact, ...]:
+    """The end of a native tool call, and what it brought to light."""
+    call = call or OpenCall("", {})
+    if call.name in tools.SHELL_TOOLS:
+        return (_shell_done(call, result), *result_images(result))
+    if result.failed or _failed_quietly(call, result):
+        return (facts.ToolDone(result.call_id, error=_quiet_error(result), name=call.name or None),)
+    effect = _EFFECTS.get(call.name)
+    files = effect(call, mapping(result.extra), result) if effect else ()
+    done = facts.ToolDone(result.call_id, output=result.output, files=files, name=call.name or None)
+    skill = text(call.input.get("skill")) if call.name == tools.SKILL_TOOL else ""
+    return (done, *result_images(result), *((facts.SkillInvoked(skill),) if skill else ()))
+
+
+# -- commands
+
+
+def _shell_done(call: OpenCall, result: ToolResultBlock) -> facts.ToolDone:
+    extra = mapping(result.extra)
+    if result.failed or not extra:
+        return _shell_from_text(call, result)
+    stdout, stderr = text(extra.get("stdout")), text(extra.get("stderr"))
+    if extra.get("isImage") is True:
+        return facts.ToolDone(result.call_id, output=result.output, name=call.name)
+    output = "\n".join(part for part in (stdout, stderr) if part) or result.shown
+    meaning = text(extra.get("returnCodeInterpretation"))
+    done = facts.ToolDone(result.call_id, output=output, stdout=stdout, stderr=stderr, name=call.name)
+    if meaning:
+        return msgspec.structs.replace(
+            done, output=None, error=stdout or stderr or meaning, exit_code=INTERPRETED_EXIT_CODE
+        )
+    if extra.get("backgroundTaskId"):
+        return msgspec.structs.replace(done, output=result.shown, exit_code=NOT_EXITED)
+    if extra.get("interrupted") is True:
+        return msgspec.structs.replace(done, output=None, error=output or "the command was interrupted")
+    return done
+
+
+def _shell_from_text(call: OpenCall, result: ToolResultBlock) -> facts.ToolDone:
+    if not result.failed:
+        return facts.ToolDone(result.call_id, output=result.output, stdout=result.shown, name=call.name)
+    code, printed = _split_exit_code(result.error)
+    if code is None:
+        return facts.ToolDone(result.call_id, error=result.error, name=call.name)
+    # The CLI merges both streams of a command that failed; its own remark about a time-out is no output.
+    stdout = "" if printed.startswith(TIMED_OUT) else printed
+    return facts.ToolDone(result.call_id, error=result.error, exit_code=code, stdout=stdout, name=call.name)
+
+
+def _split_exit_code(said: str) -> tuple[int | None, str]:
+    """`Exit code 3` and the lines after it."""
+    first, _, rest = said.partition("\n")
+    number = first.removeprefix(EXIT_CODE)
+    if number == first or not number.isascii() or not number.isdigit() or len(number) > 4:
+        return None, said
+    return int(number), rest
+
+
+# -- files
+
+
+def _read(call: OpenCall, extra: Mapping[str, Any], _: ToolResultBlock) -> tuple[facts.FileEffect, ...]:
+    path = text(mapping(extra.get("file")).get("filePath")) or text(call.input.get("file_path"))
+    return (facts.FileRead(path),) if path else ()
+
+
+def _written(call: OpenCall, extra: Mapping[str, Any], result: ToolResultBlock) -> tuple[facts.FileEffect, ...]:
+    path = text(extra.get("filePath")) or text(call.input.get("file_path"))
+    content = extra["content"] if isinstance(extra.get("content"), str) else text(call.input.get("content"))
+    created = extra["type"] == "create" if "type" in extra else result.shown.startswith("File created")
+    return (facts.FileWritten(path, len(content.encode("utf-8", "replace")), created),) if path else ()
+
+
+def _edited(call: OpenCall, extra: Mapping[str, Any], _: ToolResultBlock) -> tuple[facts.FileEffect, ...]:
+    path = text(extra.get("filePath")) or text(call.input.get("file_path"))
+    edits = [call.input, *rows(call.input.get("edits"))]
+    pairs = [(text(edit.get("old_string")), text(edit.get("new_string"))) for edit in edits]
+    diff = diffs.from_patch(path, extra.get("structuredPatch")) or unified_diff.from_replacements(path, pairs)
+    return (facts.FilePatched(path, diff),) if path and diff else ()
+
+
+def _notebook(call: OpenCall, extra: Mapping[str, Any], _: ToolResultBlock) -> tuple[facts.FileEffect, ...]:
+    path = text(extra.get("notebook_path")) or text(call.input.get("notebook_path"))
+    before, after = text(extra.get("original_file")), text(extra.get("updated_file"))
+    if not after:
+        before, after = "", text(call.input.get("new_source"))
+    diff = unified_diff.from_texts(path, before, after)
+    return (facts.FilePatched(path, diff),) if path and diff else ()
+
+
+Effect = Callable[[OpenCall, Mapping[str, Any], ToolResultBlock], tuple[facts.FileEffect, ...]]
+_EFFECTS: Mapping[str, Effect] = {
+    **dict.fromkeys(tools.READING_TOOLS, _read),
+    **dict.fromkeys(tools.WRITING_TOOLS, _written),
+    **dict.fromkeys(tools.EDITING_TOOLS, _edited),
+    **dict.fromkeys(tools.NOTEBOOK_TOOLS, _notebook),
 }
-"""What a person is asked to approve."""
-
-DETAILS: Mapping[str, str] = {
-    "Bash": "command",
-    "PowerShell": "command",
-    "Read": "file_path",
-    "Write": "file_path",
-    "Edit": "file_path",
-    "MultiEdit": "file_path",
-    "NotebookEdit": "notebook_path",
-    "WebFetch": "url",
-    "WebSearch": "query",
-    "Task": "prompt",
-    "Agent": "prompt",
-    "Skill": "skill",
-    PLAN_TOOL: "plan",
-}
-"""The field of the input that says it all; for other tools it is the whole input."""
 
 
-def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
-    """The command of a foreground shell call. A background command's exit is not the call's: it has no projection."""
-    command = command_of(name, arguments)
-    return None if command is None or arguments.get("run_in_background") is True else Shell(command)
+# -- text
 
 
-def command_of(name: str, arguments: Mapping[str, Any]) -> str | None:
-    """The command line that a call runs."""
-    return (text(arguments.get("command")) or None) if name in SHELL_TOOLS else None
+def _failed_quietly(call: OpenCall, result: ToolResultBlock) -> bool:
+    return call.name in tools.NOTEBOOK_TOOLS and bool(text(mapping(result.extra).get("error")))
 
 
-def action_of(name: str) -> str:
-    """What a person is asked to approve."""
-    server_and_tool = split_mcp_name(name)
-    if server_and_tool is not None:
-        return f"Use {server_and_tool[1]} of the MCP server {server_and_tool[0]}"
-    return ACTIONS.get(name, f"Use {name}")
-
-
-def detail_of(name: str, arguments: Mapping[str, Any]) -> str:
-    """The one thing to look at before approving."""
-    return text(arguments.get(DETAILS.get(name, ""))) or as_json(arguments)
+def _quiet_error(result: ToolResultBlock) -> str:
+    return text(mapping(result.extra).get("error")) or result.error

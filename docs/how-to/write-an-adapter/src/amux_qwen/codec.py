@@ -3,7 +3,7 @@
 from agent_mux import facts
 from agent_mux.adapter import CodecContext, Exit, Source, Step
 from agent_mux_adapters._dialects.stream_json.approvals import StreamJsonApprovals
-from agent_mux_adapters._dialects.stream_json.codec import StreamJsonCodec, StreamJsonTurns, is_live
+from agent_mux_adapters._dialects.stream_json.codec import StreamJsonCodec, StreamJsonInput, is_live
 from amux_qwen.outcome import TURN_LIMIT_EXIT, failure_of
 from amux_qwen.reader import Reader
 from amux_qwen.tools import TOOLS
@@ -16,7 +16,7 @@ class QwenCodec(StreamJsonCodec):
     """One run of Qwen Code. See `agent_mux.adapter.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
-        conversation = StreamJsonTurns(keep_open=context.interactive)
+        conversation = StreamJsonInput(keep_open=context.interactive)
         requests = StreamJsonApprovals(TOOLS, live=is_live(context))
         effort = {"effort": context.thinking_effort} if context.thinking_effort else {}
         hello = {"hooks": None, "timeout": {"canUseTool": LONGEST_WAIT_MS}, **effort}

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent_mux import facts
 from agent_mux.adapter import CodecContext
-from agent_mux_adapters._dialects.stream_json.codec import StreamJsonTurns
+from agent_mux_adapters._dialects.stream_json.codec import StreamJsonInput
 from agent_mux_adapters._dialects.stream_json.messages import (
     MessageReader,
     MessageReaders,
@@ -91,7 +91,7 @@ class BackgroundDelegation(StreamJsonSubagents):
 class Reader:
     """Reads the lines of one run; the control protocol and the hot path are the codec's own."""
 
-    def __init__(self, context: CodecContext, conversation: StreamJsonTurns) -> None:
+    def __init__(self, context: CodecContext, conversation: StreamJsonInput) -> None:
         self._context = context
         self._conversation = conversation
         continues = bool(context.session_id or context.fork_session_id)
