@@ -1,17 +1,28 @@
 """Habits that agents without an adapter of their own share, beyond the protocol."""
 
 import re
-from collections.abc import Collection, Mapping
+import signal
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from agent_mux.facts import InputAsked
-from agent_mux_adapters._dialects.acp import AcpCall, AcpQuestion, ToolReader
+from agent_mux.adapter import CodecContext
+from agent_mux.facts import InputAsked, Note
+from agent_mux_adapters._dialects.acp import (
+    AcpCall,
+    AcpQuestion,
+    AcpQuirks,
+    AcpRequest,
+    OpenedSession,
+    ToolReader,
+    default_settings,
+    mode_request,
+)
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 _MCP_TITLE = re.compile(r"(\S+) \((\S+) MCP Server\)")
 
 
-class CommonTools(ToolReader):
+class CommonAcpTools(ToolReader):
     """What a tool call means, with agents that came from Gemini CLI (Qwen Code and others) among them."""
 
     def mcp(self, call: AcpCall, servers: Collection[str]) -> tuple[str, str] | None:
@@ -38,3 +49,24 @@ class CommonTools(ToolReader):
 def _input_asked(request_id: str, question: Mapping[str, Any]) -> InputAsked:
     options = tuple(text(mapping(option).get("label")) for option in rows(question.get("options")))
     return InputAsked(request_id, text(question.get("question")), text(question.get("header")) or None, options)
+
+
+# TODO What is done with an agent of which nothing is known.
+
+# Names of modes that are common among agents, the first that is offered counts. A mode that has none of them is left.
+_ASKING = ("default", "ask", "manual", "normal", "confirm")
+_FREE = ("yolo", "bypassPermissions", "auto-approve", "dont_ask", "dontAsk")
+_EASY = (*_FREE, "accept-edits", "acceptEdits", "accept_edits", "auto", "auto-edit", "autoEdit", "auto_edit")
+
+
+def settings(context: CodecContext, opened: OpenedSession) -> Sequence[AcpRequest | Note]:
+    """Model, effort, and the mode that asks where somebody is to be asked, or the one that does not."""
+    if context.approval_mode == "yolo":
+        mode = mode_request(opened, to=_FREE)
+    else:
+        mode = mode_request(opened, to=_ASKING, out_of=_EASY)
+    return [*default_settings(context, opened), *([mode] if mode is not None else [])]
+
+
+# The SDK for MCP that most agents use keeps their process alive as long as a server is connected.
+QUIRKS = AcpQuirks(tools=CommonAcpTools(), settings=settings, signal_with_servers=signal.SIGTERM)

@@ -82,7 +82,7 @@ def _sessions() -> SessionStore:
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.claude.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.claude.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from agent_mux import facts
 from agent_mux.adapter import CodecContext
+from agent_mux_adapters._dialects.stream_json.approvals import PendingPermission, StreamJsonApprovals
+from agent_mux_adapters._dialects.stream_json.codec import StreamJsonCodec, is_live
 from agent_mux_adapters._dialects.stream_json.messages import (
     MessageReader,
     MessageReaders,
@@ -15,13 +17,12 @@ from agent_mux_adapters._dialects.stream_json.messages import (
 )
 from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, text
-from agent_mux_adapters.claude.accounting import Accounts, untallied
-from agent_mux_adapters.claude.conversation import Conversation
-from agent_mux_adapters.claude.delegation import Delegation
+from agent_mux_adapters.claude.notices import compacted, loaded, read_system
 from agent_mux_adapters.claude.outcome import api_error_of
-from agent_mux_adapters.claude.system import compacted, loaded, read_system
-from agent_mux_adapters.claude.table import TOOLS
-from agent_mux_adapters.claude.turns import Turns
+from agent_mux_adapters.claude.subagents import ClaudeSubagents
+from agent_mux_adapters.claude.tools import TOOLS
+from agent_mux_adapters.claude.turns import ClaudeInput, ClaudeTurns
+from agent_mux_adapters.claude.usage import ClaudeUsage, subagent_usage
 
 Facts = tuple[facts.Fact, ...]
 INTERRUPTED = "[Request interrupted by user"
@@ -37,19 +38,19 @@ IGNORED_LINES: Mapping[str, str] = {
 REJECTED = "rejected"
 
 
-class Reader:
+class ClaudeReader:
     """Reads the lines of one run."""
 
-    def __init__(self, context: CodecContext, conversation: Conversation) -> None:
+    def __init__(self, context: CodecContext, conversation: ClaudeInput) -> None:
         self._context = context
         self._conversation = conversation
-        accounts = Accounts(continues_session=bool(context.session_id or context.fork_session_id))
-        self._delegation = Delegation()
+        accounts = ClaudeUsage(continues_session=bool(context.session_id or context.fork_session_id))
+        self._delegation = ClaudeSubagents()
         self._calls = calls = StreamJsonCalls(TOOLS, self._delegation)
         self.main = MessageReader(calls, accounts.model_call, is_main=True)
         """The messages of the main agent."""
-        self._scopes = MessageReaders(self.main, lambda: MessageReader(calls, untallied, is_main=False))
-        self._turns = Turns(accounts, max_turns=context.max_turns or 0)
+        self._scopes = MessageReaders(self.main, lambda: MessageReader(calls, subagent_usage, is_main=False))
+        self._turns = ClaudeTurns(accounts, max_turns=context.max_turns or 0)
         self._session_id = ""
         self._initialized = False
         self._compaction: Mapping[str, Any] | None = None
@@ -182,3 +183,30 @@ class Reader:
         if status == REJECTED:
             return (facts.RateLimited(),)
         return (facts.Ignored("rate_limit_event", f"the provider still answers: {status or 'no status'}"),)
+
+
+# TODO What makes Claude Code remember a yes: rules for the session, never in the user's own settings.
+
+
+def session_rules(ask: PendingPermission) -> list[dict[str, Any]]:
+    """The narrowest rules the CLI suggests; where it suggests none, one for exactly this."""
+    rules = [row for row in ask.suggestions if row.get("type") == "addRules"] or ask.suggestions
+    return [{**row, "destination": "session"} for row in rules] or [_exact_rule(ask)]
+
+
+def _exact_rule(ask: PendingPermission) -> dict[str, Any]:
+    command = text(mapping(ask.input).get("command"))
+    rule = {"toolName": ask.tool, **({"ruleContent": command} if command else {})}
+    return {"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "session"}
+
+
+# TODO Claude Code's stream-json, one-shot and two-way.
+
+
+class ClaudeCodec(StreamJsonCodec):
+    """One run of Claude Code. See `agent_mux.adapter.Codec`."""
+
+    def __init__(self, context: CodecContext) -> None:
+        conversation = ClaudeInput(keep_open=context.interactive)
+        requests = StreamJsonApprovals(TOOLS, live=is_live(context), remember=session_rules)
+        super().__init__(context, ClaudeReader(context, conversation), requests, conversation)

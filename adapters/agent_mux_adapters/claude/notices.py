@@ -6,8 +6,7 @@ from typing import Any
 from agent_mux import facts
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, optional_whole, rows, text, whole
 from agent_mux_adapters.claude.outcome import is_limited
-from agent_mux_adapters.claude.risk import assess
-from agent_mux_adapters.claude.tools import action_of
+from agent_mux_adapters.claude.tools import action_of, risk_of
 
 Facts = tuple[facts.Fact, ...]
 
@@ -48,7 +47,7 @@ def _permission_denied(line: Mapping[str, Any]) -> Facts:
     """A rule or the mode refused, and nobody was asked: shown as an approval that was denied at once."""
     call_id, tool = need_text(line, "tool_use_id"), need_text(line, "tool_name")
     message = text(line.get("message")) or text(line.get("decision_reason"))
-    asked = facts.ApprovalAsked(f"denied:{call_id}", action_of(tool), message, assess(tool, {}), tool, call_id)
+    asked = facts.ApprovalAsked(f"denied:{call_id}", action_of(tool), message, risk_of(tool, {}), tool, call_id)
     return (asked, facts.RequestSettled(asked.request_id, granted=False, reason=message or None))
 
 

@@ -28,10 +28,10 @@ from agent_mux.sessions.trees import Tree
 from agent_mux_adapters._dialects.stream_json.messages import SYNTHETIC, MessageReader
 from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, rows, text
-from agent_mux_adapters.claude.accounting import usage_of, uses_anything
-from agent_mux_adapters.claude.delegation import Delegation
 from agent_mux_adapters.claude.outcome import api_error_of
-from agent_mux_adapters.claude.table import TOOLS
+from agent_mux_adapters.claude.subagents import ClaudeSubagents
+from agent_mux_adapters.claude.tools import TOOLS
+from agent_mux_adapters.claude.usage import usage_of, uses_anything
 
 CONVERSATION = frozenset({"user", "assistant"})
 """The rows in which something is said. Each has an id, and that of the row before it."""
@@ -81,7 +81,7 @@ class StoredRows:
 
     def __init__(self, path: Path) -> None:
         self._left_behind = Tree(id="uuid", parent="parentUuid", starts=_is_prompt).left_behind(path)
-        self._calls = StreamJsonCalls(TOOLS, Delegation())
+        self._calls = StreamJsonCalls(TOOLS, ClaudeSubagents())
         self._messages = self._new_messages()
         self._is_over = False
         """The model handed back: the turn is over, unless more of the same message comes."""

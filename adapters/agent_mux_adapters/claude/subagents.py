@@ -17,7 +17,7 @@ FRAME_END = "The report follows:"
 GOOD_STATUS = "completed"
 
 
-class Delegation(tools.StreamJsonSubagents):
+class ClaudeSubagents(tools.StreamJsonSubagents):
     """The sub-agents that have not reported yet."""
 
     def __init__(self) -> None:

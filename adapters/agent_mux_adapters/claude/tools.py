@@ -1,8 +1,4 @@
-"""What came of a call of Claude Code's own tools: from a `tool_result`, and the `tool_use_result` beside it, to facts.
-
-`tool_use_result` is the CLI's own structured result: an object on success, a string when the tool failed, a list for
-MCP tools, and absent inside sub-agents. The block's `content` is what the model was shown: a string or blocks.
-"""
+"""What the tools of Claude Code are to us: a table from their names to the way they are told."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,10 +6,135 @@ from typing import Any
 import msgspec
 
 from agent_mux import facts
+from agent_mux.facts import Risk, Shell
+from agent_mux.risk import risk_of_command
 from agent_mux_adapters._dialects import unified_diff
-from agent_mux_adapters._dialects.stream_json.tools import OpenCall, ToolResultBlock, result_images
-from agent_mux_adapters._dialects.tolerant import mapping, rows, text
-from agent_mux_adapters.claude import diffs, tools
+from agent_mux_adapters._dialects.stream_json.tools import (
+    OpenCall,
+    ToolResultBlock,
+    ToolTable,
+    result_images,
+    split_mcp_name,
+)
+from agent_mux_adapters._dialects.tolerant import as_json, mapping, rows, text, whole
+from agent_mux_adapters._dialects.unified_diff import with_header
+
+SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
+DELEGATING_TOOLS = frozenset({"Task", "Agent"})
+"""`Agent` is what newer versions call `Task`."""
+READING_TOOLS = frozenset({"Read", "NotebookRead"})
+WRITING_TOOLS = frozenset({"Write"})
+EDITING_TOOLS = frozenset({"Edit", "MultiEdit"})
+NOTEBOOK_TOOLS = frozenset({"NotebookEdit"})
+SKILL_TOOL = "Skill"
+QUESTION_TOOL = "AskUserQuestion"
+PLAN_TOOL = "ExitPlanMode"
+
+ACTIONS: Mapping[str, str] = {
+    "Bash": "Run a shell command",
+    "PowerShell": "Run a shell command",
+    "Read": "Read a file",
+    "Write": "Write a file",
+    "Edit": "Edit a file",
+    "MultiEdit": "Edit a file",
+    "NotebookEdit": "Edit a notebook",
+    "WebFetch": "Fetch a web page",
+    "WebSearch": "Search the web",
+    "Task": "Start a sub-agent",
+    "Agent": "Start a sub-agent",
+    "Skill": "Use a skill",
+    PLAN_TOOL: "Leave plan mode and carry out the plan",
+}
+"""What a person is asked to approve."""
+
+DETAILS: Mapping[str, str] = {
+    "Bash": "command",
+    "PowerShell": "command",
+    "Read": "file_path",
+    "Write": "file_path",
+    "Edit": "file_path",
+    "MultiEdit": "file_path",
+    "NotebookEdit": "notebook_path",
+    "WebFetch": "url",
+    "WebSearch": "query",
+    "Task": "prompt",
+    "Agent": "prompt",
+    "Skill": "skill",
+    PLAN_TOOL: "plan",
+}
+"""The field of the input that says it all; for other tools it is the whole input."""
+
+
+def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
+    """The command of a foreground shell call. A background command's exit is not the call's: it has no projection."""
+    command = command_of(name, arguments)
+    return None if command is None or arguments.get("run_in_background") is True else Shell(command)
+
+
+def command_of(name: str, arguments: Mapping[str, Any]) -> str | None:
+    """The command line that a call runs."""
+    return (text(arguments.get("command")) or None) if name in SHELL_TOOLS else None
+
+
+def action_of(name: str) -> str:
+    """What a person is asked to approve."""
+    server_and_tool = split_mcp_name(name)
+    if server_and_tool is not None:
+        return f"Use {server_and_tool[1]} of the MCP server {server_and_tool[0]}"
+    return ACTIONS.get(name, f"Use {name}")
+
+
+def detail_of(name: str, arguments: Mapping[str, Any]) -> str:
+    """The one thing to look at before approving."""
+    return text(arguments.get(DETAILS.get(name, ""))) or as_json(arguments)
+
+
+# TODO How risky a call is, by the tool. Commands are judged by `agent_mux.risk`.
+
+LOW_TOOLS = frozenset({
+    "Read", "Glob", "Grep", "LS", "NotebookRead", "TodoWrite", "TaskList", "TaskGet", "BashOutput", "TaskOutput",
+    "AskUserQuestion", "EnterPlanMode", "ToolSearch", "ListMcpResourcesTool",
+})  # fmt: skip
+HIGH_TOOLS = frozenset({"WebFetch", "WebSearch", "RemoteTrigger"})
+COMMAND_TOOLS = frozenset({"Bash", "PowerShell"})
+
+
+def risk_of(tool: str, arguments: Mapping[str, Any]) -> Risk:
+    """The risk of calling this tool with these arguments."""
+    if tool in COMMAND_TOOLS:
+        return risk_of_command(text(arguments.get("command")))
+    if tool in LOW_TOOLS:
+        return "low"
+    return "high" if tool in HIGH_TOOLS else "medium"
+
+
+# TODO The unified diff of an edit, from the hunks that Claude Code tells.
+
+
+def patch_diff(path: str, patch: Any) -> str:
+    """The diff of a `structuredPatch`: hunks with their lines ready. Empty when there are none."""
+    hunks = [hunk for row in rows(patch) for hunk in _hunk_of_row(row)]
+    return with_header(path, hunks)
+
+
+def _hunk_of_row(row: Mapping[str, Any]) -> list[str]:
+    lines = row.get("lines")
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        return []
+    old, new = (_span(row, side) for side in ("old", "new"))
+    return [f"@@ -{old} +{new} @@", *map(text, lines)]
+
+
+def _span(row: Mapping[str, Any], side: str) -> str:
+    start, count = whole(row.get(f"{side}Start")), whole(row.get(f"{side}Lines"))
+    # The CLI counts from 1 always; in a unified diff, no lines start before the first one.
+    return f"{start if count else max(start - 1, 0)},{count}"
+
+
+# TODO What came of a call of Claude Code's own tools: from a `tool_result`, and the `tool_use_result` beside it, to facts.
+#
+# `tool_use_result` is the CLI's own structured result: an object on success, a string when the tool failed, a list for
+# MCP tools, and absent inside sub-agents. The block's `content` is what the model was shown: a string or blocks.
 
 EXIT_CODE = "Exit code "
 TIMED_OUT = "Command timed out"
@@ -26,14 +147,14 @@ INTERPRETED_EXIT_CODE = 1
 def tool_facts(call: OpenCall | None, result: ToolResultBlock) -> tuple[facts.Fact, ...]:
     """The end of a native tool call, and what it brought to light."""
     call = call or OpenCall("", {})
-    if call.name in tools.SHELL_TOOLS:
+    if call.name in SHELL_TOOLS:
         return (_shell_done(call, result), *result_images(result))
     if result.failed or _failed_quietly(call, result):
         return (facts.ToolDone(result.call_id, error=_quiet_error(result), name=call.name or None),)
     effect = _EFFECTS.get(call.name)
     files = effect(call, mapping(result.extra), result) if effect else ()
     done = facts.ToolDone(result.call_id, output=result.output, files=files, name=call.name or None)
-    skill = text(call.input.get("skill")) if call.name == tools.SKILL_TOOL else ""
+    skill = text(call.input.get("skill")) if call.name == SKILL_TOOL else ""
     return (done, *result_images(result), *((facts.SkillInvoked(skill),) if skill else ()))
 
 
@@ -100,7 +221,7 @@ def _edited(call: OpenCall, extra: Mapping[str, Any], _: ToolResultBlock) -> tup
     path = text(extra.get("filePath")) or text(call.input.get("file_path"))
     edits = [call.input, *rows(call.input.get("edits"))]
     pairs = [(text(edit.get("old_string")), text(edit.get("new_string"))) for edit in edits]
-    diff = diffs.from_patch(path, extra.get("structuredPatch")) or unified_diff.from_replacements(path, pairs)
+    diff = patch_diff(path, extra.get("structuredPatch")) or unified_diff.from_replacements(path, pairs)
     return (facts.FilePatched(path, diff),) if path and diff else ()
 
 
@@ -115,10 +236,10 @@ def _notebook(call: OpenCall, extra: Mapping[str, Any], _: ToolResultBlock) -> t
 
 Effect = Callable[[OpenCall, Mapping[str, Any], ToolResultBlock], tuple[facts.FileEffect, ...]]
 _EFFECTS: Mapping[str, Effect] = {
-    **dict.fromkeys(tools.READING_TOOLS, _read),
-    **dict.fromkeys(tools.WRITING_TOOLS, _written),
-    **dict.fromkeys(tools.EDITING_TOOLS, _edited),
-    **dict.fromkeys(tools.NOTEBOOK_TOOLS, _notebook),
+    **dict.fromkeys(READING_TOOLS, _read),
+    **dict.fromkeys(WRITING_TOOLS, _written),
+    **dict.fromkeys(EDITING_TOOLS, _edited),
+    **dict.fromkeys(NOTEBOOK_TOOLS, _notebook),
 }
 
 
@@ -126,8 +247,23 @@ _EFFECTS: Mapping[str, Effect] = {
 
 
 def _failed_quietly(call: OpenCall, result: ToolResultBlock) -> bool:
-    return call.name in tools.NOTEBOOK_TOOLS and bool(text(mapping(result.extra).get("error")))
+    return call.name in NOTEBOOK_TOOLS and bool(text(mapping(result.extra).get("error")))
 
 
 def _quiet_error(result: ToolResultBlock) -> str:
     return text(mapping(result.extra).get("error")) or result.error
+
+
+# TODO The tools of Claude Code, as the dialect looks them up.
+
+TOOLS = ToolTable(
+    delegating=DELEGATING_TOOLS,
+    question=QUESTION_TOOL,
+    shell_of=shell_of,
+    done=tool_facts,
+    action_of=action_of,
+    detail_of=detail_of,
+    risk_of=risk_of,
+    command_of=command_of,
+    path_fields=("file_path", "notebook_path", "path"),
+)

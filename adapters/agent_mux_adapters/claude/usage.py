@@ -26,7 +26,7 @@ def usage_of(raw: Mapping[str, Any]) -> facts.Usage:
     )
 
 
-def untallied(raw: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
+def subagent_usage(raw: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
     """A call inside a sub-agent, which is in nobody's sum but the turn's."""
     return (usage_of(raw),)
 
@@ -37,7 +37,7 @@ def uses_anything(usage: facts.Usage) -> bool:
     return any(counts) or bool(usage.thinking_tokens)
 
 
-class Spent(msgspec.Struct, frozen=True, kw_only=True):
+class ModelSpend(msgspec.Struct, frozen=True, kw_only=True):
     """A sum over models, as `modelUsage` counts."""
 
     usd: float = 0.0
@@ -64,9 +64,9 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     def __bool__(self) -> bool:
         return any(msgspec.structs.astuple(self))
 
-    def __add__(self, other: "Spent") -> "Spent":
+    def __add__(self, other: "ModelSpend") -> "ModelSpend":
         thinking = None if self.thinking is other.thinking is None else (self.thinking or 0) + (other.thinking or 0)
-        return Spent(
+        return ModelSpend(
             usd=self.usd + other.usd,
             input=self.input + other.input,
             output=self.output + other.output,
@@ -75,11 +75,11 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
             thinking=thinking,
         )
 
-    def since(self, earlier: "Spent") -> "Spent":
+    def since(self, earlier: "ModelSpend") -> "ModelSpend":
         """What was added; all of it where the counters began again (`/clear`)."""
         if self.input < earlier.input or self.output < earlier.output:
             return self
-        return Spent(
+        return ModelSpend(
             usd=max(self.usd - earlier.usd, 0.0),
             input=self.input - earlier.input,
             output=self.output - earlier.output,
@@ -101,12 +101,12 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Accounts:
+class ClaudeUsage:
     """What this run used so far."""
 
     def __init__(self, *, continues_session: bool) -> None:
-        self._run = Spent()
-        self._native_total: Spent | None = Spent() if not continues_session else None
+        self._run = ModelSpend()
+        self._native_total: ModelSpend | None = ModelSpend() if not continues_session else None
         """The CLI's cumulative figure at the last result; None: unknown, for it includes earlier runs."""
         self._told: list[int] = [0, 0, 0, 0]
         self._reported: list[int] = [0, 0, 0, 0]
@@ -151,13 +151,13 @@ class Accounts:
         self._run += spent
         return spent.record(), (facts.RunCost(self._run.record()),)
 
-    def _spent_since(self, line: Mapping[str, Any]) -> Spent | None:
-        total = Spent.of_models(mapping(line.get("modelUsage")))
+    def _spent_since(self, line: Mapping[str, Any]) -> ModelSpend | None:
+        total = ModelSpend.of_models(mapping(line.get("modelUsage")))
         total = msgspec.structs.replace(total, usd=dollars(line.get("total_cost_usd")))
         before, self._native_total = self._native_total, total
         delta = line.get("model_usage_since_last_result")
         if isinstance(delta, dict):
-            return Spent.of_models(delta)
+            return ModelSpend.of_models(delta)
         if before is not None:
             return total.since(before)
         alone = (total.input, total.output) == _counts(usage_of(mapping(line.get("usage"))))[:2]

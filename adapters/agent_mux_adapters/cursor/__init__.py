@@ -5,7 +5,7 @@ from agent_mux.home import AgentHome
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.cursor.argv import build_spawn_args
 from agent_mux_adapters.cursor.codec import STREAM_JSON, CursorCodec, is_stream_json
-from agent_mux_adapters.cursor.model_listing import LISTING
+from agent_mux_adapters.cursor.models import LISTING
 from agent_mux_adapters.cursor.outcome import AUTH_GUIDANCE
 
 CAPABILITIES = AgentCapabilities(
@@ -35,7 +35,7 @@ CAPABILITIES = AgentCapabilities(
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.cursor.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.cursor.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
 

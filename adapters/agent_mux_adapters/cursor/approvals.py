@@ -16,7 +16,7 @@ SUFFIX = re.compile(r"(Request|Interaction)?Query$")
 _LATER = (facts.Ignored("interaction_query/request", "told with its answer, which the CLI gives itself"),)
 
 
-class Queries:
+class CursorQueries:
     """The queries that have no answer yet."""
 
     def __init__(self) -> None:

@@ -24,12 +24,16 @@ from agent_mux_adapters._dialects.tolerant import (
     text,
     whole,
 )
-from agent_mux_adapters.cursor.calls import ToolCalls
+from agent_mux_adapters.cursor.approvals import CursorQueries
+from agent_mux_adapters.cursor.messages import (
+    FRAGMENT_STARTS,
+    CursorFragment,
+    CursorMessages,
+    CursorSteps,
+    decode_fragment,
+)
 from agent_mux_adapters.cursor.outcome import closing_fact, last_words, usage_of
-from agent_mux_adapters.cursor.prose import Prose
-from agent_mux_adapters.cursor.queries import Queries
-from agent_mux_adapters.cursor.steps import Steps
-from agent_mux_adapters.cursor.wire import FRAGMENT_STARTS, Fragment, decode_fragment
+from agent_mux_adapters.cursor.tool_calls import CursorToolCalls
 
 STREAM_JSON = "stream-json"
 SIGINT = 2
@@ -46,10 +50,10 @@ class CursorCodec:
 
     def __init__(self, context: CodecContext) -> None:
         self._context = context
-        self._queries = Queries()
-        self._calls = ToolCalls(self._queries.denied, permitted=context.approval_mode == "yolo")
-        self._prose = Prose()
-        self._steps = Steps()
+        self._queries = CursorQueries()
+        self._calls = CursorToolCalls(self._queries.denied, permitted=context.approval_mode == "yolo")
+        self._prose = CursorMessages()
+        self._steps = CursorSteps()
         self._session_id = ""
         self._bare: list[str] = []
         """The last lines of prose, of stdout and stderr."""
@@ -104,7 +108,7 @@ class CursorCodec:
 
     # -- lines
 
-    def _fragment(self, fragment: Fragment) -> Facts:
+    def _fragment(self, fragment: CursorFragment) -> Facts:
         """The hot path: a fragment of the model call that goes on. Empty when it is anything else."""
         if not self._steps.goes_on or fragment.timestamp_ms is None or fragment.model_call_id is not None:
             return ()

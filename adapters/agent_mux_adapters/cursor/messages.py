@@ -1,12 +1,91 @@
-"""What the model says. With `--stream-partial-output` everything is said twice, and no line says whether it repeats.
+"""The fragments of cursor-agent's stream: the one typed decode of the hot path. All other lines are read as objects."""
 
-The CLI keeps the fragments of a segment and prints them again as one message: before a tool call (with the call's
-`model_call_id`), before a retry or a query (nothing tells it from a fragment), and at the end of the turn (without
-`timestamp_ms`; in some versions the text of the whole turn). Without the flag these messages are all there is.
-So a message counts as a repetition when it says what the fragments said, and else as new.
-"""
+import msgspec
 
 from agent_mux import facts
+
+FRAGMENT_STARTS = (b'{"type":"thinking","subtype":"delta"', b'{"type":"assistant"')
+"""How a line that may be a fragment begins. Whatever begins otherwise is read as an object, fragment or not."""
+
+
+class FragmentBlock(msgspec.Struct, gc=False):
+    """A content block of a message."""
+
+    type: str
+    text: str
+
+
+class FragmentMessage(msgspec.Struct, gc=False):
+    """A message of the assistant."""
+
+    content: list[FragmentBlock]
+
+
+class CursorFragment(msgspec.Struct, gc=False):
+    """A line of text or thinking. Those of a message that is complete have a call id, or no time at all."""
+
+    type: str
+    subtype: str = ""
+    text: str = ""
+    message: FragmentMessage | None = None
+    model_call_id: str | None = None
+    timestamp_ms: int | None = None
+
+
+decode_fragment = msgspec.json.Decoder(CursorFragment).decode
+
+
+# TODO Where model calls begin. The stream does not say it; `model_call_id` and the order of lines show it.
+#
+# Lines of one model call share its id, but its thinking, its fragments and the last message of a turn have none.
+
+
+class CursorSteps:
+    """The model call that is going on."""
+
+    def __init__(self) -> None:
+        self._begun = False
+        self._call_id = ""
+        """Of the model call; empty while no line has told."""
+        self._returned = False
+        """A tool returned: whatever the model says now, it says in another call."""
+
+    def content(self, call_id: str) -> tuple[facts.Fact, ...]:
+        """The model says something or calls a tool; `call_id` where the line tells it. Says when a call begins."""
+        is_other = bool(call_id and self._call_id and call_id != self._call_id)
+        is_same = bool(call_id) and call_id == self._call_id
+        if self._begun and not is_other and (is_same or not self._returned):
+            self._call_id = self._call_id or call_id
+            return ()
+        self._begun, self._returned, self._call_id = True, False, call_id
+        return (facts.StepBegin(),)
+
+    @property
+    def goes_on(self) -> bool:
+        """Content without an id belongs to the call that was begun."""
+        return self._begun and not self._returned
+
+    def named(self, call_id: str) -> None:
+        """The text of the call that goes on is repeated, with its id."""
+        if self.goes_on:
+            self._call_id = self._call_id or call_id
+
+    def tool_returned(self) -> None:
+        """A tool call is over."""
+        self._returned = True
+
+    def turn_over(self) -> None:
+        """What follows belongs to another turn."""
+        self._begun = self._returned = False
+        self._call_id = ""
+
+
+# TODO What the model says. With `--stream-partial-output` everything is said twice, and no line says whether it repeats.
+#
+# The CLI keeps the fragments of a segment and prints them again as one message: before a tool call (with the call's
+# `model_call_id`), before a retry or a query (nothing tells it from a fragment), and at the end of the turn (without
+# `timestamp_ms`; in some versions the text of the whole turn). Without the flag these messages are all there is.
+# So a message counts as a repetition when it says what the fragments said, and else as new.
 
 Facts = tuple[facts.Fact, ...]
 
@@ -15,7 +94,7 @@ _REPEATED = (facts.Ignored("assistant", REPEATS),)
 _EMPTY = (facts.Ignored("assistant", "an empty message"),)
 
 
-class _Growing:
+class _TextPieces:
     """Text in pieces; compared in constant time where the lengths differ."""
 
     __slots__ = ("_pieces", "length")
@@ -39,15 +118,15 @@ class _Growing:
         return 0 < self.length < len(text) and text.startswith("".join(self._pieces))
 
 
-class Prose:
+class CursorMessages:
     """The text of one turn."""
 
     def __init__(self) -> None:
         self.said = False
         """Something was said in this turn."""
-        self._segment = _Growing()
+        self._segment = _TextPieces()
         """The fragments that no message has repeated."""
-        self._turn = _Growing()
+        self._turn = _TextPieces()
         """All that was streamed in this turn."""
         self._held = ""
         """A fragment that may be the segment once more; the next line tells."""

@@ -1,14 +1,17 @@
 """What came of a tool call: an object with one key that says how it ended (`success`, `failure`, `rejected`...)."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from agent_mux import facts
-from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text, whole
-from agent_mux_adapters.cursor import edits, tools
+from agent_mux.facts import FileEffect, FilePatched, FileWritten
+from agent_mux_adapters._dialects import unified_diff
+from agent_mux_adapters._dialects.tolerant import mapping, need_mapping, need_text, optional_whole, rows, text, whole
+from agent_mux_adapters.cursor import tools
 
 SUCCESS = "success"
 REJECTED = "rejected"
@@ -20,14 +23,14 @@ NOT_EXITED = -1
 REASONS = ("reason", "error", "errorMessage", "message", "modelVisibleError")
 
 
-class Call(msgspec.Struct, frozen=True):
+class CursorCall(msgspec.Struct, frozen=True):
     """A tool call that waits for its result."""
 
     name: str
     input: Mapping[str, Any]
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class CursorResult(msgspec.Struct, frozen=True, kw_only=True):
     """A result, taken apart."""
 
     call_id: str
@@ -55,11 +58,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return said or _words(self.how)
 
 
-def read_result(call_id: str, told: Any, duration_ms: int | None) -> Result:
+def read_result(call_id: str, told: Any, duration_ms: int | None) -> CursorResult:
     """The `result` of a completed call, whatever it looks like."""
     result = mapping(told)
     how = next((key for key, value in result.items() if isinstance(value, dict)), "")
-    return Result(
+    return CursorResult(
         call_id=call_id,
         how=how or SUCCESS,
         body=result[how] if how else told,
@@ -68,7 +71,7 @@ def read_result(call_id: str, told: Any, duration_ms: int | None) -> Result:
     )
 
 
-def tool_facts(call: Call, result: Result) -> tuple[facts.Fact, ...]:
+def tool_facts(call: CursorCall, result: CursorResult) -> tuple[facts.Fact, ...]:
     """The end of a native tool call."""
     if call.name == tools.SHELL:
         return (_shell_done(result),)
@@ -81,7 +84,7 @@ def tool_facts(call: Call, result: Result) -> tuple[facts.Fact, ...]:
     return (msgspec.structs.replace(done, output=_output(call.name, body, result.body), files=files),)
 
 
-def mcp_facts(result: Result) -> tuple[facts.Fact, ...]:
+def mcp_facts(result: CursorResult) -> tuple[facts.Fact, ...]:
     """The end of a call of an MCP server's tool."""
     body = mapping(result.body)
     blocks = rows(body.get("content"))
@@ -93,7 +96,7 @@ def mcp_facts(result: Result) -> tuple[facts.Fact, ...]:
     return (facts.McpDone(result.call_id, output=output), *_images(blocks))
 
 
-def subagent_fact(result: Result) -> facts.Fact:
+def subagent_fact(result: CursorResult) -> facts.Fact:
     """The end of a delegated task."""
     if result.failed:
         return facts.SubagentDone(result.call_id, error=result.error)
@@ -105,7 +108,7 @@ def subagent_fact(result: Result) -> facts.Fact:
 # -- commands
 
 
-def _shell_done(result: Result) -> facts.ToolDone:
+def _shell_done(result: CursorResult) -> facts.ToolDone:
     body = mapping(result.body)
     stdout, stderr = text(body.get("stdout")), text(body.get("stderr"))
     output = text(body.get("interleavedOutput")) or "\n".join(part for part in (stdout, stderr) if part)
@@ -136,32 +139,32 @@ def _exit_code(body: Mapping[str, Any]) -> int | None:
 # -- files
 
 
-def _read(call: Call, body: Mapping[str, Any]) -> tuple[facts.FileEffect, ...]:
+def _read(call: CursorCall, body: Mapping[str, Any]) -> tuple[facts.FileEffect, ...]:
     path = _path(call, body)
     return (facts.FileRead(path),) if path else ()
 
 
-def _written(call: Call, body: Mapping[str, Any]) -> tuple[facts.FileEffect, ...]:
+def _written(call: CursorCall, body: Mapping[str, Any]) -> tuple[facts.FileEffect, ...]:
     path, content = _path(call, body), call.input.get("fileText")
     size = len(content.encode("utf-8", "replace")) if isinstance(content, str) else whole(body.get("fileSize"))
     return (facts.FileWritten(path, size, created=False),) if path else ()  # whether it was there before is not told
 
 
-def _edited(call: Call, body: Mapping[str, Any]) -> tuple[facts.FileEffect, ...]:
+def _edited(call: CursorCall, body: Mapping[str, Any]) -> tuple[facts.FileEffect, ...]:
     path = _path(call, body)
-    return edits.effects(path, body) if path else ()
+    return edit_effects(path, body) if path else ()
 
 
-def _deleted(call: Call, body: Mapping[str, Any]) -> tuple[facts.FileEffect, ...]:
+def _deleted(call: CursorCall, body: Mapping[str, Any]) -> tuple[facts.FileEffect, ...]:
     path = _path(call, body)
     return (facts.FileDeleted(path),) if path else ()
 
 
-def _path(call: Call, body: Mapping[str, Any]) -> str:
+def _path(call: CursorCall, body: Mapping[str, Any]) -> str:
     return text(body.get("path")) or text(call.input.get("path"))
 
 
-_EFFECTS: Mapping[str, Callable[[Call, Mapping[str, Any]], tuple[facts.FileEffect, ...]]] = {
+_EFFECTS: Mapping[str, Callable[[CursorCall, Mapping[str, Any]], tuple[facts.FileEffect, ...]]] = {
     tools.READ: _read,
     tools.WRITE: _written,
     tools.EDIT: _edited,
@@ -207,3 +210,119 @@ def _without_bytes(block: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(image, dict):
         return block
     return {**block, "image": {key: value for key, value in image.items() if key != "data"}}
+
+
+# TODO What an edit did to its file: from both whole texts where they are told, else from the CLI's own diff.
+
+NO_FILE = "--- /dev/null"
+
+
+def edit_effects(path: str, body: Mapping[str, Any]) -> tuple[FileEffect, ...]:
+    """The file that was made or patched. Nothing where the CLI does not say what changed."""
+    before, after, diff = (
+        body.get("beforeFullFileContent"),
+        body.get("afterFullFileContent"),
+        text(body.get("diffString")),
+    )
+    if isinstance(after, str) and (not isinstance(before, str) or diff.startswith(NO_FILE)):
+        return (FileWritten(path, len(after.encode("utf-8", "replace")), created=True),)
+    if isinstance(before, str) and isinstance(after, str):
+        patch = unified_diff.from_texts(path, before, after)
+    else:
+        patch = unified_diff.with_header(path, _hunks(diff))
+    return (FilePatched(path, patch),) if patch else ()
+
+
+def _hunks(diff: str) -> list[str]:
+    """The hunks of the CLI's diff. Old versions print the changed lines alone: they become a hunk of their own."""
+    lines = diff.removesuffix("\n").split("\n") if diff else []
+    first = next((index for index, line in enumerate(lines) if line.startswith("@@ ")), None)
+    if first is not None:
+        return lines[first:]
+    changed = [line for line in lines if line[:1] in {"+", "-", " "} and not line.startswith(("--- ", "+++ "))]
+    old, new = (sum(line[0] in marks for line in changed) for marks in ("- ", "+ "))
+    return [f"@@ -{min(old, 1)},{old} +{min(new, 1)},{new} @@", *changed] if changed else []
+
+
+# TODO The tool calls of a run: started with their complete input, completed with their result. Nothing streams.
+
+Facts = tuple[facts.Fact, ...]
+LONGEST_NUMBER = 16  # digits of a time in milliseconds
+
+
+class CursorToolCalls:
+    """The calls that wait for their result."""
+
+    def __init__(self, told_denied: Container[str], *, permitted: bool) -> None:
+        self.cwd = ""
+        """Where the agent works; its diffs are relative to it."""
+        self._told_denied = told_denied
+        """Calls whose denial was told with the CLI's own query."""
+        self._permitted = permitted
+        """Nobody is asked: a command runs as soon as it is complete."""
+        self._open: dict[str, CursorCall] = {}
+
+    def started(self, line: Mapping[str, Any]) -> Facts:
+        """`tool_call/started`. Raises `WrongShapeError`."""
+        tool_call = need_mapping(line, "tool_call")
+        call_id, (name, told) = _call_id_of(line, tool_call), tools.split(tool_call)
+        call = self._open[call_id] = CursorCall(name, mapping(told.get("args")))
+        if name == tools.TASK:
+            prompt = text(call.input.get("prompt")) or text(call.input.get("description"))
+            return (facts.SubagentBegin(call_id, _agent_name(call.input), prompt),)
+        if name == tools.MCP:
+            return (facts.McpBegin(call_id, *tools.server_and_tool(call.input), call.input.get("args")),)
+        return (facts.ToolReady(call_id, name, told.get("args"), tools.shell_of(name, call.input), self._permitted),)
+
+    def completed(self, line: Mapping[str, Any]) -> Facts:
+        """`tool_call/completed`, which may leave the input out. Raises `WrongShapeError`."""
+        tool_call = need_mapping(line, "tool_call")
+        call_id, (name, told) = _call_id_of(line, tool_call), tools.split(tool_call)
+        begun = () if call_id in self._open else self.started(line)  # seen from the middle on
+        call = self._open.pop(call_id)
+        result = read_result(call_id, told.get("result"), _duration(tool_call))
+        is_news = result.was_denied(name) and call_id not in self._told_denied
+        denied = _denial(call, result) if is_news else ()
+        if call.name == tools.TASK:
+            return (*begun, *denied, subagent_fact(result))
+        if call.name == tools.MCP:
+            return (*begun, *denied, *mcp_facts(result))
+        return (*begun, *denied, *map(self._with_relative_diffs, tool_facts(call, result)))
+
+    def _with_relative_diffs(self, fact: facts.Fact) -> facts.Fact:
+        if not isinstance(fact, facts.ToolDone) or not fact.files:
+            return fact
+        return replace(fact, files=tuple(unified_diff.relative_to(self.cwd, effect) for effect in fact.files))
+
+
+def _call_id_of(line: Mapping[str, Any], tool_call: Mapping[str, Any]) -> str:
+    """The id of the call; it may contain a newline."""
+    return text(line.get("call_id")) or need_text(tool_call, "toolCallId")
+
+
+def _denial(call: CursorCall, result: CursorResult) -> Facts:
+    """A rule or the mode refused, and nobody was asked: shown as an approval that was denied at once."""
+    asked = facts.ApprovalAsked(
+        f"denied:{result.call_id}",
+        tools.action_of(call.name, call.input),
+        tools.detail_of(call.name, call.input),
+        tools.risk_of(call.name, call.input),
+        call.name,
+        result.call_id,
+    )
+    return (asked, facts.RequestSettled(asked.request_id, granted=False, reason=result.error))
+
+
+def _agent_name(arguments: Mapping[str, Any]) -> str:
+    """`subagentType` is a name, or an object with one key: `{"custom": {"name": ...}}`, `{"unspecified": {}}`."""
+    kind = arguments.get("subagentType")
+    if isinstance(kind, dict):
+        return text(mapping(kind.get("custom")).get("name")) or next(iter(kind), "")
+    return text(kind) or "unspecified"
+
+
+def _duration(tool_call: Mapping[str, Any]) -> int | None:
+    """Milliseconds, from times that are told as texts."""
+    begun, ended = (text(tool_call.get(field)) for field in ("startedAtMs", "completedAtMs"))
+    told = all(time.isascii() and time.isdigit() and len(time) < LONGEST_NUMBER for time in (begun, ended))
+    return max(int(ended) - int(begun), 0) if told else None

@@ -9,10 +9,10 @@ from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.acp import is_acp_line
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.gemini.acp import GeminiAcpCodec
+from agent_mux_adapters.gemini.acp_codec import GeminiAcpCodec
 from agent_mux_adapters.gemini.argv import ACP, STREAM_JSON, build_context, build_spawn_args
-from agent_mux_adapters.gemini.failures import GUIDANCE
-from agent_mux_adapters.gemini.stream_json import StreamJsonCodec
+from agent_mux_adapters.gemini.outcome import GUIDANCE
+from agent_mux_adapters.gemini.stream_json_codec import GeminiStreamJsonCodec
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -72,7 +72,7 @@ def _sessions() -> SessionStore:
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.gemini.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.gemini.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
 
@@ -89,7 +89,7 @@ ADAPTER = Adapter(
     protocols={
         STREAM_JSON: NativeProtocol(
             name=STREAM_JSON,
-            codec=StreamJsonCodec,
+            codec=GeminiStreamJsonCodec,
             streams=frozenset({"text"}),
             two_way=False,
             sniff=is_stream_json_line,

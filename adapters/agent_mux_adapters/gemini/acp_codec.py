@@ -18,9 +18,9 @@ from agent_mux_adapters._dialects.acp.wire import THOUGHT
 from agent_mux_adapters._dialects.jsonrpc import RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 from agent_mux_adapters.gemini import tools
-from agent_mux_adapters.gemini.failures import GUIDANCE, NO_ANSWER, failure_of
-from agent_mux_adapters.gemini.shell_report import ShellReport, read_report
-from agent_mux_adapters.gemini.stderr import StandardError
+from agent_mux_adapters.gemini.notices import GeminiStderr
+from agent_mux_adapters.gemini.outcome import GUIDANCE, NO_ANSWER, failure_of
+from agent_mux_adapters.gemini.tool_results import ShellReport, read_report
 
 AUTH_REQUIRED = -32000
 _NAME = re.compile(r"([a-z][\w-]*?)__")
@@ -108,7 +108,7 @@ class GeminiAcpCodec(AcpCodec):
 
     def __init__(self, context: CodecContext) -> None:
         super().__init__(context, quirks_of(context))
-        self._stderr = StandardError(show_all=context.debug)
+        self._stderr = GeminiStderr(show_all=context.debug)
         self._thinks = False
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:

@@ -1,4 +1,4 @@
-"""How Gemini CLI is authenticated: one setting says in which way, and then no other way counts."""
+"""Where Gemini CLI keeps its files. Its variable moves the user's home, not the directory itself."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,25 @@ from agent_mux.documents.values import value_at
 from agent_mux.place import Place
 from agent_mux.storage import read_text
 from agent_mux_adapters._dialects.tolerant import text
-from agent_mux_adapters.gemini.places import directory, user_home
+
+
+def user_home(place: Place) -> Path:
+    """What it takes for the user's home directory."""
+    moved = place.environ.get("GEMINI_CLI_HOME")
+    return Path(moved).expanduser() if moved else place.home
+
+
+def gemini_directory(place: Place) -> Path:
+    """Its own directory: `~/.gemini`."""
+    return place.directory if place.directory is not None else user_home(place) / ".gemini"
+
+
+def project_file(place: Place, *names: str) -> Path | None:
+    """A file of the project; None where no project is meant, or the home directory, whose files are everybody's."""
+    return None if place.project == user_home(place) else place.project_file(*names)
+
+
+# TODO How Gemini CLI is authenticated: one setting says in which way, and then no other way counts.
 
 OAUTH, API_KEY, VERTEX, COMPUTE = "oauth-personal", "gemini-api-key", "vertex-ai", "compute-default-credentials"
 WAYS = (OAUTH, API_KEY, VERTEX, COMPUTE, "gateway", "cloud-shell")
@@ -42,7 +60,7 @@ def variables(place: Place) -> Mapping[str, str]:
 
 
 def _selected(place: Place) -> str:
-    path = directory(place) / "settings.json"
+    path = gemini_directory(place) / "settings.json"
     settings = read_text(path)
     try:
         said = open_document(settings, "json").data() if settings is not None else {}
@@ -94,7 +112,7 @@ def _login(place: Place) -> Evidence | None:
         return _evidence(place, "GOOGLE_CLOUD_ACCESS_TOKEN")
     if variables(place).get("GEMINI_FORCE_ENCRYPTED_FILE_STORAGE") == "true":
         return _google_file(place)
-    path = directory(place) / "oauth_creds.json"
+    path = gemini_directory(place) / "oauth_creds.json"
     tokens = _read(path)
     if not (tokens.get("access_token") or tokens.get("refresh_token")):
         return _google_file(place)

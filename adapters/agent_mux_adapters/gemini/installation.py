@@ -23,13 +23,12 @@ from agent_mux.plugins.commands import Plugin, PluginCommands
 from agent_mux.storage import read_text
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
-from agent_mux_adapters.gemini.credentials import AUTH, WAYS
+from agent_mux_adapters.gemini.credentials import AUTH, WAYS, gemini_directory, project_file, user_home
 from agent_mux_adapters.gemini.hooks import HOOKS
-from agent_mux_adapters.gemini.places import directory, project_file, user_home
 
 
 def _settings(place: Place) -> Path:
-    return directory(place) / "settings.json"
+    return gemini_directory(place) / "settings.json"
 
 
 def _project_settings(place: Place) -> Path | None:
@@ -90,7 +89,7 @@ def _write_server(server: McpServer) -> dict[str, Any]:
 def _is_switched_off(place: Place, name: str) -> bool:
     """By `gemini mcp disable`, or by the lists of the settings."""
     wanted = name.strip().lower()
-    states = _data(directory(place) / "mcp-server-enablement.json")
+    states = _data(gemini_directory(place) / "mcp-server-enablement.json")
     if mapping(states.get(wanted)).get("enabled") is False:
         return True
     lists = [mapping(_data(path).get("mcp")) for path in (_settings(place), _project_settings(place))]
@@ -123,7 +122,7 @@ MCP = McpFiles(
 
 _SKILLS = DefinitionFolders(
     folders=(
-        Folder(scope="global", path=lambda place: directory(place) / "skills"),
+        Folder(scope="global", path=lambda place: gemini_directory(place) / "skills"),
         Folder(scope="global", path=lambda place: user_home(place) / ".agents" / "skills", is_shared=True),
         Folder(scope="project", path=lambda place: project_file(place, ".gemini", "skills")),
         Folder(scope="project", path=lambda place: project_file(place, ".agents", "skills"), is_shared=True),
@@ -135,7 +134,7 @@ _SKILLS = DefinitionFolders(
 
 def _not_confirmed(place: Place, path: Path, name: str) -> str | None:
     """A sub-agent of a project is taken when somebody has agreed to this very text, at the terminal."""
-    agreed = _data(directory(place) / "acknowledgments" / "agents.json")
+    agreed = _data(gemini_directory(place) / "acknowledgments" / "agents.json")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if mapping(agreed.get(str(place.project))).get(name) == digest:
         return None
@@ -144,7 +143,7 @@ def _not_confirmed(place: Place, path: Path, name: str) -> str | None:
 
 _SUBAGENTS = DefinitionFolders(
     folders=(
-        Folder(scope="global", path=lambda place: directory(place) / "agents"),
+        Folder(scope="global", path=lambda place: gemini_directory(place) / "agents"),
         Folder(scope="project", path=lambda place: project_file(place, ".gemini", "agents"), objection=_not_confirmed),
     ),
     layout="file",

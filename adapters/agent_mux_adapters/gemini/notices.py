@@ -10,7 +10,7 @@ from collections import deque
 from agent_mux.facts import Fact, Ignored, LogLine, RateLimited, Retrying
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.tolerant import mapping, text
-from agent_mux_adapters.gemini.failures import failure_of
+from agent_mux_adapters.gemini.outcome import failure_of
 
 _DIAGNOSTICS = (
     "[MESSAGE_BUS] ", "[DEBUG] ", "[STARTUP] ", "[Routing] ", "\t[Routing] ", "[AgentRegistry] ", "[GrepTool] ",
@@ -27,7 +27,7 @@ _SHOWN = 4  # lines; the longest message of the CLI has three
 _UNKNOWN_MOST = 0  # the CLI does not say how often it tries (10 times, unless settings say otherwise)
 
 
-class StandardError:
+class GeminiStderr:
     """Reads the lines of standard error."""
 
     def __init__(self, *, show_all: bool) -> None:

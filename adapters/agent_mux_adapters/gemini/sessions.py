@@ -6,6 +6,7 @@ Nothing says that a turn is over, or that it failed: a prompt that the model nev
 0.61.0.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,9 @@ from agent_mux.place import Place
 from agent_mux.sessions.lines import LineCursor, SubagentCalls, files_below, milliseconds_of
 from agent_mux.sessions.store import Cursor, Described, Entry, Found, ModelCalled, Prompted, SessionStore
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
-from agent_mux_adapters.gemini.calls import Calls
-from agent_mux_adapters.gemini.history import History, taken_back
-from agent_mux_adapters.gemini.places import directory
-from agent_mux_adapters.gemini.stored_calls import has_created, result_of
+from agent_mux_adapters.gemini.credentials import gemini_directory
+from agent_mux_adapters.gemini.stored_history import StoredHistory, removed_messages
+from agent_mux_adapters.gemini.tools import GeminiCalls
 
 INJECTED = (
     "<session_context>",
@@ -32,7 +32,7 @@ INJECTED = (
 
 def root(place: Place) -> Path:
     """Where the directories of the projects are."""
-    return directory(place) / "tmp"
+    return gemini_directory(place) / "tmp"
 
 
 def find(place: Place) -> Iterator[Found]:
@@ -73,9 +73,9 @@ class StoredRows:
     def __init__(self, path: Path) -> None:
         self.session_id = ""
         self._cwd = _directory_of(path)
-        self._calls = Calls(self._cwd, unasked=True)
-        self._taken_back = taken_back(path)
-        self._history = History()
+        self._calls = GeminiCalls(self._cwd, unasked=True)
+        self._taken_back = removed_messages(path)
+        self._history = StoredHistory()
         self._last = ""
         """The id of the message that was told last: it may be written again."""
         self._with_calls = ""
@@ -142,7 +142,7 @@ class StoredRows:
             self._told.add(call_id)
             yield Entry(at, self._calls.begun(call_id, text(call.get("name")), mapping(call.get("args"))))
         for call in calls:
-            for fact in self._calls.ended(text(call.get("id")), result_of(call), created=has_created(call)):
+            for fact in self._calls.ended(text(call.get("id")), stored_result(call), created=has_created(call)):
                 yield Entry(milliseconds_of(call.get("timestamp")), fact)
 
 
@@ -191,3 +191,38 @@ def _directory_of(path: Path) -> str:
 
 
 STORE = SessionStore(root=root, find=find, open=open_session)
+
+
+# TODO What came of a tool call, from the session that Gemini CLI stored: the answer that the model got.
+#
+# That is more than stream-json tells: what is shown of a read file is nothing, and of a command without `--debug` not how
+# it ended.
+
+_FRAME = ("<untrusted_context>\n", "\n</untrusted_context>")
+_REPORT = re.compile(r"Subagent '[^'\n]*' finished\.\nTermination Reason: \w+\nResult:\n")
+_ESCAPED, _END = "&lt;/untrusted_context&gt;", "</untrusted_context>"
+
+
+def stored_result(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A stored call as a `tool_result` line."""
+    answers = [mapping(mapping(part.get("functionResponse")).get("response")) for part in rows(call.get("result"))]
+    error = "\n".join(filter(None, (text(answer.get("error")) for answer in answers)))
+    output = "\n".join(_unframed(text(answer.get("output"))) for answer in answers if "output" in answer)
+    if call.get("status") == "success":
+        return {"status": "success", "output": output}
+    return {"status": "error", "output": output, "error": {"message": error}}
+
+
+def has_created(call: Mapping[str, Any]) -> bool:
+    """It wrote a file that was not there before."""
+    return mapping(call.get("resultDisplay")).get("isNewFile") is True
+
+
+def _unframed(output: str) -> str:
+    report = _REPORT.match(output)
+    if report is not None:
+        return output[report.end() :]
+    begin, end = _FRAME
+    if not output.startswith(begin) or not output.endswith(end):
+        return output
+    return output[len(begin) : -len(end)].replace(_ESCAPED, _END)

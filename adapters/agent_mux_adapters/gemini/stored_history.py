@@ -18,15 +18,15 @@ from agent_mux.sessions.lines import objects_of
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 
-def taken_back(path: Path) -> Collection[str]:
+def removed_messages(path: Path) -> Collection[str]:
     """The ids of the messages that are not part of the conversation any more."""
-    history = History()
+    history = StoredHistory()
     for row in objects_of(path):
         history.take(row)
     return history.taken_back
 
 
-class History:
+class StoredHistory:
     """Follows the list of messages, by their ids."""
 
     def __init__(self) -> None:

@@ -31,10 +31,9 @@ from agent_mux.facts import (
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, kind_of, mapping, need_text, text
-from agent_mux_adapters.gemini.calls import Calls
-from agent_mux_adapters.gemini.failures import NO_ANSWER, failure_of_exit
-from agent_mux_adapters.gemini.outcome import ENDED_BY_NOTICE, closing_of, usage_of
-from agent_mux_adapters.gemini.stderr import StandardError
+from agent_mux_adapters.gemini.notices import GeminiStderr
+from agent_mux_adapters.gemini.outcome import ENDED_BY_NOTICE, NO_ANSWER, closing_of, failure_of_exit, usage_of
+from agent_mux_adapters.gemini.tools import GeminiCalls
 
 _MESSAGE_START = b'{"type":"message",'
 
@@ -48,13 +47,13 @@ class _Fragment(msgspec.Struct, gc=False):
 _decode_fragment = msgspec.json.Decoder(_Fragment).decode
 
 
-class StreamJsonCodec:
+class GeminiStreamJsonCodec:
     """Reads `--output-format stream-json`."""
 
     def __init__(self, context: CodecContext) -> None:
         self._context = context
-        self._calls = Calls(context.cwd, unasked=context.approval_mode == "yolo")
-        self._stderr = StandardError(show_all=context.debug)
+        self._calls = GeminiCalls(context.cwd, unasked=context.approval_mode == "yolo")
+        self._stderr = GeminiStderr(show_all=context.debug)
         self._tools_ran = False
         self._speaks = False
         self._is_silent = False

@@ -1,4 +1,4 @@
-r"""What came of a command, from the text that Gemini CLI shows of it.
+"""What came of a command, from the text that Gemini CLI shows of it.
 
 With `--debug` the CLI shows what it tells the model:
 

@@ -1,23 +1,96 @@
-"""The tool calls of stream-json, from their input to their end."""
+"""The tools of Gemini CLI: what their names and inputs mean. Source: the tool definitions of 0.61.0.
 
+Paths in inputs are absolute, or relative to the working directory.
+"""
+
+import re
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
 
 from agent_mux.facts import (
     Fact,
+    FileEffect,
+    FilePatched,
+    FileRead,
+    FileWritten,
     McpBegin,
     McpDone,
+    Shell,
     SkillInvoked,
     SubagentBegin,
     SubagentDone,
     ToolDone,
     ToolReady,
 )
+from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.tolerant import mapping, text
-from agent_mux_adapters.gemini import tools
-from agent_mux_adapters.gemini.shell_report import read_report
+from agent_mux_adapters.gemini.tool_results import read_report
+
+SHELL = "run_shell_command"
+READ = "read_file"
+WRITE = "write_file"
+REPLACE = "replace"
+DELEGATE = "invoke_agent"
+SKILL = "activate_skill"
+_MCP = re.compile(r"mcp_([^_]+)_(.+)", re.DOTALL)  # the CLI reads its own names like this
+
+
+def mcp_tool(name: str) -> tuple[str, str] | None:
+    """The MCP server and its tool; None for a tool of the CLI itself."""
+    match = _MCP.fullmatch(name)
+    return (match[1], match[2]) if match is not None else None
+
+
+def shell_of(name: str, given: Mapping[str, Any], cwd: str) -> Shell | None:
+    """The command that a call runs in the foreground."""
+    command = text(given.get("command"))
+    if name != SHELL or not command or given.get("is_background") is True:
+        return None
+    place = text(given.get("dir_path"))
+    return Shell(command, absolute(place, cwd) if place else None)
+
+
+def file_effects(name: str, given: Mapping[str, Any], cwd: str, *, was_missing: bool) -> tuple[FileEffect, ...]:
+    """What a successful call did to its file, as far as its input tells. `was_missing`: before the call."""
+    path = absolute(text(given.get("file_path")), cwd)
+    if not path:
+        return ()
+    match name:
+        case "read_file":
+            return (FileRead(path),)
+        case "write_file":
+            return (written(path, text(given.get("content")), created=was_missing),)
+        case "replace":
+            return _replaced(path, text(given.get("old_string")), text(given.get("new_string")), cwd)
+    return ()
+
+
+def absolute(path: str, cwd: str) -> str:
+    """The path as seen from the working directory; empty when there is none."""
+    return str(PurePath(cwd, path)) if path else ""
+
+
+def written(path: str, content: str, *, created: bool) -> FileWritten:
+    """A whole file was written."""
+    return FileWritten(path, len(content.encode("utf-8", "replace")), created)
+
+
+def _replaced(path: str, old: str, new: str, cwd: str) -> tuple[FileEffect, ...]:
+    if not old:  # that is how the model makes a file with this tool
+        return (written(path, new, created=True),)
+    diff = unified_diff.from_replacements(path, [(_as_lines(old), _as_lines(new))])
+    return (unified_diff.relative_to(cwd, FilePatched(path, diff)),) if diff else ()
+
+
+def _as_lines(fragment: str) -> str:
+    """The replaced part of a file as if it were whole lines: what is around it is not told."""
+    return fragment if not fragment or fragment.endswith("\n") else f"{fragment}\n"
+
+
+# TODO The tool calls of stream-json, from their input to their end.
 
 MISSING_FILE = "file_not_found"
 _NO_REASON = "the tool failed and said nothing"
@@ -28,7 +101,7 @@ class _Call(msgspec.Struct, frozen=True):
     input: Mapping[str, Any]
 
 
-class Calls:
+class GeminiCalls:
     """The calls of one run."""
 
     def __init__(self, cwd: str, *, unasked: bool) -> None:
@@ -42,33 +115,33 @@ class Calls:
     def begun(self, call_id: str, name: str, given: Mapping[str, Any]) -> Fact:
         """A call, with its whole input."""
         self._open[call_id] = _Call(name, given)
-        mcp = tools.mcp_tool(name)
+        mcp = mcp_tool(name)
         if mcp is not None:
             return McpBegin(call_id, *mcp, given)
-        if name == tools.DELEGATE:
+        if name == DELEGATE:
             return SubagentBegin(call_id, text(given.get("agent_name")) or "agent", text(given.get("prompt")))
-        shell = tools.shell_of(name, given, self._cwd)
+        shell = shell_of(name, given, self._cwd)
         return ToolReady(call_id, name, given, shell, permitted=self._unasked)
 
     def ended(self, call_id: str, result: Mapping[str, Any], *, created: bool = False) -> tuple[Fact, ...]:
         """The end of a call, as a `tool_result` line tells it. `created`: its file is known to be a new one."""
         call = self._open.pop(call_id, _Call("", {}))
         shown, error = text(result.get("output")), _error_of(result)
-        if tools.mcp_tool(call.name) is not None:
+        if mcp_tool(call.name) is not None:
             return (McpDone(call_id, shown, error),)
-        if call.name == tools.DELEGATE:
+        if call.name == DELEGATE:
             return (SubagentDone(call_id, shown, error),)
         if error is not None:
             self._failed(call, mapping(result.get("error")))
             return (ToolDone(call_id, error=error, name=call.name or None),)
-        if call.name == tools.SHELL:
+        if call.name == SHELL:
             return (self._command_done(call_id, call, shown),)
-        skill = text(call.input.get("name")) if call.name == tools.SKILL else ""
+        skill = text(call.input.get("name")) if call.name == SKILL else ""
         done = ToolDone(call_id, shown, files=self._files(call, created=created), name=call.name or None)
         return (done, SkillInvoked(skill)) if skill else (done,)
 
     def _command_done(self, call_id: str, call: _Call, shown: str) -> Fact:
-        if tools.shell_of(call.name, call.input, self._cwd) is None:  # in the background: it only began
+        if shell_of(call.name, call.input, self._cwd) is None:  # in the background: it only began
             return ToolDone(call_id, shown, name=call.name)
         report = read_report(shown)
         return ToolDone(
@@ -76,14 +149,14 @@ class Calls:
         )
 
     def _files(self, call: _Call, *, created: bool) -> tuple[Any, ...]:
-        path = tools.absolute(text(call.input.get("file_path")), self._cwd)
+        path = absolute(text(call.input.get("file_path")), self._cwd)
         was_missing = created or path in self._missing
         self._missing.discard(path)
-        return tools.file_effects(call.name, call.input, self._cwd, was_missing=was_missing)
+        return file_effects(call.name, call.input, self._cwd, was_missing=was_missing)
 
     def _failed(self, call: _Call, error: Mapping[str, Any]) -> None:
         if error.get("type") == MISSING_FILE:
-            self._missing.add(tools.absolute(text(call.input.get("file_path")), self._cwd))
+            self._missing.add(absolute(text(call.input.get("file_path")), self._cwd))
 
 
 def _error_of(result: Mapping[str, Any]) -> str | None:

@@ -22,7 +22,7 @@ from agent_mux_adapters._dialects.stream_json.wire import decode_line
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, kind_of, text
 
 
-class StreamJsonTurns:
+class StreamJsonInput:
     """What is still owed: by us an end, by the agent its answers. To be subclassed where turns begin by themselves."""
 
     def __init__(self, *, keep_open: bool) -> None:
@@ -96,7 +96,7 @@ class StreamJsonCodec:
         context: CodecContext,
         reader: StreamJsonReader,
         requests: StreamJsonApprovals,
-        conversation: StreamJsonTurns,
+        conversation: StreamJsonInput,
         hello: Mapping[str, Any] = HELLO,
     ) -> None:
         self._context = context

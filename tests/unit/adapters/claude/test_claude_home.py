@@ -10,7 +10,7 @@ from agent_mux.auth.client import Auth
 from agent_mux.config.client import AgentConfigs
 from agent_mux.homes import Homes
 from agent_mux.mcp.client import McpServers
-from agent_mux_adapters.claude.home import PLUGINS
+from agent_mux_adapters.claude.installation import PLUGINS
 
 # `claude mcp add u1 -s user -e A=b -- node x.js --flag`, and `claude mcp add l1 -t sse URL` in /home/dev/project
 STATE = """\

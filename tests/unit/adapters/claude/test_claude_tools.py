@@ -11,7 +11,7 @@ from tests.unit.adapters.talking import receive
 
 from agent_mux import facts
 from agent_mux_adapters._dialects import unified_diff
-from agent_mux_adapters.claude import diffs
+from agent_mux_adapters.claude import tools
 
 GIT = shutil.which("git")
 
@@ -180,7 +180,7 @@ def test_diffs_can_be_applied(tmp_path: Path, old: str, new: str) -> None:
 
 def test_a_patch_into_an_empty_file_begins_before_its_first_line() -> None:
     patch = [{"oldStart": 1, "oldLines": 0, "newStart": 1, "newLines": 1, "lines": ["+brand new"]}]
-    assert "@@ -0,0 +1,1 @@" in diffs.from_patch("f", patch)
+    assert "@@ -0,0 +1,1 @@" in tools.patch_diff("f", patch)
 
 
 # -- images, skills

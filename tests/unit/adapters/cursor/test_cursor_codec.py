@@ -14,7 +14,7 @@ from agent_mux.native_json import load_object
 from agent_mux.testing.fixtures import find_fixtures, load_fixture
 from agent_mux_adapters.cursor import ADAPTER
 from agent_mux_adapters.cursor.codec import CursorCodec
-from agent_mux_adapters.cursor.edits import effects as edit_effects
+from agent_mux_adapters.cursor.tool_calls import edit_effects as edit_effects
 
 PATH = "/home/dev/project/a.txt"
 

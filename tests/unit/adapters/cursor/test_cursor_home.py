@@ -12,7 +12,7 @@ from agent_mux.config.client import AgentConfigs
 from agent_mux.definitions.client import skills, subagents
 from agent_mux.homes import Homes
 from agent_mux.mcp.client import McpServers
-from agent_mux_adapters.cursor import home as cursor_home
+from agent_mux_adapters.cursor import installation as cursor_home
 
 # docs/cli/reference/configuration
 SETTINGS = """\

@@ -12,7 +12,7 @@ from agent_mux.config.client import AgentConfigs
 from agent_mux.definitions.client import skills, subagents
 from agent_mux.homes import Homes
 from agent_mux.mcp.client import McpServers
-from agent_mux_adapters.gemini.home import PLUGINS
+from agent_mux_adapters.gemini.installation import PLUGINS
 
 # Written by hand, comments and all; then `gemini mcp add -s user -e A=b --trust --timeout 5000 u1 node x.js two`.
 SETTINGS = """\

@@ -8,9 +8,9 @@ from tests.unit.adapters.talking import receive
 
 from agent_mux import facts
 from agent_mux.adapter import Source
-from agent_mux_adapters.gemini.failures import failure_of, failure_of_exit
-from agent_mux_adapters.gemini.shell_report import ShellReport, read_report
-from agent_mux_adapters.gemini.stderr import StandardError
+from agent_mux_adapters.gemini.notices import GeminiStderr
+from agent_mux_adapters.gemini.outcome import failure_of, failure_of_exit
+from agent_mux_adapters.gemini.tool_results import ShellReport, read_report
 
 PROMPT = {"type": "message", "role": "user", "content": "do it"}
 DONE = {"type": "result", "status": "success", "stats": {}}
@@ -92,14 +92,14 @@ def test_diagnostics_are_not_shown_unless_somebody_debugs() -> None:
 
 
 def test_the_last_words_are_what_follows_the_usual_noise() -> None:
-    error = StandardError(show_all=False)
+    error = GeminiStderr(show_all=False)
     for line in (b"old", b"Warning: no colours", b"\x1b[31mIt is not trusted.\x1b[0m", b"[STARTUP] x", b"Do this."):
         error.receive(line, in_turn=False)
     assert error.last_words == "It is not trusted.\nDo this."
 
 
 def test_there_may_be_no_last_words() -> None:
-    assert StandardError(show_all=False).last_words == ""
+    assert GeminiStderr(show_all=False).last_words == ""
     failure = failure_of_exit(41, "")
     assert failure is not None
     assert failure.message == "gemini exited with code 41"
