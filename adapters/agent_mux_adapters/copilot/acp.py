@@ -176,7 +176,7 @@ class CopilotAcpCodec(AcpCodec):
             return (_CAPTION,)
         steps = super().receive(line, STDOUT)
         again, self._is_called_again, self._has_spoken = self._is_called_again, False, self._session.in_turn
-        self._flows = self._in_run
+        self._flows = self._after_fragment
         return (StepBegin(), *steps) if again else steps
 
     # -- a message that may be a failure waits for what comes after it
