@@ -1,4 +1,4 @@
-"""What a consumer asks, handed to the one who does it: the same for every agent that one can talk to."""
+"""Dispatch of consumer actions, and the queue of prompts: the same for every agent that takes input while it runs."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -12,35 +12,35 @@ from agent_mux.effects import Refuse, SignalGroup
 
 
 class ActionHandler(Protocol):
-    """Our side of a conversation with an agent."""
+    """Our side of a running conversation with an agent."""
 
-    def send(self, said: str, /) -> Iterable[Step]:
-        """A prompt for a turn of its own."""
+    def send(self, prompt: str, /) -> Iterable[Step]:
+        """Queue a prompt for a turn of its own."""
 
-    def steer(self, said: str, /) -> Iterable[Step]:
-        """A message for the turn that runs."""
+    def steer(self, message: str, /) -> Iterable[Step]:
+        """Send a message into the running turn."""
 
     def interrupt(self) -> Iterable[Step]:
-        """Stop the turn that runs, or is about to."""
+        """Stop the running turn, or the one that is about to start."""
 
     def cancel(self) -> Iterable[Step]:
-        """The run is being aborted."""
+        """Stop the turn because the run is being aborted."""
 
     def close(self) -> Iterable[Step]:
-        """No more prompts will come."""
+        """Note that no further prompts will come, and end the input when the agent is idle."""
 
 
 ReplyHandler = Callable[[Approve | Deny | Answer], Iterable[Step]]
-"""Answers what the agent waits for."""
+"""Sends a decision or an answer to the request of the agent that waits for it."""
 
 
 def dispatch_action(action: AnyAction, conversation: ActionHandler, reply: ReplyHandler) -> Iterable[Step]:
-    """Do what the consumer wants."""
+    """Carry out a consumer action on a running conversation and return the resulting steps."""
     match action:
-        case Send(said):
-            return conversation.send(said)
-        case Steer(said):
-            return conversation.steer(said)
+        case Send(prompt):
+            return conversation.send(prompt)
+        case Steer(message):
+            return conversation.steer(message)
         case Interrupt():
             return conversation.interrupt()
         case Cancel():
@@ -52,7 +52,10 @@ def dispatch_action(action: AnyAction, conversation: ActionHandler, reply: Reply
 
 
 def one_shot_action(action: AnyAction, program: str) -> Iterable[Step]:
-    """Do what the consumer wants of a program that took its prompt and reads nothing more: it can be signalled."""
+    """Carry out an action on a program that takes one prompt and no further input.
+
+    It can be signalled; everything else is refused.
+    """
     match action:
         case Interrupt():
             return (SignalGroup(int(SIGINT)),)
@@ -62,37 +65,37 @@ def one_shot_action(action: AnyAction, program: str) -> Iterable[Step]:
     return (Refuse("STDIN_NOT_AVAILABLE", why),)
 
 
-# TODO Prompts, given to an agent one after the other: what the conversations with all of them have in common.
-
-
 class PromptQueue(ABC):
-    """The prompts that wait, and whether more will come. What an agent is told, and when, its own class knows."""
+    """The queue of prompts, and whether more may come.
+
+    A subclass decides in `next` when the agent takes the next prompt.
+    """
 
     def __init__(self, agent: str, *, interactive: bool) -> None:
-        """`interactive`: more prompts may come until `close`."""
+        """Start with an empty queue. With `interactive`, more prompts may come until `close`."""
         self._agent = agent
         self._prompts: deque[str] = deque()
         self._closing = not interactive
-        """No more prompts will come."""
+        """Whether no further prompts will come."""
         self._closed = False
-        """The agent was told to leave."""
+        """Whether the agent's input was ended."""
 
     @abstractmethod
     def next(self) -> tuple[Step, ...]:
-        """The next prompt, or the end of our input, if it is time for one of them."""
+        """Return the steps that are due: the next prompt, the end of our input, or nothing."""
 
-    def send(self, said: str) -> tuple[Step, ...]:
-        """A prompt for a turn of its own, even where the agent itself would merge it into the turn that runs."""
+    def send(self, prompt: str) -> tuple[Step, ...]:
+        """Queue a prompt for a turn of its own, even if the agent would merge it into the running turn."""
         if self._closed:
             return (Refuse("STDIN_NOT_AVAILABLE", f"{self._agent} has finished and is leaving: start another run"),)
-        self._queue(said)
+        self._queue(prompt)
         return self.next()
 
     def close(self) -> tuple[Step, ...]:
-        """No more prompts will come."""
+        """Accept no further prompts; end the input when the queue is empty and the agent is idle."""
         self._closing = True
         return self.next()
 
-    def _queue(self, said: str) -> None:
-        if said.strip():
-            self._prompts.append(said)
+    def _queue(self, prompt: str) -> None:
+        if prompt.strip():
+            self._prompts.append(prompt)

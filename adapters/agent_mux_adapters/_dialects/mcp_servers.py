@@ -1,4 +1,4 @@
-"""MCP servers as most agents write them: `{"type": "stdio", "command": ...}` or `{"type": "http", "url": ...}`."""
+"""MCP servers in the format most agents use: `{"type": "stdio", "command": ...}` or `{"type": "http", "url": ...}`."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -10,7 +10,7 @@ __all__ = ["read_server", "write_server"]
 
 
 def write_server(server: McpServer) -> dict[str, Any]:
-    """A server, as they want it."""
+    """Return the native entry of a server."""
     if server.transport == "stdio":
         return {"type": "stdio", "command": server.command, "args": list(server.args), "env": dict(server.env)}
     kind = "sse" if server.transport == "sse" else "http"
@@ -18,7 +18,10 @@ def write_server(server: McpServer) -> dict[str, Any]:
 
 
 def read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
-    """A server, as they wrote it: the type may be missing. None where there is neither a command nor a URL."""
+    """Parse a native entry; its type may be missing.
+
+    Return None when the entry has neither a command nor a URL.
+    """
     command, url = text(native.get("command")), text(native.get("url"))
     if command:
         args = native.get("args")
@@ -31,5 +34,5 @@ def read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
 
 
 def string_map(native: Any) -> dict[str, str]:
-    """The entries of a table, as text."""
+    """Return the entries of a JSON object with keys and values as strings."""
     return {str(key): str(value) for key, value in mapping(native).items()}

@@ -1,4 +1,4 @@
-"""Unified diffs of what an edit did, from two texts or from hunks that the agent made. Pure; no I/O."""
+"""Unified diffs of edits, built from two texts or from the agent's own hunks."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
@@ -10,24 +10,27 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 
 def with_header(path: str, lines: list[str]) -> str:
-    """The diff of these lines: hunks with their `@@`. Empty when there are none."""
+    """Return the diff of these lines, which are hunks with their `@@` lines; empty without lines."""
     if not lines:
         return ""
     return _header(path.lstrip("/")) + "\n".join(lines) + "\n"
 
 
 def from_texts(path: str, old: str, new: str) -> str:
-    """The diff between two whole texts, in one hunk; empty when they are the same. Linear in their length."""
+    """Return the diff between two whole texts as one hunk, in linear time; empty when they are equal."""
     return with_header(path, list(_hunk_between(old, new)))
 
 
 def from_replacements(path: str, pairs: Iterable[tuple[str, str]]) -> str:
-    """The diff of replacements whose place in the file nobody told: line numbers count from the fragment's start."""
+    """Return the diff of replacements at unknown places: line numbers count from the start of each fragment."""
     return with_header(path, [line for old, new in pairs for line in _hunk_between(old, new)])
 
 
 def relative_to(directory: str, effect: FileEffect) -> FileEffect:
-    """A patch of a file inside of the directory, with a header that can be applied there. Others as they are."""
+    """Return a patch of a file inside `directory` with a relative path in its header.
+
+    Other effects are returned unchanged.
+    """
     if not isinstance(effect, FilePatched) or not directory or not PurePath(effect.path).is_relative_to(directory):
         return effect
     _, _, hunks = effect.diff.split("\n", 2)
@@ -56,7 +59,7 @@ def _hunk_between(old: str, new: str) -> Iterator[str]:
 
 
 def _lines(content: str) -> list[str]:
-    # Not splitlines(): it also splits at characters that are part of a line for everybody else.
+    # Not splitlines(): it also splits at characters that do not end a line for other programs.
     *complete, rest = content.split("\n")
     return [f"{line}\n" for line in complete] + ([rest] if rest else [])
 

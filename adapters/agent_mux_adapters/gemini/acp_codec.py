@@ -113,7 +113,7 @@ class GeminiAcpCodec(AcpCodec):
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         """One line."""
-        chunk = self.chunk(line) if self._in_run and source is STDOUT else None
+        chunk = self.chunk(line) if self._after_fragment and source is STDOUT else None
         said = self._updates.fragment(chunk) if chunk is not None else None
         if chunk is not None and said is not None:  # nearly all of them
             if chunk.kind == THOUGHT:

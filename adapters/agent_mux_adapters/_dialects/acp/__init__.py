@@ -1,6 +1,6 @@
-"""The Agent Client Protocol (https://agentclientprotocol.com), shared by all adapters whose agent speaks it.
+"""The Agent Client Protocol (https://agentclientprotocol.com), shared by all adapters whose agent implements it.
 
-An adapter says in `AcpQuirks` where its agent differs, and gets its native protocol from `acp_protocol`.
+An adapter describes in `AcpQuirks` where its agent differs, and gets its native protocol from `acp_protocol`.
 """
 
 from collections.abc import Mapping
@@ -24,26 +24,26 @@ from agent_mux_adapters._dialects.acp.usage import default_usage, usage_of
 from agent_mux_adapters._dialects.tolerant import mapping
 
 __all__ = [
-    "AcpCodec",
-    "AcpQuirks",
     "AcpCall",
+    "AcpCodec",
     "AcpDiff",
-    "PromptOutcome",
-    "OpenedSession",
     "AcpQuestion",
+    "AcpQuirks",
     "AcpRequest",
+    "OpenedSession",
+    "PromptOutcome",
     "ToolReader",
     "acp_context",
     "acp_protocol",
     "choice_question",
     "code_of",
+    "default_settings",
+    "default_usage",
     "failure_of",
     "is_acp_line",
     "message_of",
     "mode_request",
     "usage_of",
-    "default_settings",
-    "default_usage",
 ]
 
 _STREAMED: frozenset[Literal["text", "tool_calls", "thinking"]] = frozenset({"text", "thinking"})
@@ -57,7 +57,7 @@ def acp_protocol(
     chosen_for: str = TRANSCRIPTS_ONLY,
     loses: tuple[str, ...] | None = None,
 ) -> NativeProtocol:
-    """The native protocol of an agent with these quirks."""
+    """Return the native protocol of an agent with these quirks."""
     return NativeProtocol(
         name=name,
         codec=partial(AcpCodec, quirks=quirks),
@@ -70,7 +70,10 @@ def acp_protocol(
 
 
 def is_acp_line(line: Mapping[str, Any]) -> bool:
-    """A line of an agent that speaks ACP: an update, a request for permission, or the answer to `initialize`."""
+    """Return whether an agent that implements ACP printed this line.
+
+    It must be an update, a permission request, or the response to `initialize`.
+    """
     if line.get("jsonrpc") != "2.0":
         return False
     if line.get("method") in ("session/update", "session/request_permission"):

@@ -1,7 +1,6 @@
-"""The agent's requests that wait for a person, and the replies to them.
+"""Requests of the agent that wait for a person: `session/request_permission` and `elicitation/create`.
 
-They are `session/request_permission` and `elicitation/create`. Each is answered once; in a transcript of another client
-the replies are seen.
+Each is answered once: by us, or in a transcript by the client that was recorded.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,10 +32,10 @@ ELICITATION = "elicitation/create"
 TURN_OVER = "the turn ended"
 
 
-class _Open(msgspec.Struct):
+class _OpenRequest(msgspec.Struct):
     raw_id: Any
     waiting: set[str]
-    """The request ids that were shown and are not settled."""
+    """Ids of the interactions that were emitted and are not settled."""
     options: list[Mapping[str, Any]] = []
     call: AcpCall | None = None
     question: AcpQuestion | None = None
@@ -45,45 +44,48 @@ class _Open(msgspec.Struct):
 
 
 class AcpApprovals:
-    """The open requests of one conversation."""
+    """The open requests of one run."""
 
     def __init__(self, session: AcpSession) -> None:
         self._rpc = session.rpc
         self._quirks = session.quirks
-        self._silent = session.is_observed
-        self._open: dict[str, _Open] = {}
-        self._overheard: dict[str, tuple[Any, Any]] = {}
+        self._is_observed = session.is_observed
+        self._open: dict[str, _OpenRequest] = {}
+        self._early_replies: dict[str, tuple[Any, Any]] = {}
 
-    # -- the agent asks
+    # -- requests of the agent
 
     def permission(self, raw_id: Any, fields: Mapping[str, Any], call: AcpCall, *, is_inside: bool) -> tuple[Step, ...]:
-        """`session/request_permission` for this call; `is_inside`: it is a sub-agent's, so nothing of ours waits."""
+        """Emit the approval or the questions of a `session/request_permission` for this call.
+
+        `is_inside` is true for a call of a sub-agent; the approval then names no call of the main agent.
+        """
         key = key_of(raw_id)
         options = rows(fields.get("options"))
         names = {text(option.get("optionId")): text(option.get("name")) for option in options}
         question = self._quirks.tools.question(key, call, names)
-        call_id = call.id if call.is_told and not is_inside else None
+        call_id = call.id if call.is_emitted and not is_inside else None
         asked = approval_fact(key, call, self._quirks.tools, call_id=call_id)
         shown = (asked,) if question is None else question.asked
         waiting = {fact.request_id for fact in shown}
-        self._open[key] = _Open(raw_id, waiting, options, call, question)
+        self._open[key] = _OpenRequest(raw_id, waiting, options, call, question)
         return *shown, *self._already_answered(key)
 
     def elicitation(self, raw_id: Any, fields: Mapping[str, Any]) -> tuple[Step, ...]:
-        """`elicitation/create`."""
+        """Emit the questions or the approval of an `elicitation/create`."""
         key = key_of(raw_id)
         if fields.get("mode") == "url" or "url" in fields:
-            self._open[key] = _Open(raw_id, {key}, is_elicitation=True)
+            self._open[key] = _OpenRequest(raw_id, {key}, is_elicitation=True)
             return link_approval(key, fields), *self._already_answered(key)
         question = form_question(key, fields)
         waiting = {fact.request_id for fact in question.asked}
-        self._open[key] = _Open(raw_id, waiting, question=question, is_elicitation=True)
+        self._open[key] = _OpenRequest(raw_id, waiting, question=question, is_elicitation=True)
         return *question.asked, *self._already_answered(key)
 
-    # -- our replies
+    # -- our responses
 
     def reply(self, action: Approve | Deny | Answer) -> Iterable[Step]:
-        """A person decided."""
+        """Send a decision or an answer of the consumer, or refuse it when no request waits for it."""
         found = next(((k, request) for k, request in self._open.items() if action.request_id in request.waiting), None)
         if found is None:
             why = f"{self._quirks.agent} does not wait for {action.request_id} (any more)"
@@ -98,7 +100,7 @@ class AcpApprovals:
                 return self._deny(key, request, reason)
         return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
 
-    def _approve(self, key: str, request: _Open, *, always: bool) -> Iterable[Step]:
+    def _approve(self, key: str, request: _OpenRequest, *, always: bool) -> Iterable[Step]:
         if request.is_elicitation:
             return self._send(key, {"action": "accept"}, granted=True)
         result = allow_result(request.options, always=always)
@@ -107,7 +109,7 @@ class AcpApprovals:
             return self._send(key, PERMISSION_CANCELLED, granted=False, reason=why)
         return self._send(key, result, granted=True)
 
-    def _deny(self, key: str, request: _Open, reason: str | None) -> Iterable[Step]:
+    def _deny(self, key: str, request: _OpenRequest, reason: str | None) -> Iterable[Step]:
         result: Mapping[str, Any] = ELICITATION_DECLINED
         if not request.is_elicitation:
             result = reject_result(request.options)
@@ -116,7 +118,7 @@ class AcpApprovals:
         return self._send(key, result, granted=False, reason=reason)
 
     def _answer(
-        self, key: str, request: _Open, question: AcpQuestion, action: Approve | Deny | Answer
+        self, key: str, request: _OpenRequest, question: AcpQuestion, action: Approve | Deny | Answer
     ) -> Iterable[Step]:
         request_id = action.request_id
         match action:
@@ -138,73 +140,84 @@ class AcpApprovals:
 
     def _send(self, key: str, result: Any, *, granted: bool, reason: str | None = None) -> tuple[Step, ...]:
         request = self._open.pop(key)
-        return WriteStdin(self._rpc.respond(request.raw_id, result)), *self._settled(request, granted, reason)
+        return WriteStdin(self._rpc.respond(request.raw_id, result)), *self._settled_facts(request, granted, reason)
 
-    # -- the turn is cancelled, or over
+    # -- cancellation and the end of a turn
 
     def cancel(self, reason: str) -> tuple[Step, ...]:
-        """Nobody will decide any more: the agent is told so, unless we only look on."""
+        """Settle all open requests as denied.
+
+        Unless the run is only observed, the agent gets a cancelled result for each.
+        """
         effects: list[Step] = []
         for request in self._open.values():
             result = ELICITATION_CANCELLED if request.is_elicitation else PERMISSION_CANCELLED
-            if not self._silent:
+            if not self._is_observed:
                 effects.append(WriteStdin(self._rpc.respond(request.raw_id, result)))
         gone = list(self._open.values())
         self._open.clear()
-        return *effects, *(fact for request in gone for fact in self._settled(request, granted=False, reason=reason))
+        return *effects, *(
+            fact for request in gone for fact in self._settled_facts(request, granted=False, reason=reason)
+        )
 
     def refuse(self, raw_id: Any, method: str) -> tuple[Step, ...]:
-        """A request that comes while the turn is being cancelled."""
+        """Cancel a request that arrives while the turn is being cancelled."""
         result = PERMISSION_CANCELLED if method == PERMISSION else ELICITATION_CANCELLED
         return WriteStdin(self._rpc.respond(raw_id, result)), Ignored(method, "the turn is being cancelled")
 
-    # -- replies of others
+    # -- transcripts of other clients
 
-    def overhear(self, raw_id: Any, result: Any, error: Any) -> tuple[Fact, ...]:
-        """Another client's reply, perhaps before the request it answers is seen (stdin recorded apart from stdout)."""
+    def observe_reply(self, raw_id: Any, result: Any, error: Any) -> tuple[Fact, ...]:
+        """Settle a request with another client's reply.
+
+        The reply may be read before its request, since stdin and stdout are recorded separately.
+        """
         key = key_of(raw_id)
         if key in self._open:
-            return self._replied(key, result, error)
-        self._overheard[key] = (result, error)
+            return self._settle_reply(key, result, error)
+        self._early_replies[key] = (result, error)
         return (Ignored("stdin:reply", "the request it answers is told later, or was none for a person"),)
 
-    def withdrawn(self, raw_id: Any) -> tuple[Fact, ...]:
-        """The agent does not wait any more."""
+    def withdraw(self, raw_id: Any) -> tuple[Fact, ...]:
+        """Settle a request that the agent withdrew."""
         request = self._open.pop(key_of(raw_id), None)
         if request is None:
             return (Ignored("$/cancel_request", "settled before"),)
-        return self._settled(request, granted=False, reason=f"{self._quirks.agent} withdrew the request")
+        return self._settled_facts(request, granted=False, reason=f"{self._quirks.agent} withdrew the request")
 
-    def call_moved(self, call_id: str, *, granted: bool) -> tuple[Fact, ...]:
-        """In a transcript without our side, what happens to a call tells what was decided about it."""
+    def settle_call(self, call_id: str, *, granted: bool) -> tuple[Fact, ...]:
+        """Settle the requests about a call by what happened to the call.
+
+        Used for transcripts without the client's side, where replies are not recorded.
+        """
         keys = [key for key, request in self._open.items() if request.call is not None and request.call.id == call_id]
-        return tuple(fact for key in keys for fact in self._settled(self._open.pop(key), granted=granted))
+        return tuple(fact for key in keys for fact in self._settled_facts(self._open.pop(key), granted=granted))
 
     def _already_answered(self, key: str) -> tuple[Fact, ...]:
-        if key not in self._overheard:
+        if key not in self._early_replies:
             return ()
-        return self._replied(key, *self._overheard.pop(key))
+        return self._settle_reply(key, *self._early_replies.pop(key))
 
-    def _replied(self, key: str, result: Any, error: Any) -> tuple[Fact, ...]:
+    def _settle_reply(self, key: str, result: Any, error: Any) -> tuple[Fact, ...]:
         request = self._open.pop(key)
         if error is not None:
-            return self._settled(request, granted=False, reason=RpcError.read(error).message)
-        return self._settled(request, granted=_grants(request, mapping(result)))
+            return self._settled_facts(request, granted=False, reason=RpcError.read(error).message)
+        return self._settled_facts(request, granted=_grants(request, mapping(result)))
 
-    def _settled(self, request: _Open, granted: bool, reason: str | None = None) -> tuple[Fact, ...]:
+    def _settled_facts(self, request: _OpenRequest, granted: bool, reason: str | None = None) -> tuple[Fact, ...]:
         settled = tuple(RequestSettled(request_id, granted, reason) for request_id in sorted(request.waiting))
         if not granted and request.call is not None:
             request.call.deny(reason)
         return settled
 
 
-def _grants(request: _Open, result: Mapping[str, Any]) -> bool:
+def _grants(request: _OpenRequest, result: Mapping[str, Any]) -> bool:
     if request.is_elicitation:
         return result.get("action") == "accept"
     return is_granted(request.options, result)
 
 
-# TODO Requests for permission: how they are shown, and which of the offered options is which reply.
+# -- permission requests: the approval that is emitted, and the result for each decision
 
 PERMISSION_CANCELLED = {"outcome": {"outcome": "cancelled"}}
 _ACTIONS: dict[str, tuple[str, Risk]] = {
@@ -223,11 +236,14 @@ _YES = ("allow_once", "allow_always")
 _ALWAYS = ("allow_always", "allow_once")
 _NO = ("reject_once", "reject_always")
 PermissionOptions = Sequence[Mapping[str, Any]]
-"""Each with its `optionId`, `name` and `kind`."""
+"""The offered options, each with its `optionId`, `name` and `kind`."""
 
 
 def approval_fact(key: str, call: AcpCall, tools: ToolReader, *, call_id: str | None) -> ApprovalAsked:
-    """The permission as a person sees it. `call_id`: of the call that waits, if it was told."""
+    """Return the approval to emit for a permission request.
+
+    `call_id` is the waiting call; None when that call was not emitted.
+    """
     action, risk = _ACTIONS.get(call.kind, (call.title or "Use a tool", "medium"))
     command = _command(call, tools)
     if command is not None:
@@ -237,7 +253,7 @@ def approval_fact(key: str, call: AcpCall, tools: ToolReader, *, call_id: str | 
 
 
 def _command(call: AcpCall, tools: ToolReader) -> str | None:
-    """What it runs, in the background too."""
+    """Return the command line of the call, including that of a background command."""
     shell = tools.shell(call)
     if shell is not None:
         return shell.command
@@ -245,14 +261,16 @@ def _command(call: AcpCall, tools: ToolReader) -> str | None:
 
 
 def _paths(call: AcpCall, tools: ToolReader) -> tuple[str, ...]:
-    """The files that it is about: its locations, and what it shows changes of; of a tool that names one, that too."""
+    """Return the paths the call is about: its locations, its diffs and, unless it is a command, its input."""
     named = mapping(call.raw_input)
-    said = [text(named.get(key)) for key in _PATHS] if _command(call, tools) is None else []
-    return tuple(dict.fromkeys(path for path in (*call.paths, *(diff.path for diff in call.diffs), *said) if path))
+    input_paths = [text(named.get(key)) for key in _PATHS] if _command(call, tools) is None else []
+    return tuple(
+        dict.fromkeys(path for path in (*call.paths, *(diff.path for diff in call.diffs), *input_paths) if path)
+    )
 
 
 def _detail(call: AcpCall, tools: ToolReader) -> str:
-    """What a person has to see to decide."""
+    """Return what a person needs to see before deciding."""
     shell = tools.shell(call)
     if shell is not None:
         return shell.command
@@ -265,24 +283,24 @@ def _detail(call: AcpCall, tools: ToolReader) -> str:
 
 
 def allow_result(options: PermissionOptions, *, always: bool) -> dict[str, Any] | None:
-    """The reply that allows; None when none of the options does."""
+    """Return the result that allows; None when no option does."""
     option = _option(options, _ALWAYS if always else _YES) or _option_of_no_kind(options)
     return None if option is None else select_result(option)
 
 
 def reject_result(options: PermissionOptions) -> dict[str, Any]:
-    """The reply that refuses: if there is no option for that, nobody decided."""
+    """Return the result that rejects; the cancelled result when no option rejects."""
     option = _option(options, _NO)
     return PERMISSION_CANCELLED if option is None else select_result(option)
 
 
 def select_result(option_id: str) -> dict[str, Any]:
-    """The reply that chooses this option."""
+    """Return the result that selects this option."""
     return {"outcome": {"outcome": "selected", "optionId": option_id}}
 
 
 def is_granted(options: PermissionOptions, result: Mapping[str, Any]) -> bool:
-    """Somebody's reply allows."""
+    """Return whether the reply of another client allows."""
     outcome = mapping(result.get("outcome"))
     if outcome.get("outcome") != "selected":
         return False
@@ -291,7 +309,7 @@ def is_granted(options: PermissionOptions, result: Mapping[str, Any]) -> bool:
 
 
 def _option(options: PermissionOptions, kinds: tuple[str, ...]) -> str | None:
-    """The option of the first of these kinds that is offered."""
+    """Return the offered option of the first of these kinds that has one."""
     found = [text(option.get("optionId")) for kind in kinds for option in options if option.get("kind") == kind]
     return found[0] if found else None
 

@@ -1,4 +1,7 @@
-"""How a prompt ended."""
+"""How a prompt or a request ended: closing facts, and failures from error responses.
+
+ACP defines few error codes; most errors are recognized by an HTTP status or by phrases in the message.
+"""
 
 import re
 
@@ -16,7 +19,7 @@ _FAILURES = {
 
 
 def closing_of(ended: PromptOutcome, quirks: AcpQuirks, *, max_turns: int | None) -> Fact:
-    """The closing fact of a turn."""
+    """Return the fact that closes the turn."""
     special = quirks.closing_fact(ended)
     if special is not None:
         return special
@@ -30,11 +33,11 @@ def closing_of(ended: PromptOutcome, quirks: AcpQuirks, *, max_turns: int | None
             return TurnFailed(ended.failure, cost)
         case "end_turn":
             return TurnDone(cost)
-    why = _FAILURES.get(reason) or f"{quirks.agent} stopped for a reason that is not known: {reason or 'none'}"
-    return TurnFailed(Failure("AGENT_CRASH", why), cost)
+    message = _FAILURES.get(reason) or f"{quirks.agent} stopped for a reason that is not known: {reason or 'none'}"
+    return TurnFailed(Failure("AGENT_CRASH", message), cost)
 
 
-# TODO What an error of the agent means. ACP has codes for few things; the rest is said in HTTP statuses and prose.
+# -- failures
 
 AUTH_REQUIRED = -32000
 RESOURCE_NOT_FOUND = -32002
@@ -44,7 +47,7 @@ _CODES: dict[int, ErrorCode] = {
     403: "AUTH_ERROR",
     429: "RATE_LIMITED",
 }
-# Lower case; the first that occurs decides.
+# Lower case; the first phrase that occurs decides.
 _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("context_length_exceeded", "CONTEXT_EXCEEDED"),
     ("context length", "CONTEXT_EXCEEDED"),
@@ -69,7 +72,10 @@ _NO_SESSION = ("session not found", "no session", "unknown session", "session do
 
 
 def code_of(message: str, number: int = 0) -> ErrorCode:
-    """The error code for what an agent says: by ACP's or HTTP's number, else by its words."""
+    """Return the error code for a message.
+
+    The code of the JSON-RPC error or HTTP response decides; otherwise the phrases in the message do.
+    """
     if number in _CODES:
         return _CODES[number]
     words = message.lower()
@@ -79,30 +85,30 @@ def code_of(message: str, number: int = 0) -> ErrorCode:
 
 
 def failure_of(error: RpcError) -> Failure:
-    """A failed prompt, or a handshake that failed."""
-    said = message_of(error)
-    return Failure(code_of(said, error.code), said)
+    """Return the failure of a prompt or of the handshake."""
+    message = message_of(error)
+    return Failure(code_of(message, error.code), message)
 
 
 def session_failure_of(error: RpcError) -> Failure:
-    """A session that could not be opened."""
-    said = message_of(error)
-    lost = error.code == RESOURCE_NOT_FOUND or any(phrase in said.lower() for phrase in _NO_SESSION)
-    return Failure("SESSION_NOT_FOUND", said) if lost else failure_of(error)
+    """Return the failure of a request that should open a session."""
+    message = message_of(error)
+    lost = error.code == RESOURCE_NOT_FOUND or any(phrase in message.lower() for phrase in _NO_SESSION)
+    return Failure("SESSION_NOT_FOUND", message) if lost else failure_of(error)
 
 
 def message_of(error: RpcError) -> str:
-    """The message, with the details that some agents put beside it, and without the JSON that some put it into."""
-    data, said = mapping(error.data), _unwrapped(error.message)
+    """Return the message of an error with its details, unwrapped from JSON where it is nested."""
+    data, message = mapping(error.data), _unwrapped(error.message)
     details = next((text(data[key]) for key in ("details", "message", "error") if text(data.get(key))), "")
     if isinstance(error.data, str):
         details = error.data
-    if error.data is not None and not details and said.rstrip(".").lower() == "internal error":
+    if error.data is not None and not details and message.rstrip(".").lower() == "internal error":
         details = as_json(error.data)
-    return f"{said}: {details}" if details and details not in said else said
+    return f"{message}: {details}" if details and details not in message else message
 
 
 def _unwrapped(message: str) -> str:
-    """The message inside of `{"error": {"message": ...}}`, as providers answer."""
-    told = load_object(message.encode("utf-8", "replace")) if message.startswith("{") else None
-    return text(mapping(mapping(told).get("error")).get("message")) or message
+    """Return the message inside `{"error": {"message": ...}}`, the form that providers use."""
+    native = load_object(message.encode("utf-8", "replace")) if message.startswith("{") else None
+    return text(mapping(mapping(native).get("error")).get("message")) or message

@@ -1,4 +1,4 @@
-"""Questions of the agent, of whatever kind its request is: what is asked, and what is replied to it as a whole."""
+"""Questions of the agent: forms of `elicitation/create`, and permission requests that are really questions."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,25 +11,25 @@ from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcpQuestion:
-    """A request that asks a person one thing or several. It is answered when the last of them is."""
+    """A request with one or more questions; the response is sent when the last of them is answered."""
 
     asked: tuple[InputAsked, ...]
     reply: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-    """Request id of each question -> its answer, to the result that the agent gets."""
+    """Builds the result for the agent from the answers by request id."""
     decline: Mapping[str, Any] | None = None
-    """The result that declines; None: as a permission is refused."""
+    """The result that declines; None: the request is rejected like a permission request."""
     optional: frozenset[str] = frozenset()
-    """Request ids of questions that may stay without an answer."""
+    """Request ids of questions that may stay unanswered."""
     parse: Callable[[str, str], Any] = lambda _request_id, answer: answer
-    """The answer to a question (by its request id) as the agent wants it; None: it cannot be that."""
+    """Converts the answer to a question (by request id) to the agent's type; None when the answer is invalid."""
     describe: Callable[[str], str] = lambda _request_id: "a text"
-    """What answers a question allows, in words."""
+    """Describes the allowed answers of a question (by request id)."""
 
 
 def choice_question(
     request_id: str, question: str, options: Mapping[str, str], context: str | None = None
 ) -> AcpQuestion:
-    """A request for permission whose options (id -> name) are the answers."""
+    """Return the question of a permission request whose options (id to name) are the answers."""
     ids = {name: option_id for option_id, name in reversed(tuple(options.items()))} | {key: key for key in options}
 
     def reply(answers: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -43,7 +43,7 @@ def choice_question(
     )
 
 
-# TODO `elicitation/create`: a form to fill in, or a link to follow. One question per field, answered together.
+# -- `elicitation/create`: a form with one question per field, or a link to open
 
 ELICITATION_DECLINED = {"action": "decline"}
 ELICITATION_CANCELLED = {"action": "cancel"}
@@ -51,13 +51,16 @@ _BOOLEANS = {"true": True, "yes": True, "y": True, "1": True, "false": False, "n
 
 
 def link_approval(key: str, params: Mapping[str, Any]) -> ApprovalAsked:
-    """May this link be opened?"""
+    """Return the approval that asks whether to open a link."""
     detail = f"{text(params.get('message'))}\n{text(params.get('url'))}".strip()
     return ApprovalAsked(key, "Open a link", detail, "medium")
 
 
 def form_question(key: str, params: Mapping[str, Any]) -> AcpQuestion:
-    """The questions of a form; a form without fields asks for consent, and has one question."""
+    """Return the questions of a form.
+
+    A form without fields asks for consent with a single yes-or-no question.
+    """
     schema, message = mapping(params.get("requestedSchema")), text(params.get("message"))
     fields = mapping(schema.get("properties"))
     if not fields:
@@ -96,7 +99,7 @@ def _consent_asked(key: str, message: str) -> AcpQuestion:
 
 
 def parse_answer(schema: Any, answer: str) -> Any:
-    """The answer as the field's schema wants it; None when it cannot be that."""
+    """Convert an answer to the type of the field's schema; None when it is invalid."""
     fields = mapping(schema)
     match fields.get("type"):
         case "boolean":
@@ -112,7 +115,7 @@ def parse_answer(schema: Any, answer: str) -> Any:
 
 
 def field_choices(schema: Any) -> dict[str, str]:
-    """What may be chosen: the words for a person -> the value."""
+    """Return the allowed choices: the label shown to a person, mapped to the value."""
     fields = mapping(schema)
     fields = mapping(fields.get("items")) if fields.get("type") == "array" else fields
     plain = fields.get("enum")
@@ -122,7 +125,7 @@ def field_choices(schema: Any) -> dict[str, str]:
 
 
 def describe_field(schema: Any) -> str:
-    """What the field allows, in words."""
+    """Describe in words what the field allows."""
     return ", ".join(field_choices(schema)) or f"a {text(mapping(schema).get('type')) or 'text'}"
 
 

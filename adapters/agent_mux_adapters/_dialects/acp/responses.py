@@ -1,4 +1,4 @@
-"""What the agent answers: to us, or to the client whose run is observed."""
+"""Responses of the agent: to our requests, or to those of the client in a transcript."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,44 +18,44 @@ _SETTINGS = frozenset({"session/set_mode", "session/set_model", "session/set_con
 
 
 class AcpResponses:
-    """Reads the answers, and says what comes of them."""
+    """Reads responses and decides what follows from them."""
 
-    def __init__(self, session: AcpSession, conversation: AcpTurns, requests: AcpApprovals, updates: AcpReader) -> None:
+    def __init__(self, session: AcpSession, turns: AcpTurns, approvals: AcpApprovals, updates: AcpReader) -> None:
         self._session = session
-        self._account = session.account
+        self._usage_total = session.usage_total
         self._quirks = session.quirks
-        self._conversation = conversation
-        self._requests = requests
+        self._turns = turns
+        self._approvals = approvals
         self._updates = updates
 
     def read(self, message: Mapping[str, Any]) -> tuple[Step, ...]:
-        """One answer."""
+        """Return the steps of one response."""
         result = message.get("result")
-        asked = self._session.rpc.take_request(message["id"]) or self._guessed(result)
-        if asked is None:
-            return self._answer_to_nobody(message)
+        request = self._session.rpc.take_request(message["id"]) or self._recognized(result)
+        if request is None:
+            return self._unmatched(message)
         if message.get("error") is not None:
-            return self._refused(asked, RpcError.read(message["error"]))
-        return self._granted(asked, result)
+            return self._refused(request, RpcError.read(message["error"]))
+        return self._succeeded(request, result)
 
-    def _granted(self, asked: PendingRequest, result: Any) -> tuple[Step, ...]:
-        kind = f"response:{asked.method}"
-        match asked.method:
+    def _succeeded(self, request: PendingRequest, result: Any) -> tuple[Step, ...]:
+        kind = f"response:{request.method}"
+        match request.method:
             case "initialize":
-                return Ignored(kind, "the handshake goes on"), *self._conversation.initialized(result)
+                return Ignored(kind, "the handshake goes on"), *self._turns.initialized(result)
             case "authenticate":
-                return Ignored(kind, "the handshake goes on"), *self._conversation.open()
+                return Ignored(kind, "the handshake goes on"), *self._turns.open()
             case "session/prompt":
-                return self._prompt_answered(asked, mapping(result))
+                return self._prompt_answered(request, mapping(result))
             case method if method in OPENING_METHODS:
-                return self._opened(asked, result)
+                return self._opened(request, result)
             case method if method in _SETTINGS:
-                return Ignored(kind, "a setting was taken"), *self._conversation.setting_answered()
+                return Ignored(kind, "a setting was taken"), *self._turns.setting_answered()
         return (Ignored(kind, "a request of another client, not about the run"),)
 
-    def _guessed(self, result: Any) -> PendingRequest | None:
-        """In a transcript without the client's side, an answer is known by its shape."""
-        if self._session.is_seen_from_both_sides:
+    def _recognized(self, result: Any) -> PendingRequest | None:
+        """Recognize a response by its shape, in a transcript without the client's side."""
+        if self._session.has_client_side:
             return None
         fields = mapping(result)
         if "protocolVersion" in fields:
@@ -66,66 +66,66 @@ class AcpResponses:
             return None
         if "sessionId" in fields:
             return PendingRequest("session/new")
-        before = self._session.any_before()
+        before = self._session.replayed_session()
         return PendingRequest("session/load", {"sessionId": before}) if before is not None else None
 
-    def _answer_to_nobody(self, message: Mapping[str, Any]) -> tuple[Step, ...]:
-        if self._session.is_seen_from_both_sides or message.get("error") is None:
+    def _unmatched(self, message: Mapping[str, Any]) -> tuple[Step, ...]:
+        if self._session.has_client_side or message.get("error") is None:
             return (Ignored("response", "an answer whose request was not seen"),)
         error = RpcError.read(message["error"])
-        where = {"sessionId": self._session.id}
+        params = {"sessionId": self._session.id}
         return self._refused(
-            PendingRequest("session/new" if self._session.id is None else "session/prompt", where), error
+            PendingRequest("session/new" if self._session.id is None else "session/prompt", params), error
         )
 
-    def _opened(self, asked: PendingRequest, result: Any) -> tuple[Step, ...]:
+    def _opened(self, request: PendingRequest, result: Any) -> tuple[Step, ...]:
         if self._session.id is not None:
-            return (Ignored(f"response:{asked.method}", "another session than that of the run"),)
-        known = session_fact(self._session, asked.method, asked.params, result, model_of(result))
+            return (Ignored(f"response:{request.method}", "another session than that of the run"),)
+        known = session_fact(self._session, request.method, request.params, result, model_of(result))
         if known is None:
-            return self._refused(asked, RpcError(0, f"{self._quirks.agent} opened no session"))
-        if asked.method != "session/new" and not self._quirks.cost_is_of_process:
-            self._account.continued()
-        return self._conversation.opened(known, result)
+            return self._refused(request, RpcError(0, f"{self._quirks.agent} opened no session"))
+        if request.method != "session/new" and not self._quirks.cost_is_of_process:
+            self._usage_total.resume_session()
+        return self._turns.opened(known, result)
 
-    def _prompt_answered(self, asked: PendingRequest, result: Mapping[str, Any]) -> tuple[Step, ...]:
-        if not self._is_ours(asked):
+    def _prompt_answered(self, request: PendingRequest, result: Mapping[str, Any]) -> tuple[Step, ...]:
+        if not self._is_ours(request):
             return (Ignored("response:session/prompt", "another session"),)
         failure, spoke = self._updates.failure, self._updates.spoke
-        usage = self._account.of_turn(self._quirks.usage(result))
-        of_turn, of_run = self._account.close_turn()
+        usage = self._usage_total.add_turn(self._quirks.usage(result))
+        turn_cost, run_cost = self._usage_total.close_turn()
         reason = text(result.get("stopReason"))
-        ended = PromptOutcome(stop_reason=reason, result=result, spoke=spoke, failure=failure, cost=of_turn)
+        ended = PromptOutcome(stop_reason=reason, result=result, spoke=spoke, failure=failure, cost=turn_cost)
         closing = closing_of(ended, self._quirks, max_turns=self._session.context.max_turns)
-        figures = (*([usage] if usage is not None else []), *([RunCost(of_run)] if of_run is not None else []))
-        return *self._turn_over(figures), closing, *self._conversation.next()
+        figures = (*([usage] if usage is not None else []), *([RunCost(run_cost)] if run_cost is not None else []))
+        return *self._turn_over(figures), closing, *self._turns.next()
 
-    def _refused(self, asked: PendingRequest, error: RpcError) -> tuple[Step, ...]:
+    def _refused(self, request: PendingRequest, error: RpcError) -> tuple[Step, ...]:
         failure = self._quirks.failure(error)
-        if asked.method == "session/prompt" and self._is_ours(asked):
+        if request.method == "session/prompt" and self._is_ours(request):
             was_stopping = self._session.is_stopping
-            of_turn, _ = self._account.close_turn()
-            closing: Fact = TurnFailed(failure or failure_of(error), of_turn)
+            turn_cost, _ = self._usage_total.close_turn()
+            closing: Fact = TurnFailed(failure or failure_of(error), turn_cost)
             over = self._turn_over(())
             if was_stopping:
-                closing = TurnStopped(of_turn)
+                closing = TurnStopped(turn_cost)
                 over = (*over, Note(f"{self._quirks.agent} ended the cancelled turn with an error: {error.message}"))
-            return *over, closing, *self._conversation.next()
-        if asked.method in ("initialize", "authenticate") or (
-            asked.method in OPENING_METHODS and self._session.id is None
+            return *over, closing, *self._turns.next()
+        if request.method in ("initialize", "authenticate") or (
+            request.method in OPENING_METHODS and self._session.id is None
         ):
-            usual = session_failure_of if asked.method in OPENING_METHODS else failure_of
-            return TurnFailed(failure or usual(error)), *self._conversation.hang_up()
-        note = Note(f"{self._quirks.agent} refused {asked.method}: {error.message}", "warn")
-        if asked.method in _SETTINGS:
-            return note, *self._conversation.setting_answered()
+            usual = session_failure_of if request.method in OPENING_METHODS else failure_of
+            return TurnFailed(failure or usual(error)), *self._turns.hang_up()
+        note = Note(f"{self._quirks.agent} refused {request.method}: {error.message}", "warn")
+        if request.method in _SETTINGS:
+            return note, *self._turns.setting_answered()
         return (note,)
 
-    def _is_ours(self, asked: PendingRequest) -> bool:
-        return self._session.id is not None and mapping(asked.params).get("sessionId") in (None, self._session.id)
+    def _is_ours(self, request: PendingRequest) -> bool:
+        return self._session.id is not None and mapping(request.params).get("sessionId") in (None, self._session.id)
 
     def _turn_over(self, figures: tuple[Fact, ...]) -> tuple[Step, ...]:
         self._session.prompts = max(self._session.prompts - 1, 0)
         self._session.is_stopping = False
-        closed = self._requests.cancel(TURN_OVER)
+        closed = self._approvals.cancel(TURN_OVER)
         return *closed, *self._updates.turn_over(), *figures

@@ -1,4 +1,18 @@
-"""What both sides of a conversation know about its session."""
+"""The session of a run, and its prompts: handshake, one prompt after the other, end of input.
+
+    client (we)                                    agent
+    initialize                            ->
+                                          <-       its capabilities
+    authenticate, where it is needed      ->
+    session/new | load | resume | fork    ->
+                                          <-       the history (load), the session
+    session/set_model, set_mode ...       ->
+    session/prompt                        ->
+                                          <-       session/update ..., the response with the stop reason
+    session/prompt, or end of input       ->
+
+Some agents cancel a prompt when another one arrives, so the next prompt waits for the response.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,78 +39,62 @@ OPENING_METHODS = frozenset({"session/new", "session/load", "session/resume", "s
 
 
 class AcpSession:
-    """The session of the run, from its opening on."""
+    """The state of the run's session that both directions share."""
 
     def __init__(self, context: CodecContext, quirks: AcpQuirks) -> None:
         self.context = context
         self.quirks = quirks
         self.rpc = JsonRpcClient(with_version=True)
-        self.account = AcpUsage(is_cumulative=quirks.usage_is_cumulative)
+        self.usage_total = AcpUsage(is_cumulative=quirks.usage_is_cumulative)
         self.is_observed = context.prompt is None
-        """Somebody else speaks with the agent; we say nothing."""
+        """Whether another client drives the agent, so that we write nothing."""
         self.id: str | None = None
-        """None: it is not open yet."""
+        """The id of the session, None until it is open."""
         self.capabilities: Any = {}
-        """`agentCapabilities`."""
+        """The `agentCapabilities` of the handshake."""
         self.prompts = 0
-        """Prompts under way: asked, and not answered yet."""
+        """The number of prompts without a response."""
         self.in_history = False
-        """It is open, but the agent still tells what was before."""
-        self.is_seen_from_both_sides = False
-        """We speak, or see what another client says; else only the agent's side is there to read."""
+        """Whether the session is open but the agent still replays its history."""
+        self.has_client_side = False
+        """Whether the client's side is known: we are the client, or stdin was recorded."""
         self.is_stopping = False
-        """The prompt under way was cancelled."""
+        """Whether the running prompt was cancelled."""
         self._history: dict[str, int] = {}
         self._last: dict[str, str] = {}
 
     @property
     def in_turn(self) -> bool:
-        """The agent works on a prompt."""
-        return self.prompts > 0 or not self.is_seen_from_both_sides
+        """Whether the agent works on a prompt."""
+        return self.prompts > 0 or not self.has_client_side
 
     @property
     def is_live(self) -> bool:
-        """What the agent tells now belongs to this run."""
+        """Whether the agent's current updates belong to this run."""
         return self.id is not None and not self.in_history and self.in_turn
 
-    def saw_before(self, session_id: str, kind: str, message_id: Any) -> None:
-        """An update that repeats what was before this run: one more turn, if a user's message begins."""
+    def count_replayed(self, session_id: str, kind: str, message_id: Any) -> None:
+        """Count a replayed update: a new message of the user begins another earlier turn."""
         this = f"{kind}:{text(message_id)}"
         if kind == "user_message_chunk" and self._last.get(session_id) != this:
             self._history[session_id] = self._history.get(session_id, 0) + 1
         self._last[session_id] = this
 
     def turns_before(self, session_id: str) -> int:
-        """How many turns the session had before this run, as far as they were told."""
+        """Return how many earlier turns of the session were replayed."""
         return self._history.get(session_id, 0)
 
-    def any_before(self) -> str | None:
-        """A session whose history is being told."""
+    def replayed_session(self) -> str | None:
+        """Return a session whose history is being replayed; None when there is none."""
         return next(iter(self._history), None)
 
     def session_of(self, params: Any, result: Any) -> str:
-        """The session that a request opened: named by the answer, or by the request."""
+        """Return the id of the session that a request opened, from its result or its parameters."""
         return text(mapping(result).get("sessionId")) or text(mapping(params).get("sessionId"))
 
 
-# TODO Our side of a conversation: handshake, prompts one after the other, and when to hang up.
-#
-#     us                                             agent
-#     initialize                            ->
-#                                           <-       its capabilities
-#     authenticate, where it is needed      ->
-#     session/new | load | resume | fork    ->
-#                                           <-       what was before (load), the session
-#     session/set_model, set_mode ...       ->
-#     session/prompt                        ->
-#                                           <-       session/update ..., its answer: why it stopped
-#     session/prompt, or end of input       ->
-#
-# Some agents cancel a prompt when another one comes, so the next one waits for the answer.
-
-
 class AcpTurns(PromptQueue):
-    """What we have asked and still have to ask. Silent when a run of somebody else is only observed."""
+    """Our side of the protocol. Writes nothing when the run of another client is observed."""
 
     def __init__(self, session: AcpSession) -> None:
         super().__init__(session.quirks.agent, interactive=session.context.interactive)
@@ -104,33 +102,33 @@ class AcpTurns(PromptQueue):
         self._rpc = session.rpc
         self._session = session
         self._quirks = session.quirks
-        self._silent = session.is_observed
+        self._is_observed = session.is_observed
         self._settings = 0
-        """Settings that were asked for and not answered."""
+        """The number of settings without a response."""
         self._is_first = True
         self._has_servers = False
         self._interrupt_due = False
 
-    # -- what a consumer wants
+    # -- actions of the consumer
 
     def start(self) -> tuple[Step, ...]:
-        """The process runs."""
-        if self._silent:
+        """Begin the handshake."""
+        if self._is_observed:
             return ()
-        self._session.is_seen_from_both_sides = True
+        self._session.has_client_side = True
         self._queue(self._context.prompt or "")
         asks = self._quirks.asks_questions and self._context.approval_mode == "prompt"
         return (self._ask("initialize", initialize_params(self._quirks.client_capabilities, asks_questions=asks)),)
 
     def steer(self, prompt: str) -> tuple[Step, ...]:
-        """A message for the turn that runs: the protocol has none. Without a turn it is a prompt."""
+        """Refuse a message into the running turn, which ACP does not have; between turns, send it as a prompt."""
         if not self._session.prompts:
             return self.send(prompt)
-        why = f"{self._quirks.agent} takes no message into a running turn: send it as the next prompt"
-        return (Refuse("CAPABILITY_ERROR", why),)
+        message = f"{self._quirks.agent} takes no message into a running turn: send it as the next prompt"
+        return (Refuse("CAPABILITY_ERROR", message),)
 
     def interrupt(self) -> tuple[Step, ...]:
-        """Stop the turn that runs, or is about to."""
+        """Cancel the running turn, or the one that is about to start."""
         if self._session.prompts:
             return self._cancel_turn()
         if self._prompts:
@@ -139,17 +137,17 @@ class AcpTurns(PromptQueue):
         return (Note(f"nothing to interrupt: {self._quirks.agent} waits for a prompt"),)
 
     def cancel(self) -> tuple[Step, ...]:
-        """The run is being aborted."""
+        """Drop the queued prompts and cancel the running turn, because the run is being aborted."""
         self._prompts.clear()
         self._closing = True
         return self._cancel_turn() if self._session.prompts else self.next()
 
-    # -- what the agent answers
+    # -- responses of the agent
 
     def initialized(self, result: Any) -> tuple[Step, ...]:
-        """The handshake is over."""
+        """Continue after the handshake: log in if needed, then open the session."""
         self._session.capabilities = mapping(mapping(result).get("agentCapabilities"))
-        if self._silent:
+        if self._is_observed:
             return ()
         offered = [text(method.get("id")) for method in rows(mapping(result).get("authMethods"))]
         method = self._quirks.login(self._context, offered)
@@ -158,26 +156,26 @@ class AcpTurns(PromptQueue):
         return self.open()
 
     def open(self) -> tuple[Step, ...]:
-        """Open the session."""
-        if self._silent:
+        """Open the session: new, loaded, resumed or forked."""
+        if self._is_observed:
             return ()
-        able = self._session.capabilities
-        servers, notes = supported_servers(self._context.mcp_servers, able)
+        capabilities = self._session.capabilities
+        servers, notes = supported_servers(self._context.mcp_servers, capabilities)
         self._has_servers = bool(servers)
         method = self._opening_method()
         if method is None:
             what = "forked" if self._context.fork_session_id is not None else "continued"
-            why = f"{self._quirks.agent} says that its sessions cannot be {what}"
-            return TurnFailed(Failure("CAPABILITY_ERROR", why)), *self.hang_up()
+            message = f"{self._quirks.agent} says that its sessions cannot be {what}"
+            return TurnFailed(Failure("CAPABILITY_ERROR", message)), *self.hang_up()
         before = self._context.session_id or self._context.fork_session_id
         return *notes, self._ask(method, session_params(self._context, servers, before))
 
     def opened(self, known: SessionKnown, result: Any) -> tuple[Step, ...]:
-        """The session is there."""
+        """Record the open session and request its settings."""
         session = self._session
         session.id = known.session_id
         session.in_history = bool(self._quirks.history_ends_with) and known.resumed
-        if self._silent:
+        if self._is_observed:
             return (known,)
         settings = self._quirks.settings(
             self._context, OpenedSession(session_id=known.session_id, result=mapping(result))
@@ -187,14 +185,14 @@ class AcpTurns(PromptQueue):
         return known, *asked, *self.next()
 
     def setting_answered(self) -> tuple[Step, ...]:
-        """One of our settings was taken, or refused."""
+        """Count a response to one of our settings, whether accepted or refused."""
         self._settings = max(self._settings - 1, 0)
         return self.next()
 
     def next(self) -> tuple[Step, ...]:
-        """The next prompt, or the end of our input, if it is time for one of them."""
+        """Return the next prompt or the end of our input, if one is due."""
         session = self._session
-        if self._silent or self._closed or session.id is None or session.prompts or self._settings:
+        if self._is_observed or self._closed or session.id is None or session.prompts or self._settings:
             return ()
         if session.in_history and not (self._closing and not self._prompts):
             return ()
@@ -203,8 +201,8 @@ class AcpTurns(PromptQueue):
         return self._prompt(session.id, self._prompts.popleft())
 
     def hang_up(self) -> tuple[Step, ...]:
-        """The end of our input."""
-        if self._silent or self._closed:
+        """End our input, and signal an agent that would not exit by itself."""
+        if self._is_observed or self._closed:
             return ()
         self._closed = True
         quirks = self._quirks
@@ -233,29 +231,29 @@ class AcpTurns(PromptQueue):
         return *notes, asked
 
     def _cancel_turn(self) -> tuple[Step, ...]:
-        if self._silent or self._session.is_stopping:
+        if self._is_observed or self._session.is_stopping:
             return ()
         self._session.is_stopping = True
         return (WriteStdin(self._rpc.notify("session/cancel", {"sessionId": self._session.id})),)
 
     def _opening_method(self) -> str | None:
-        able = self._session.capabilities
-        sessions = mapping(able.get("sessionCapabilities"))
+        capabilities = self._session.capabilities
+        sessions = mapping(capabilities.get("sessionCapabilities"))
         if self._context.fork_session_id is not None:
             return "session/fork" if sessions.get("fork") is not None else None
         if self._context.session_id is None:
             return "session/new"
-        ways = [way for way, is_there in _ways(able, sessions).items() if is_there]
-        wanted = self._quirks.continues_with
-        return f"session/{wanted}" if wanted in ways else f"session/{ways[0]}" if ways else None
+        methods = [way for way, is_there in _resume_methods(capabilities, sessions).items() if is_there]
+        preferred = self._quirks.continues_with
+        return f"session/{preferred}" if preferred in methods else f"session/{methods[0]}" if methods else None
 
 
-def _ways(able: Mapping[str, Any], sessions: Mapping[str, Any]) -> dict[str, bool]:
-    return {"load": able.get("loadSession") is True, "resume": sessions.get("resume") is not None}
+def _resume_methods(capabilities: Mapping[str, Any], sessions: Mapping[str, Any]) -> dict[str, bool]:
+    return {"load": capabilities.get("loadSession") is True, "resume": sessions.get("resume") is not None}
 
 
 def session_fact(session: AcpSession, method: str, params: Any, result: Any, model: str | None) -> SessionKnown | None:
-    """What an answer says that opens a session; None when it names none."""
+    """Return the fact of an opened session; None when neither result nor parameters name it."""
     session_id = session.session_of(params, result)
     if not session_id:
         return None
