@@ -37,9 +37,9 @@ class ClaudeInput(codec.StreamJsonInput):
         """Ended background tasks that no turn has taken up: task id -> run id."""
 
     @property
-    def is_owed(self) -> bool:
+    def is_busy(self) -> bool:
         """A turn runs, or will."""
-        return bool(super().is_owed or self._running or self._background or self._notices)
+        return bool(super().is_busy or self._running or self._background or self._notices)
 
     def turn_began(self) -> None:
         """`system/init`."""

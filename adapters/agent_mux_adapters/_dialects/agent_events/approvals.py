@@ -1,4 +1,4 @@
-"""What the program waits for, and our answers."""
+"""Approvals and questions of the program, and our answers to them."""
 
 from collections.abc import Iterable
 
@@ -10,15 +10,15 @@ from agent_mux_adapters._dialects.agent_events.wire import control_line
 
 
 class AgentEventsApprovals:
-    """The open requests."""
+    """The open requests of the program."""
 
     def __init__(self) -> None:
         self._open: dict[str, bool] = {}
-        """Request -> it is an approval."""
+        """The open requests by id, and whether each is an approval."""
 
-    def after(self, told: Iterable[Step]) -> None:
-        """Keep up with what the program told."""
-        for fact in told:
+    def track(self, facts: Iterable[Step]) -> None:
+        """Track the requests that these facts open and settle."""
+        for fact in facts:
             match fact:
                 case ApprovalAsked(request_id) | InputAsked(request_id):
                     self._open[request_id] = isinstance(fact, ApprovalAsked)
@@ -26,25 +26,25 @@ class AgentEventsApprovals:
                     self._open.pop(request_id, None)
 
     def turn_over(self) -> None:
-        """Nobody waits any more."""
+        """Forget the open requests, since nothing waits for them after the turn."""
         self._open.clear()
 
     def reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
-        """A person decided."""
+        """Send a decision or an answer, or refuse it when no request waits for it."""
         key = action.request_id
         is_approval = self._open.get(key)
         if is_approval is None:
             return (Refuse("INTERACTION_NOT_FOUND", f"the program does not wait for {key} (any more)"),)
         match action:
             case Approve(always=always) if is_approval:
-                said = control_line("approve", requestId=key, always=always or None), RequestSettled(key, granted=True)
+                steps = control_line("approve", requestId=key, always=always or None), RequestSettled(key, granted=True)
             case Deny(reason=reason):
                 settled = RequestSettled(key, granted=False, reason=reason)
-                said = control_line("deny", requestId=key, reason=reason), settled
+                steps = control_line("deny", requestId=key, reason=reason), settled
             case Answer(text=text) if not is_approval:
-                said = control_line("answer", requestId=key, text=text), RequestSettled(key, granted=True)
+                steps = control_line("answer", requestId=key, text=text), RequestSettled(key, granted=True)
             case _:
                 what = "an approval: approve or deny it" if is_approval else "a question: answer it"
                 return (Refuse("VALIDATION_ERROR", f"{key} is {what}"),)
         del self._open[key]
-        return said
+        return steps

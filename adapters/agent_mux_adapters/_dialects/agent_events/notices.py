@@ -1,4 +1,7 @@
-"""Events that open nothing and close nothing, and those about sub-agents and requests, each as its fact."""
+"""Events to facts: sub-agents, plugins, skills, images, usage, interactions, limits and logs.
+
+These events neither open nor close a scope, so each is converted alone.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any

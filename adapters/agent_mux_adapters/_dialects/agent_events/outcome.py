@@ -1,4 +1,4 @@
-"""Turns, and how the last one and the run ended. Source: docs/reference/agent-protocol.md, "Turns that fail"."""
+"""Turns, costs and terminal events to facts. See docs/reference/agent-protocol.md, "Turns that fail"."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,12 +11,12 @@ _Handler = Callable[[Any, Mapping[str, Any]], Facts]
 
 
 class AgentEventsOutcome:
-    """A turn ends well, until a terminal event says otherwise."""
+    """Determines how each turn ended: well, unless a terminal event reports otherwise."""
 
     def __init__(self) -> None:
         self._open = False
         self._has_cost = False
-        """The cost was told: the one at the end is the same."""
+        """Whether the cost was reported before, so that the one at the end repeats it."""
         self.handlers: Mapping[type, _Handler] = {
             turn.TurnStartEvent: self._start,
             turn.TurnEndEvent: self._end,
@@ -35,8 +35,8 @@ class AgentEventsOutcome:
             error.ErrorEvent: self._error,
         }
 
-    def goes_on(self) -> None:
-        """Something is done: a turn runs, whether it was announced or not."""
+    def note_activity(self) -> None:
+        """Note that a turn runs, even if its start was not reported."""
         self._open = True
 
     def _start(self, *_: Any) -> Facts:
@@ -45,7 +45,7 @@ class AgentEventsOutcome:
 
     def _end(self, event: turn.TurnEndEvent, native: Mapping[str, Any]) -> Facts:
         if not self._open:
-            return ()  # a terminal event inside the turn has ended it
+            return ()  # a terminal event inside the turn already ended it
         self._open = False
         self._has_cost = self._has_cost or event.cost is not None
         return (facts.TurnDone(event.cost, native.get("structuredOutput")),)

@@ -1,7 +1,7 @@
-"""Permissions and questions: what the agent asks over the control protocol, and how it is answered.
+"""Permissions and questions that the agent requests over the control protocol, and our responses.
 
-Everything is a `can_use_tool` request: an ordinary tool asks for permission, the tool for questions asks them that way.
-The same request is one `ApprovalAsked`, or one `InputAsked` for each question; it is answered once.
+Both are `can_use_tool` requests: an ordinary tool asks for permission; the question tool passes its questions as input.
+A request becomes one `ApprovalAsked`, or one `InputAsked` per question, and is answered once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,25 +21,25 @@ Steps = tuple[Step, ...]
 
 
 class PendingPermission:
-    """A request of the agent that waits for its answer."""
+    """A request of the agent without a response."""
 
     def __init__(self, request_id: str, tool: str, request: Mapping[str, Any], *, is_question: bool) -> None:
         self.request_id = request_id
         self.tool = tool
         self.input = request.get("input")
         self.suggestions = rows(request.get("permission_suggestions"))
-        asked = rows(mapping(self.input).get("questions")) if is_question else []
-        self.questions = {self._key(index, len(asked)): row for index, row in enumerate(asked)}
+        questions = rows(mapping(self.input).get("questions")) if is_question else []
+        self.questions = {self._key(index, len(questions)): row for index, row in enumerate(questions)}
         self.answers: dict[str, str] = {}
         self.open = set(self.questions) or {request_id}
-        """Our keys that are not settled."""
+        """Ids of the interactions that are not settled."""
 
     def _key(self, index: int, count: int) -> str:
         return self.request_id if count == 1 else f"{self.request_id}#{index}"
 
 
 RememberApproval = Callable[[PendingPermission], Sequence[Any]]
-"""What makes the agent remember a yes: its `updatedPermissions`."""
+"""Returns the `updatedPermissions` that make the agent remember an approval."""
 
 
 def _forget(_: PendingPermission) -> Sequence[Any]:
@@ -47,43 +47,43 @@ def _forget(_: PendingPermission) -> Sequence[Any]:
 
 
 class StreamJsonApprovals:
-    """The requests of the agent that are open."""
+    """The open requests of the agent."""
 
     def __init__(self, tools: ToolTable, *, live: bool, remember: RememberApproval = _forget) -> None:
         self._tools = tools
         self._remember = remember
         self._live = live
-        """False: somebody else's transcript is observed, and nothing can be answered."""
+        """Whether we can respond; False when the transcript of another client is observed."""
         self._asks: dict[str, PendingPermission] = {}
         self._by_key: dict[str, PendingPermission] = {}
-        self._early: dict[str, Mapping[str, Any]] = {}
-        """Answers seen before their request: a transcript may hold one side before the other."""
+        self._early_responses: dict[str, Mapping[str, Any]] = {}
+        """Responses read before their request, since the two sides of a transcript are recorded separately."""
 
-    # -- the agent's side
+    # -- requests of the agent
 
-    def asked(self, line: Mapping[str, Any]) -> Steps:
-        """A `control_request` line."""
+    def read_request(self, line: Mapping[str, Any]) -> Steps:
+        """Read a `control_request` line."""
         request_id, request = need_text(line, "request_id"), need_mapping(line, "request")
         match request.get("subtype"):
             case "can_use_tool":
                 return self._may_use(request_id, request)
             case "hook_callback":
-                told = facts.Ignored("control_request/hook_callback", "no hook of ours has an opinion")
-                return (told, *self._reply(wire.control_response(request_id, {})))
+                emitted = facts.Ignored("control_request/hook_callback", "no hook of ours has an opinion")
+                return (emitted, *self._reply(wire.control_response(request_id, {})))
             case other:
-                why = f"{text(other) or 'this request'} is not supported"
-                return (facts.Note(f"the agent asked for something unknown: {why}", "warn"),
-                        *self._reply(wire.control_error(request_id, why)))  # fmt: skip
+                message = f"{text(other) or 'this request'} is not supported"
+                return (facts.Note(f"the agent asked for something unknown: {message}", "warn"),
+                        *self._reply(wire.control_error(request_id, message)))  # fmt: skip
 
-    def withdrawn(self, line: Mapping[str, Any]) -> Steps:
-        """A `control_cancel_request` line."""
+    def read_cancellation(self, line: Mapping[str, Any]) -> Steps:
+        """Read a `control_cancel_request` line."""
         ask = self._asks.get(need_text(line, "request_id"))
         if ask is None:
             return (facts.Ignored("control_cancel_request", "nothing was open"),)
         return self._settle(ask, granted=False, reason=WITHDRAWN)
 
-    def answered(self, line: Mapping[str, Any]) -> Steps:
-        """A `control_response` line: an answer of the agent to us, or ours, printed again or seen on its way in."""
+    def read_response(self, line: Mapping[str, Any]) -> Steps:
+        """Read a `control_response` line: the agent's response to us, or a response of ours that it printed again."""
         response = need_mapping(line, "response")
         request_id = text(response.get("request_id"))
         ask = self._asks.get(request_id)
@@ -93,31 +93,31 @@ class StreamJsonApprovals:
             return (facts.Note(f"the agent refused a control request: {text(response.get('error'))}", "warn"),)
         return (facts.Ignored(kind_of(line), "the answer to a request that is over or was ours"),)
 
-    def answered_before(self, line: Mapping[str, Any]) -> Steps:
-        """A `control_response` line of ours, seen in a transcript."""
+    def read_client_response(self, line: Mapping[str, Any]) -> Steps:
+        """Read a `control_response` line from the stdin of a transcript."""
         response = need_mapping(line, "response")
         request_id = need_text(response, "request_id")
         if request_id in self._asks:
-            return self.answered(line)
-        self._early[request_id] = response
+            return self.read_response(line)
+        self._early_responses[request_id] = response
         return (facts.Ignored(kind_of(line), "its request comes later"),)
 
-    # -- our side
+    # -- our responses
 
     def act(self, action: Approve | Deny | Answer) -> Steps:
-        """The consumer decided."""
+        """Send a decision or an answer of the consumer, or refuse it when no request waits for it."""
         ask = self._by_key.get(action.request_id)
         if ask is None or not self._live:
             return (Refuse("INTERACTION_NOT_FOUND", f"nothing waits for an answer under {action.request_id}"),)
         match action:
             case Deny(reason=reason):
-                why = reason or DENIED
+                message = reason or DENIED
                 return (
-                    wire.control_response(ask.request_id, wire.deny_result(why)),
+                    wire.control_response(ask.request_id, wire.deny_result(message)),
                     *self._settle(ask, granted=False, reason=reason),
                 )
-            case Answer(request_id=key, text=said) if ask.questions:
-                return self._answer(ask, key, said)
+            case Answer(request_id=key, text=answer_text) if ask.questions:
+                return self._answer(ask, key, answer_text)
             case Approve(always=always) if not ask.questions:
                 permissions = self._remember(ask) if always else ()
                 return (wire.control_response(ask.request_id, wire.allow_result(ask.input, permissions)),
@@ -135,11 +135,11 @@ class StreamJsonApprovals:
         ask = PendingPermission(request_id, tool, request, is_question=tool == self._tools.question)
         self._asks[request_id] = ask
         self._by_key.update(dict.fromkeys(ask.open, ask))
-        told: Steps = tuple(_question(key, row) for key, row in ask.questions.items())
-        if not told:
-            told = (self._approval(ask, text(request.get("tool_use_id")) or None),)
-        early = self._early.pop(request_id, None)
-        return told if early is None else (*told, *self._settle_as(ask, early))
+        emitted: Steps = tuple(_question(key, row) for key, row in ask.questions.items())
+        if not emitted:
+            emitted = (self._approval(ask, text(request.get("tool_use_id")) or None),)
+        early = self._early_responses.pop(request_id, None)
+        return emitted if early is None else (*emitted, *self._settle_as(ask, early))
 
     def _approval(self, ask: PendingPermission, call_id: str | None) -> facts.Fact:
         tool, arguments = ask.tool, mapping(ask.input)
@@ -148,12 +148,12 @@ class StreamJsonApprovals:
         paths = self._tools.paths_of(arguments)
         return facts.ApprovalAsked(ask.request_id, action, detail, risk, tool, call_id, command, paths)
 
-    def _answer(self, ask: PendingPermission, key: str, said: str) -> Steps:
+    def _answer(self, ask: PendingPermission, key: str, answer_text: str) -> Steps:
         if key not in ask.open:
             return (Refuse("INTERACTION_NOT_FOUND", f"{key} was answered already"),)
         ask.open.discard(key)
         number = list(ask.questions).index(key)
-        ask.answers[self._tools.answer_key(number, ask.questions[key])] = said
+        ask.answers[self._tools.answer_key(number, ask.questions[key])] = answer_text
         settled = facts.RequestSettled(key, granted=True)
         if ask.open:
             return (settled,)

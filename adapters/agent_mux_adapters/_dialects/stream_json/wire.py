@@ -1,6 +1,7 @@
-"""The one `msgspec` decode of the hot path: only what a streamed fragment needs, everything else is skipped.
+"""Lines of stream-json: the decoder of the hot path, and the messages that we write.
 
-All other lines are read as plain objects, see `tolerant`.
+The decoder reads only what a streamed fragment needs. All other lines are parsed as plain objects, see `tolerant`.
+Messages follow the control protocol as recorded with Claude Code 2.1.330.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ class Delta(msgspec.Struct, gc=False):
 
 
 class StreamEvent(msgspec.Struct, gc=False):
-    """An event of the model's own stream, as far as fragments go."""
+    """An event of the model's stream, with the fields that fragments need."""
 
     type: str
     index: int = 0
@@ -29,7 +30,7 @@ class StreamEvent(msgspec.Struct, gc=False):
 
 
 class StreamLine(msgspec.Struct, gc=False):
-    """Any line, as far as fragments go. The keys may come in any order: `type` is often the last."""
+    """A line, with the fields that fragments need. The keys may have any order; `type` is often the last."""
 
     type: str
     event: StreamEvent | None = None
@@ -39,14 +40,14 @@ class StreamLine(msgspec.Struct, gc=False):
 decode_line = msgspec.json.Decoder(StreamLine).decode
 
 
-# TODO What is written to the agent: one JSON object per line. Source: the recorded control protocol of Claude 2.1.330.
+# -- messages to the agent
 
-# JavaScript's line readers may break a line at these, which JSON allows raw in strings.
+# JSON allows these characters unescaped in strings, but JavaScript's line readers may break a line at them.
 RAW_SEPARATORS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 
 def json_line(message: Mapping[str, Any]) -> WriteStdin:
-    """One line."""
+    """Encode a message as one line."""
     line = msgspec.json.encode(message)
     for raw, escaped in RAW_SEPARATORS:
         line = line.replace(raw, escaped)
@@ -54,20 +55,20 @@ def json_line(message: Mapping[str, Any]) -> WriteStdin:
 
 
 def user_message(said: str) -> WriteStdin:
-    """A message of the user."""
-    # A lone surrogate (from an argument that is no UTF-8) cannot be encoded: it becomes U+FFFD.
+    """Encode a message of the user."""
+    # An unpaired surrogate (from an argument that is not UTF-8) cannot be encoded and becomes U+FFFD.
     content = said.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     message = {"role": "user", "content": content}
     return json_line({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""})
 
 
 def control_request(request_id: str, subtype: str, **fields: Any) -> WriteStdin:
-    """A request of ours."""
+    """Encode a control request of ours."""
     return json_line({"type": "control_request", "request_id": request_id, "request": {"subtype": subtype, **fields}})
 
 
 def control_response(request_id: str, response: Mapping[str, Any]) -> WriteStdin:
-    """The answer to a request of the agent."""
+    """Encode the success response to a control request of the agent."""
     return json_line(
         {
             "type": "control_response",
@@ -77,18 +78,18 @@ def control_response(request_id: str, response: Mapping[str, Any]) -> WriteStdin
 
 
 def control_error(request_id: str, error: str) -> WriteStdin:
-    """The answer to a request that nobody here understands: without one it would wait for ever."""
+    """Encode the error response to an unsupported control request, for which the agent would otherwise wait forever."""
     return json_line(
         {"type": "control_response", "response": {"subtype": "error", "request_id": request_id, "error": error}}
     )
 
 
 def allow_result(arguments: Any, permissions: Sequence[Any] = ()) -> dict[str, Any]:
-    """The tool may run, with these arguments."""
+    """Return the result that allows a tool to run with these arguments."""
     remembered = {"updatedPermissions": list(permissions)} if permissions else {}
     return {"behavior": "allow", "updatedInput": arguments, **remembered}
 
 
 def deny_result(reason: str) -> dict[str, Any]:
-    """The tool may not run; the model reads the reason."""
+    """Return the result that denies a tool; the model reads the reason."""
     return {"behavior": "deny", "message": reason}
