@@ -1,6 +1,6 @@
-"""Any agent that speaks the Agent Client Protocol: `amux run acp --command "qwen --acp"`.
+"""Any agent that implements the Agent Client Protocol: `amux run acp --command "qwen --acp"`.
 
-What a particular agent does beyond the protocol is not known here; an adapter of its own tells more.
+This adapter knows nothing about a particular agent; an adapter for one reports more.
 """
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod

@@ -1,4 +1,4 @@
-"""Habits that agents without an adapter of their own share, beyond the protocol."""
+"""Habits of ACP agents without an adapter of their own, and the settings that we request from them."""
 
 import re
 import signal
@@ -23,18 +23,18 @@ _MCP_TITLE = re.compile(r"(\S+) \((\S+) MCP Server\)")
 
 
 class CommonAcpTools(ToolReader):
-    """What a tool call means, with agents that came from Gemini CLI (Qwen Code and others) among them."""
+    """The meaning of tool calls, including those of agents derived from Gemini CLI such as Qwen Code."""
 
     def mcp(self, call: AcpCall, servers: Collection[str]) -> tuple[str, str] | None:
-        """The title says it, where the name does not."""
+        """Return the MCP server and its tool from the title, where the name does not contain them."""
         titled = _MCP_TITLE.match(call.first_title)
         by_title = (titled[2], titled[1]) if titled is not None and titled[2] in servers else None
         return super().mcp(call, servers) or by_title
 
     def question(self, request_id: str, asked: AcpCall, options: Mapping[str, str]) -> AcpQuestion | None:
-        """Qwen Code asks its questions as requests for permission, and reads `answers` beside the outcome."""
+        """Return the questions that Qwen Code sends as permission requests; it reads `answers` beside the outcome."""
         questions = rows(asked.meta.get("qwenQuestions"))
-        allowed = next(iter(options), None)  # "Submit"; the other one is "Cancel"
+        allowed = next(iter(options), None)  # "Submit"; the other option is "Cancel"
         if not questions or allowed is None:
             return None
         ids = [f"{request_id}/{number}" for number in range(len(questions))]
@@ -51,16 +51,17 @@ def _input_asked(request_id: str, question: Mapping[str, Any]) -> InputAsked:
     return InputAsked(request_id, text(question.get("question")), text(question.get("header")) or None, options)
 
 
-# TODO What is done with an agent of which nothing is known.
-
-# Names of modes that are common among agents, the first that is offered counts. A mode that has none of them is left.
+# Common names of modes; the first one that the agent offers is used. A mode with another name is not changed.
 _ASKING = ("default", "ask", "manual", "normal", "confirm")
 _FREE = ("yolo", "bypassPermissions", "auto-approve", "dont_ask", "dontAsk")
 _EASY = (*_FREE, "accept-edits", "acceptEdits", "accept_edits", "auto", "auto-edit", "autoEdit", "auto_edit")
 
 
 def settings(context: CodecContext, opened: OpenedSession) -> Sequence[AcpRequest | Note]:
-    """Model, effort, and the mode that asks where somebody is to be asked, or the one that does not."""
+    """Return the requests for model, effort and mode.
+
+    The mode is one that asks for approval, or in mode `yolo` one that does not.
+    """
     if context.approval_mode == "yolo":
         mode = mode_request(opened, to=_FREE)
     else:
@@ -68,5 +69,5 @@ def settings(context: CodecContext, opened: OpenedSession) -> Sequence[AcpReques
     return [*default_settings(context, opened), *([mode] if mode is not None else [])]
 
 
-# The SDK for MCP that most agents use keeps their process alive as long as a server is connected.
+# The MCP SDK of most agents keeps their process alive while a server is connected.
 QUIRKS = AcpQuirks(tools=CommonAcpTools(), settings=settings, signal_with_servers=signal.SIGTERM)

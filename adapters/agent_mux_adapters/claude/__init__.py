@@ -1,4 +1,4 @@
-"""Claude Code: stream-json, one-shot and two-way."""
+"""The adapter of Claude Code: stream-json, one-shot and two-way."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -58,12 +58,15 @@ CONTROL_LINES = frozenset({"control_request", "control_response", "control_cance
 
 
 def is_two_way(line: Mapping[str, Any]) -> bool:
-    """A line of the control protocol."""
+    """Return whether this is a line of the control protocol."""
     return text(line.get("type")) in CONTROL_LINES and bool({"request", "response", "request_id"} & line.keys())
 
 
 def is_one_shot(line: Mapping[str, Any]) -> bool:
-    """A line that both protocols have: without the control protocol, nobody can have answered anything."""
+    """Return whether both protocols have this line.
+
+    Without control lines a recording is one-shot, since no request can have been answered.
+    """
     match line.get("type"):
         case "system":
             own = "claude_code_version" if line.get("subtype") == "init" else "uuid"
@@ -89,7 +92,7 @@ def _home() -> AgentHome:
 
 STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
 LOSES = ("the output of commands while they run", "stderr of commands apart from stdout")
-"""Of both: it is the same stream."""
+"""The losses of both protocols, which share the output format."""
 
 ADAPTER = Adapter(
     agent="claude",

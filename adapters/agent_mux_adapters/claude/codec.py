@@ -1,4 +1,7 @@
-"""Everything the CLI tells, line type by line type; the control protocol and the hot path are the codec's own."""
+"""The codec of Claude Code: every line type to facts; session rules for approvals that should be remembered.
+
+Control lines and the fragments of the hot path are read by the dialect's codec.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -41,20 +44,20 @@ REJECTED = "rejected"
 class ClaudeReader:
     """Reads the lines of one run."""
 
-    def __init__(self, context: CodecContext, conversation: ClaudeInput) -> None:
+    def __init__(self, context: CodecContext, agent_input: ClaudeInput) -> None:
         self._context = context
-        self._conversation = conversation
-        accounts = ClaudeUsage(continues_session=bool(context.session_id or context.fork_session_id))
-        self._delegation = ClaudeSubagents()
-        self._calls = calls = StreamJsonCalls(TOOLS, self._delegation)
-        self.main = MessageReader(calls, accounts.model_call, is_main=True)
-        """The messages of the main agent."""
-        self._scopes = MessageReaders(self.main, lambda: MessageReader(calls, subagent_usage, is_main=False))
-        self._turns = ClaudeTurns(accounts, max_turns=context.max_turns or 0)
+        self._input = agent_input
+        usage = ClaudeUsage(continues_session=bool(context.session_id or context.fork_session_id))
+        self._subagents = ClaudeSubagents()
+        self._calls = calls = StreamJsonCalls(TOOLS, self._subagents)
+        self.main = MessageReader(calls, usage.model_call, is_main=True)
+        """The message reader of the main agent."""
+        self._messages = MessageReaders(self.main, lambda: MessageReader(calls, subagent_usage, is_main=False))
+        self._turns = ClaudeTurns(usage, max_turns=context.max_turns or 0)
         self._session_id = ""
         self._initialized = False
         self._compaction: Mapping[str, Any] | None = None
-        """A compaction whose summary comes with the next line."""
+        """A compaction whose summary is in the next line."""
         self._readers: Mapping[str, Callable[[Mapping[str, Any]], Facts | None]] = {
             "assistant": self._assistant,
             "user": self._user,
@@ -66,25 +69,25 @@ class ClaudeReader:
         }
 
     def read(self, line: Mapping[str, Any]) -> Facts | None:
-        """The facts of a line, at least one; None when its type is not known. Raises `WrongShapeError`."""
+        """Return at least one fact; None when the type of the line is unknown. Raises `WrongShapeError`."""
         kind = text(line.get("type"))
         reader = self._readers.get(kind)
         if reader is None:
             reason = IGNORED_LINES.get(kind)
             return (facts.Ignored(kind, reason),) if reason else None
-        before = (*self._compaction_told(line), *self._session(line))
-        told = reader(line)
-        return None if told is None else without_ignored((*before, *told))
+        before = (*self._pending_compaction(line), *self._session(line))
+        line_facts = reader(line)
+        return None if line_facts is None else without_ignored((*before, *line_facts))
 
     def finish(self) -> Facts:
-        """Nothing more will come."""
-        return (*self._compaction_told({}), *self._turns.finish())
+        """Return the facts that are due when the process has exited."""
+        return (*self._pending_compaction({}), *self._turns.finish())
 
     # -- the session
 
     def _session(self, line: Mapping[str, Any]) -> Facts:
         session_id = text(line.get("session_id"))
-        # A session that could not be resumed is named in the error, and is none.
+        # An error names the session that could not be resumed; it is not the session of this run.
         if self._session_id or not session_id or text(line.get("subtype")) in {"init", "error_during_execution"}:
             return ()
         return self._session_known(session_id, None)
@@ -95,14 +98,14 @@ class ClaudeReader:
         return (facts.SessionKnown(session_id, resumed, self._context.fork_session_id, model=model),)
 
     def _init(self, line: Mapping[str, Any]) -> Facts:
-        self._conversation.turn_began()
+        self._input.turn_began()
         self._calls.cwd = text(line.get("cwd"))
         self._calls.permitted = line.get("permissionMode") == "bypassPermissions"
-        told = self._session_known(text(line.get("session_id")), text(line.get("model")) or None)
+        line_facts = self._session_known(text(line.get("session_id")), text(line.get("model")) or None)
         if not self._initialized:
             self._initialized = True
-            told = (*told, *loaded(line))
-        return (*told, *self._turns.begin(handed_back=self.main.handed_back))
+            line_facts = (*line_facts, *loaded(line))
+        return (*line_facts, *self._turns.begin(handed_back=self.main.handed_back))
 
     def _reset(self, line: Mapping[str, Any]) -> Facts:
         return (facts.Note(f"the conversation was cleared and goes on as {text(line.get('new_conversation_id'))}"),)
@@ -111,8 +114,8 @@ class ClaudeReader:
 
     def _stream_event(self, line: Mapping[str, Any]) -> Facts:
         if not parent_of(line):
-            self._turns.said()
-        return self._scopes.stream_event(line)
+            self._turns.note_output()
+        return self._messages.stream_event(line)
 
     def _assistant(self, line: Mapping[str, Any]) -> Facts:
         api_error = api_error_of(line)
@@ -120,28 +123,28 @@ class ClaudeReader:
             if not parent_of(line):
                 self._turns.api_error = api_error
             return (facts.Ignored("assistant/error", "the closing message, or the sub-agent's end, tells the error"),)
-        told = self._scopes.assistant(line)
+        line_facts = self._messages.assistant(line)
         if not parent_of(line):
-            self._turns.said()
-        return told
+            self._turns.note_output()
+        return line_facts
 
     def _user(self, line: Mapping[str, Any]) -> Facts:
         content = need_mapping(line, "message").get("content")
         parent = parent_of(line)
-        told = self._calls.results(content, line.get("tool_use_result"))
-        if told:
-            return in_subagent(parent, told)
+        line_facts = self._calls.results(content, line.get("tool_use_result"))
+        if line_facts:
+            return in_subagent(parent, line_facts)
         if line.get("isReplay") is True:
-            self._conversation.printed_again(content)
+            self._input.printed_again(content)
             return (facts.Ignored("user/replay", "a prompt that was taken up, or the output of a local command"),)
         if not parent and self.main.broken_off and line.get("isSynthetic") is True:
-            # The CLI keeps what came of the answer, and has the model go on from there.
+            # The CLI keeps the received part of the answer and lets the model continue from there.
             return (facts.Retrying(self.main.broken_off, 0, "the stream broke off"),)
         if not parent and plain_text(content).startswith(INTERRUPTED):
             self._turns.interrupted = True
         return (facts.Ignored("user", "a prompt, or words that the agent injected"),)
 
-    # -- the rest
+    # -- all other lines
 
     def _system(self, line: Mapping[str, Any]) -> Facts | None:
         subtype = text(line.get("subtype"))
@@ -154,20 +157,20 @@ class ClaudeReader:
             case "status" if line.get("status") == "requesting":
                 return (facts.TurnBegin(),)
             case "session_state_changed":
-                self._conversation.state_changed(text(line.get("state")))
+                self._input.state_changed(text(line.get("state")))
             case "background_tasks_changed":
-                self._conversation.background_changed(line.get("tasks"))
+                self._input.background_changed(line.get("tasks"))
             case "task_started":
-                self._delegation.started(line)
+                self._subagents.started(line)
             case "task_notification":
-                self._conversation.background_ended(line)
-                told = self._delegation.notified(line)
-                return told or (facts.Ignored("system/task_notification", "its tool call tells its end"),)
+                self._input.background_ended(line)
+                line_facts = self._subagents.notified(line)
+                return line_facts or (facts.Ignored("system/task_notification", "its tool call tells its end"),)
             case _:
                 return read_system(subtype, line)
         return (facts.Ignored(kind_of(line), "bookkeeping of turns and background tasks"),)
 
-    def _compaction_told(self, line: Mapping[str, Any]) -> Facts:
+    def _pending_compaction(self, line: Mapping[str, Any]) -> Facts:
         boundary, self._compaction = self._compaction, None
         if boundary is None:
             return ()
@@ -175,7 +178,7 @@ class ClaudeReader:
         return (compacted(boundary, plain_text(content)),)
 
     def _result(self, line: Mapping[str, Any]) -> Facts:
-        self._conversation.turn_ended(line)
+        self._input.turn_ended(line)
         return self._turns.end(line)
 
     def _rate_limit(self, line: Mapping[str, Any]) -> Facts:
@@ -185,11 +188,11 @@ class ClaudeReader:
         return (facts.Ignored("rate_limit_event", f"the provider still answers: {status or 'no status'}"),)
 
 
-# TODO What makes Claude Code remember a yes: rules for the session, never in the user's own settings.
-
-
 def session_rules(ask: PendingPermission) -> list[dict[str, Any]]:
-    """The narrowest rules the CLI suggests; where it suggests none, one for exactly this."""
+    """Return the rules that make Claude Code remember an approval for this session.
+
+    The narrowest suggestions of the CLI, or a rule for exactly this call. The user's own settings are not changed.
+    """
     rules = [row for row in ask.suggestions if row.get("type") == "addRules"] or ask.suggestions
     return [{**row, "destination": "session"} for row in rules] or [_exact_rule(ask)]
 
@@ -200,13 +203,10 @@ def _exact_rule(ask: PendingPermission) -> dict[str, Any]:
     return {"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "session"}
 
 
-# TODO Claude Code's stream-json, one-shot and two-way.
-
-
 class ClaudeCodec(StreamJsonCodec):
-    """One run of Claude Code. See `agent_mux.adapter.Codec`."""
+    """The codec of one run. See `agent_mux.adapter.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
-        conversation = ClaudeInput(keep_open=context.interactive)
+        agent_input = ClaudeInput(keep_open=context.interactive)
         requests = StreamJsonApprovals(TOOLS, live=is_live(context), remember=session_rules)
-        super().__init__(context, ClaudeReader(context, conversation), requests, conversation)
+        super().__init__(context, ClaudeReader(context, agent_input), requests, agent_input)

@@ -1,4 +1,4 @@
-"""Claude Code's hooks: `hooks` in its settings. Its own names of what happens stand behind ours."""
+"""The hooks of Claude Code, in `hooks` of its settings. `TYPES` maps our hook types to its events."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,31 +27,32 @@ TYPES: Mapping[HookType, tuple[str, ...]] = {
 }
 
 
-def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
-    """What Claude Code tells a hook."""
-    tool, given = text(said.get("tool_name")), said.get("tool_input")
+def read(hook_type: HookType, native: Mapping[str, Any]) -> HookCall:
+    """Parse the input that Claude Code passes to a hook."""
+    tool, arguments = text(native.get("tool_name")), native.get("tool_input")
     return hooks.hook_call(
         hook_type,
-        said,
+        native,
         agent="claude",
-        tool_input=given if isinstance(given, dict) else None,
-        command=command_of(tool, mapping(given)),
-        paths=hooks.input_paths(mapping(given)),
-        tool_output=said.get("tool_response", said.get("error")),
-        message=hooks.first_text(said, "last_assistant_message", "message", "source", "reason", "trigger"),
+        tool_input=arguments if isinstance(arguments, dict) else None,
+        command=command_of(tool, mapping(arguments)),
+        paths=hooks.input_paths(mapping(arguments)),
+        tool_output=native.get("tool_response", native.get("error")),
+        message=hooks.first_text(native, "last_assistant_message", "message", "source", "reason", "trigger"),
     )
 
 
 def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
-    """A decision, for Claude Code."""
+    """Return the answer of a decision in Claude Code's format."""
     event = text(call.raw.get("hook_event_name")) or TYPES[call.hook_type][0]
     return hook_answer(call, decision, event, AnswerQuirks())
 
 
 def caller(environ: Mapping[str, str]) -> str | None:
-    """GitHub Copilot CLI reads the hooks of a project's `.claude`, too, and says so in the environment.
+    """Return the agent that called the hook, if it is another one than Claude Code.
 
-    So does the environment of a Claude Code that Copilot has started; that has marks of its own.
+    GitHub Copilot CLI also reads the hooks in a project's `.claude` and sets `COPILOT_CLI`. A Claude Code that Copilot
+    started inherits the variable, but sets one of its own.
     """
     return "copilot" if environ.get("COPILOT_CLI") and not environ.get("CLAUDECODE") else None
 

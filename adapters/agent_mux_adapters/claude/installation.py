@@ -1,4 +1,4 @@
-"""What Claude Code keeps on a machine. Measured with 2.1.330; tests/e2e/test_live_home.py asks the CLI itself."""
+"""What Claude Code keeps on a machine. Measured with 2.1.330; tests/e2e/test_live_home.py checks it with the CLI."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.tolerant import rows, text
 from agent_mux_adapters.claude.hooks import HOOKS
 
-LATER = 5 * 60 * 1000  # ms; a token that expires sooner is renewed first
+LATER = 5 * 60 * 1000  # ms; the CLI renews a token that expires sooner
 
 
 def _directory(place: Place) -> Path:
@@ -25,7 +25,7 @@ def _directory(place: Place) -> Path:
 
 
 def _state_file(place: Place) -> Path:
-    """Beside the directory, unless that was moved: then inside of it."""
+    """Return the state file: beside the configuration directory, or inside one that was moved."""
     moved = place.environ.get("CLAUDE_CONFIG_DIR")
     return (Path(moved) if moved else place.home) / ".claude.json"
 

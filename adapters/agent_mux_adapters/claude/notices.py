@@ -1,4 +1,4 @@
-"""The `system` lines that say the same whatever came before: one small function, or one reason to ignore, each."""
+"""The `system` lines that do not depend on earlier lines: each has a function, or a reason to be ignored."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ Facts = tuple[facts.Fact, ...]
 
 
 def loaded(line: Mapping[str, Any]) -> Facts:
-    """What `system/init` says is there, and which MCP servers are not."""
+    """Return the plugins, skills and missing MCP servers that `system/init` lists."""
     plugins = [
         facts.PluginLoaded(text(row.get("source")) or text(row.get("name")), text(row.get("name")))
         for row in rows(line.get("plugins"))
@@ -44,7 +44,7 @@ def _api_retry(line: Mapping[str, Any]) -> Facts:
 
 
 def _permission_denied(line: Mapping[str, Any]) -> Facts:
-    """A rule or the mode refused, and nobody was asked: shown as an approval that was denied at once."""
+    """Return an approval that was denied at once, for a tool that a rule or the mode refused."""
     call_id, tool = need_text(line, "tool_use_id"), need_text(line, "tool_name")
     message = text(line.get("message")) or text(line.get("decision_reason"))
     asked = facts.ApprovalAsked(f"denied:{call_id}", action_of(tool), message, risk_of(tool, {}), tool, call_id)
@@ -54,25 +54,25 @@ def _permission_denied(line: Mapping[str, Any]) -> Facts:
 def _hook_response(line: Mapping[str, Any]) -> Facts:
     if line.get("outcome") == "success":
         return ()
-    said = text(line.get("stderr")) or text(line.get("output")) or text(line.get("outcome"))
-    return (facts.Note(f"the hook {text(line.get('hook_name'))} failed: {said}", "warn"),)
+    message = text(line.get("stderr")) or text(line.get("output")) or text(line.get("outcome"))
+    return (facts.Note(f"the hook {text(line.get('hook_name'))} failed: {message}", "warn"),)
 
 
 def _warning(line: Mapping[str, Any]) -> Facts:
-    return (facts.Note(_words(line), "warn"),)
+    return (facts.Note(_message_of(line), "warn"),)
 
 
 def _notice(line: Mapping[str, Any]) -> Facts:
-    return (facts.Note(_words(line), "warn" if text(line.get("level")) in {"warning", "error"} else "info"),)
+    return (facts.Note(_message_of(line), "warn" if text(line.get("level")) in {"warning", "error"} else "info"),)
 
 
 def _local_output(line: Mapping[str, Any]) -> Facts:
     return (facts.Text(text(line.get("content"))),)
 
 
-def _words(line: Mapping[str, Any]) -> str:
-    said = [text(line.get(name)) for name in ("content", "text", "message")]
-    return next((words for words in said if words), f"system/{text(line.get('subtype'))}")
+def _message_of(line: Mapping[str, Any]) -> str:
+    candidates = (text(line.get(name)) for name in ("content", "text", "message"))
+    return next((message for message in candidates if message), f"system/{text(line.get('subtype'))}")
 
 
 MAPPED: Mapping[str, Callable[[Mapping[str, Any]], Facts]] = {
@@ -89,7 +89,7 @@ MAPPED: Mapping[str, Callable[[Mapping[str, Any]], Facts]] = {
     "permission_denied": _permission_denied,
     "session_writes_lost": _warning,
 }
-"""What is told of a subtype. Nothing told: the line is ignored as saying nothing."""
+"""The functions by subtype. A line for which one returns no facts is ignored."""
 
 IGNORED: Mapping[str, str] = {
     "status": "the permission mode and the stages of a compaction are no events",
@@ -122,7 +122,7 @@ SCREEN_REASON = "for a screen, not about the run"
 
 
 def read_system(subtype: str, line: Mapping[str, Any]) -> Facts | None:
-    """The facts of a `system` line; None when its subtype is not known."""
+    """Return the facts of a `system` line; None when its subtype is unknown."""
     reader = MAPPED.get(subtype)
     if reader is not None:
         return reader(line) or (facts.Ignored(f"system/{subtype}", "it went well"),)
@@ -135,7 +135,10 @@ SUMMARY_END = "\n\nIf you need specific details from before compaction"
 
 
 def compacted(line: Mapping[str, Any], injected: str) -> facts.ContextCompacted:
-    """`system/compact_boundary`, with the text that the CLI injects after it."""
+    """Return the compaction that a `system/compact_boundary` reports.
+
+    `injected` is the text that the CLI adds after it, with the summary.
+    """
     metadata = mapping(line.get("compact_metadata"))
     before, after = whole(metadata.get("pre_tokens")), whole(metadata.get("post_tokens"))
     summary = injected.partition(SUMMARY_START)[2].partition(SUMMARY_END)[0].strip()

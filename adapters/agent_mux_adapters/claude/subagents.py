@@ -1,7 +1,7 @@
-"""Sub-agents: delegated by a `Task` call, over when their report comes, which may be turns later.
+"""Sub-agents: delegated by a `Task` call, finished by their report, possibly turns later.
 
-A synchronous one reports as the result of its call. An asynchronous one (the default since 2.1.330) has a result that
-only says it was launched; its report is the summary of a `system/task_notification`.
+A synchronous one reports in the result of its call. The result of an asynchronous one (the default since 2.1.330) only
+states that it was launched; its report is the summary of a `system/task_notification`.
 """
 
 from collections.abc import Mapping
@@ -26,13 +26,16 @@ class ClaudeSubagents(tools.StreamJsonSubagents):
         self._summaries: dict[str, str] = {}
 
     def started(self, line: Mapping[str, Any]) -> None:
-        """`system/task_started`."""
+        """Read `system/task_started`."""
         subagent_id = text(line.get("tool_use_id"))
         if line.get("is_backgrounded") is True and subagent_id in self._waiting:
             self._asynchronous.add(subagent_id)
 
     def notified(self, line: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
-        """`system/task_notification`: the end of an asynchronous one; only a summary of a synchronous one."""
+        """Read `system/task_notification`.
+
+        It ends an asynchronous sub-agent; of a synchronous one it is only a summary.
+        """
         subagent_id, summary = text(line.get("tool_use_id")), text(line.get("summary"))
         if subagent_id not in self._waiting:
             return ()
@@ -46,7 +49,7 @@ class ClaudeSubagents(tools.StreamJsonSubagents):
         return (facts.SubagentDone(subagent_id, error=summary or f"the sub-agent ended as {status or 'unknown'}"),)
 
     def result(self, result: ToolResultBlock) -> tuple[facts.Fact, ...]:
-        """The result of the call."""
+        """Return the fact of a finished sub-agent from the result of its call; none if it was only launched."""
         subagent_id, extra = result.call_id, mapping(result.extra)
         if subagent_id not in self._waiting:
             return ()
@@ -67,10 +70,10 @@ class ClaudeSubagents(tools.StreamJsonSubagents):
 
 
 def _report(result: ToolResultBlock) -> str:
-    """The sub-agent's own words: without the notes, the frame and the figures that the CLI puts around them."""
+    """Return the sub-agent's own text, without the notes, the frame and the figures that the CLI adds."""
     extra = mapping(result.extra)
-    own = [text(block.get("text")) for block in rows(extra.get("content")) if block.get("type") == "text"]
-    if own:
-        return "\n".join(own[whole(extra.get("harnessNoteCount")) :]).strip()
+    texts = [text(block.get("text")) for block in rows(extra.get("content")) if block.get("type") == "text"]
+    if texts:
+        return "\n".join(texts[whole(extra.get("harnessNoteCount")) :]).strip()
     shown = result.shown.partition(FRAME_END)[2] or result.shown
     return shown.partition("\nagentId: ")[0].strip()

@@ -1,4 +1,9 @@
-"""What the tools of Claude Code are to us: a table from their names to the way they are told."""
+"""The tools of Claude Code: names and inputs, risk, and results with their effects on files.
+
+A result has two forms. The `content` of the `tool_result` block is what the model was shown: a string or blocks. The
+`tool_use_result` beside it is the CLI's own structured result: an object on success, a string when the tool failed, a
+list for MCP tools, and absent inside sub-agents.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,7 +26,7 @@ from agent_mux_adapters._dialects.unified_diff import with_header
 
 SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 DELEGATING_TOOLS = frozenset({"Task", "Agent"})
-"""`Agent` is what newer versions call `Task`."""
+"""Newer versions call `Task` `Agent`."""
 READING_TOOLS = frozenset({"Read", "NotebookRead"})
 WRITING_TOOLS = frozenset({"Write"})
 EDITING_TOOLS = frozenset({"Edit", "MultiEdit"})
@@ -45,7 +50,7 @@ ACTIONS: Mapping[str, str] = {
     "Skill": "Use a skill",
     PLAN_TOOL: "Leave plan mode and carry out the plan",
 }
-"""What a person is asked to approve."""
+"""The action that a person is asked to approve."""
 
 DETAILS: Mapping[str, str] = {
     "Bash": "command",
@@ -62,22 +67,25 @@ DETAILS: Mapping[str, str] = {
     "Skill": "skill",
     PLAN_TOOL: "plan",
 }
-"""The field of the input that says it all; for other tools it is the whole input."""
+"""The input field that is shown for approval; other tools show the whole input."""
 
 
 def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
-    """The command of a foreground shell call. A background command's exit is not the call's: it has no projection."""
+    """Return the command of a foreground shell call; None for other calls.
+
+    A background command outlives its call, so it has no shell events.
+    """
     command = command_of(name, arguments)
     return None if command is None or arguments.get("run_in_background") is True else Shell(command)
 
 
 def command_of(name: str, arguments: Mapping[str, Any]) -> str | None:
-    """The command line that a call runs."""
+    """Return the command line that a call runs; None for other tools."""
     return (text(arguments.get("command")) or None) if name in SHELL_TOOLS else None
 
 
 def action_of(name: str) -> str:
-    """What a person is asked to approve."""
+    """Return the action that a person is asked to approve."""
     server_and_tool = split_mcp_name(name)
     if server_and_tool is not None:
         return f"Use {server_and_tool[1]} of the MCP server {server_and_tool[0]}"
@@ -85,11 +93,11 @@ def action_of(name: str) -> str:
 
 
 def detail_of(name: str, arguments: Mapping[str, Any]) -> str:
-    """The one thing to look at before approving."""
+    """Return the detail that a person needs to see before approving."""
     return text(arguments.get(DETAILS.get(name, ""))) or as_json(arguments)
 
 
-# TODO How risky a call is, by the tool. Commands are judged by `agent_mux.risk`.
+# -- risk
 
 LOW_TOOLS = frozenset({
     "Read", "Glob", "Grep", "LS", "NotebookRead", "TodoWrite", "TaskList", "TaskGet", "BashOutput", "TaskOutput",
@@ -100,7 +108,7 @@ COMMAND_TOOLS = frozenset({"Bash", "PowerShell"})
 
 
 def risk_of(tool: str, arguments: Mapping[str, Any]) -> Risk:
-    """The risk of calling this tool with these arguments."""
+    """Return the risk of calling this tool with these arguments."""
     if tool in COMMAND_TOOLS:
         return risk_of_command(text(arguments.get("command")))
     if tool in LOW_TOOLS:
@@ -108,11 +116,11 @@ def risk_of(tool: str, arguments: Mapping[str, Any]) -> Risk:
     return "high" if tool in HIGH_TOOLS else "medium"
 
 
-# TODO The unified diff of an edit, from the hunks that Claude Code tells.
+# -- diffs
 
 
 def patch_diff(path: str, patch: Any) -> str:
-    """The diff of a `structuredPatch`: hunks with their lines ready. Empty when there are none."""
+    """Return the diff of a `structuredPatch`, whose hunks contain the lines; empty when it has none."""
     hunks = [hunk for row in rows(patch) for hunk in _hunk_of_row(row)]
     return with_header(path, hunks)
 
@@ -127,25 +135,22 @@ def _hunk_of_row(row: Mapping[str, Any]) -> list[str]:
 
 def _span(row: Mapping[str, Any], side: str) -> str:
     start, count = whole(row.get(f"{side}Start")), whole(row.get(f"{side}Lines"))
-    # The CLI counts from 1 always; in a unified diff, no lines start before the first one.
+    # The CLI always counts from 1; in a unified diff a range without lines starts before the first line.
     return f"{start if count else max(start - 1, 0)},{count}"
 
 
-# TODO What came of a call of Claude Code's own tools: from a `tool_result`, and the `tool_use_result` beside it, to facts.
-#
-# `tool_use_result` is the CLI's own structured result: an object on success, a string when the tool failed, a list for
-# MCP tools, and absent inside sub-agents. The block's `content` is what the model was shown: a string or blocks.
+# -- results
 
 EXIT_CODE = "Exit code "
 TIMED_OUT = "Command timed out"
 NOT_EXITED = -1
-"""For a foreground command that the CLI moved to the background when its time was up: it runs on."""
+"""The exit code for a foreground command that the CLI moved to the background after its timeout."""
 INTERPRETED_EXIT_CODE = 1
-"""All exit codes that the CLI calls a success ("No matches found", "Files differ") are this one."""
+"""The exit code of every failure that the CLI presents as a success ("No matches found", "Files differ")."""
 
 
 def tool_facts(call: OpenCall | None, result: ToolResultBlock) -> tuple[facts.Fact, ...]:
-    """The end of a native tool call, and what it brought to light."""
+    """Return the facts that end a native tool call."""
     call = call or OpenCall("", {})
     if call.name in SHELL_TOOLS:
         return (_shell_done(call, result), *result_images(result))
@@ -188,17 +193,17 @@ def _shell_from_text(call: OpenCall, result: ToolResultBlock) -> facts.ToolDone:
     code, printed = _split_exit_code(result.error)
     if code is None:
         return facts.ToolDone(result.call_id, error=result.error, name=call.name)
-    # The CLI merges both streams of a command that failed; its own remark about a time-out is no output.
+    # The CLI merges both streams of a failed command; its own remark about a timeout is not output.
     stdout = "" if printed.startswith(TIMED_OUT) else printed
     return facts.ToolDone(result.call_id, error=result.error, exit_code=code, stdout=stdout, name=call.name)
 
 
-def _split_exit_code(said: str) -> tuple[int | None, str]:
-    """`Exit code 3` and the lines after it."""
-    first, _, rest = said.partition("\n")
+def _split_exit_code(error: str) -> tuple[int | None, str]:
+    """Split `Exit code 3` from the lines after it; the code is None when it is missing."""
+    first, _, rest = error.partition("\n")
     number = first.removeprefix(EXIT_CODE)
     if number == first or not number.isascii() or not number.isdigit() or len(number) > 4:
-        return None, said
+        return None, error
     return int(number), rest
 
 
@@ -243,7 +248,7 @@ _EFFECTS: Mapping[str, Effect] = {
 }
 
 
-# -- text
+# -- errors
 
 
 def _failed_quietly(call: OpenCall, result: ToolResultBlock) -> bool:
@@ -253,8 +258,6 @@ def _failed_quietly(call: OpenCall, result: ToolResultBlock) -> bool:
 def _quiet_error(result: ToolResultBlock) -> str:
     return text(mapping(result.extra).get("error")) or result.error
 
-
-# TODO The tools of Claude Code, as the dialect looks them up.
 
 TOOLS = ToolTable(
     delegating=DELEGATING_TOOLS,

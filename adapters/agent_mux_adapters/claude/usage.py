@@ -1,8 +1,8 @@
-"""Tokens and money: what one model call used, and what one turn cost.
+"""Tokens and cost of model calls, turns and the run.
 
-The CLI's figures overlap. `result.usage` counts the main agent's calls of one turn; `total_cost_usd` and `modelUsage`
-grow over the whole session, earlier runs of a resumed one included; `model_usage_since_last_result` is what they grew
-by, sub-agents and compaction included. Older versions, and `--output-format json`, leave the last one out.
+The CLI's figures overlap. `result.usage` counts the main agent's calls of one turn. `total_cost_usd` and `modelUsage`
+grow over the whole session, including earlier runs of a resumed one. `model_usage_since_last_result` is their growth,
+including sub-agents and compaction; older versions and `--output-format json` omit it.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_who
 
 
 def usage_of(raw: Mapping[str, Any]) -> facts.Usage:
-    """The usage object of the model's API. Its `input_tokens` leave out what a cache gave or took."""
+    """Return the usage of a model call. The `input_tokens` of the API exclude cached tokens."""
     return facts.Usage(
         input_tokens=whole(raw.get("input_tokens")),
         output_tokens=whole(raw.get("output_tokens")),
@@ -27,18 +27,18 @@ def usage_of(raw: Mapping[str, Any]) -> facts.Usage:
 
 
 def subagent_usage(raw: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
-    """A call inside a sub-agent, which is in nobody's sum but the turn's."""
+    """Return the usage of a sub-agent's model call, which only the cost of the turn includes."""
     return (usage_of(raw),)
 
 
 def uses_anything(usage: facts.Usage) -> bool:
-    """At least one token."""
+    """Return whether any token was used."""
     counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_creation_tokens)
     return any(counts) or bool(usage.thinking_tokens)
 
 
 class ModelSpend(msgspec.Struct, frozen=True, kw_only=True):
-    """A sum over models, as `modelUsage` counts."""
+    """Cost and tokens summed over models, with the counts of `modelUsage`."""
 
     usd: float = 0.0
     input: int = 0
@@ -49,7 +49,7 @@ class ModelSpend(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_models(cls, models: Mapping[str, Any]) -> Self:
-        """The sum of a `modelUsage` object."""
+        """Return the sum of a `modelUsage` object."""
         each = [mapping(model) for model in models.values()]
         thinking = [whole(model["thinkingTokens"]) for model in each if "thinkingTokens" in model]
         return cls(
@@ -76,7 +76,7 @@ class ModelSpend(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def since(self, earlier: "ModelSpend") -> "ModelSpend":
-        """What was added; all of it where the counters began again (`/clear`)."""
+        """Return the difference; everything if the counters started again (`/clear`)."""
         if self.input < earlier.input or self.output < earlier.output:
             return self
         return ModelSpend(
@@ -89,7 +89,7 @@ class ModelSpend(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def record(self) -> CostRecord:
-        """As the events say it: the agent's own figure."""
+        """Return the sum as the agent's own (`native`) cost record."""
         return CostRecord(
             total_usd=self.usd,
             input_tokens=self.input,
@@ -102,34 +102,37 @@ class ModelSpend(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaudeUsage:
-    """What this run used so far."""
+    """Accumulates what this run used."""
 
     def __init__(self, *, continues_session: bool) -> None:
         self._run = ModelSpend()
         self._native_total: ModelSpend | None = ModelSpend() if not continues_session else None
-        """The CLI's cumulative figure at the last result; None: unknown, for it includes earlier runs."""
-        self._told: list[int] = [0, 0, 0, 0]
+        """The CLI's cumulative figure at the last result; None when it includes an unknown amount of earlier runs."""
+        self._emitted: list[int] = [0, 0, 0, 0]
         self._reported: list[int] = [0, 0, 0, 0]
 
     def model_call(self, raw: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
-        """One call of the main agent, with its final figures."""
+        """Return the usage of one call of the main agent."""
         usage = usage_of(raw)
         if not uses_anything(usage):
             return ()
-        self._told = [sum(pair) for pair in zip(self._told, _counts(usage), strict=True)]
+        self._emitted = [sum(pair) for pair in zip(self._emitted, _counts(usage), strict=True)]
         return (usage,)
 
-    def untold(self, line: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
-        """The calls of the turn that no stream reported (no partial messages, or a call repeated without streaming)."""
+    def unreported(self, line: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
+        """Return the usage of the turn's calls that were not streamed.
+
+        These are calls without partial messages, or repeated without streaming.
+        """
         usage = usage_of(mapping(line.get("usage")))
         self._reported = [sum(pair) for pair in zip(self._reported, _counts(usage), strict=True)]
         if not uses_anything(usage):
-            self._told = list(self._reported)  # an interrupted turn reports nothing, whatever its calls were
-        rest = [reported - told for reported, told in zip(self._reported, self._told, strict=True)]
+            self._emitted = list(self._reported)  # the result of an interrupted turn omits its calls
+        rest = [reported - emitted for reported, emitted in zip(self._reported, self._emitted, strict=True)]
         if min(rest) < 0 or not any(rest):
             return ()
-        everything = not any(self._told)
-        self._told = list(self._reported)
+        everything = not any(self._emitted)
+        self._emitted = list(self._reported)
         return (
             facts.Usage(
                 input_tokens=rest[0],
@@ -141,17 +144,20 @@ class ClaudeUsage:
             ),
         )
 
-    def spent_until(self, line: Mapping[str, Any]) -> tuple[CostRecord | None, tuple[facts.Fact, ...]]:
-        """What was spent since the last result, and the cost of the run by now. Nothing where nothing was."""
-        spent = self._spent_since(line)
-        if spent is None:
-            return _tokens_only(usage_of(mapping(line.get("usage")))), ()
-        if not spent:
-            return None, ()
-        self._run += spent
-        return spent.record(), (facts.RunCost(self._run.record()),)
+    def spend_at_result(self, line: Mapping[str, Any]) -> tuple[CostRecord | None, tuple[facts.Fact, ...]]:
+        """Return the cost since the last result, and the cost of the run so far.
 
-    def _spent_since(self, line: Mapping[str, Any]) -> ModelSpend | None:
+        None and no facts when nothing was spent.
+        """
+        spend = self._spend_since(line)
+        if spend is None:
+            return _tokens_only(usage_of(mapping(line.get("usage")))), ()
+        if not spend:
+            return None, ()
+        self._run += spend
+        return spend.record(), (facts.RunCost(self._run.record()),)
+
+    def _spend_since(self, line: Mapping[str, Any]) -> ModelSpend | None:
         total = ModelSpend.of_models(mapping(line.get("modelUsage")))
         total = msgspec.structs.replace(total, usd=dollars(line.get("total_cost_usd")))
         before, self._native_total = self._native_total, total

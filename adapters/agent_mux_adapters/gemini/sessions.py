@@ -195,7 +195,7 @@ STORE = SessionStore(root=root, find=find, open=open_session)
 
 # TODO What came of a tool call, from the session that Gemini CLI stored: the answer that the model got.
 #
-# That is more than stream-json tells: what is shown of a read file is nothing, and of a command without `--debug` not how
+# X
 # it ended.
 
 _FRAME = ("<untrusted_context>\n", "\n</untrusted_context>")
