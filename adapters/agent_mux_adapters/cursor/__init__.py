@@ -1,4 +1,7 @@
-"""Cursor's CLI: stream-json in print mode. From its documented format; it cannot be run without an account."""
+"""The adapter of Cursor's CLI: stream-json in print mode.
+
+Written from the documented format, because the CLI cannot be run without an account.
+"""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome

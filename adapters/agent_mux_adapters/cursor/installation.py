@@ -1,7 +1,8 @@
-"""What Cursor's CLI keeps on a machine. As documented (cursor.com/docs/cli, 2026): it cannot be run without an account.
+"""What Cursor's CLI keeps on a machine.
 
-There is no model to set: the CLI manages `model` in its configuration itself, as a table with what it knows of it.
-Whether an MCP server is approved for a project is kept by Cursor elsewhere.
+As documented (cursor.com/docs/cli, 2026), because the CLI cannot be run without an account. There is no model to set:
+the CLI itself manages `model` in its configuration, as a table of model data. Cursor keeps the approval of MCP servers
+for a project elsewhere.
 """
 
 import json
@@ -22,7 +23,7 @@ from agent_mux_adapters.cursor.hooks import HOOKS
 
 
 def _base(place: Place) -> Path | None:
-    """Where configurations of all programs are, if that was moved."""
+    """Return the moved base directory for configurations; None when it was not moved."""
     named = place.environ.get("XDG_CONFIG_HOME")
     return Path(named) if named else None
 
@@ -71,7 +72,7 @@ def _login(place: Place) -> Evidence | None:
 
 
 def _elsewhere(place: Place) -> str | None:
-    """The settings name the account that logged in; the tokens of it may be in the keychain."""
+    """Return where the tokens may be when the settings name a logged-in account."""
     if sys.platform == "darwin":
         return "the keychain of macOS"
     try:
@@ -96,7 +97,7 @@ AUTH = AgentAuth(
 
 
 def _write_server(server: McpServer) -> dict[str, Any]:
-    """A server behind an address is documented without a type: Cursor finds out what it speaks."""
+    """Return the native entry of a server. A remote one is documented without a type, which Cursor detects."""
     written = write_server(server)
     return {name: written[name] for name in ("url", "headers")} if written["type"] == "http" else written
 
@@ -125,7 +126,7 @@ def _folder(scope: Scope, *names: str, is_shared: bool = False) -> Folder:
 
 
 def _folders(kind: str) -> tuple[Folder, ...]:
-    """Cursor's own, and those of two other agents."""
+    """Return Cursor's own directories, and those of two other agents that it also reads."""
     scopes: tuple[Scope, ...] = ("global", "project")
     own = (_folder(scope, ".cursor", kind) for scope in scopes)
     others = (_folder(scope, name, kind, is_shared=True) for name in (".claude", ".codex") for scope in scopes)

@@ -1,11 +1,18 @@
-"""The fragments of cursor-agent's stream: the one typed decode of the hot path. All other lines are read as objects."""
+"""Messages of cursor-agent: fragments, steps, and text that is printed twice.
+
+With `--stream-partial-output` the CLI prints everything twice, and no line states whether it repeats another. The CLI
+collects the fragments of a segment and prints them again as one message: before a tool call (with the call's
+`model_call_id`), before a retry or a query (exactly like a fragment), and at the end of the turn (without
+`timestamp_ms`; in some versions the text of the whole turn). Without the flag these messages are all there is. So a
+message is a repetition if it equals the collected fragments, and new otherwise.
+"""
 
 import msgspec
 
 from agent_mux import facts
 
 FRAGMENT_STARTS = (b'{"type":"thinking","subtype":"delta"', b'{"type":"assistant"')
-"""How a line that may be a fragment begins. Whatever begins otherwise is read as an object, fragment or not."""
+"""Prefixes of lines that may be fragments. A fragment with another prefix is parsed as an object."""
 
 
 class FragmentBlock(msgspec.Struct, gc=False):
@@ -22,7 +29,7 @@ class FragmentMessage(msgspec.Struct, gc=False):
 
 
 class CursorFragment(msgspec.Struct, gc=False):
-    """A line of text or thinking. Those of a message that is complete have a call id, or no time at all."""
+    """A line of text or thinking. A line that repeats a complete message has a call id, or no time."""
 
     type: str
     subtype: str = ""
@@ -35,23 +42,25 @@ class CursorFragment(msgspec.Struct, gc=False):
 decode_fragment = msgspec.json.Decoder(CursorFragment).decode
 
 
-# TODO Where model calls begin. The stream does not say it; `model_call_id` and the order of lines show it.
-#
-# Lines of one model call share its id, but its thinking, its fragments and the last message of a turn have none.
+# -- steps
 
 
 class CursorSteps:
-    """The model call that is going on."""
+    """The running model call.
+
+    No line marks its start; `model_call_id` and the order of lines show it. The lines of a model call share its id, but
+    its thinking, its fragments and the last message of a turn have none.
+    """
 
     def __init__(self) -> None:
         self._begun = False
         self._call_id = ""
-        """Of the model call; empty while no line has told."""
+        """The id of the model call; empty until a line reports it."""
         self._returned = False
-        """A tool returned: whatever the model says now, it says in another call."""
+        """Whether a tool returned, so that further output belongs to another model call."""
 
-    def content(self, call_id: str) -> tuple[facts.Fact, ...]:
-        """The model says something or calls a tool; `call_id` where the line tells it. Says when a call begins."""
+    def note_output(self, call_id: str) -> tuple[facts.Fact, ...]:
+        """Note output of the model, with its call id if known; begin a step when it is another model call."""
         is_other = bool(call_id and self._call_id and call_id != self._call_id)
         is_same = bool(call_id) and call_id == self._call_id
         if self._begun and not is_other and (is_same or not self._returned):
@@ -61,31 +70,26 @@ class CursorSteps:
         return (facts.StepBegin(),)
 
     @property
-    def goes_on(self) -> bool:
-        """Content without an id belongs to the call that was begun."""
+    def is_running(self) -> bool:
+        """Whether output without an id belongs to the running model call."""
         return self._begun and not self._returned
 
-    def named(self, call_id: str) -> None:
-        """The text of the call that goes on is repeated, with its id."""
-        if self.goes_on:
+    def set_call_id(self, call_id: str) -> None:
+        """Set the id of the running model call from a line that repeats its text."""
+        if self.is_running:
             self._call_id = self._call_id or call_id
 
     def tool_returned(self) -> None:
-        """A tool call is over."""
+        """Note that a tool call ended."""
         self._returned = True
 
     def turn_over(self) -> None:
-        """What follows belongs to another turn."""
+        """Reset the state for the next turn."""
         self._begun = self._returned = False
         self._call_id = ""
 
 
-# TODO What the model says. With `--stream-partial-output` everything is said twice, and no line says whether it repeats.
-#
-# The CLI keeps the fragments of a segment and prints them again as one message: before a tool call (with the call's
-# `model_call_id`), before a retry or a query (nothing tells it from a fragment), and at the end of the turn (without
-# `timestamp_ms`; in some versions the text of the whole turn). Without the flag these messages are all there is.
-# So a message counts as a repetition when it says what the fragments said, and else as new.
+# -- text
 
 Facts = tuple[facts.Fact, ...]
 
@@ -95,7 +99,7 @@ _EMPTY = (facts.Ignored("assistant", "an empty message"),)
 
 
 class _TextPieces:
-    """Text in pieces; compared in constant time where the lengths differ."""
+    """A text in pieces, which compares in constant time when the lengths differ."""
 
     __slots__ = ("_pieces", "length")
 
@@ -119,20 +123,20 @@ class _TextPieces:
 
 
 class CursorMessages:
-    """The text of one turn."""
+    """The text of one turn, with repetitions removed."""
 
     def __init__(self) -> None:
-        self.said = False
-        """Something was said in this turn."""
+        self.has_text = False
+        """Whether the turn had any text."""
         self._segment = _TextPieces()
         """The fragments that no message has repeated."""
         self._turn = _TextPieces()
-        """All that was streamed in this turn."""
+        """All text that was streamed in this turn."""
         self._held = ""
-        """A fragment that may be the segment once more; the next line tells."""
+        """A fragment equal to the segment, which may repeat it; the next line decides."""
 
     def fragment(self, text: str) -> Facts:
-        """A line with a time and without a call id."""
+        """Read a line with a time and without a call id."""
         if not text:
             return _EMPTY
         if self._segment.equals(text):
@@ -141,7 +145,7 @@ class CursorMessages:
         return self._new(text)
 
     def message(self, text: str) -> Facts:
-        """A line with a call id, or without a time: a message as a whole."""
+        """Read a whole message: a line with a call id or without a time."""
         if not text:
             return _EMPTY
         is_open, repeats = self._segment.length > 0, self._segment.equals(text) or self._turn.equals(text)
@@ -149,18 +153,21 @@ class CursorMessages:
         self._segment.clear()
         if repeats:
             return (facts.TextEnd(),) if is_open else _REPEATED
-        self.said = True
-        if known:  # its beginning was streamed, and not all of it
+        self.has_text = True
+        if known:  # the message continues the streamed part
             return (facts.TextDelta(text[known:]), facts.TextEnd())
         return (facts.Text(text),)
 
     @property
     def holds(self) -> bool:
-        """`release` has something to decide."""
+        """Whether a held fragment waits for `release`."""
         return bool(self._held)
 
     def release(self, *, repeated: bool) -> Facts:
-        """The line after the held fragment came. `repeated`: it is one before which the segment is repeated."""
+        """Decide about the held fragment by the line after it.
+
+        `repeated` is true if the line is of a type before which the CLI repeats the segment.
+        """
         text, self._held = self._held, ""
         if repeated:
             self._segment.clear()
@@ -168,13 +175,13 @@ class CursorMessages:
         return self._new(text)
 
     def turn_over(self) -> None:
-        """What follows belongs to another turn."""
+        """Reset the state for the next turn."""
         self._segment.clear()
         self._turn.clear()
-        self.said = False
+        self.has_text = False
 
     def _new(self, text: str) -> Facts:
-        self.said = True
+        self.has_text = True
         self._segment.append(text)
         self._turn.append(text)
         return (facts.TextDelta(text),)

@@ -1,6 +1,6 @@
-"""`cursor-agent models`: a line for each model of the account, `name - Name for people  (default)`.
+"""The model listing `cursor-agent models`: one line per model of the account, `name - Display name  (default)`.
 
-From what others say of it: without an account it ends with an error.
+Known from third-party reports: without an account the command fails.
 """
 
 import re
@@ -12,7 +12,7 @@ _TAG = re.compile(r"\s*\((?:current|default)(?:, (?:current|default))?\)$")
 
 
 def parse(printed: str) -> tuple[ModelCapabilities, ...]:
-    """The models. Raises `ValueError` where something was printed, and no model among it."""
+    """Return the listed models. Raises `ValueError` for output without any model."""
     lines = [match for line in printed.splitlines() if (match := _LINE.match(line.strip()))]
     if printed.strip() and not lines:
         raise ValueError("no line is that of a model")

@@ -1,4 +1,7 @@
-"""What came of a tool call: an object with one key that says how it ended (`success`, `failure`, `rejected`...)."""
+"""Tool calls from their start, with the complete input, to their result and its effects on files.
+
+A result is an object with one key that names how the call ended (`success`, `failure`, `rejected`...).
+"""
 
 import re
 from collections.abc import Callable, Container, Mapping
@@ -17,62 +20,62 @@ SUCCESS = "success"
 REJECTED = "rejected"
 TIMED_OUT = "timeout"
 NOT_ALLOWED = "permissionDenied"
-"""For a command or an MCP tool: the user's own rules; for a file: the operating system."""
+"""A command or an MCP tool was denied by the user's rules; a file by the operating system."""
 NOT_EXITED = -1
-"""For a command that runs on in the background, and for one that a signal ended."""
+"""The exit code of a command that continues in the background, or that a signal ended."""
 REASONS = ("reason", "error", "errorMessage", "message", "modelVisibleError")
 
 
 class CursorCall(msgspec.Struct, frozen=True):
-    """A tool call that waits for its result."""
+    """A tool call without a result."""
 
     name: str
     input: Mapping[str, Any]
 
 
 class CursorResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A result, taken apart."""
+    """A parsed result."""
 
     call_id: str
-    how: str
-    """The key: `success`, or the kind of failure."""
+    status: str
+    """The key of the result: `success` or the kind of failure."""
     body: Any
     in_background: bool = False
     duration_ms: int | None = None
 
     @property
     def failed(self) -> bool:
-        """It ended otherwise than well."""
-        return self.how != SUCCESS
+        """Whether the call did not succeed."""
+        return self.status != SUCCESS
 
     def was_denied(self, name: str) -> bool:
-        """Somebody, or a rule, did not let it run."""
-        by_rule = self.how == NOT_ALLOWED and name in {tools.SHELL, tools.MCP}
-        return by_rule or (self.how == REJECTED and name not in tools.ASKING)
+        """Return whether a person or a rule denied the call."""
+        by_rule = self.status == NOT_ALLOWED and name in {tools.SHELL, tools.MCP}
+        return by_rule or (self.status == REJECTED and name not in tools.ASKING)
 
     @property
     def error(self) -> str:
-        """What is told as the error."""
+        """The error message for the event."""
         body = mapping(self.body)
-        said = next((said for said in (text(body.get(field)) for field in REASONS) if said), "")
-        return said or _words(self.how)
+        message = next((message for message in (text(body.get(field)) for field in REASONS) if message), "")
+        return message or _status_words(self.status)
 
 
-def read_result(call_id: str, told: Any, duration_ms: int | None) -> CursorResult:
-    """The `result` of a completed call, whatever it looks like."""
-    result = mapping(told)
-    how = next((key for key, value in result.items() if isinstance(value, dict)), "")
+def read_result(call_id: str, reported: Any, duration_ms: int | None) -> CursorResult:
+    """Parse the `result` of a completed call; accept any value."""
+    result = mapping(reported)
+    status = next((key for key, value in result.items() if isinstance(value, dict)), "")
     return CursorResult(
         call_id=call_id,
-        how=how or SUCCESS,
-        body=result[how] if how else told,
+        status=status or SUCCESS,
+        body=result[status] if status else reported,
         in_background=result.get("isBackground") is True,
         duration_ms=duration_ms,
     )
 
 
 def tool_facts(call: CursorCall, result: CursorResult) -> tuple[facts.Fact, ...]:
-    """The end of a native tool call."""
+    """Return the facts that end a native tool call."""
     if call.name == tools.SHELL:
         return (_shell_done(result),)
     done = facts.ToolDone(result.call_id, duration_ms=result.duration_ms, name=call.name)
@@ -85,7 +88,7 @@ def tool_facts(call: CursorCall, result: CursorResult) -> tuple[facts.Fact, ...]
 
 
 def mcp_facts(result: CursorResult) -> tuple[facts.Fact, ...]:
-    """The end of a call of an MCP server's tool."""
+    """Return the facts that end a call of an MCP tool."""
     body = mapping(result.body)
     blocks = rows(body.get("content"))
     texts = [text(mapping(block.get("text")).get("text")) for block in blocks if "text" in block]
@@ -97,7 +100,7 @@ def mcp_facts(result: CursorResult) -> tuple[facts.Fact, ...]:
 
 
 def subagent_fact(result: CursorResult) -> facts.Fact:
-    """The end of a delegated task."""
+    """Return the fact that ends a sub-agent."""
     if result.failed:
         return facts.SubagentDone(result.call_id, error=result.error)
     body = mapping(result.body)
@@ -147,7 +150,7 @@ def _read(call: CursorCall, body: Mapping[str, Any]) -> tuple[facts.FileEffect, 
 def _written(call: CursorCall, body: Mapping[str, Any]) -> tuple[facts.FileEffect, ...]:
     path, content = _path(call, body), call.input.get("fileText")
     size = len(content.encode("utf-8", "replace")) if isinstance(content, str) else whole(body.get("fileSize"))
-    return (facts.FileWritten(path, size, created=False),) if path else ()  # whether it was there before is not told
+    return (facts.FileWritten(path, size, created=False),) if path else ()  # may be new
 
 
 def _edited(call: CursorCall, body: Mapping[str, Any]) -> tuple[facts.FileEffect, ...]:
@@ -181,19 +184,19 @@ _OUTPUT_FIELDS: Mapping[str, str] = {
     "webFetch": "markdown",
     "semSearch": "results",
 }
-"""The field that is the output; of other tools it is the whole object."""
+"""The field of the result that is the output; for other tools it is the whole object."""
 
 
 def _output(name: str, body: Mapping[str, Any], whole_body: Any) -> Any:
-    said = body.get(_OUTPUT_FIELDS.get(name, ""))
-    return said if isinstance(said, str) and said else whole_body
+    message = body.get(_OUTPUT_FIELDS.get(name, ""))
+    return message if isinstance(message, str) and message else whole_body
 
 
-def _words(how: str) -> str:
-    """`fileNotFound` in words."""
-    if how == TIMED_OUT:
+def _status_words(status: str) -> str:
+    """Return a key such as `fileNotFound` as words."""
+    if status == TIMED_OUT:
         return "the command ran out of time"
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", how).lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", status).lower()
 
 
 def _images(blocks: list[Mapping[str, Any]]) -> tuple[facts.Fact, ...]:
@@ -212,13 +215,13 @@ def _without_bytes(block: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**block, "image": {key: value for key, value in image.items() if key != "data"}}
 
 
-# TODO What an edit did to its file: from both whole texts where they are told, else from the CLI's own diff.
+# -- edits: from both whole texts if the CLI reports them, otherwise from its diff
 
 NO_FILE = "--- /dev/null"
 
 
 def edit_effects(path: str, body: Mapping[str, Any]) -> tuple[FileEffect, ...]:
-    """The file that was made or patched. Nothing where the CLI does not say what changed."""
+    """Return the created or patched file; nothing when the CLI does not report the change."""
     before, after, diff = (
         body.get("beforeFullFileContent"),
         body.get("afterFullFileContent"),
@@ -234,7 +237,10 @@ def edit_effects(path: str, body: Mapping[str, Any]) -> tuple[FileEffect, ...]:
 
 
 def _hunks(diff: str) -> list[str]:
-    """The hunks of the CLI's diff. Old versions print the changed lines alone: they become a hunk of their own."""
+    """Return the hunks of the CLI's diff.
+
+    Old versions print only the changed lines, which become one hunk.
+    """
     lines = diff.removesuffix("\n").split("\n") if diff else []
     first = next((index for index, line in enumerate(lines) if line.startswith("@@ ")), None)
     if first is not None:
@@ -244,45 +250,47 @@ def _hunks(diff: str) -> list[str]:
     return [f"@@ -{min(old, 1)},{old} +{min(new, 1)},{new} @@", *changed] if changed else []
 
 
-# TODO The tool calls of a run: started with their complete input, completed with their result. Nothing streams.
+# -- calls
 
 Facts = tuple[facts.Fact, ...]
 LONGEST_NUMBER = 16  # digits of a time in milliseconds
 
 
 class CursorToolCalls:
-    """The calls that wait for their result."""
+    """The calls without a result."""
 
-    def __init__(self, told_denied: Container[str], *, permitted: bool) -> None:
+    def __init__(self, denied: Container[str], *, permitted: bool) -> None:
         self.cwd = ""
-        """Where the agent works; its diffs are relative to it."""
-        self._told_denied = told_denied
-        """Calls whose denial was told with the CLI's own query."""
+        """The agent's working directory; paths in diffs are relative to it."""
+        self._denied = denied
+        """Calls whose denial was emitted with a query of the CLI."""
         self._permitted = permitted
-        """Nobody is asked: a command runs as soon as it is complete."""
+        """Whether every call runs without approval, so that a command starts when its input is complete."""
         self._open: dict[str, CursorCall] = {}
 
     def started(self, line: Mapping[str, Any]) -> Facts:
-        """`tool_call/started`. Raises `WrongShapeError`."""
+        """Read `tool_call/started`. Raises `WrongShapeError`."""
         tool_call = need_mapping(line, "tool_call")
-        call_id, (name, told) = _call_id_of(line, tool_call), tools.split(tool_call)
-        call = self._open[call_id] = CursorCall(name, mapping(told.get("args")))
+        call_id, (name, reported) = _call_id_of(line, tool_call), tools.split(tool_call)
+        call = self._open[call_id] = CursorCall(name, mapping(reported.get("args")))
         if name == tools.TASK:
             prompt = text(call.input.get("prompt")) or text(call.input.get("description"))
             return (facts.SubagentBegin(call_id, _agent_name(call.input), prompt),)
         if name == tools.MCP:
             return (facts.McpBegin(call_id, *tools.server_and_tool(call.input), call.input.get("args")),)
-        return (facts.ToolReady(call_id, name, told.get("args"), tools.shell_of(name, call.input), self._permitted),)
+        return (
+            facts.ToolReady(call_id, name, reported.get("args"), tools.shell_of(name, call.input), self._permitted),
+        )
 
     def completed(self, line: Mapping[str, Any]) -> Facts:
-        """`tool_call/completed`, which may leave the input out. Raises `WrongShapeError`."""
+        """Read `tool_call/completed`, which may omit the input. Raises `WrongShapeError`."""
         tool_call = need_mapping(line, "tool_call")
-        call_id, (name, told) = _call_id_of(line, tool_call), tools.split(tool_call)
-        begun = () if call_id in self._open else self.started(line)  # seen from the middle on
+        call_id, (name, reported) = _call_id_of(line, tool_call), tools.split(tool_call)
+        begun = () if call_id in self._open else self.started(line)  # the start of the stream is missing
         call = self._open.pop(call_id)
-        result = read_result(call_id, told.get("result"), _duration(tool_call))
-        is_news = result.was_denied(name) and call_id not in self._told_denied
-        denied = _denial(call, result) if is_news else ()
+        result = read_result(call_id, reported.get("result"), _duration(tool_call))
+        is_new_denial = result.was_denied(name) and call_id not in self._denied
+        denied = _denial(call, result) if is_new_denial else ()
         if call.name == tools.TASK:
             return (*begun, *denied, subagent_fact(result))
         if call.name == tools.MCP:
@@ -296,12 +304,12 @@ class CursorToolCalls:
 
 
 def _call_id_of(line: Mapping[str, Any], tool_call: Mapping[str, Any]) -> str:
-    """The id of the call; it may contain a newline."""
+    """Return the id of the call, which may contain a newline."""
     return text(line.get("call_id")) or need_text(tool_call, "toolCallId")
 
 
 def _denial(call: CursorCall, result: CursorResult) -> Facts:
-    """A rule or the mode refused, and nobody was asked: shown as an approval that was denied at once."""
+    """Return an approval that was denied at once, because a rule or the mode refused the call."""
     asked = facts.ApprovalAsked(
         f"denied:{result.call_id}",
         tools.action_of(call.name, call.input),
@@ -314,7 +322,10 @@ def _denial(call: CursorCall, result: CursorResult) -> Facts:
 
 
 def _agent_name(arguments: Mapping[str, Any]) -> str:
-    """`subagentType` is a name, or an object with one key: `{"custom": {"name": ...}}`, `{"unspecified": {}}`."""
+    """Return the sub-agent's name.
+
+    `subagentType` is a name or an object with one key: `{"custom": {"name": ...}}`, `{"unspecified": {}}`.
+    """
     kind = arguments.get("subagentType")
     if isinstance(kind, dict):
         return text(mapping(kind.get("custom")).get("name")) or next(iter(kind), "")
@@ -322,7 +333,7 @@ def _agent_name(arguments: Mapping[str, Any]) -> str:
 
 
 def _duration(tool_call: Mapping[str, Any]) -> int | None:
-    """Milliseconds, from times that are told as texts."""
+    """Return the duration in milliseconds, from two times that are strings; None when one is missing."""
     begun, ended = (text(tool_call.get(field)) for field in ("startedAtMs", "completedAtMs"))
-    told = all(time.isascii() and time.isdigit() and len(time) < LONGEST_NUMBER for time in (begun, ended))
-    return max(int(ended) - int(begun), 0) if told else None
+    are_numbers = all(time.isascii() and time.isdigit() and len(time) < LONGEST_NUMBER for time in (begun, ended))
+    return max(int(ended) - int(begun), 0) if are_numbers else None

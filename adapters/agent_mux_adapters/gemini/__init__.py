@@ -1,4 +1,4 @@
-"""Gemini CLI: stream-json one-shot, ACP two-way."""
+"""The adapter of Gemini CLI: stream-json one-shot, ACP two-way."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -59,7 +59,7 @@ _OF_STREAM_JSON: Mapping[str, frozenset[str]] = {
 
 
 def is_stream_json_line(line: Mapping[str, Any]) -> bool:
-    """A line of the one-shot mode."""
+    """Return whether this is a line of the one-shot format."""
     kind = line.get("type")
     fields = _OF_STREAM_JSON.get(kind) if isinstance(kind, str) else None
     return fields is not None and fields <= line.keys()

@@ -1,8 +1,8 @@
-"""Gemini CLI's dialect of ACP (`gemini --acp`).
+"""The ACP codec of Gemini CLI (`gemini --acp`), and the meaning of its tool calls.
 
-It tells no inputs of tools (a title stands for them), names its tools only in the ids of their calls, and announces a
-call that needs permission only by asking for it. What commands print, and how they exit, is told because the CLI is
-started with `--debug` (see `argv.py` and `shell_report.py`).
+The CLI reports no tool inputs (a title stands for them), names tools only in the ids of their calls, and announces a
+call that needs permission only by the permission request. The output of commands and their exit codes are reported
+because the CLI is started with `--debug` (see `argv.py` and `tool_results.py`).
 """
 
 import re
@@ -38,19 +38,19 @@ _ROUND_IN_CIRCLES = "gemini stopped by itself: it went round in circles, or reac
 
 
 class GeminiTools(ToolReader):
-    """What a tool call of Gemini CLI means."""
+    """The meaning of tool calls of Gemini CLI."""
 
     def name(self, call: AcpCall) -> str:
-        """The CLI makes its ids of the names."""
+        """Return the tool's name, with which the CLI begins the call id."""
         match = _NAME.match(call.id)
         return match[1] if match is not None else super().name(call)
 
     def input(self, call: AcpCall) -> Any:
-        """What the title, the change and the locations say of it."""
+        """Return a substitute for the unreported input, built from title, changes and locations."""
         if self._mcp(call) is not None:
             shown = "".join(text(mapping(item.get("content")).get("text")) for item in call.announced)
-            given = load_object(shown.encode("utf-8", "replace"))
-            return {"title": call.title} if given is None else given
+            arguments = load_object(shown.encode("utf-8", "replace"))
+            return {"title": call.title} if arguments is None else arguments
         name = self.name(call)
         if name == tools.SHELL or call.kind == "execute":
             return {"command": call.title}
@@ -60,34 +60,34 @@ class GeminiTools(ToolReader):
         return {"file_path": path} if name in (tools.READ, tools.WRITE) and path else _titled(path, call.title)
 
     def mcp(self, call: AcpCall, servers: Collection[str]) -> tuple[str, str] | None:
-        """The title of an MCP tool names its server."""
+        """Return the MCP server and tool, which the title of an MCP call names."""
         return self._mcp(call) or super().mcp(call, servers)
 
     def continues_step(self, call: AcpCall) -> bool:
-        """The ids count the calls of one model call; the CLI runs them one after the other."""
+        """Return whether the id marks a later call of the same model call; the CLI runs them in sequence."""
         match = _PLACE.fullmatch(call.id)
         return match is not None and int(match[1]) > 0
 
     def result(self, call: AcpCall) -> Any:
-        """Of a command: what it printed. The changes of an edit are file events."""
+        """Return what a command printed; for other calls the output. Edits are reported as file events."""
         return self._report(call).output if self._is_command(call) else self.output(call)
 
     def streams(self, call: AcpCall) -> tuple[str | None, str | None]:
-        """Both streams come as one."""
+        """Return the output of a command, in which both streams are merged."""
         return self._report(call).output or None, None
 
     def exit_code(self, call: AcpCall) -> int | None:
-        """From the report of the shell tool."""
+        """Return the exit code from the report of the shell tool."""
         return self._report(call).exit_code if self._is_command(call) and call.status != "failed" else None
 
     def error(self, call: AcpCall) -> str | None:
-        """A command that fails is completed all the same."""
+        """Return the error; the CLI also completes a command that failed."""
         if call.status == "failed" or not self._is_command(call):
             return super().error(call)
         return self._report(call).error
 
     def changes(self, call: AcpCall, diff: Any) -> Iterable[Any]:
-        """`write_file` writes whole files."""
+        """Return the written file for `write_file`, which always writes whole files."""
         if self.name(call) == tools.WRITE:
             return (tools.written(diff.path, diff.new, created=not diff.old),)
         return super().changes(call, diff)
@@ -104,97 +104,100 @@ class GeminiTools(ToolReader):
 
 
 class GeminiAcpCodec(AcpCodec):
-    """ACP, with what Gemini CLI says on standard error, and its thoughts without their wrapping."""
+    """The ACP codec, with retries read from stderr and thoughts without their markup."""
 
     def __init__(self, context: CodecContext) -> None:
         super().__init__(context, quirks_of(context))
         self._stderr = GeminiStderr(show_all=context.debug)
-        self._thinks = False
+        self._after_thought = False
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line."""
+        """Return the steps of one line."""
         chunk = self.chunk(line) if self._after_fragment and source is STDOUT else None
-        said = self._updates.fragment(chunk) if chunk is not None else None
-        if chunk is not None and said is not None:  # nearly all of them
+        facts = self._updates.fragment(chunk) if chunk is not None else None
+        if chunk is not None and facts is not None:  # the common case
             if chunk.kind == THOUGHT:
-                return self._thought(said)
-            self._thinks = False
-            return said
+                return self._thought(facts)
+            self._after_thought = False
+            return facts
         return self._other(line, source)
 
     def _other(self, line: bytes, source: Source) -> Iterable[Step]:
         if source is Source.STDERR:
             return self._stderr.receive(line, in_turn=self._session.prompts > 0)
         if source is Source.STDIN or _MESSAGE in line:
-            self._thinks = False
+            self._after_thought = False
             return AcpCodec.receive(self, line, source)
         if _THOUGHT in line:
             return self._thought(AcpCodec.receive(self, line, source))
-        self._thinks = False
+        self._after_thought = False
         if _ABOUT_A_CALL not in line:
             return AcpCodec.receive(self, line, source)
-        # A call that was refused is not heard of again; the CLI makes one call after the other.
+        # The CLI does not report the end of a refused call; it makes one call after the other.
         refused = self._tools.end_silent()
-        told = tuple(AcpCodec.receive(self, line, source))
-        return (*refused, *(step for step in told if not isinstance(step, Ignored))) if refused else told
+        received = tuple(AcpCodec.receive(self, line, source))
+        return (*refused, *(step for step in received if not isinstance(step, Ignored))) if refused else received
 
     def _thought(self, steps: Iterable[Step]) -> Iterable[Step]:
-        """Each thought comes whole: `**its subject**`, a line break, and the rest."""
-        told = [_unwrapped(one, is_next=self._thinks) if isinstance(one, ThinkingDelta) else one for one in steps]
-        self._thinks = ThinkingDelta in map(type, told)
-        return told
+        """Separate thoughts by blank lines: each arrives whole as `**subject**`, a line break, and the text."""
+        separated = [
+            _without_markup(step, is_next=self._after_thought) if isinstance(step, ThinkingDelta) else step
+            for step in steps
+        ]
+        self._after_thought = ThinkingDelta in map(type, separated)
+        return separated
 
 
 def quirks_of(context: CodecContext) -> AcpQuirks:
-    """Where Gemini CLI differs from the protocol, in this run."""
+    """Return the differences of Gemini CLI from the protocol in this run."""
 
-    def ended(how: PromptOutcome) -> Fact | None:
-        return _ended(how, has_limit=context.max_turns is not None)
+    def ended(outcome: PromptOutcome) -> Fact | None:
+        return _ended(outcome, has_limit=context.max_turns is not None)
 
     return AcpQuirks(
         agent="gemini",
         tools=GeminiTools(),
         asks_questions=False,
         history_ends_with="available_commands_update",
-        settings=lambda _context, _opened: (),  # all are on the command line
+        settings=lambda _context, _opened: (),  # all settings are on the command line
         takes_system_prompt=context.system_prompt_mode != "replace",
-        asides={_MODE: lambda said: Note(f"gemini is in the mode {said.removeprefix(_MODE)}")},
+        asides={_MODE: lambda message_text: Note(f"gemini is in the mode {message_text.removeprefix(_MODE)}")},
         closing_fact=ended,
         failure=_failure_of,
         usage=_usage_of,
-        signal_at_end=int(signal.SIGTERM),  # with an MCP server attached it never leaves by itself
+        signal_at_end=int(signal.SIGTERM),  # it never exits by itself while an MCP server is connected
     )
 
 
-def _ended(how: PromptOutcome, *, has_limit: bool) -> Fact | None:
-    match how.stop_reason:
+def _ended(outcome: PromptOutcome, *, has_limit: bool) -> Fact | None:
+    match outcome.stop_reason:
         case "max_tokens":
-            return TurnFailed(Failure("CONTEXT_EXCEEDED", _CONTEXT_FULL), how.cost)
+            return TurnFailed(Failure("CONTEXT_EXCEEDED", _CONTEXT_FULL), outcome.cost)
         case "max_turn_requests" if not has_limit:
-            return TurnFailed(Failure("AGENT_CRASH", _ROUND_IN_CIRCLES), how.cost)
-        case "end_turn" if not how.spoke:
-            return TurnFailed(Failure("AGENT_CRASH", NO_ANSWER), how.cost)
+            return TurnFailed(Failure("AGENT_CRASH", _ROUND_IN_CIRCLES), outcome.cost)
+        case "end_turn" if not outcome.spoke:
+            return TurnFailed(Failure("AGENT_CRASH", NO_ANSWER), outcome.cost)
     return None
 
 
 def _failure_of(error: RpcError) -> Failure | None:
-    said = message_of(error)
-    if _LOST in said.lower():
-        return Failure("SESSION_NOT_FOUND", f"{said} ({_TOO_EARLY})")
+    message_text = message_of(error)
+    if _LOST in message_text.lower():
+        return Failure("SESSION_NOT_FOUND", f"{message_text} ({_TOO_EARLY})")
     if error.code == AUTH_REQUIRED:
-        return Failure("AUTH_ERROR", said, guidance=GUIDANCE)
-    failure = failure_of(said, error.code)
-    return failure if failure.code != "AGENT_CRASH" or failure.message != said else None
+        return Failure("AUTH_ERROR", message_text, guidance=GUIDANCE)
+    failure = failure_of(message_text, error.code)
+    return failure if failure.code != "AGENT_CRASH" or failure.message != message_text else None
 
 
 def _usage_of(result: Mapping[str, Any]) -> Usage | None:
-    """Input and output of all model calls of the turn. The cached part of the input is not told, nor are thoughts."""
-    counted = mapping(mapping(mapping(result.get("_meta")).get("quota")).get("token_count"))
-    taken, given = whole(counted.get("input_tokens")), whole(counted.get("output_tokens"))
-    return Usage(taken, given, of_one_call=False) if taken or given else None
+    """Return input and output tokens of the turn's model calls. Cached and thinking tokens are not reported."""
+    counts = mapping(mapping(mapping(result.get("_meta")).get("quota")).get("token_count"))
+    input_tokens, output_tokens = whole(counts.get("input_tokens")), whole(counts.get("output_tokens"))
+    return Usage(input_tokens, output_tokens, of_one_call=False) if input_tokens or output_tokens else None
 
 
-def _unwrapped(step: ThinkingDelta, *, is_next: bool) -> Step:
+def _without_markup(step: ThinkingDelta, *, is_next: bool) -> Step:
     if step.text.startswith(_NO_SUBJECT):
         rest = step.text.removeprefix(_NO_SUBJECT)
         return ThinkingDelta(rest) if rest else Ignored("agent_thought_chunk", "an empty thought")

@@ -1,7 +1,7 @@
-"""What Gemini CLI keeps on a machine. Measured with 0.61.0; tests/e2e/test_live_home.py asks the CLI itself.
+"""What Gemini CLI keeps on a machine. Measured with 0.61.0; tests/e2e/test_live_home.py checks it with the CLI.
 
-Files of a project count only where the directory is trusted. The files of an administrator (`/etc/gemini-cli`, or where
-`GEMINI_CLI_SYSTEM_SETTINGS_PATH` says) win over all others; they are nobody's to change, and left out.
+Files of a project are used only if the directory is trusted. An administrator's files (`/etc/gemini-cli`, or those of
+`GEMINI_CLI_SYSTEM_SETTINGS_PATH`) take precedence over all others; agent-mux does not read or change them.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from agent_mux.plugins.commands import Plugin, PluginCommands
 from agent_mux.storage import read_text
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
-from agent_mux_adapters.gemini.credentials import AUTH, WAYS, gemini_directory, project_file, user_home
+from agent_mux_adapters.gemini.credentials import AUTH, AUTH_METHODS, gemini_directory, project_file, user_home
 from agent_mux_adapters.gemini.hooks import HOOKS
 
 
@@ -63,7 +63,7 @@ CONFIG = AgentConfig(
         "mcpServers": Field(kind="table", meaning="MCP servers by name"),
         "hooks": Field(kind="table", meaning="commands that are run at certain points"),
         "privacy.usageStatisticsEnabled": Field(kind="boolean", meaning="tell Google how it is used"),
-        "security.auth.selectedType": Field(kind="string", meaning="the way to be authenticated", choices=WAYS),
+        "security.auth.selectedType": Field(kind="string", meaning="the way to be authenticated", choices=AUTH_METHODS),
         "security.disableYoloMode": Field(kind="boolean", meaning="refuse to run without approvals"),
         "security.folderTrust.enabled": Field(kind="boolean", meaning="take files of trusted projects only"),
     },
@@ -75,19 +75,19 @@ CONFIG = AgentConfig(
 
 
 def _read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
-    """`httpUrl` is the old word for a URL of type `http`, and wins."""
+    """Parse a native entry. `httpUrl` is the old name of a URL of type `http` and takes precedence."""
     old = text(native.get("httpUrl"))
     return read_server(name, {**native, "url": old, "type": "http"} if old else native)
 
 
 def _write_server(server: McpServer) -> dict[str, Any]:
-    """As `gemini mcp add` writes it: no type for a command."""
+    """Return the entry as `gemini mcp add` writes it: without a type for a command."""
     written = write_server(server)
     return {key: value for key, value in written.items() if value and not (key == "type" and value == "stdio")}
 
 
 def _is_switched_off(place: Place, name: str) -> bool:
-    """By `gemini mcp disable`, or by the lists of the settings."""
+    """Return whether `gemini mcp disable` or a list in the settings disables the server."""
     wanted = name.strip().lower()
     states = _data(gemini_directory(place) / "mcp-server-enablement.json")
     if mapping(states.get(wanted)).get("enabled") is False:
@@ -98,15 +98,15 @@ def _is_switched_off(place: Place, name: str) -> bool:
 
 
 def _names(lists: list[Mapping[str, Any]], key: str) -> set[str] | None:
-    said = [one[key] for one in lists if isinstance(one.get(key), list)]
-    return {str(name).strip().lower() for names in said for name in names} if said else None
+    values = [one[key] for one in lists if isinstance(one.get(key), list)]
+    return {str(name).strip().lower() for names in values for name in names} if values else None
 
 
 def _data(path: Path | None) -> dict[str, Any]:
-    said = None if path is None else read_text(path)
+    values = None if path is None else read_text(path)
     try:
-        return {} if said is None else open_document(said, "json").data()
-    except DocumentError:  # whoever asks for the file itself is told
+        return {} if values is None else open_document(values, "json").data()
+    except DocumentError:  # reading the file itself reports the error
         return {}
 
 
@@ -133,7 +133,7 @@ _SKILLS = DefinitionFolders(
 
 
 def _not_confirmed(place: Place, path: Path, name: str) -> str | None:
-    """A sub-agent of a project is taken when somebody has agreed to this very text, at the terminal."""
+    """Return why a sub-agent of a project is not used; None when the user confirmed this exact text in the CLI."""
     agreed = _data(gemini_directory(place) / "acknowledgments" / "agents.json")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if mapping(agreed.get(str(place.project))).get(name) == digest:
@@ -164,7 +164,7 @@ def _extensions(printed: str) -> tuple[Plugin, ...]:
 
 
 def _list_in(printed: str) -> Any:
-    """The list begins on a line of its own, among what else the CLI has to say. Raises `ValueError`."""
+    """Return the list that begins on its own line in the output. Raises `ValueError` when there is none."""
     found = re.search(r"^\[$|^\[\]$", printed, re.MULTILINE)
     if found is None:
         raise ValueError("no list")
@@ -176,7 +176,7 @@ PLUGINS = PluginCommands(
     list=("extensions", "list", "--output-format=json"),
     parse=_extensions,
     is_on_stderr=True,
-    # Without consent it asks, and nobody is there to answer: whoever says `install` has agreed.
+    # Without `--consent` it would ask and get no answer; calling install implies consent.
     install=lambda name: ("extensions", "install", "--consent", "--skip-settings", name),
     uninstall=lambda name: ("extensions", "uninstall", name),
     update=lambda name: ("extensions", "update", "--all" if name is None else name),

@@ -1,6 +1,6 @@
-"""Standard error of Gemini CLI: retries of model calls, the last words of a run that failed, and diagnostics.
+"""The stderr of Gemini CLI: retries of model calls, the last lines of a failed run, and diagnostics.
 
-The CLI is started with `--debug` (see `argv.py`), which makes it talk about everything it does; those lines are
+The CLI is started with `--debug` (see `argv.py`), which prints diagnostics of everything it does; those lines are
 ignored.
 """
 
@@ -22,27 +22,30 @@ _HARMLESS = ("Warning: ", "YOLO mode is enabled", "Ripgrep is not available", *_
 _RETRY = re.compile(r"Attempt (\d{1,6}) failed(?:: | with )?(.*?)(?:Retrying after (\d{1,9})ms\.\.\.)?")
 _GIVEN_UP = "Max attempts reached"
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
-_KEPT = 40  # lines: a JSON document with an error has about ten
+_KEPT = 40  # lines; a JSON document with an error has about ten
 _SHOWN = 4  # lines; the longest message of the CLI has three
-_UNKNOWN_MOST = 0  # the CLI does not say how often it tries (10 times, unless settings say otherwise)
+_UNKNOWN_MOST = 0  # the CLI does not report its maximum (10 unless configured)
 
 
 class GeminiStderr:
-    """Reads the lines of standard error."""
+    """Reads the lines of stderr."""
 
     def __init__(self, *, show_all: bool) -> None:
         self._show_all = show_all
         self._last: deque[str] = deque(maxlen=_KEPT)
 
     def receive(self, line: bytes, *, in_turn: bool) -> tuple[Fact, ...]:
-        """One line. A retry is told only `in_turn`: a recording has all of standard error after the end."""
-        words = line.decode("utf-8", "replace")
-        if words.startswith(_DIAGNOSTICS) and not self._show_all:
+        """Return the facts of one line.
+
+        Retries are read only `in_turn`, because a recording has all of stderr after the end.
+        """
+        text_line = line.decode("utf-8", "replace")
+        if text_line.startswith(_DIAGNOSTICS) and not self._show_all:
             return (Ignored("stderr", "diagnostics of the CLI"),)
-        self._last.append(words)
-        retry = _RETRY.fullmatch(words) if in_turn and _GIVEN_UP not in words else None
+        self._last.append(text_line)
+        retry = _RETRY.fullmatch(text_line) if in_turn and _GIVEN_UP not in text_line else None
         if retry is None:
-            return (LogLine(words, "stderr"),)
+            return (LogLine(text_line, "stderr"),)
         attempt, reason, delay = retry.groups()
         fact = Retrying(int(attempt), _UNKNOWN_MOST, reason.rstrip(". ") or "the model call failed", int(delay or 0))
         failure = failure_of(reason)
@@ -50,20 +53,20 @@ class GeminiStderr:
 
     @property
     def last_words(self) -> str:
-        """Why the CLI left, as far as it said so here."""
+        """The reason why the CLI exited, as far as stderr states it."""
         document = self._document()
         if document:
             return document
-        said: deque[str] = deque(maxlen=_SHOWN)
+        lines: deque[str] = deque(maxlen=_SHOWN)
         for line in self._last:
             if line.startswith(_HARMLESS):
-                said.clear()
+                lines.clear()
             else:
-                said.append(_COLOR.sub("", line))
-        return "\n".join(said).strip()
+                lines.append(_COLOR.sub("", line))
+        return "\n".join(lines).strip()
 
     def _document(self) -> str:
-        """The message in the JSON document that `--output-format json` prints here."""
+        """Return the message of the JSON document that `--output-format json` prints on stderr."""
         lines = list(self._last)
         if "{" not in lines:
             return ""

@@ -1,4 +1,4 @@
-"""How a turn ended, and what it used, from the closing line of stream-json."""
+"""How a turn ended and what it used: closing lines, failures by phrase or status, and exit codes."""
 
 import re
 from collections.abc import Mapping
@@ -14,27 +14,27 @@ CANCELLED_ERROR = "FatalCancellationError"
 LOOP = "Loop detected, stopping execution"
 TOO_MANY_TURNS = "Maximum session turns exceeded"
 ENDED_BY_NOTICE = frozenset({LOOP, TOO_MANY_TURNS})
-"""The CLI calls it a success after that, too."""
+"""Notices that end the turn although the CLI reports success afterwards."""
 
 
 def closing_of(native: Mapping[str, Any], notice: str, max_turns: int | None) -> Fact:
-    """The closing fact of a `result` line. `notice`: the `error` line before it, if there was one."""
+    """Return the closing fact of a `result` line. `notice` is the `error` line before it, or empty."""
     error = mapping(native.get("error"))
-    kind, said = text(error.get("type")), text(error.get("message"))
+    kind, message = text(error.get("type")), text(error.get("message"))
     if kind == TURN_LIMIT_ERROR or notice == TOO_MANY_TURNS:
         return TurnLimitHit(max_turns or 0)
     if kind == CANCELLED_ERROR:
         return TurnStopped()
     if native.get("status") == "success" and not notice:
         return TurnDone()
-    return TurnFailed(failure_of(said or notice) if said or notice else _UNSAID)
+    return TurnFailed(failure_of(message or notice) if message or notice else _UNKNOWN_FAILURE)
 
 
 def usage_of(stats: Mapping[str, Any]) -> Usage | None:
-    """All tokens of the run: of its model calls and of those for routing, titles and sub-agents.
+    """Return all tokens of the run, including calls for routing, titles and sub-agents; None before any call.
 
-    `input_tokens` has the cached ones in it, `input` has not. Thoughts are in the total only: what is neither input nor
-    output. None where no call came so far.
+    `input_tokens` includes cached tokens, `input` does not. Thinking tokens are only part of the total: what is neither
+    input nor output.
     """
     taken, given = whole(stats.get("input_tokens")), whole(stats.get("output_tokens"))
     total, cached = whole(stats.get("total_tokens")), whole(stats.get("cached"))
@@ -44,10 +44,10 @@ def usage_of(stats: Mapping[str, Any]) -> Usage | None:
     return Usage(max(taken - cached, 0), given + thought, thought, cached, of_one_call=False)
 
 
-_UNSAID = Failure("AGENT_CRASH", "gemini reports an error and does not say which")
+_UNKNOWN_FAILURE = Failure("AGENT_CRASH", "gemini reports an error and does not say which")
 
 
-# TODO What went wrong, from the words of Gemini CLI and of the Gemini API, and from the exit code.
+# -- failures
 
 GUIDANCE = "set GEMINI_API_KEY, or run `gemini` and log in with /auth"
 NO_ANSWER = "gemini ended the turn without an answer: what the model said was empty, malformed or blocked"
@@ -60,12 +60,12 @@ EXIT_CODES: dict[int, ErrorCode] = {
     403 & 255: "AUTH_ERROR",
     429 & 255: "RATE_LIMITED",
 }
-"""The CLI's own codes, and HTTP statuses, of which a process can only return the last eight bits."""
+"""The CLI's own exit codes, and HTTP statuses, of which an exit code keeps only the low eight bits."""
 BAD_REQUEST = 400 & 255
 INPUT_ERROR = 42
 
 _STATUSES: dict[int, ErrorCode] = {401: "AUTH_ERROR", 403: "AUTH_ERROR", 429: "RATE_LIMITED"}
-# Lower case; the first that occurs decides.
+# Lower case; the first phrase that occurs decides.
 _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("exceeds the maximum number of tokens", "CONTEXT_EXCEEDED"),
     ("api key not valid", "AUTH_ERROR"),
@@ -89,14 +89,14 @@ _WRAPPER = re.compile(r"\[API Error: (.*)\](?:\n.*)?", re.DOTALL)
 
 
 def failure_of(message: str, status: int | None = None) -> Failure:
-    """The failure that a message tells. `status`: of the HTTP answer, where it is told beside the message."""
-    said, inner_status = _unwrapped(message)
-    code = _code_of(f"{message}\n{said}".lower(), status or inner_status)
-    used = _TOO_LONG.search(said) if code == "CONTEXT_EXCEEDED" else None
+    """Return the failure for a message. `status` is the HTTP status reported beside it, if any."""
+    inner, inner_status = _unwrapped(message)
+    code = _code_of(f"{message}\n{inner}".lower(), status or inner_status)
+    used = _TOO_LONG.search(inner) if code == "CONTEXT_EXCEEDED" else None
     wait = _WAIT.search(message.lower()) if code == "RATE_LIMITED" else None
     return Failure(
         code,
-        said,
+        inner,
         guidance=GUIDANCE if code == "AUTH_ERROR" else "",
         retry_after_ms=int(float(wait[1]) * 1000) if wait is not None else None,
         used_tokens=int(used[1]) if used is not None else 0,
@@ -105,17 +105,20 @@ def failure_of(message: str, status: int | None = None) -> Failure:
 
 
 def failure_of_exit(code: int, words: str) -> Failure | None:
-    """What an exit without a closing message means; None when the code says nothing. `words`: from standard error."""
-    said, _ = _unwrapped(words)
+    """Return the failure for an exit without a closing message; None when the code is not known.
+
+    `words` are the last lines of stderr.
+    """
+    message, _ = _unwrapped(words)
     if code == BAD_REQUEST:
         return failure_of(words)
     if code == INPUT_ERROR and any(phrase in words.lower() for phrase in _NO_SESSION):
-        return Failure("SESSION_NOT_FOUND", said)
+        return Failure("SESSION_NOT_FOUND", message)
     if code not in EXIT_CODES:
         return None
     known = EXIT_CODES[code]
     guidance = GUIDANCE if known == "AUTH_ERROR" else ""
-    return Failure(known, said or f"gemini exited with code {code}", guidance=guidance)
+    return Failure(known, message or f"gemini exited with code {code}", guidance=guidance)
 
 
 def _code_of(words: str, status: int | None) -> ErrorCode:
@@ -124,7 +127,7 @@ def _code_of(words: str, status: int | None) -> ErrorCode:
 
 
 def _unwrapped(message: str) -> tuple[str, int | None]:
-    """The message inside of "[API Error: ...]" and of the JSON that the API answered, and the HTTP status there."""
+    """Return the message inside "[API Error: ...]" and the API's JSON, and the HTTP status there."""
     wrapper = _WRAPPER.fullmatch(message.strip())
     inner = wrapper[1] if wrapper is not None else message
     error: Any = mapping((load_object(inner.encode("utf-8", "replace")) or {}).get("error"))

@@ -1,8 +1,8 @@
-"""`gemini --output-format stream-json`: one prompt, one turn, nobody to ask. JSON lines with a `type`.
+"""The codec of `gemini --output-format stream-json`: one prompt, one turn, no requests.
 
-It streams text and tells every tool call with its whole input. What it does not tell: thoughts, where model calls begin
-(a step is opened where the model speaks after a tool), what tools changed in files or printed of them (file events are
-made of the inputs), whether a written file was there before. Tokens come once, at the end, for all models together.
+The format streams text and reports every tool call with its whole input. It lacks thoughts, the start of model calls (a
+step begins with output after a tool), the changes and output of file tools (file events are built from the inputs), and
+whether a written file existed before. Tokens are reported once at the end, for all models together.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -48,20 +48,20 @@ _decode_fragment = msgspec.json.Decoder(_Fragment).decode
 
 
 class GeminiStreamJsonCodec:
-    """Reads `--output-format stream-json`."""
+    """The codec of one run. See `agent_mux.adapter.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
         self._context = context
         self._calls = GeminiCalls(context.cwd, unasked=context.approval_mode == "yolo")
         self._stderr = GeminiStderr(show_all=context.debug)
         self._tools_ran = False
-        self._speaks = False
+        self._in_message = False
         self._is_silent = False
-        """The turn has begun, and nothing came of it yet."""
+        """Whether the turn has begun and produced no output yet."""
         self._in_turn = False
         self._is_over = False
         self._notice = ""
-        """The last `error` line: a closing line that reports an error without saying which one means this."""
+        """The last `error` line, which explains a closing line that reports an error without stating it."""
         self._readers: dict[str, Callable[[Mapping[str, Any]], tuple[Fact, ...]]] = {
             "init": self._init,
             "message": self._message,
@@ -72,11 +72,11 @@ class GeminiStreamJsonCodec:
         }
 
     def start(self) -> Iterable[Step]:
-        """Nothing: the prompt is already on its way."""
+        """Return nothing: the runner sends the prompt on stdin."""
         return ()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line."""
+        """Return the steps of one line."""
         if source is STDOUT:
             if line.startswith(_MESSAGE_START):
                 try:
@@ -92,17 +92,17 @@ class GeminiStreamJsonCodec:
         return (Ignored("stdin", "our own prompt"),)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """It can be signalled, and that is all."""
+        """Signal the process for an interruption; refuse other actions."""
         return one_shot_action(action, "this run of gemini")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
-        """Where nothing was printed, the exit code says what was wrong."""
+        """Return a failure for the exit code when there was no closing line."""
         if self._is_over or exit.code is None:
             return ()
         failure = failure_of_exit(exit.code, self._stderr.last_words)
         return (TurnFailed(failure),) if failure is not None else ()
 
-    # -- the lines
+    # -- lines
 
     def _read(self, line: bytes) -> tuple[Fact, ...]:
         native = load_object(line)
@@ -110,10 +110,10 @@ class GeminiStreamJsonCodec:
             return (LogLine(line.decode("utf-8", "replace")),)
         reader = self._readers.get(text(native.get("type")))
         try:
-            told = reader(native) if reader is not None else None
+            line_facts = reader(native) if reader is not None else None
         except WrongShapeError:
-            told = None
-        return told or (Unknown(kind_of(native) or "untyped", line.decode("utf-8", "replace")),)
+            line_facts = None
+        return line_facts or (Unknown(kind_of(native) or "untyped", line.decode("utf-8", "replace")),)
 
     def _init(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
         resumed = self._context.session_id is not None
@@ -136,29 +136,29 @@ class GeminiStreamJsonCodec:
         raise WrongShapeError("role")
 
     def _fragment(self, content: str) -> tuple[Fact, ...]:
-        self._speaks, self._is_silent = True, False
+        self._in_message, self._is_silent = True, False
         if self._tools_ran:
             return *self._step_after_tools(), TextDelta(content)
         return (TextDelta(content),)
 
     def _tool_use(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
         self._is_silent = False
-        begun = self._calls.begun(
+        call_start = self._calls.start(
             need_text(native, "tool_id"), need_text(native, "tool_name"), mapping(native.get("parameters"))
         )
-        return *self._message_over(), *self._step_after_tools(), begun
+        return *self._message_over(), *self._step_after_tools(), call_start
 
     def _tool_result(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
-        ended = self._calls.ended(need_text(native, "tool_id"), native)
+        call_end = self._calls.finish(need_text(native, "tool_id"), native)
         self._tools_ran = True
-        return (*self._message_over(), *ended)
+        return (*self._message_over(), *call_end)
 
     def _error(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """It goes on after a warning, and is about to close the turn after anything else."""
-        said = need_text(native, "message")
-        if native.get("severity") == "warning" and said not in ENDED_BY_NOTICE:
-            return (Note(said, "warn"),)
-        self._notice = said
+        """Read an `error` line. The CLI continues after a warning, and closes the turn after any other."""
+        message = need_text(native, "message")
+        if native.get("severity") == "warning" and message not in ENDED_BY_NOTICE:
+            return (Note(message, "warn"),)
+        self._notice = message
         return (Ignored("error", "the closing line tells what comes of it"),)
 
     def _result(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
@@ -172,10 +172,10 @@ class GeminiStreamJsonCodec:
     # -- inside
 
     def _message_over(self) -> tuple[Fact, ...]:
-        speaks, self._speaks = self._speaks, False
-        return (TextEnd(),) if speaks else ()
+        was_in_message, self._in_message = self._in_message, False
+        return (TextEnd(),) if was_in_message else ()
 
     def _step_after_tools(self) -> tuple[Fact, ...]:
-        """The model speaks after its tools are done: that is another model call."""
+        """Begin a step when the model produces output after tools."""
         ran, self._tools_ran = self._tools_ran, False
         return (StepBegin(),) if ran else ()

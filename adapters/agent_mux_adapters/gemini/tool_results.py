@@ -1,15 +1,15 @@
-"""What came of a command, from the text that Gemini CLI shows of it.
+"""The result of a command, parsed from the text that Gemini CLI shows.
 
-With `--debug` the CLI shows what it tells the model:
+With `--debug` the CLI shows the text that the model gets:
 
-    Output: <standard output and error together, or (empty)>
+    Output: <stdout and stderr together, or (empty)>
     Exit Code: <only if it is not 0>
     Signal: <only if one ended it>
     Background PIDs: <only if there are some>
     Process Group PGID: <number>
 
-Without, it shows the bare output, and says something about a failure only where there is no output at all. Source:
-the shell tool of 0.61.0.
+Without it, the CLI shows the bare output, and mentions a failure only if there is no output at all. The format is that
+of the shell tool of 0.61.0.
 """
 
 import re
@@ -21,7 +21,7 @@ KILLED = -1
 _HEAD = "Output: "
 _LAST = "Process Group PGID"
 _BEFORE_LAST = ("Background PIDs", "Signal", "Exit Code")
-"""From the last to the first."""
+"""Optional fields, from the last to the first."""
 _CUT_SHORT = re.compile(
     r"Command (?:cancelled by user\.|was cancelled by user before it could complete\.|was automatically cancelled )"
 )
@@ -29,24 +29,24 @@ _ONLY_FAILURE = re.compile(r"Command (?:exited with code: (\d{1,9})|terminated b
 
 
 class ShellReport(msgspec.Struct, frozen=True):
-    """A command that is over."""
+    """The result of a command that ended."""
 
     output: str
     exit_code: int | None = None
-    """None: not told. -1: a signal ended it, or the CLI did."""
+    """The exit code; None when it is not reported, -1 when a signal or the CLI ended the command."""
     failure: str | None = None
-    """In words, where it is no exit code."""
+    """The failure in words when there is no exit code."""
 
     @property
     def error(self) -> str | None:
-        """What is told as the error of the call; None when the command succeeded, or nobody said that it did not."""
+        """The error message for the event; None when the command succeeded or no failure is reported."""
         if self.failure is None and not self.exit_code:
             return None
         return self.failure or self.output or f"exit code {self.exit_code}"
 
 
 def read_report(shown: str) -> ShellReport:
-    """The report in a shown result, with or without `--debug`."""
+    """Parse the shown result, with or without `--debug`."""
     if _CUT_SHORT.match(shown):
         return ShellReport("", KILLED, shown)
     fields, rest = _fields_at_the_end(shown)
@@ -69,7 +69,7 @@ def _bare(shown: str) -> ShellReport:
 
 
 def _fields_at_the_end(shown: str) -> tuple[dict[str, str], str]:
-    """The lines after the output, and what is before them."""
+    """Split the fields after the output from the text before them."""
     fields: dict[str, str] = {}
     for name in (_LAST, *_BEFORE_LAST):
         rest, newline, line = shown.rpartition("\n")
