@@ -19,7 +19,7 @@ from agent_mux_adapters._dialects.stream_json.messages import (
     without_ignored,
 )
 from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls, StreamJsonSubagents, ToolResultBlock
-from agent_mux_adapters._dialects.stream_json.wire import Delta
+from agent_mux_adapters._dialects.stream_json.wire import StreamDelta
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, need_text, rows, text, whole
 from amux_qwen.meter import Meter, counts_of, told
 from amux_qwen.outcome import API_ERROR, closing_fact
@@ -43,7 +43,7 @@ class QwenMessages(MessageReader):
     _in_call = False
     """Whole lines of a model call have come, and its last one has not."""
 
-    def fragment(self, index: int, delta: Delta) -> Facts | None:
+    def fragment(self, index: int, delta: StreamDelta) -> Facts | None:
         """One fragment, the hot path."""
         if delta.type == "text_delta" and delta.text is not None and delta.text.startswith(API_ERROR):
             return _ERROR
