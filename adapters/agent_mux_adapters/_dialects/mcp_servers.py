@@ -25,8 +25,8 @@ def read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
     command, url = text(native.get("command")), text(native.get("url"))
     if command:
         args = native.get("args")
-        words = tuple(map(str, args)) if isinstance(args, list) else ()
-        return McpServer(name=name, command=command, args=words, env=string_map(native.get("env")))
+        arguments = tuple(map(str, args)) if isinstance(args, list) else ()
+        return McpServer(name=name, command=command, args=arguments, env=string_map(native.get("env")))
     if not url:
         return None
     transport: Literal["sse", "streamable-http"] = "sse" if native.get("type") == "sse" else "streamable-http"

@@ -61,7 +61,7 @@ class _WithSubagents:
     """A session and the usage of its sub-agents, which have their own files beside it."""
 
     def __init__(self, path: Path) -> None:
-        self._rows = LineCursor(path, StoredRows(path).read)
+        self._rows = LineCursor(path, ClaudeStoredRows(path).read)
         self._directory = path.with_suffix("") / "subagents"
         self._inside = SubagentCalls(lambda: _used_inside)
 
@@ -76,7 +76,7 @@ def _used_inside(row: Mapping[str, Any]) -> Iterable[Entry]:
     return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), call),)
 
 
-class StoredRows:
+class ClaudeStoredRows:
     """Reads the rows of one session."""
 
     def __init__(self, path: Path) -> None:

@@ -32,7 +32,7 @@ from agent_mux_adapters.cursor.messages import (
     CursorSteps,
     decode_fragment,
 )
-from agent_mux_adapters.cursor.outcome import closing_fact, last_words, usage_of
+from agent_mux_adapters.cursor.outcome import closing_fact, failure_in_output, usage_of
 from agent_mux_adapters.cursor.tool_calls import CursorToolCalls
 
 STREAM_JSON = "stream-json"
@@ -103,7 +103,7 @@ class CursorCodec:
     def finish(self, exit: Exit) -> tuple[Step, ...]:  # noqa: A002  # as in the contract
         """Return held text, and a failure if the last plain text lines state why there is no closing message."""
         held = self._messages.release(repeated=False) if self._messages.holds else ()
-        failure = last_words(self._plain_lines) if exit.code and not self._closed else None
+        failure = failure_in_output(self._plain_lines) if exit.code and not self._closed else None
         return (*held, facts.TurnFailed(failure)) if failure is not None else held
 
     # -- lines
@@ -142,9 +142,9 @@ class CursorCodec:
         return (facts.Ignored("stdin", "our own prompt"),)
 
     def _plain_line(self, line: bytes, source: Any) -> Facts:
-        words = line.decode("utf-8", "replace")
-        self._plain_lines = [*self._plain_lines[1 - REMEMBERED :], words]
-        return (facts.LogLine(words, source),)
+        message_text = line.decode("utf-8", "replace")
+        self._plain_lines = [*self._plain_lines[1 - REMEMBERED :], message_text]
+        return (facts.LogLine(message_text, source),)
 
     def _release(self, kind: str) -> Facts:
         return self._messages.release(repeated=kind in AFTER_REPETITION) if self._messages.holds else ()
@@ -163,20 +163,20 @@ class CursorCodec:
         return (facts.TurnBegin(),)
 
     def _thinking(self, line: Mapping[str, Any]) -> Facts:
-        words = text(line.get("text"))
-        if not words:
+        message_text = text(line.get("text"))
+        if not message_text:
             return (facts.Ignored("thinking/delta", "an empty fragment"),)
-        return (*self._steps.note_output(""), facts.ThinkingDelta(words))
+        return (*self._steps.note_output(""), facts.ThinkingDelta(message_text))
 
     def _thought(self, _: Mapping[str, Any]) -> Facts:
         return (facts.ThinkingEnd(),)
 
     def _assistant(self, line: Mapping[str, Any]) -> Facts:
         content = need_mapping(line, "message").get("content")
-        words = "".join(text(block.get("text")) for block in rows(content)) or text(content)
+        message_text = "".join(text(block.get("text")) for block in rows(content)) or text(content)
         call_id = text(line.get("model_call_id"))
         is_fragment = "timestamp_ms" in line and not call_id
-        line_facts = self._messages.fragment(words) if is_fragment else self._messages.message(words)
+        line_facts = self._messages.fragment(message_text) if is_fragment else self._messages.message(message_text)
         if isinstance(line_facts[0], facts.Ignored | facts.TextEnd):
             self._steps.set_call_id(call_id)
             return line_facts
@@ -202,8 +202,8 @@ class CursorCodec:
         return (facts.Ignored(kind_of(line), "the retry itself is told"),)
 
     def _notice(self, line: Mapping[str, Any]) -> Facts:
-        words = text(line.get("message")) or text(line.get("summary")) or text(line.get("status"))
-        return (facts.Note(f"{kind_of(line)}: {words}" if words else kind_of(line)),)
+        message_text = text(line.get("message")) or text(line.get("summary")) or text(line.get("status"))
+        return (facts.Note(f"{kind_of(line)}: {message_text}" if message_text else kind_of(line)),)
 
     def _result(self, line: Mapping[str, Any]) -> Facts:
         closing, answer, session_id = closing_fact(line), text(line.get("result")), text(line.get("session_id"))

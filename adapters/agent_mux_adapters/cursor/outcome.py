@@ -45,13 +45,13 @@ def failure_of(message: str) -> facts.Failure:
 
 def code_of(message: str) -> ErrorCode:
     """Return the error code for a message; AGENT_CRASH when no phrase is known."""
-    words = message.lower()
-    return next((code for phrase, code in _PHRASES if phrase in words), _UNKNOWN)
+    lowered = message.lower()
+    return next((code for phrase, code in _PHRASES if phrase in lowered), _UNKNOWN)
 
 
-def last_words(lines: list[str]) -> facts.Failure | None:
+def failure_in_output(lines: list[str]) -> facts.Failure | None:
     """Return the failure that the CLI's last plain text lines state; None when no phrase is known."""
-    known = next((words for words in reversed(lines) if code_of(words) != _UNKNOWN), None)
+    known = next((message_text for message_text in reversed(lines) if code_of(message_text) != _UNKNOWN), None)
     return failure_of(known.removeprefix("Error: ")) if known is not None else None
 
 

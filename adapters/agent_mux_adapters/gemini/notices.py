@@ -52,7 +52,7 @@ class GeminiStderr:
         return (RateLimited(failure.retry_after_ms), fact) if failure.code == "RATE_LIMITED" else (fact,)
 
     @property
-    def last_words(self) -> str:
+    def final_message(self) -> str:
         """The reason why the CLI exited, as far as stderr states it."""
         document = self._document()
         if document:

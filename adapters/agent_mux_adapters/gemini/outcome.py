@@ -104,15 +104,15 @@ def failure_of(message: str, status: int | None = None) -> Failure:
     )
 
 
-def failure_of_exit(code: int, words: str) -> Failure | None:
+def failure_of_exit(code: int, message_text: str) -> Failure | None:
     """Return the failure for an exit without a closing message; None when the code is not known.
 
-    `words` are the last lines of stderr.
+    `message_text` is the last message on stderr.
     """
-    message, _ = _unwrapped(words)
+    message, _ = _unwrapped(message_text)
     if code == BAD_REQUEST:
-        return failure_of(words)
-    if code == INPUT_ERROR and any(phrase in words.lower() for phrase in _NO_SESSION):
+        return failure_of(message_text)
+    if code == INPUT_ERROR and any(phrase in message_text.lower() for phrase in _NO_SESSION):
         return Failure("SESSION_NOT_FOUND", message)
     if code not in EXIT_CODES:
         return None
@@ -121,9 +121,9 @@ def failure_of_exit(code: int, words: str) -> Failure | None:
     return Failure(known, message or f"gemini exited with code {code}", guidance=guidance)
 
 
-def _code_of(words: str, status: int | None) -> ErrorCode:
-    by_words = next((code for phrase, code in _PHRASES if phrase in words), None)
-    return by_words or _STATUSES.get(status or 0, "AGENT_CRASH")
+def _code_of(lowered: str, status: int | None) -> ErrorCode:
+    by_phrase = next((code for phrase, code in _PHRASES if phrase in lowered), None)
+    return by_phrase or _STATUSES.get(status or 0, "AGENT_CRASH")
 
 
 def _unwrapped(message: str) -> tuple[str, int | None]:

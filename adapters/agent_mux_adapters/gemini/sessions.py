@@ -49,7 +49,7 @@ class _WithSubagents:
     """A session and the usage of its sub-agents, whose files are in a directory named after it."""
 
     def __init__(self, path: Path) -> None:
-        self._stored = StoredRows(path)
+        self._stored = GeminiStoredRows(path)
         self._rows = LineCursor(path, self._stored.read, self._stored.close)
         self._chats = path.parent
         self._inside = SubagentCalls(lambda: _used_inside)
@@ -67,13 +67,13 @@ def _used_inside(row: Mapping[str, Any]) -> Iterable[Entry]:
     return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), call),)
 
 
-class StoredRows:
+class GeminiStoredRows:
     """Reads the rows of one session."""
 
     def __init__(self, path: Path) -> None:
         self.session_id = ""
         self._cwd = _directory_of(path)
-        self._calls = GeminiCalls(self._cwd, unasked=True)
+        self._calls = GeminiCalls(self._cwd, permitted=True)
         self._removed = removed_messages(path)
         self._history = StoredHistory()
         self._last = ""
@@ -90,7 +90,7 @@ class StoredRows:
         """Yield the entries of a row."""
         at = milliseconds_of(row.get("timestamp"))
         compacted = (_text_of(message.get("content")) for message in self._history.apply(row))
-        summary = next((words for words in compacted if words and not _is_injected(words)), None)
+        summary = next((content for content in compacted if content and not _is_injected(content)), None)
         if summary is not None:
             yield Entry(at, facts.ContextCompacted(summary))
         if "sessionId" in row:
@@ -147,8 +147,8 @@ class StoredRows:
                 yield Entry(milliseconds_of(call.get("timestamp")), fact)
 
 
-def _is_injected(words: str) -> bool:
-    return words.lstrip().startswith(INJECTED)
+def _is_injected(content: str) -> bool:
+    return content.lstrip().startswith(INJECTED)
 
 
 def _message_facts(row: Mapping[str, Any]) -> Iterator[facts.Fact]:

@@ -52,7 +52,7 @@ class GeminiStreamJsonCodec:
 
     def __init__(self, context: CodecContext) -> None:
         self._context = context
-        self._calls = GeminiCalls(context.cwd, unasked=context.approval_mode == "yolo")
+        self._calls = GeminiCalls(context.cwd, permitted=context.approval_mode == "yolo")
         self._stderr = GeminiStderr(show_all=context.debug)
         self._tools_ran = False
         self._in_message = False
@@ -99,7 +99,7 @@ class GeminiStreamJsonCodec:
         """Return a failure for the exit code when there was no closing line."""
         if self._is_over or exit.code is None:
             return ()
-        failure = failure_of_exit(exit.code, self._stderr.last_words)
+        failure = failure_of_exit(exit.code, self._stderr.final_message)
         return (TurnFailed(failure),) if failure is not None else ()
 
     # -- lines

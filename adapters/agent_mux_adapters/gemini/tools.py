@@ -107,9 +107,9 @@ class _Call(msgspec.Struct, frozen=True):
 class GeminiCalls:
     """The open calls of one run."""
 
-    def __init__(self, cwd: str, *, unasked: bool) -> None:
+    def __init__(self, cwd: str, *, permitted: bool) -> None:
         self._cwd = cwd
-        self._unasked = unasked
+        self._permitted = permitted
         """Whether every tool runs without approval."""
         self._open: dict[str, _Call] = {}
         self._missing: set[str] = set()
@@ -124,7 +124,7 @@ class GeminiCalls:
         if name == DELEGATE:
             return SubagentBegin(call_id, text(arguments.get("agent_name")) or "agent", text(arguments.get("prompt")))
         shell = shell_of(name, arguments, self._cwd)
-        return ToolReady(call_id, name, arguments, shell, permitted=self._unasked)
+        return ToolReady(call_id, name, arguments, shell, permitted=self._permitted)
 
     def finish(self, call_id: str, result: Mapping[str, Any], *, created: bool = False) -> tuple[Fact, ...]:
         """Return the facts of a `tool_result` line, which ends a call.

@@ -78,10 +78,10 @@ def code_of(message: str, number: int = 0) -> ErrorCode:
     """
     if number in _CODES:
         return _CODES[number]
-    words = message.lower()
-    by_words = next((code for phrase, code in _PHRASES if phrase in words), None)
+    lowered = message.lower()
+    by_phrase = next((code for phrase, code in _PHRASES if phrase in lowered), None)
     status = _STATUS.search(message)
-    return by_words or (_CODES[int(status[1])] if status is not None else "AGENT_CRASH")
+    return by_phrase or (_CODES[int(status[1])] if status is not None else "AGENT_CRASH")
 
 
 def failure_of(error: RpcError) -> Failure:

@@ -97,8 +97,8 @@ class AcpResponses:
         reason = text(result.get("stopReason"))
         ended = PromptOutcome(stop_reason=reason, result=result, spoke=spoke, failure=failure, cost=turn_cost)
         closing = closing_of(ended, self._quirks, max_turns=self._session.context.max_turns)
-        figures = (*([usage] if usage is not None else []), *([RunCost(run_cost)] if run_cost is not None else []))
-        return *self._turn_over(figures), closing, *self._turns.next()
+        usage_facts = (*([usage] if usage is not None else []), *([RunCost(run_cost)] if run_cost is not None else []))
+        return *self._turn_over(usage_facts), closing, *self._turns.next()
 
     def _refused(self, request: PendingRequest, error: RpcError) -> tuple[Step, ...]:
         failure = self._quirks.failure(error)
@@ -106,16 +106,17 @@ class AcpResponses:
             was_stopping = self._session.is_stopping
             turn_cost, _ = self._usage_total.close_turn()
             closing: Fact = TurnFailed(failure or failure_of(error), turn_cost)
-            over = self._turn_over(())
+            turn_end_facts = self._turn_over(())
             if was_stopping:
                 closing = TurnStopped(turn_cost)
-                over = (*over, Note(f"{self._quirks.agent} ended the cancelled turn with an error: {error.message}"))
-            return *over, closing, *self._turns.next()
+                note = Note(f"{self._quirks.agent} ended the cancelled turn with an error: {error.message}")
+                turn_end_facts = (*turn_end_facts, note)
+            return *turn_end_facts, closing, *self._turns.next()
         if request.method in ("initialize", "authenticate") or (
             request.method in OPENING_METHODS and self._session.id is None
         ):
             usual = session_failure_of if request.method in OPENING_METHODS else failure_of
-            return TurnFailed(failure or usual(error)), *self._turns.hang_up()
+            return TurnFailed(failure or usual(error)), *self._turns.end_input()
         note = Note(f"{self._quirks.agent} refused {request.method}: {error.message}", "warn")
         if request.method in _SETTINGS:
             return note, *self._turns.setting_answered()
@@ -124,8 +125,8 @@ class AcpResponses:
     def _is_ours(self, request: PendingRequest) -> bool:
         return self._session.id is not None and mapping(request.params).get("sessionId") in (None, self._session.id)
 
-    def _turn_over(self, figures: tuple[Fact, ...]) -> tuple[Step, ...]:
+    def _turn_over(self, usage_facts: tuple[Fact, ...]) -> tuple[Step, ...]:
         self._session.prompts = max(self._session.prompts - 1, 0)
         self._session.is_stopping = False
         closed = self._approvals.cancel(TURN_OVER)
-        return *closed, *self._updates.turn_over(), *figures
+        return *closed, *self._updates.turn_over(), *usage_facts

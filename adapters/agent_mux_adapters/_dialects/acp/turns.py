@@ -118,7 +118,7 @@ class AcpTurns(PromptQueue):
         self._session.has_client_side = True
         self._queue(self._context.prompt or "")
         asks = self._quirks.asks_questions and self._context.approval_mode == "prompt"
-        return (self._ask("initialize", initialize_params(self._quirks.client_capabilities, asks_questions=asks)),)
+        return (self._request("initialize", initialize_params(self._quirks.client_capabilities, asks_questions=asks)),)
 
     def steer(self, prompt: str) -> tuple[Step, ...]:
         """Refuse a message into the running turn, which ACP does not have; between turns, send it as a prompt."""
@@ -152,7 +152,7 @@ class AcpTurns(PromptQueue):
         offered = [text(method.get("id")) for method in rows(mapping(result).get("authMethods"))]
         method = self._quirks.login(self._context, offered)
         if method is not None:
-            return (self._ask("authenticate", {"methodId": method}),)
+            return (self._request("authenticate", {"methodId": method}),)
         return self.open()
 
     def open(self) -> tuple[Step, ...]:
@@ -166,9 +166,9 @@ class AcpTurns(PromptQueue):
         if method is None:
             what = "forked" if self._context.fork_session_id is not None else "continued"
             message = f"{self._quirks.agent} says that its sessions cannot be {what}"
-            return TurnFailed(Failure("CAPABILITY_ERROR", message)), *self.hang_up()
+            return TurnFailed(Failure("CAPABILITY_ERROR", message)), *self.end_input()
         before = self._context.session_id or self._context.fork_session_id
-        return *notes, self._ask(method, session_params(self._context, servers, before))
+        return *notes, self._request(method, session_params(self._context, servers, before))
 
     def opened(self, known: SessionKnown, result: Any) -> tuple[Step, ...]:
         """Record the open session and request its settings."""
@@ -181,7 +181,7 @@ class AcpTurns(PromptQueue):
             self._context, OpenedSession(session_id=known.session_id, result=mapping(result))
         )
         self._settings = sum(isinstance(one, AcpRequest) for one in settings)
-        asked = (one if isinstance(one, Note) else self._ask(one.method, one.params) for one in settings)
+        asked = (one if isinstance(one, Note) else self._request(one.method, one.params) for one in settings)
         return known, *asked, *self.next()
 
     def setting_answered(self) -> tuple[Step, ...]:
@@ -197,10 +197,10 @@ class AcpTurns(PromptQueue):
         if session.in_history and not (self._closing and not self._prompts):
             return ()
         if not self._prompts:
-            return self.hang_up() if self._closing else ()
+            return self.end_input() if self._closing else ()
         return self._prompt(session.id, self._prompts.popleft())
 
-    def hang_up(self) -> tuple[Step, ...]:
+    def end_input(self) -> tuple[Step, ...]:
         """End our input, and signal an agent that would not exit by itself."""
         if self._is_observed or self._closed:
             return ()
@@ -211,7 +211,7 @@ class AcpTurns(PromptQueue):
 
     # -- inside
 
-    def _ask(self, method: str, params: Mapping[str, Any]) -> WriteStdin:
+    def _request(self, method: str, params: Mapping[str, Any]) -> WriteStdin:
         return WriteStdin(self._rpc.request(method, dict(params)))
 
     def _prompt(self, session_id: str, prompt: str) -> tuple[Step, ...]:
@@ -224,7 +224,7 @@ class AcpTurns(PromptQueue):
                 prompt = f"{self._context.system_prompt}\n\n{prompt}"
         self._session.prompts += 1
         self._session.is_stopping = False
-        asked = self._ask("session/prompt", prompt_params(session_id, prompt, blocks))
+        asked = self._request("session/prompt", prompt_params(session_id, prompt, blocks))
         if self._interrupt_due:
             self._interrupt_due = False
             return *notes, asked, *self._cancel_turn()

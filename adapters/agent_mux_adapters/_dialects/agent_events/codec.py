@@ -65,8 +65,8 @@ class AgentEventsCodec:
         effects = self._turns.track(read)
         if self._turns.turn == "none":
             self._approvals.turn_over()
-        left = self._turns.leave() if kind == "session_end" else ()
-        return *read, *effects, *left
+        final_effects = self._turns.finish_run() if kind == "session_end" else ()
+        return *read, *effects, *final_effects
 
 
 def _as_prompt_outcome(fact: facts.Fact) -> facts.Fact:

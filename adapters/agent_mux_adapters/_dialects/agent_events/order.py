@@ -12,7 +12,7 @@ from agent_mux.facts import Note
 _ANYWHERE = frozenset({"debug"})
 _BETWEEN_TURNS = frozenset({"session", "turn", "debug", "plugin", "skill", "cost", "rate_limit", "error",
                             "run_lifecycle", "interaction", "subagent"})  # fmt: skip
-_PROSE: Mapping[type, tuple[str, str]] = {
+_TEXT_EVENTS: Mapping[type, tuple[str, str]] = {
     text.MessageStartEvent: ("message", "start"),
     text.TextDeltaEvent: ("message", "delta"),
     text.MessageStopEvent: ("message", "stop"),
@@ -30,7 +30,7 @@ class EventOrder:
         self._over = ""
         self._turn = False
         self._turns = 0
-        self._prose: dict[str | None, str] = {}
+        self._open_texts: dict[str | None, str] = {}
         self._calls: dict[tuple[str | None, str], bool] = {}
         """The open calls by sub-agent and call id, and whether the input of each is complete."""
         self._reported: set[str] = set()
@@ -44,7 +44,7 @@ class EventOrder:
 
     def is_open(self, kind: str) -> bool:
         """Return whether the main agent's message or thought is open, so that a fragment of it is in order."""
-        return self._prose.get(None) == kind
+        return self._open_texts.get(None) == kind
 
     def violations(self, event: AgentEvent) -> tuple[Note, ...]:
         """Return warnings for the violations of this event that were not reported before."""
@@ -90,25 +90,25 @@ class EventOrder:
             yield f"{event.type} outside a turn"
         elif isinstance(event, turn.TurnEndEvent):
             of_main = [key for key in self._calls if key[0] is None]
-            if of_main or self._prose.pop(None, ""):
+            if of_main or self._open_texts.pop(None, ""):
                 yield "turn_end with a message or a tool call open"
             for key in of_main:
                 del self._calls[key]
             self._turn = False
 
     def _message_or_thought(self, event: Any) -> Iterator[str]:
-        kind, step = _PROSE[event.__class__]
-        is_open = self._prose.get(event.subagent_id)
+        kind, step = _TEXT_EVENTS[event.__class__]
+        is_open = self._open_texts.get(event.subagent_id)
         if step == "start":
             if is_open:
                 yield f"{event.type} inside a {is_open}"
-            self._prose[event.subagent_id] = kind
+            self._open_texts[event.subagent_id] = kind
         elif is_open != kind:
             yield f"{event.type} without its start"
             if step == "delta":
-                self._prose[event.subagent_id] = kind
+                self._open_texts[event.subagent_id] = kind
         elif step == "stop":
-            del self._prose[event.subagent_id]
+            del self._open_texts[event.subagent_id]
 
     def _call(self, event: Any) -> Iterator[str]:
         key = event.subagent_id, event.tool_call_id

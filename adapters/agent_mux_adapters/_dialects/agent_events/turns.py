@@ -84,10 +84,10 @@ class AgentEventsTurns(PromptQueue):
                     self.turn = "none"
                     steps += self.next()
                 case facts.RunClosed():
-                    steps += self.leave()
+                    steps += self.finish_run()
         return steps
 
-    def leave(self) -> Steps:
+    def finish_run(self) -> Steps:
         """Drop the queued prompts and end our input, because the program finished."""
         self._prompts.clear()
         self._closing = True

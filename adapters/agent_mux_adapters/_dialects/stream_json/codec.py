@@ -161,7 +161,7 @@ class StreamJsonCodec:
                 self._input.finish()
                 return self._due_steps()
 
-    def finish(self, exit: Exit) -> Steps:  # noqa: A002, ARG002  # the protocol's names; how it died says nothing here
+    def finish(self, exit: Exit) -> Steps:  # noqa: A002, ARG002  # as in the contract
         """Return the facts that are due when the process has exited."""
         return self._reader.finish()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent_mux import facts
 from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
-from agent_mux_adapters._dialects.stream_json.wire import Delta
+from agent_mux_adapters._dialects.stream_json.wire import StreamDelta
 from agent_mux_adapters._dialects.tolerant import (
     WrongShapeError,
     as_json,
@@ -72,7 +72,7 @@ class MessageReader:
 
     # -- fragments
 
-    def fragment(self, index: int, delta: Delta) -> Facts | None:
+    def fragment(self, index: int, delta: StreamDelta) -> Facts | None:
         """Return the fact of one fragment (hot path); None when its kind is unknown."""
         block = self._block
         if block.index != index:
@@ -140,7 +140,7 @@ class MessageReader:
 
     def _slow_fragment(self, event: Mapping[str, Any]) -> Facts:
         raw = mapping(event.get("delta"))
-        delta = Delta(text(raw.get("type")), text(raw.get("text")), text(raw.get("thinking")),
+        delta = StreamDelta(text(raw.get("type")), text(raw.get("text")), text(raw.get("thinking")),
                       text(raw.get("partial_json")))  # fmt: skip
         fragment_facts = self.fragment(whole(event.get("index")), delta)
         if fragment_facts is None:
@@ -166,7 +166,7 @@ class MessageReader:
             block.call_id = call_id if begun else ""
             return begun
         first = text(content.get(kind)) if kind in ("text", "thinking") else ""
-        return self.fragment(index, Delta(f"{kind}_delta", text=first, thinking=first)) or () if first else ()
+        return self.fragment(index, StreamDelta(f"{kind}_delta", text=first, thinking=first)) or () if first else ()
 
     def _block_stop(self, index: int) -> Facts:
         block = self._blocks.get(index)

@@ -176,13 +176,13 @@ ABANDONED = "abandoned: the model's stream broke off, and the call was never mad
 class StreamJsonCalls:
     """The calls without a result."""
 
-    def __init__(self, tools: ToolTable, delegation: StreamJsonSubagents) -> None:
+    def __init__(self, tools: ToolTable, subagents: StreamJsonSubagents) -> None:
         self.cwd = ""
         """The agent's working directory; paths in diffs are relative to it."""
         self.permitted = False
         """Whether every call runs without approval, so that a command starts when its input is complete."""
         self._tools = tools
-        self._delegation = delegation
+        self._subagents = subagents
         self._open: dict[str, OpenCall] = {}
         self._begun: dict[str, str] = {}
         """Calls whose input is streaming: id to name."""
@@ -203,7 +203,7 @@ class StreamJsonCalls:
         arguments = mapping(block.get("input"))
         self._open[call_id] = OpenCall(name, arguments)
         if name in self._tools.delegating:
-            return (self._delegation.begin(call_id, arguments),)
+            return (self._subagents.begin(call_id, arguments),)
         server_and_tool = self._tools.server_and_tool(name)
         if server_and_tool is not None:
             return (facts.McpBegin(call_id, *server_and_tool, block.get("input")),)
@@ -237,7 +237,7 @@ class StreamJsonCalls:
         result = read_result(block, extra)
         call = self._open.pop(result.call_id, None)
         if call is not None and call.name in self._tools.delegating:
-            return self._delegation.result(result)
+            return self._subagents.result(result)
         if call is not None and self._tools.server_and_tool(call.name) is not None:
             return mcp_facts(result)
         return tuple(self._with_relative_diffs(fact) for fact in self._tools.done(call, result))

@@ -12,7 +12,7 @@ import msgspec
 from agent_mux.effects import WriteStdin
 
 
-class Delta(msgspec.Struct, gc=False):
+class StreamDelta(msgspec.Struct, gc=False):
     """The fragment of a `content_block_delta`."""
 
     type: str = ""
@@ -26,7 +26,7 @@ class StreamEvent(msgspec.Struct, gc=False):
 
     type: str
     index: int = 0
-    delta: Delta | None = None
+    delta: StreamDelta | None = None
 
 
 class StreamLine(msgspec.Struct, gc=False):
@@ -54,10 +54,10 @@ def json_line(message: Mapping[str, Any]) -> WriteStdin:
     return WriteStdin(line + b"\n")
 
 
-def user_message(said: str) -> WriteStdin:
+def user_message(message_text: str) -> WriteStdin:
     """Encode a message of the user."""
     # An unpaired surrogate (from an argument that is not UTF-8) cannot be encoded and becomes U+FFFD.
-    content = said.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    content = message_text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     message = {"role": "user", "content": content}
     return json_line({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""})
 
