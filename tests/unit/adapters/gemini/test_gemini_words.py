@@ -95,11 +95,11 @@ def test_the_last_words_are_what_follows_the_usual_noise() -> None:
     error = GeminiStderr(show_all=False)
     for line in (b"old", b"Warning: no colours", b"\x1b[31mIt is not trusted.\x1b[0m", b"[STARTUP] x", b"Do this."):
         error.receive(line, in_turn=False)
-    assert error.last_words == "It is not trusted.\nDo this."
+    assert error.final_message == "It is not trusted.\nDo this."
 
 
 def test_there_may_be_no_last_words() -> None:
-    assert GeminiStderr(show_all=False).last_words == ""
+    assert GeminiStderr(show_all=False).final_message == ""
     failure = failure_of_exit(41, "")
     assert failure is not None
     assert failure.message == "gemini exited with code 41"
