@@ -87,7 +87,7 @@ class PromptQueue(ABC):
     def send(self, prompt: str) -> tuple[Step, ...]:
         """Queue a prompt for a turn of its own, even if the agent would merge it into the running turn."""
         if self._closed:
-            return (Refuse("STDIN_NOT_AVAILABLE", f"{self._agent} has finished and is leaving: start another run"),)
+            return (Refuse("STDIN_NOT_AVAILABLE", f"{self._agent} has finished and is exiting: start another run"),)
         self._queue(prompt)
         return self.next()
 

@@ -89,13 +89,13 @@ def printed_objects(key: str, printed: str) -> list[Mapping[str, Any]]:
     """
     start = printed.find("{")
     if start < 0:
-        raise ValueError("it is no JSON object")
+        raise ValueError("not a JSON object")
     try:
         found, _ = json.JSONDecoder().raw_decode(printed, start)
     except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        raise ValueError("nested too deeply") from error
     if not isinstance(found.get(key), list):
-        raise ValueError(f"it has no list {key!r}")  # noqa: TRY004  # of a value that is wrong, not of a type
+        raise ValueError(f"no list {key!r}")  # noqa: TRY004  # of a value that is wrong, not of a type
     return rows(found[key])
 
 

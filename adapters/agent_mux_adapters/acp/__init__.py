@@ -57,7 +57,7 @@ ADAPTER = Adapter(
                 "the compaction of the context",
                 "tool inputs as they stream, and with some agents the whole input: a title stands for it",
                 "stderr of commands apart from stdout",
-                "it has no words for output schemas, runs without a session, and steering",
+                "output schemas, runs without a session, and steering, which the protocol lacks",
             ),
         )
     },

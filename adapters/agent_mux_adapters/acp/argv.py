@@ -34,9 +34,11 @@ def _notes(options: RunOptions) -> tuple[str, ...]:
     }
     notes = [f"ACP has no setting for {name}: ignored" for name, value in unsupported.items() if value is not None]
     if options.no_session:
-        notes.append("ACP cannot ask an agent to leave no session behind: no_session is ignored")
+        notes.append("ACP has no setting for no_session: ignored")
     if options.approval_mode == "deny":
-        notes.append("an ACP agent asks for what it likes, and only that can be denied: set it to ask for everything")
+        notes.append(
+            "an ACP agent decides what needs approval, and only that can be denied: configure it to ask for all"
+        )
     if options.system_prompt is not None:
         notes.append("ACP has no system prompt: it is put before the first prompt")
     return tuple(notes)

@@ -36,12 +36,12 @@ _SETTINGS = {
 """Disables Qwen Code's own model calls, which no script answers, and half a megabyte of skills."""
 
 _DENIAL = Gap("never", "a denial ends Qwen Code's turn")
-_SILENCE = Gap("not_yet", "Qwen Code repeats a call that failed, and tells nobody; what was said before stays")
-_PATIENCE = Gap("not_yet", "Qwen Code repeats a call that failed for minutes, and tells nobody")
+_SILENCE = Gap("not_yet", "Qwen Code retries a failed call without a report, and keeps the earlier text")
+_PATIENCE = Gap("not_yet", "Qwen Code retries a failed call for minutes without a report")
 _GAPS = {
     **dict.fromkeys(
         ("stored_session/two_way", "stored_session_resumed/two_way", "stored_session_forked"),
-        Gap("never", "any program may be behind it: nobody knows where that keeps its sessions"),
+        Gap("never", "it runs any program, whose session store is unknown"),
     ),
     **dict.fromkeys(
         (
@@ -56,9 +56,9 @@ _GAPS = {
             "home_skills",
             "home_subagents",
         ),
-        Gap("never", "any program may be behind it: nobody knows what that keeps, and where"),
+        Gap("never", "it runs any program, whose installation is unknown"),
     ),
-    "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
+    "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; reads are reported, not prevented"),
     "deny": _DENIAL,
     "deny_reason_reaches_the_model": _DENIAL,
     "question_declined": _DENIAL,

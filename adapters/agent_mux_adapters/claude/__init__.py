@@ -110,7 +110,7 @@ ADAPTER = Adapter(
             streams=STREAMS,
             two_way=True,
             sniff=is_two_way,
-            chosen_for="runs in which somebody may be asked or says more; and as root, outside of a sandbox",
+            chosen_for="runs with approvals, questions or further prompts; and as root outside a sandbox",
             loses=LOSES,
         ),
         ONE_SHOT: NativeProtocol(
@@ -119,7 +119,7 @@ ADAPTER = Adapter(
             streams=STREAMS,
             two_way=False,
             sniff=is_one_shot,
-            chosen_for="one prompt in mode `yolo`, with nobody to ask",
+            chosen_for="one prompt in mode `yolo`, without callbacks",
             loses=LOSES,
         ),
     },

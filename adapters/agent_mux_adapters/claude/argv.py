@@ -158,7 +158,7 @@ def _notes(options: RunOptions) -> Iterator[str]:
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
         yield "claude cannot put a text before its system prompt; it was appended."
     if options.thinking_budget_tokens is not None:
-        yield "claude keeps to a thinking budget only with models that have no adaptive thinking."
+        yield "claude applies a thinking budget only to models without adaptive thinking."
     unsent = len(options.attachments) - len(_attached_paths(options))
     if unsent:
         yield f"{unsent} of the attachments were left out: claude takes files by path, without quotes in it."

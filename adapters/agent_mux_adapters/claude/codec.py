@@ -32,11 +32,11 @@ INTERRUPTED = "[Request interrupted by user"
 IGNORED_LINES: Mapping[str, str] = {
     "command_lifecycle": "prompts are acknowledged by being printed again",
     "tool_progress": "a heartbeat of a running tool",
-    "tool_use_summary": "a summary of what was told",
+    "tool_use_summary": "a summary of emitted events",
     "prompt_suggestion": "a guess at the next prompt",
     "keep_alive": "a heartbeat",
     "auth_status": "a login in progress",
-    "attachment": "what the agent read for itself",
+    "attachment": "a file that the agent read by itself",
 }
 REJECTED = "rejected"
 
@@ -108,7 +108,7 @@ class ClaudeReader:
         return (*line_facts, *self._turns.begin(handed_back=self.main.handed_back))
 
     def _reset(self, line: Mapping[str, Any]) -> Facts:
-        return (facts.Note(f"the conversation was cleared and goes on as {text(line.get('new_conversation_id'))}"),)
+        return (facts.Note(f"the conversation was cleared and continues as {text(line.get('new_conversation_id'))}"),)
 
     # -- messages
 
@@ -122,7 +122,9 @@ class ClaudeReader:
         if api_error is not None:
             if not parent_of(line):
                 self._turns.api_error = api_error
-            return (facts.Ignored("assistant/error", "the closing message, or the sub-agent's end, tells the error"),)
+            return (
+                facts.Ignored("assistant/error", "the closing message or the end of the sub-agent reports the error"),
+            )
         line_facts = self._messages.assistant(line)
         if not parent_of(line):
             self._turns.note_output()
@@ -142,7 +144,7 @@ class ClaudeReader:
             return (facts.Retrying(self.main.broken_off, 0, "the stream broke off"),)
         if not parent and plain_text(content).startswith(INTERRUPTED):
             self._turns.interrupted = True
-        return (facts.Ignored("user", "a prompt, or words that the agent injected"),)
+        return (facts.Ignored("user", "a prompt, or text that the agent injected"),)
 
     # -- all other lines
 
@@ -153,7 +155,7 @@ class ClaudeReader:
                 return self._init(line)
             case "compact_boundary":
                 self._compaction = line
-                return (facts.Ignored("system/compact_boundary", "told with the summary that follows"),)
+                return (facts.Ignored("system/compact_boundary", "emitted with the summary that follows"),)
             case "status" if line.get("status") == "requesting":
                 return (facts.TurnBegin(),)
             case "session_state_changed":
@@ -165,7 +167,7 @@ class ClaudeReader:
             case "task_notification":
                 self._input.background_ended(line)
                 line_facts = self._subagents.notified(line)
-                return line_facts or (facts.Ignored("system/task_notification", "its tool call tells its end"),)
+                return line_facts or (facts.Ignored("system/task_notification", "its tool call reports its end"),)
             case _:
                 return read_system(subtype, line)
         return (facts.Ignored(kind_of(line), "bookkeeping of turns and background tasks"),)

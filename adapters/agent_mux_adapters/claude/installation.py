@@ -174,7 +174,7 @@ def _available(printed: str) -> tuple[Plugin, ...]:
 
 def _update(name: str | None) -> tuple[str, ...]:
     if name is None:
-        raise ValueError("the name of a plugin: this agent updates them one by one")
+        raise ValueError("pass the name of a plugin: this agent updates them one by one")
     return ("plugin", "update", name)
 
 

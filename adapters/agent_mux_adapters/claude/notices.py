@@ -29,7 +29,7 @@ def _source_of(skill: str) -> str:
 
 def _missing_servers(line: Mapping[str, Any]) -> list[facts.Fact]:
     return [
-        facts.Note(f"the MCP server {text(row.get('name'))} is not there: {text(row.get('status'))}", "warn")
+        facts.Note(f"the MCP server {text(row.get('name'))} is not available: {text(row.get('status'))}", "warn")
         for row in rows(line.get("mcp_servers"))
         if text(row.get("status")) in {"failed", "needs-auth"}
     ]
@@ -94,28 +94,28 @@ MAPPED: Mapping[str, Callable[[Mapping[str, Any]], Facts]] = {
 IGNORED: Mapping[str, str] = {
     "status": "the permission mode and the stages of a compaction are no events",
     "thinking_tokens": "an estimate; the model's own count follows",
-    "task_progress": "the tools of a sub-agent tell its progress",
-    "task_updated": "its end is told by task_notification or the result",
+    "task_progress": "the tools of a sub-agent show its progress",
+    "task_updated": "its end is reported by task_notification or the result",
     "task_summary": "a progress line for a screen",
-    "hook_started": "its response tells more",
-    "hook_progress": "its response tells more",
+    "hook_started": "its response has more details",
+    "hook_progress": "its response has more details",
     "session_title_changed": "a name for a list of sessions",
     "session_metadata": "bookkeeping of the session store",
     "files_persisted": "bookkeeping of the session store",
     "file_snapshot": "bookkeeping of the session store",
     "commands_changed": "slash commands are not offered",
     "plugin_install": "installation progress",
-    "elicitation_complete": "the request itself is told",
-    "control_request_progress": "the answer tells more",
+    "elicitation_complete": "the request itself is emitted",
+    "control_request_progress": "the response has more details",
     "memory_recall": "internal context of the agent",
     "memory_saved": "internal context of the agent",
-    "post_turn_summary": "a summary of what was told",
+    "post_turn_summary": "a summary of emitted events",
     "turn_duration": "times are measured",
     "per_turn_effort_changed": "a setting",
-    "permission_check_status": "the request itself is told",
+    "permission_check_status": "the request itself is emitted",
     "vcs_state_changed": "a display matter",
     "shell_cwd": "a display matter",
-    "worker_shutting_down": "the end of the process tells it",
+    "worker_shutting_down": "the exit of the process shows it",
 }
 SCREEN_PREFIX = "ui_"
 SCREEN_REASON = "for a screen, not about the run"
@@ -125,7 +125,7 @@ def read_system(subtype: str, line: Mapping[str, Any]) -> Facts | None:
     """Return the facts of a `system` line; None when its subtype is unknown."""
     reader = MAPPED.get(subtype)
     if reader is not None:
-        return reader(line) or (facts.Ignored(f"system/{subtype}", "it went well"),)
+        return reader(line) or (facts.Ignored(f"system/{subtype}", "succeeded"),)
     reason = IGNORED.get(subtype) or (SCREEN_REASON if subtype.startswith(SCREEN_PREFIX) else "")
     return (facts.Ignored(f"system/{subtype}", reason),) if reason else None
 

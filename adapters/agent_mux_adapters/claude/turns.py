@@ -153,7 +153,7 @@ class ClaudeTurns:
         closing = self._closing(line, None)
         if isinstance(closing, facts.TurnFailed):
             return facts.Trouble(closing.failure.code, closing.failure.message)
-        return facts.Ignored(kind_of(line), "the result of a turn that was over before")
+        return facts.Ignored(kind_of(line), "the result of a turn that had already ended")
 
     def _closing(self, line: Mapping[str, Any], cost: CostRecord | None) -> facts.Fact:
         return closing_fact(line, self.api_error, cost, interrupted=self.interrupted, max_turns=self._max_turns)

@@ -64,7 +64,7 @@ ADAPTER = Adapter(
                 "tool inputs as they stream",
                 "the output of commands while they run",
                 "cost",
-                "questions: nobody is asked, and they are skipped",
+                "questions: they are skipped",
             ),
         )
     },

@@ -14,7 +14,7 @@ from agent_mux_adapters.cursor import tools
 
 Facts = tuple[facts.Fact, ...]
 SUFFIX = re.compile(r"(Request|Interaction)?Query$")
-_LATER = (facts.Ignored("interaction_query/request", "told with its answer, which the CLI gives itself"),)
+_LATER = (facts.Ignored("interaction_query/request", "emitted with its answer, which the CLI gives itself"),)
 
 
 class CursorQueries:

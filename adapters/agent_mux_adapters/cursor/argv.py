@@ -57,9 +57,9 @@ def _notes(options: RunOptions) -> Iterator[str]:
     if options.system_prompt is not None:
         yield "cursor takes no system prompt; it was put before the prompt."
     if options.on_input_required is not None:
-        yield "cursor asks nobody in print mode; its questions are skipped."
+        yield "cursor cannot ask in print mode; its questions are skipped."
     if options.on_approval_request is not None:
-        yield "cursor asks nobody in print mode; on_approval_request is never called."
+        yield "cursor cannot ask in print mode; on_approval_request is never called."
     unsent = sum(attachment.file_path is None for attachment in options.attachments)
     if unsent:
         yield f"{unsent} of the attachments were left out: cursor takes files by path."

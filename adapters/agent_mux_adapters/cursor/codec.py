@@ -199,7 +199,7 @@ class CursorCodec:
         return (facts.Retrying(whole(line.get("attempt")), 0, "the connection to cursor was lost"),)
 
     def _retry_over(self, line: Mapping[str, Any]) -> Facts:
-        return (facts.Ignored(kind_of(line), "the retry itself is told"),)
+        return (facts.Ignored(kind_of(line), "the retry itself is emitted"),)
 
     def _notice(self, line: Mapping[str, Any]) -> Facts:
         message_text = text(line.get("message")) or text(line.get("summary")) or text(line.get("status"))

@@ -44,16 +44,16 @@ CONFIG = AgentConfig(
     fields={
         "permissions.allow": Field(kind="list", meaning="tool uses that need no approval, such as Shell(git)"),
         "permissions.deny": Field(kind="list", meaning="tool uses that are refused, whatever is allowed"),
-        "approvalMode": Field(kind="string", meaning="what is run unasked, such as allowlist or unrestricted"),
+        "approvalMode": Field(kind="string", meaning="what runs without approval, such as allowlist or unrestricted"),
         "sandbox.mode": Field(kind="string", meaning="whether commands are sandboxed", choices=("enabled", "disabled")),
         "sandbox.networkAccess": Field(kind="string", meaning="what sandboxed commands may reach"),
-        "network.useHttp1ForAgent": Field(kind="boolean", meaning="talk HTTP/1.1, for proxies that know no other"),
+        "network.useHttp1ForAgent": Field(kind="boolean", meaning="use HTTP/1.1, for proxies without HTTP/2"),
         "attribution.attributeCommitsToAgent": Field(kind="boolean", meaning="name Cursor as author of commits"),
         "attribution.attributePRsToAgent": Field(kind="boolean", meaning="name Cursor as author of pull requests"),
-        "editor.vimMode": Field(kind="boolean", meaning="have the keys of Vim"),
-        "maxMode": Field(kind="boolean", meaning="have the largest context that a model offers"),
-        "notifications": Field(kind="boolean", meaning="say when it is done or needs something"),
-        "version": Field(kind="number", meaning="of the file's schema"),
+        "editor.vimMode": Field(kind="boolean", meaning="use Vim key bindings"),
+        "maxMode": Field(kind="boolean", meaning="use the largest context that a model offers"),
+        "notifications": Field(kind="boolean", meaning="notify when it is done or needs input"),
+        "version": Field(kind="number", meaning="the version of the file's schema"),
     },
 )
 

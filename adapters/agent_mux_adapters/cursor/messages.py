@@ -141,7 +141,7 @@ class CursorMessages:
             return _EMPTY
         if self._segment.equals(text):
             self._held = text
-            return (facts.Ignored("assistant", f"perhaps {REPEATS}; if not, told with the next line"),)
+            return (facts.Ignored("assistant", f"perhaps {REPEATS}; if not, emitted with the next line"),)
         return self._new(text)
 
     def message(self, text: str) -> Facts:

@@ -15,7 +15,7 @@ def parse(printed: str) -> tuple[ModelCapabilities, ...]:
     """Return the listed models. Raises `ValueError` for output without any model."""
     lines = [match for line in printed.splitlines() if (match := _LINE.match(line.strip()))]
     if printed.strip() and not lines:
-        raise ValueError("no line is that of a model")
+        raise ValueError("no line lists a model")
     named: dict[str, str] = {}
     for line in lines:
         named.setdefault(line[1], _TAG.sub("", line[2]).strip())

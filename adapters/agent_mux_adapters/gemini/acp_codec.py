@@ -34,7 +34,7 @@ _NO_SUBJECT = "****\n"
 _LOST = "no previous sessions found"
 _TOO_EARLY = "gemini's ACP mode cannot continue a session within the minute in which it was created"
 _CONTEXT_FULL = "the conversation would exceed the context window of the model"
-_ROUND_IN_CIRCLES = "gemini stopped by itself: it went round in circles, or reached the turn limit of its settings"
+_ROUND_IN_CIRCLES = "gemini stopped by itself: it detected a loop, or reached the turn limit of its settings"
 
 
 class GeminiTools(ToolReader):

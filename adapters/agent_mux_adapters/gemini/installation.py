@@ -55,17 +55,17 @@ CONFIG = AgentConfig(
         "general.sessionRetention.enabled": Field(kind="boolean", meaning="remove old sessions"),
         "general.sessionRetention.maxAge": Field(kind="string", meaning="the age of old sessions, such as 30d"),
         "context.includeDirectories": Field(kind="list", meaning="directories beside the working directory"),
-        "tools.core": Field(kind="list", meaning="the only built-in tools that there are"),
+        "tools.core": Field(kind="list", meaning="the only built-in tools that are enabled"),
         "tools.allowed": Field(kind="list", meaning="tool uses that need no approval, such as run_shell_command(git)"),
-        "tools.exclude": Field(kind="list", meaning="tools that there are not"),
+        "tools.exclude": Field(kind="list", meaning="tools that are disabled"),
         "mcp.allowed": Field(kind="list", meaning="the only MCP servers that are used"),
         "mcp.excluded": Field(kind="list", meaning="MCP servers that are not used"),
         "mcpServers": Field(kind="table", meaning="MCP servers by name"),
         "hooks": Field(kind="table", meaning="commands that are run at certain points"),
-        "privacy.usageStatisticsEnabled": Field(kind="boolean", meaning="tell Google how it is used"),
-        "security.auth.selectedType": Field(kind="string", meaning="the way to be authenticated", choices=AUTH_METHODS),
+        "privacy.usageStatisticsEnabled": Field(kind="boolean", meaning="send usage statistics to Google"),
+        "security.auth.selectedType": Field(kind="string", meaning="the authentication method", choices=AUTH_METHODS),
         "security.disableYoloMode": Field(kind="boolean", meaning="refuse to run without approvals"),
-        "security.folderTrust.enabled": Field(kind="boolean", meaning="take files of trusted projects only"),
+        "security.folderTrust.enabled": Field(kind="boolean", meaning="use files of trusted projects only"),
     },
     model=ModelField(
         read=lambda data: text(value_at(data, ("model", "name"), "")) or None,
@@ -138,7 +138,7 @@ def _not_confirmed(place: Place, path: Path, name: str) -> str | None:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if mapping(agreed.get(str(place.project))).get(name) == digest:
         return None
-    return "nobody has agreed to it; run `gemini` in the project, it asks"
+    return "not confirmed; run `gemini` in the project to confirm it"
 
 
 _SUBAGENTS = DefinitionFolders(

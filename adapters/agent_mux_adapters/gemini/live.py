@@ -91,15 +91,15 @@ def agree(home: Path, workspace: Path, main: Path) -> None:
 
 _NEVER_ASKS = Gap("never", "the question tool exists at a terminal only")
 _DROPPED = Gap("not_yet", "a model call whose stream breaks off is not tried again")
-_NO_RETRIES = Gap("not_yet", "the ACP mode tells of retries at its end only, on standard error")
+_NO_RETRIES = Gap("not_yet", "the ACP mode reports retries only at its end, on standard error")
 _NO_DELEGATION = Gap("not_yet", "the ACP mode refuses sub-agents: denied by policy")
 _GAPS = {
-    "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
+    "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; reads are reported, not prevented"),
     "approve_file_change": Gap("never", "files of git are out of reach of the tools"),
     "deny_reason_reaches_the_model": Gap("not_yet", "a refused permission has no field for a reason"),
     "dropped_stream_then_recovers/one_shot": _DROPPED,
     "dropped_stream_then_recovers/two_way": _DROPPED,
-    "file_edits/one_shot": Gap("not_yet", "stream-json does not tell whether a file was there before"),
+    "file_edits/one_shot": Gap("not_yet", "stream-json does not report whether a file existed before"),
     "fork": Gap("never", "sessions cannot be forked"),
     "no_session": Gap("never", "every session is saved"),
     "output_schema": Gap("never", "an answer cannot be given a schema"),
@@ -110,13 +110,13 @@ _GAPS = {
     "server_error_for_good/two_way": _NO_RETRIES,
     "steer": Gap("never", "ACP has no message for a turn that runs"),
     "stored_session_forked": Gap("never", "sessions cannot be forked"),
-    "stored_session/two_way": Gap("not_yet", "the ACP mode tells the input of a call in other words than are stored"),
+    "stored_session/two_way": Gap("not_yet", "the ACP mode reports the input of a call differently than it is stored"),
     "stored_session_resumed/two_way": Gap("not_yet", "the ACP mode loses sessions that are less than a minute old"),
     "subagent": _NO_DELEGATION,
     "subagent_shown": _NO_DELEGATION,
     "thinking": Gap("not_yet", "the ACP mode strips the spaces around each piece of a thought"),
-    "thinking_effort": Gap("never", "there is no setting for one run"),
-    "unknown_tool": Gap("not_yet", "the ACP mode does not tell of calls of unknown tools"),
+    "thinking_effort": Gap("never", "no setting for a single run"),
+    "unknown_tool": Gap("not_yet", "the ACP mode does not report calls of unknown tools"),
 }
 
 KIT = LiveKit(

@@ -44,13 +44,13 @@ def usage_of(stats: Mapping[str, Any]) -> Usage | None:
     return Usage(max(taken - cached, 0), given + thought, thought, cached, of_one_call=False)
 
 
-_UNKNOWN_FAILURE = Failure("AGENT_CRASH", "gemini reports an error and does not say which")
+_UNKNOWN_FAILURE = Failure("AGENT_CRASH", "gemini reported an unspecified error")
 
 
 # -- failures
 
 GUIDANCE = "set GEMINI_API_KEY, or run `gemini` and log in with /auth"
-NO_ANSWER = "gemini ended the turn without an answer: what the model said was empty, malformed or blocked"
+NO_ANSWER = "gemini ended the turn without an answer: the model's output was empty, malformed or blocked"
 EXIT_CODES: dict[int, ErrorCode] = {
     41: "AUTH_ERROR",
     44: "CONFIG_ERROR",  # no sandbox

@@ -159,7 +159,7 @@ class GeminiStreamJsonCodec:
         if native.get("severity") == "warning" and message not in ENDED_BY_NOTICE:
             return (Note(message, "warn"),)
         self._notice = message
-        return (Ignored("error", "the closing line tells what comes of it"),)
+        return (Ignored("error", "the closing line reports the outcome"),)
 
     def _result(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
         closing = closing_of(native, self._notice, self._context.max_turns)

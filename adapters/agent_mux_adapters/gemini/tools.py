@@ -96,7 +96,7 @@ def _as_lines(fragment: str) -> str:
 # -- calls of stream-json
 
 MISSING_FILE = "file_not_found"
-_NO_REASON = "the tool failed and said nothing"
+_NO_REASON = "the tool failed without a message"
 
 
 class _Call(msgspec.Struct, frozen=True):

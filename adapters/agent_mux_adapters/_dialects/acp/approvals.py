@@ -88,7 +88,7 @@ class AcpApprovals:
         """Send a decision or an answer of the consumer, or refuse it when no request waits for it."""
         found = next(((k, request) for k, request in self._open.items() if action.request_id in request.waiting), None)
         if found is None:
-            why = f"{self._quirks.agent} does not wait for {action.request_id} (any more)"
+            why = f"{self._quirks.agent} has no open request {action.request_id}"
             return (Refuse("INTERACTION_NOT_FOUND", why),)
         key, request = found
         if request.question is not None:
@@ -176,7 +176,7 @@ class AcpApprovals:
         if key in self._open:
             return self._settle_reply(key, result, error)
         self._early_replies[key] = (result, error)
-        return (Ignored("stdin:reply", "the request it answers is told later, or was none for a person"),)
+        return (Ignored("stdin:reply", "the request that it answers follows, or needs no decision"),)
 
     def withdraw(self, raw_id: Any) -> tuple[Fact, ...]:
         """Settle a request that the agent withdrew."""

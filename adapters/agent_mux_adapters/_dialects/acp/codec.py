@@ -168,7 +168,7 @@ class AcpCodec:
         self._session.has_client_side = True
         message = load_object(line)
         if message is None:
-            return (Note("a line to the agent that is no JSON object", "warn"),)
+            return (Note("a line to the agent is not a JSON object", "warn"),)
         method, params = message.get("method"), mapping(message.get("params"))
         if isinstance(method, str):
             if "id" in message:

@@ -14,7 +14,7 @@ from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
 
 _FAILURES = {
     "max_tokens": "the model reached its token limit and the answer is cut off",
-    "refusal": "the model refused to go on",
+    "refusal": "the model refused to continue",
 }
 
 
@@ -33,7 +33,7 @@ def closing_of(ended: PromptOutcome, quirks: AcpQuirks, *, max_turns: int | None
             return TurnFailed(ended.failure, cost)
         case "end_turn":
             return TurnDone(cost)
-    message = _FAILURES.get(reason) or f"{quirks.agent} stopped for a reason that is not known: {reason or 'none'}"
+    message = _FAILURES.get(reason) or f"{quirks.agent} stopped for an unknown reason: {reason or 'none'}"
     return TurnFailed(Failure("AGENT_CRASH", message), cost)
 
 

@@ -99,7 +99,7 @@ class AcpReader:
             return None
         if kind != "usage_update" and self._is_history(session_id, kind):
             session.count_replayed(session_id, kind, update.get("messageId"))
-            return (Ignored(kind, "what was before this run"),)
+            return (Ignored(kind, "history before this run"),)
         if session.id not in (None, session_id):
             return (Ignored(kind, "another session"),)
         if kind != "usage_update" and not session.in_turn:
@@ -120,7 +120,7 @@ class AcpReader:
             aside = self._aside_fact(message)
             return (Note(aside.message, "warn") if isinstance(aside, Failure) else aside,)
         if message.strip():
-            return (Note(f"{self._quirks.agent} said after the end of the turn: {message}"),)
+            return (Note(f"{self._quirks.agent} sent a message after the end of the turn: {message}"),)
         return (Ignored(kind, AFTER_TURN),)
 
     def turn_over(self) -> Facts:
@@ -182,7 +182,7 @@ class AcpReader:
         aside = self._aside_fact(message)
         if isinstance(aside, Failure):
             self.failure = self.failure or aside
-            return (Ignored(MESSAGE, "the agent's own words for a failure: told when the turn ends"),)
+            return (Ignored(MESSAGE, "a failure reported as a message; it is emitted when the turn ends"),)
         return *self._end_text(), aside
 
     def _aside_fact(self, message: str) -> Fact | Failure:
@@ -222,7 +222,7 @@ class AcpReader:
 
     def _plan(self, update: Mapping[str, Any]) -> Facts:
         if self._quirks.plan_repeats_tool_call:
-            return (Ignored("plan", "its tool call tells the same"),)
+            return (Ignored("plan", "repeats its tool call"),)
         plan = update.get("entries", update.get("plan"))
         return *self._begin_step(), *self._end_text(), *self._tools.planned(plan)
 
@@ -232,7 +232,7 @@ class AcpReader:
         self._usage_total.record_cost(update.get("cost"))
         used, size = whole(update.get("used")), whole(update.get("size"))
         if self._warned or not self._session.is_live or not size or used < FILLING * size:
-            return (Ignored("usage_update", "the tokens and the cost are told when the turn ends"),)
+            return (Ignored("usage_update", "tokens and cost are emitted when the turn ends"),)
         self._warned = True
         return (ContextFilling(used, size),)
 

@@ -42,16 +42,16 @@ class AcpResponses:
         kind = f"response:{request.method}"
         match request.method:
             case "initialize":
-                return Ignored(kind, "the handshake goes on"), *self._turns.initialized(result)
+                return Ignored(kind, "the handshake continues"), *self._turns.initialized(result)
             case "authenticate":
-                return Ignored(kind, "the handshake goes on"), *self._turns.open()
+                return Ignored(kind, "the handshake continues"), *self._turns.open()
             case "session/prompt":
                 return self._prompt_answered(request, mapping(result))
             case method if method in OPENING_METHODS:
                 return self._opened(request, result)
             case method if method in _SETTINGS:
-                return Ignored(kind, "a setting was taken"), *self._turns.setting_answered()
-        return (Ignored(kind, "a request of another client, not about the run"),)
+                return Ignored(kind, "a setting was accepted"), *self._turns.setting_answered()
+        return (Ignored(kind, "a request of another client that does not concern the run"),)
 
     def _recognized(self, result: Any) -> PendingRequest | None:
         """Recognize a response by its shape, in a transcript without the client's side."""
@@ -71,7 +71,7 @@ class AcpResponses:
 
     def _unmatched(self, message: Mapping[str, Any]) -> tuple[Step, ...]:
         if self._session.has_client_side or message.get("error") is None:
-            return (Ignored("response", "an answer whose request was not seen"),)
+            return (Ignored("response", "a response without a known request"),)
         error = RpcError.read(message["error"])
         params = {"sessionId": self._session.id}
         return self._refused(
@@ -80,7 +80,7 @@ class AcpResponses:
 
     def _opened(self, request: PendingRequest, result: Any) -> tuple[Step, ...]:
         if self._session.id is not None:
-            return (Ignored(f"response:{request.method}", "another session than that of the run"),)
+            return (Ignored(f"response:{request.method}", "not the session of the run"),)
         known = session_fact(self._session, request.method, request.params, result, model_of(result))
         if known is None:
             return self._refused(request, RpcError(0, f"{self._quirks.agent} opened no session"))

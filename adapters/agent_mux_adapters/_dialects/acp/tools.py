@@ -183,4 +183,4 @@ class AcpTools:
 
 def unchanged_call(kind: str) -> Ignored:
     """Return the fact for an update that adds nothing to its call."""
-    return Ignored(kind, "nothing new about its call")
+    return Ignored(kind, "adds nothing to its call")

@@ -165,7 +165,7 @@ class AcpTurns(PromptQueue):
         method = self._opening_method()
         if method is None:
             what = "forked" if self._context.fork_session_id is not None else "continued"
-            message = f"{self._quirks.agent} says that its sessions cannot be {what}"
+            message = f"{self._quirks.agent} reports that its sessions cannot be {what}"
             return TurnFailed(Failure("CAPABILITY_ERROR", message)), *self.end_input()
         before = self._context.session_id or self._context.fork_session_id
         return *notes, self._request(method, session_params(self._context, servers, before))

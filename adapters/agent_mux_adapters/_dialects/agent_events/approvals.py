@@ -34,7 +34,7 @@ class AgentEventsApprovals:
         key = action.request_id
         is_approval = self._open.get(key)
         if is_approval is None:
-            return (Refuse("INTERACTION_NOT_FOUND", f"the program does not wait for {key} (any more)"),)
+            return (Refuse("INTERACTION_NOT_FOUND", f"the program has no open request {key}"),)
         match action:
             case Approve(always=always) if is_approval:
                 steps = control_line("approve", requestId=key, always=always or None), RequestSettled(key, granted=True)

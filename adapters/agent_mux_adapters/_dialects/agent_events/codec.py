@@ -77,7 +77,7 @@ def _as_prompt_outcome(fact: facts.Fact) -> facts.Fact:
 def _client_line(line: bytes) -> tuple[facts.Fact, ...]:
     native: Mapping[str, Any] | None = load_object(line)
     if native is None:
-        return (facts.Note("a line to the program that is no JSON object", "warn"),)
+        return (facts.Note("a line to the program is not a JSON object", "warn"),)
     kind = text(native.get("type"))
     if kind == "answer":  # events do not report answers
         return (facts.RequestSettled(text(native.get("requestId")), granted=True),)

@@ -56,7 +56,7 @@ class EventOrder:
         ]
         self._reported.update(new_violations)
         return tuple(
-            Note(f"the program breaks the order of events: {violation}", "warn") for violation in new_violations
+            Note(f"the program violates the order of events: {violation}", "warn") for violation in new_violations
         )
 
     def _violations_of(self, event: AgentEvent, category: str) -> Iterator[str]:

@@ -73,7 +73,7 @@ class AgentEventsOutcome:
 def _timeout(event: lifecycle.TimeoutEvent) -> facts.Failure:
     if event.kind == "inactivity":
         return facts.Failure("INACTIVITY_TIMEOUT", "the program gave up: nothing happened for too long")
-    return facts.Failure("TIMEOUT", "the program gave up: it ran out of time")
+    return facts.Failure("TIMEOUT", "the program gave up: it timed out")
 
 
 def _auth(event: error.AuthErrorEvent) -> facts.Failure:

@@ -99,7 +99,9 @@ class AgentEventsReader:
         if event.interaction_id in self._asked:
             return denied
         # A program that denies every request reports no request; the assembler needs one before the denial.
-        return facts.ApprovalAsked(event.interaction_id, "something", "the program does not say what", "high"), *denied
+        return facts.ApprovalAsked(
+            event.interaction_id, "something", "the program does not report the action", "high"
+        ), *denied
 
     # -- the session
 
@@ -133,4 +135,4 @@ class AgentEventsReader:
 
 
 def _nothing(event: AgentEvent) -> Facts:
-    return (facts.Ignored(event.type, "said by what comes before or after it, or by the mux itself"),)
+    return (facts.Ignored(event.type, "covered by neighbouring events or by agent-mux itself"),)

@@ -19,7 +19,7 @@ from agent_mux_adapters._dialects.agent_events.wire import control_line, start_l
 from agent_mux_adapters._dialects.tolerant import text
 
 Steps = tuple[Step, ...]
-_ACCEPTED = (facts.Ignored("response", "what comes of it is told elsewhere"),)
+_ACCEPTED = (facts.Ignored("response", "its effect is reported by other lines"),)
 
 
 class AgentEventsTurns(PromptQueue):
@@ -99,10 +99,10 @@ class AgentEventsTurns(PromptQueue):
         kind, prompt = self._waiting.pop(text(line.get("id")), ("", ""))
         if line.get("accepted") is not False:
             return _ACCEPTED
-        reason = text(line.get("message")) or "it does not say why"
+        reason = text(line.get("message")) or "no reason given"
         if kind == "steer":
             self._prompts.appendleft(prompt)
-            return facts.Note(f"the message was not taken into the turn: {reason}", "warn"), *self.next()
+            return facts.Note(f"the message was not accepted into the turn: {reason}", "warn"), *self.next()
         if kind == "prompt" and self.turn == "asked":
             code = line.get("code")
             failure = facts.Failure(code if code in ERROR_CODES else "INTERNAL", reason)

@@ -68,11 +68,11 @@ class StreamJsonApprovals:
             case "can_use_tool":
                 return self._may_use(request_id, request)
             case "hook_callback":
-                emitted = facts.Ignored("control_request/hook_callback", "no hook of ours has an opinion")
+                emitted = facts.Ignored("control_request/hook_callback", "no hook of agent-mux decides")
                 return (emitted, *self._reply(wire.control_response(request_id, {})))
             case other:
                 message = f"{text(other) or 'this request'} is not supported"
-                return (facts.Note(f"the agent asked for something unknown: {message}", "warn"),
+                return (facts.Note(f"the agent sent an unknown control request: {message}", "warn"),
                         *self._reply(wire.control_error(request_id, message)))  # fmt: skip
 
     def read_cancellation(self, line: Mapping[str, Any]) -> Steps:
@@ -91,7 +91,7 @@ class StreamJsonApprovals:
             return self._settle_as(ask, response)
         if response.get("subtype") == "error":
             return (facts.Note(f"the agent refused a control request: {text(response.get('error'))}", "warn"),)
-        return (facts.Ignored(kind_of(line), "the answer to a request that is over or was ours"),)
+        return (facts.Ignored(kind_of(line), "a response to a settled request or to one of ours"),)
 
     def read_client_response(self, line: Mapping[str, Any]) -> Steps:
         """Read a `control_response` line from the stdin of a transcript."""
@@ -100,7 +100,7 @@ class StreamJsonApprovals:
         if request_id in self._asks:
             return self.read_response(line)
         self._early_responses[request_id] = response
-        return (facts.Ignored(kind_of(line), "its request comes later"),)
+        return (facts.Ignored(kind_of(line), "its request follows"),)
 
     # -- our responses
 
@@ -108,7 +108,7 @@ class StreamJsonApprovals:
         """Send a decision or an answer of the consumer, or refuse it when no request waits for it."""
         ask = self._by_key.get(action.request_id)
         if ask is None or not self._live:
-            return (Refuse("INTERACTION_NOT_FOUND", f"nothing waits for an answer under {action.request_id}"),)
+            return (Refuse("INTERACTION_NOT_FOUND", f"no open request {action.request_id}"),)
         match action:
             case Deny(reason=reason):
                 message = reason or DENIED

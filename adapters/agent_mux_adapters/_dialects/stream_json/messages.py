@@ -31,7 +31,7 @@ SYNTHETIC = "<synthetic>"
 _EMPTY = (facts.Ignored("stream_event/content_block_delta", "an empty fragment"),)
 _SIGNATURE = (facts.Ignored("stream_event/content_block_delta", "a signature or citation, not part of the text"),)
 _EMITTED_WHEN_COMPLETE = (
-    facts.Ignored("stream_event/content_block_delta", "the input of a call that is told when complete"),
+    facts.Ignored("stream_event/content_block_delta", "the input of a call that is emitted when complete"),
 )
 
 
@@ -248,14 +248,14 @@ class MessageReaders:
         """Read a `stream_event` line. Raises `WrongShapeError`."""
         event, parent = need_mapping(line, "event"), parent_of(line)
         event_facts = self._reader(parent).event(event, line)
-        nothing = facts.Ignored(f"stream_event/{text(event.get('type'))}", "it says nothing new")
+        nothing = facts.Ignored(f"stream_event/{text(event.get('type'))}", "adds nothing")
         return in_subagent(parent, event_facts) or (nothing,)
 
     def assistant(self, line: Mapping[str, Any]) -> Facts:
         """Read an `assistant` line. Raises `WrongShapeError`."""
         message, parent = need_mapping(line, "message"), parent_of(line)
         message_facts = self._reader(parent).whole_message(message)
-        return in_subagent(parent, message_facts) or (facts.Ignored("assistant", "told already by its stream"),)
+        return in_subagent(parent, message_facts) or (facts.Ignored("assistant", "already streamed"),)
 
     def _reader(self, parent: str) -> MessageReader:
         if not parent:

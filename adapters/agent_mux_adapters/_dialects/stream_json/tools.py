@@ -48,7 +48,7 @@ class ToolResultBlock(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def error(self) -> str:
         """The error message for the event."""
-        return self.shown or text(self.extra) or "the tool failed and said nothing"
+        return self.shown or text(self.extra) or "the tool failed without a message"
 
 
 def read_result(block: Mapping[str, Any], extra: Any) -> ToolResultBlock:

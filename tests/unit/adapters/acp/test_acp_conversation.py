@@ -115,7 +115,7 @@ def test_history_is_counted_and_not_shown() -> None:
         *(("agent_message_chunk", "one"), ("user_message_chunk", "second"), ("agent_thought_chunk", "two")),
     ):
         told = talk.updates(kind, content={"type": "text", "text": text})
-        assert told == [facts.Ignored(kind, "what was before this run")]
+        assert told == [facts.Ignored(kind, "history before this run")]
     assert isinstance(talk.updates("tool_call", toolCallId="t", title="bash")[0], facts.Ignored)
     talk.answers(2, {"models": {"currentModelId": "big"}})
     assert talk.facts() == [facts.SessionKnown(OWN, resumed=True, prior_turns=2, model="big")]

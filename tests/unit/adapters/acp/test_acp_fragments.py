@@ -37,7 +37,7 @@ def test_a_run_ends_with_the_turn() -> None:
     talk.speaks("one ")
     talk.speaks("two")
     talk.answers(3, END)
-    assert talk.speaks("late") == [facts.Note("x said after the end of the turn: late")]
+    assert talk.speaks("late") == [facts.Note("x sent a message after the end of the turn: late")]
 
 
 def test_a_call_that_is_denied_while_the_agent_thinks_ends_with_its_next_thought() -> None:

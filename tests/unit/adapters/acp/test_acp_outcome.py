@@ -243,7 +243,7 @@ def test_our_own_prompt_and_other_sessions_are_ignored() -> None:
 def test_what_comes_after_the_turn_is_a_note_at_most() -> None:
     talk = Talk(interactive=True).prompted()
     talk.answers(3, END)
-    assert talk.speaks("by the way") == [Note("x said after the end of the turn: by the way")]
+    assert talk.speaks("by the way") == [Note("x sent a message after the end of the turn: by the way")]
     assert isinstance(talk.updates("tool_call_update", toolCallId="t", status="completed")[0], facts.Ignored)
 
 

@@ -371,7 +371,7 @@ def test_a_missing_mcp_server_is_noted() -> None:
     (init,) = native("mcp_server_broken", subtype="init")
     init["mcp_servers"] = [{"name": "bad", "status": "failed"}, {"name": "good", "status": "connected"}]
     assert [n.message for n in only(receive(new_codec(), init), facts.Note)] == [
-        "the MCP server bad is not there: failed"
+        "the MCP server bad is not available: failed"
     ]
 
 

@@ -26,4 +26,4 @@ def test_a_model_is_a_name_and_what_it_is_called() -> None:
 
 def test_noise() -> None:
     assert parsed("cursor", "\n") == {}
-    refuses("cursor", "No models available for this account.", "no line is that of a model")
+    refuses("cursor", "No models available for this account.", "no line lists a model")

@@ -126,7 +126,7 @@ def test_a_list_with_gaps_takes_back_only_what_follows_its_last_message(store: S
     store.write(*first, *stopped, *resumed, asked("e"), answered("f"))
     assert store.said == ["question a", "answer b", "answer c", "question e", "answer f"]
     [tool] = store.sessions.get("0b1c2d3e").messages[1].tools
-    assert tool.error == "the tool failed and said nothing"
+    assert tool.error == "the tool failed without a message"
 
 
 @pytest.mark.parametrize(

@@ -308,7 +308,7 @@ def test_a_sub_agent_of_a_project_needs_somebody_to_agree(home: Path) -> None:
     path.write_text(SUBAGENT, "utf-8")
     agents = subagents(homes(home))
     [found] = agents.list("gemini")
-    assert found.problem == "nobody has agreed to it; run `gemini` in the project, it asks"
+    assert found.problem == "not confirmed; run `gemini` in the project to confirm it"
     # As its terminal writes it (2 spaces): by project, name and SHA-256 of the file.
     agreed = {str(home / "project"): {"counter": hashlib.sha256(SUBAGENT.encode()).hexdigest()}}
     (home / ".gemini" / "acknowledgments").mkdir()

@@ -69,6 +69,6 @@ def test_a_breach_of_the_order_is_told_once() -> None:
     told_twice = told(*[{"type": "file_read", "path": "x"}] * 3)
     notes = [step.message for step in told_twice if isinstance(step, Note)]
     assert notes == [
-        "the program breaks the order of events: file_read before session_start",
-        "the program breaks the order of events: file_read outside a turn",
+        "the program violates the order of events: file_read before session_start",
+        "the program violates the order of events: file_read outside a turn",
     ]
