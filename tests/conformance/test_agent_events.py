@@ -76,7 +76,7 @@ def comparable(events: Sequence[AgentEvent]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_what_any_agent_did_can_be_printed_by_a_program(agent: str) -> None:
+def test_events_of_any_agent_can_be_printed_by_a_program(agent: str) -> None:
     paths = goldens(agent)
     assert paths
     for path in paths:

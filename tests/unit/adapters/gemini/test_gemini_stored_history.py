@@ -44,7 +44,7 @@ class Store:
         self.path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
     @property
-    def said(self) -> list[str]:
+    def texts(self) -> list[str]:
         return [message.text for message in self.sessions.get("0b1c2d3e").messages]
 
     @property
@@ -66,41 +66,41 @@ def test_a_prompt_that_was_rewound_is_no_part_of_the_conversation_but_cost_somet
     store.write(
         HEADER, asked("a"), answered("b"), asked("c"), answered("d"), {"$rewindTo": "c"}, asked("e"), answered("f")
     )
-    assert store.said == ["question a", "answer b", "question e", "answer f"]
+    assert store.texts == ["question a", "answer b", "question e", "answer f"]
     assert store.calls == 3
 
 
-def test_rewound_to_what_is_not_there_nothing_is_left(store: Store) -> None:
+def test_rewind_to_an_unknown_message_removes_all(store: Store) -> None:
     store.write(HEADER, asked("a"), answered("b"), {"$rewindTo": "x"}, asked("c"))
-    assert store.said == ["question c"]
+    assert store.texts == ["question c"]
 
 
-def test_a_prompt_that_failed_is_taken_back(store: Store) -> None:
+def test_failed_prompt_is_removed(store: Store) -> None:
     store.write(
         HEADER, patched(CONTEXT), asked("a"), answered("b"), asked("c"), patched(CONTEXT, asked("a"), answered("b"))
     )
-    assert store.said == ["question a", "answer b"]
+    assert store.texts == ["question a", "answer b"]
 
 
-def test_a_resumed_session_is_told_once(store: Store) -> None:
+def test_resumed_session_is_emitted_once(store: Store) -> None:
     first = (HEADER, patched(CONTEXT), asked("a"), answered("b"))
     again = (HEADER, patched(CONTEXT), {"$set": {"sessionId": "0b1c2d3e"}}, patched(CONTEXT, asked("a"), answered("b")))
     store.write(*first, *again, asked("c"), answered("d"))
-    assert store.said == ["question a", "answer b", "question c", "answer d"]
+    assert store.texts == ["question a", "answer b", "question c", "answer d"]
     assert store.calls == 2
 
 
-def test_what_was_said_before_the_context_was_compacted_was_said(store: Store) -> None:
+def test_messages_before_a_compaction_are_kept(store: Store) -> None:
     summary: Row = {"id": "s", "type": "user", "content": [{"text": "<state_snapshot>all</state_snapshot>"}]}
     thanks: Row = {"id": "t", "type": "gemini", "content": [{"text": "Got it."}]}
     compacted = patched(CONTEXT, summary, thanks)
     resumed = (HEADER, patched(CONTEXT), patched(CONTEXT, summary, thanks, asked("c"), answered("d")))
     store.write(HEADER, patched(CONTEXT), asked("a"), answered("b"), compacted, asked("c"), answered("d"), *resumed)
-    assert store.said == ["question a", "answer b", "question c", "answer d"]
+    assert store.texts == ["question a", "answer b", "question c", "answer d"]
     assert store.types.count("context_compacted") == 1
 
 
-def test_an_answer_that_calls_tools_is_written_again_and_told_once(store: Store) -> None:
+def test_rewritten_answer_with_calls_is_emitted_once(store: Store) -> None:
     call = {
         "id": "1", "name": "run_shell_command", "args": {"command": "false"}, "status": "success",
         "timestamp": "2026-11-22T10:00:05Z", "resultDisplay": "",
@@ -109,7 +109,7 @@ def test_an_answer_that_calls_tools_is_written_again_and_told_once(store: Store)
         }}}],
     }  # fmt: skip
     store.write(HEADER, asked("a"), answered("b"), answered("b", toolCalls=[call]), answered("c"))
-    assert store.said == ["question a", "answer b", "answer c"]
+    assert store.texts == ["question a", "answer b", "answer c"]
     [tool] = store.sessions.get("0b1c2d3e").messages[1].tools
     assert (tool.name, tool.output, tool.error) == ("run_shell_command", "", "exit code 1")
     assert store.types.count("turn_end") == 1
@@ -124,7 +124,7 @@ def test_a_list_with_gaps_takes_back_only_what_follows_its_last_message(store: S
     stopped = (asked("d"), patched(CONTEXT, asked("a"), answered("b"), answered("c")))
     resumed = (HEADER, patched(CONTEXT), patched(CONTEXT, asked("a"), calls, asked("x_response"), answered("c")))
     store.write(*first, *stopped, *resumed, asked("e"), answered("f"))
-    assert store.said == ["question a", "answer b", "answer c", "question e", "answer f"]
+    assert store.texts == ["question a", "answer b", "answer c", "question e", "answer f"]
     [tool] = store.sessions.get("0b1c2d3e").messages[1].tools
     assert tool.error == "the tool failed without a message"
 
@@ -132,17 +132,17 @@ def test_a_list_with_gaps_takes_back_only_what_follows_its_last_message(store: S
 @pytest.mark.parametrize(
     "words", ["<hook_context>x</hook_context>", "Here is the user's editor context as a JSON object."]
 )
-def test_what_the_cli_put_in_is_no_prompt(store: Store, words: str) -> None:
+def test_injected_messages_are_no_prompts(store: Store, words: str) -> None:
     store.write(HEADER, asked("a"), {**asked("b"), "content": [{"text": words}]}, answered("c"))
-    assert store.said == ["question a", "answer c"]
+    assert store.texts == ["question a", "answer c"]
 
 
-def test_a_prompt_is_told_as_it_was_typed(store: Store) -> None:
+def test_prompt_is_emitted_as_typed(store: Store) -> None:
     store.write(HEADER, {**asked("a"), "displayContent": [{"text": "see @a.txt"}]}, answered("b"))
-    assert store.said[0] == "see @a.txt"
+    assert store.texts[0] == "see @a.txt"
 
 
-def test_what_is_no_session_is_passed_over_with_a_reason(store: Store) -> None:
+def test_other_files_are_skipped_with_a_reason(store: Store) -> None:
     store.write({"id": "a", "type": "user", "content": "no header"})
     assert store.sessions.list() == []
     [skipped] = store.skipped

@@ -14,7 +14,7 @@ Tip: use --model <id> to switch.
 """
 
 
-def test_a_model_is_a_name_and_what_it_is_called() -> None:
+def test_listed_model_has_id_and_display_name() -> None:
     models = parsed("cursor", SAID)
     assert [(name, model.display_name) for name, model in models.items()] == [
         ("auto", "Auto"),

@@ -58,10 +58,10 @@ class Machine:
     def homes(self) -> Homes:
         return Homes(environ=self.environ, project=self.project)
 
-    def write(self, name: str, said: Any) -> Path:
+    def write(self, name: str, content: Any) -> Path:
         path = self.user / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(said if isinstance(said, str) else json.dumps(said), "utf-8")
+        path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
         return path
 
     def auth(self) -> tuple[str, str | None, str | None]:
@@ -147,7 +147,7 @@ def test_its_settings_may_be_elsewhere(
     assert found.path == tmp_path / expected
 
 
-def test_nobody_is_logged_in(machine: Machine) -> None:
+def test_no_login_is_found(machine: Machine) -> None:
     assert machine.auth() == ("unauthenticated", None, None)
 
 

@@ -123,8 +123,8 @@ def test_the_directory_may_be_elsewhere(home: Path) -> None:
     ],
 )  # fmt: skip
 def test_credentials(home: Path, environ: dict[str, str], files: dict[str, object], method: str, where: str) -> None:
-    for name, said in files.items():
-        (home / ".claude" / name).write_text(json.dumps(said), "utf-8")
+    for name, content in files.items():
+        (home / ".claude" / name).write_text(json.dumps(content), "utf-8")
     state = Auth(homes(home, **environ)).check("claude-code")
     assert (state.status, state.method) == ("authenticated", method)
     assert state.where is not None
@@ -148,13 +148,13 @@ def test_a_file_without_credentials_has_none(home: Path, text: str) -> None:
 def test_the_model_is_a_field_or_a_variable_of_its_settings(home: Path) -> None:
     configs = AgentConfigs(homes(home))
     configs.set_field("claude", "env.ANTHROPIC_MODEL", "claude-opus-4-6")
-    said = configs.model("claude")
-    assert said is not None
-    assert said.value == "claude-opus-4-6"
+    model = configs.model("claude")
+    assert model is not None
+    assert model.value == "claude-opus-4-6"
     configs.set_model("claude", "sonnet", scope="local")
-    said = configs.model("claude")
-    assert said is not None
-    assert (said.value, said.scope) == ("sonnet", "local")
+    model = configs.model("claude")
+    assert model is not None
+    assert (model.value, model.scope) == ("sonnet", "local")
 
 
 def test_plugins_as_they_are_listed() -> None:

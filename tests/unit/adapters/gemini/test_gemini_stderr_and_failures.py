@@ -43,7 +43,7 @@ def on_stderr(*lines: bytes, before: tuple[object, ...] = (PROMPT,), **context: 
         ("", ShellReport("")),
     ],
 )
-def test_what_came_of_a_command_is_read_from_the_end(shown: str, report: ShellReport) -> None:
+def test_command_report_is_parsed_from_the_end(shown: str, report: ShellReport) -> None:
     assert read_report(shown) == report
 
 
@@ -53,7 +53,7 @@ def test_a_command_that_was_cut_short_did_not_succeed() -> None:
     assert read_report("Command cancelled by user.").exit_code == -1
 
 
-def test_a_long_report_is_read_in_no_time() -> None:
+def test_long_report_is_parsed_quickly() -> None:
     output = "x\n" * 500_000
     assert read_report(f"Output: {output}Exit Code: 2\nProcess Group PGID: 1").exit_code == 2
 
@@ -61,13 +61,13 @@ def test_a_long_report_is_read_in_no_time() -> None:
 # -- standard error
 
 
-def test_a_retry_is_told() -> None:
+def test_retry_is_emitted() -> None:
     limited, retry = on_stderr(RETRY)
     assert limited == facts.RateLimited(None)
     assert retry == facts.Retrying(1, 0, "Resource exhausted, retry")
 
 
-def test_a_retry_says_how_long_it_waits_where_it_is_on_one_line() -> None:
+def test_retry_on_one_line_reports_its_delay() -> None:
     [retry] = on_stderr(b"Attempt 2 failed with status 500. Retrying with backoff...")
     assert retry == facts.Retrying(2, 0, "status 500. Retrying with backoff")
     [waiting] = on_stderr(b"Attempt 2 failed: Internal error. Retrying after 600ms...")
@@ -80,25 +80,25 @@ def test_the_last_attempt_is_no_retry() -> None:
 
 
 @pytest.mark.parametrize("before", [(), (PROMPT, DONE)])
-def test_a_retry_is_told_only_while_a_turn_runs(before: tuple[object, ...]) -> None:
+def test_retry_is_emitted_only_during_a_turn(before: tuple[object, ...]) -> None:
     assert on_stderr(RETRY, before=before) == [facts.LogLine(RETRY.decode(), "stderr")]
 
 
-def test_diagnostics_are_not_shown_unless_somebody_debugs() -> None:
+def test_diagnostics_are_shown_only_in_debug_runs() -> None:
     line = b'[MESSAGE_BUS] publish: {"type":"tool-calls-update"}'
     [silent] = on_stderr(line)
     assert isinstance(silent, facts.Ignored)
     assert on_stderr(line, debug=True) == [facts.LogLine(line.decode(), "stderr")]
 
 
-def test_the_last_words_are_what_follows_the_usual_noise() -> None:
+def test_final_message_follows_harmless_lines() -> None:
     error = GeminiStderr(show_all=False)
     for line in (b"old", b"Warning: no colours", b"\x1b[31mIt is not trusted.\x1b[0m", b"[STARTUP] x", b"Do this."):
         error.receive(line, in_turn=False)
     assert error.final_message == "It is not trusted.\nDo this."
 
 
-def test_there_may_be_no_last_words() -> None:
+def test_final_message_may_be_empty() -> None:
     assert GeminiStderr(show_all=False).final_message == ""
     failure = failure_of_exit(41, "")
     assert failure is not None
@@ -119,9 +119,9 @@ def test_there_may_be_no_last_words() -> None:
         ('{"error":"broken"}', None, "AGENT_CRASH"),
     ],
 )
-def test_what_went_wrong_is_in_words_or_in_the_status(message: str, status: int | None, code: str) -> None:
+def test_failure_code_is_found_by_phrase_or_status(message: str, status: int | None, code: str) -> None:
     assert failure_of(message, status).code == code
 
 
-def test_a_provider_may_say_when_to_come_back() -> None:
+def test_retry_delay_of_the_provider_is_parsed() -> None:
     assert failure_of("quota exceeded. Please retry in 12.5s.").retry_after_ms == 12_500

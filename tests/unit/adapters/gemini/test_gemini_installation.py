@@ -70,7 +70,7 @@ PROJECT = """\
     }
   }
 }"""
-# `gemini extensions list -o json`, on standard error; the first line is told where ripgrep is missing
+# `gemini extensions list -o json`, on standard error; the first line is printed where ripgrep is missing
 LISTED = """\
 Ripgrep is not available. Falling back to GrepTool.
 [
@@ -108,8 +108,8 @@ def homes(home: Path, **environ: str) -> Homes:
     return Homes(environ={"HOME": str(home), **environ}, project=home / "project")
 
 
-def settings(home: Path, said: object) -> None:
-    (home / ".gemini" / "settings.json").write_text(json.dumps(said), "utf-8")
+def settings(home: Path, content: object) -> None:
+    (home / ".gemini" / "settings.json").write_text(json.dumps(content), "utf-8")
 
 
 def selected(home: Path, way: str) -> None:
@@ -170,10 +170,10 @@ def test_servers_are_switched_off_by_lists(home: Path, lists: dict[str, object],
 
 
 @pytest.mark.parametrize(
-    ("said", "is_on"), [('{"u1": {"enabled": false}}', False), ('{"u1": {"enabled": true}}', True), ("{", True)]
+    ("content", "is_on"), [('{"u1": {"enabled": false}}', False), ('{"u1": {"enabled": true}}', True), ("{", True)]
 )
-def test_servers_are_switched_off_by_its_command(home: Path, said: str, *, is_on: bool) -> None:
-    (home / ".gemini" / "mcp-server-enablement.json").write_text(said, "utf-8")  # `gemini mcp disable U1`
+def test_servers_are_switched_off_by_its_command(home: Path, content: str, *, is_on: bool) -> None:
+    (home / ".gemini" / "mcp-server-enablement.json").write_text(content, "utf-8")  # `gemini mcp disable U1`
     found = {one.name: one.enabled for one in McpServers(homes(home)).list("gemini")}
     assert (found["u1"], found["p1"]) == (is_on, True)
 
@@ -232,7 +232,7 @@ def test_credentials_in_variables(
         ("compute-default-credentials", {}, "unknown"),
     ],
 )
-def test_nothing_else_counts_than_the_way_that_is_selected(
+def test_only_the_selected_auth_method_counts(
     home: Path, way: str | None, environ: dict[str, str], status: str
 ) -> None:
     selected(home, way or "")
@@ -244,7 +244,7 @@ def test_a_google_account(home: Path) -> None:
     path.write_text('{"access_token": "a", "refresh_token": "r", "expiry_date": 5}', "utf-8")
     selected(home, "")
     auth = Auth(homes(home))
-    assert auth.check("gemini").status == "unauthenticated"  # nobody said that it is to be used
+    assert auth.check("gemini").status == "unauthenticated"  # it is not selected
     selected(home, "oauth-personal")
     state = auth.check("gemini")
     assert (state.status, state.method, state.where, state.expires_at) == ("authenticated", "oauth", str(path), None)
@@ -293,16 +293,16 @@ def test_broken_settings_are_a_problem(home: Path) -> None:
 
 def test_the_model_of_the_project_wins(home: Path) -> None:
     configs = AgentConfigs(homes(home))
-    said = configs.model("gemini")
-    assert said is not None
-    assert (said.value, said.scope) == ("gemini-2.5-pro", "global")
+    model = configs.model("gemini")
+    assert model is not None
+    assert (model.value, model.scope) == ("gemini-2.5-pro", "global")
     configs.set_model("gemini", "gemini-2.5-flash", scope="project")
-    said = configs.model("gemini")
-    assert said is not None
-    assert (said.value, said.scope) == ("gemini-2.5-flash", "project")
+    model = configs.model("gemini")
+    assert model is not None
+    assert (model.value, model.scope) == ("gemini-2.5-flash", "project")
 
 
-def test_a_sub_agent_of_a_project_needs_somebody_to_agree(home: Path) -> None:
+def test_project_subagent_needs_confirmation(home: Path) -> None:
     path = home / "project" / ".gemini" / "agents" / "counter.md"
     path.parent.mkdir()
     path.write_text(SUBAGENT, "utf-8")
