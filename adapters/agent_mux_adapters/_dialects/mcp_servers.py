@@ -1,4 +1,7 @@
-"""MCP servers in the format most agents use: `{"type": "stdio", "command": ...}` or `{"type": "http", "url": ...}`."""
+"""MCP servers in native formats.
+
+Most agents use `{"type": "stdio", "command": ...}` or `{"type": "http", "url": ...}`; ACP uses lists of names and values.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -6,7 +9,7 @@ from typing import Any, Literal
 from agent_mux.options import McpServer
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
-__all__ = ["read_server", "write_server"]
+__all__ = ["read_server", "write_acp_server", "write_server"]
 
 
 def write_server(server: McpServer) -> dict[str, Any]:
@@ -15,6 +18,19 @@ def write_server(server: McpServer) -> dict[str, Any]:
         return {"type": "stdio", "command": server.command, "args": list(server.args), "env": dict(server.env)}
     kind = "sse" if server.transport == "sse" else "http"
     return {"type": kind, "url": server.url, "headers": dict(server.headers)}
+
+
+def write_acp_server(server: McpServer) -> dict[str, Any]:
+    """Return a server as `session/new` of ACP takes it."""
+    if server.transport == "stdio":
+        env = _pairs(server.env)
+        return {"name": server.name, "command": server.command, "args": list(server.args), "env": env}
+    kind = "sse" if server.transport == "sse" else "http"
+    return {"type": kind, "name": server.name, "url": server.url, "headers": _pairs(server.headers)}
+
+
+def _pairs(values: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in values.items()]
 
 
 def read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:

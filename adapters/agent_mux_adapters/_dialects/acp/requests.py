@@ -14,6 +14,7 @@ from agent_mux.facts import Note
 from agent_mux.options import Attachment, McpServer, RunOptions
 from agent_mux.version import __version__
 from agent_mux_adapters._dialects.acp.wire import choice_of, option_of, values_of
+from agent_mux_adapters._dialects.mcp_servers import write_acp_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 PROTOCOL_VERSION = 1
@@ -188,25 +189,13 @@ def _block_of(url: str, *, takes_images: bool) -> dict[str, Any] | None:
     return {"type": "image", "mimeType": head.removeprefix("data:"), "data": data} if takes_images else None
 
 
-def _server_of(server: McpServer) -> dict[str, Any]:
-    if server.transport == "stdio":
-        env = _pairs(server.env)
-        return {"name": server.name, "command": server.command, "args": list(server.args), "env": env}
-    kind = "sse" if server.transport == "sse" else "http"
-    return {"type": kind, "name": server.name, "url": server.url, "headers": _pairs(server.headers)}
-
-
-def _pairs(values: Mapping[str, str]) -> list[dict[str, str]]:
-    return [{"name": name, "value": value} for name, value in values.items()]
-
-
 def supported_servers(
     servers: Iterable[McpServer], capabilities: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
     """Return the servers for `session/new` whose transport the agent supports, and a note for each other."""
     supported = mapping(capabilities.get("mcpCapabilities"))
     taken, notes = [], []
-    for server in map(_server_of, servers):
+    for server in map(write_acp_server, servers):
         kind = server.get("type")
         if kind is None or supported.get(kind) is True:
             taken.append(server)

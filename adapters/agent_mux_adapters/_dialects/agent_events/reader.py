@@ -99,16 +99,14 @@ class AgentEventsReader:
         if event.interaction_id in self._asked:
             return denied
         # A program that denies every request reports no request; the assembler needs one before the denial.
-        return facts.ApprovalAsked(
-            event.interaction_id, "something", "the program does not report the action", "high"
-        ), *denied
+        detail = "the program does not report the action"
+        return facts.ApprovalAsked(event.interaction_id, "something", detail, "high"), *denied
 
     # -- the session
 
     def _session_start(self, event: session.SessionStartEvent, model: str | None, prior_turns: int) -> Facts:
-        if _TRANSIENT_SESSION.fullmatch(
-            event.session_id
-        ):  # agent-mux uses the id of its own run when there is no session
+        # Without a session, agent-mux reports the id of its own run.
+        if _TRANSIENT_SESSION.fullmatch(event.session_id):
             return (facts.SessionKnown("", model=model),) if model else ()
         self._opening = event, model
         return () if event.resumed else self._opened(prior_turns)
