@@ -1,6 +1,7 @@
 """MCP servers in native formats.
 
-Most agents use `{"type": "stdio", "command": ...}` or `{"type": "http", "url": ...}`; ACP uses lists of names and values.
+Most agents use `{"type": "stdio", "command": ...}` or `{"type": "http", "url": ...}`; ACP uses lists of names and
+values for variables and headers.
 """
 
 from collections.abc import Mapping
