@@ -26,7 +26,7 @@ class ClaudeSubagents(tools.StreamJsonSubagents):
         self._summaries: dict[str, str] = {}
 
     def started(self, line: Mapping[str, Any]) -> None:
-        """Read `system/task_started`."""
+        """Read `system/task_started`, which marks asynchronous sub-agents."""
         subagent_id = text(line.get("tool_use_id"))
         if line.get("is_backgrounded") is True and subagent_id in self._waiting:
             self._asynchronous.add(subagent_id)

@@ -46,7 +46,7 @@ class ClaudeInput(codec.StreamJsonInput):
         return bool(super().is_busy or self._running or self._background or self._notices)
 
     def turn_began(self) -> None:
-        """Read `system/init`."""
+        """Read `system/init`, with which every turn begins."""
         self._running, self._taken_up = True, False
 
     def printed_again(self, content: Any) -> None:

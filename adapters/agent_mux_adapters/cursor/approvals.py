@@ -26,13 +26,13 @@ class CursorQueries:
         self._open: dict[str, Mapping[str, Any]] = {}
 
     def read_request(self, line: Mapping[str, Any]) -> Facts:
-        """Read `interaction_query/request`. Raises `WrongShapeError`."""
+        """Store the query of an `interaction_query/request` line. Raises `WrongShapeError`."""
         query, kind = mapping(line.get("query")), need_text(line, "query_type")
         self._open[_key(kind, query)] = mapping(query.get(kind))
         return _LATER
 
     def read_response(self, line: Mapping[str, Any]) -> Facts:
-        """Read `interaction_query/response`. Raises `WrongShapeError`."""
+        """Emit the query of an `interaction_query/response` line with its answer. Raises `WrongShapeError`."""
         response, kind = mapping(line.get("response")), need_text(line, "query_type")
         key = _key(kind, response)
         arguments = mapping(self._open.pop(key, {}).get("args"))

@@ -34,7 +34,7 @@ class CursorCall(msgspec.Struct, frozen=True):
 
 
 class CursorResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A parsed result."""
+    """The parsed result of a completed call."""
 
     call_id: str
     status: str
@@ -269,7 +269,7 @@ class CursorToolCalls:
         self._open: dict[str, CursorCall] = {}
 
     def started(self, line: Mapping[str, Any]) -> Facts:
-        """Read `tool_call/started`. Raises `WrongShapeError`."""
+        """Emit the call of a `tool_call/started` line. Raises `WrongShapeError`."""
         tool_call = need_mapping(line, "tool_call")
         call_id, (name, reported) = _call_id_of(line, tool_call), tools.split(tool_call)
         call = self._open[call_id] = CursorCall(name, mapping(reported.get("args")))

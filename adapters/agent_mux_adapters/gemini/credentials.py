@@ -24,7 +24,7 @@ def user_home(place: Place) -> Path:
 
 
 def gemini_directory(place: Place) -> Path:
-    """Return the directory `~/.gemini`."""
+    """Return the CLI's own directory, by default `~/.gemini`."""
     return place.directory if place.directory is not None else user_home(place) / ".gemini"
 
 

@@ -43,7 +43,7 @@ class AcpCodec:
         }
 
     def start(self) -> Iterable[Step]:
-        """Begin the handshake."""
+        """Begin the handshake with `initialize`, unless the run is only observed."""
         return self._turns.start()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:

@@ -53,7 +53,7 @@ class AcpTools:
         return self._open.get(call_id)
 
     def announced(self, update: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """Read a `tool_call` update."""
+        """Read a `tool_call` update, which announces a call; return nothing for a call that ended."""
         call_id = text(update.get("toolCallId"))
         if call_id in self._over:
             return ()
@@ -64,7 +64,7 @@ class AcpTools:
         return self._report(call)
 
     def updated(self, update: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """Read a `tool_call_update`."""
+        """Read a `tool_call_update`; return nothing for a call that ended."""
         call_id = text(update.get("toolCallId"))
         if call_id in self._over:
             return ()

@@ -112,7 +112,7 @@ class AcpTurns(PromptQueue):
     # -- actions of the consumer
 
     def start(self) -> tuple[Step, ...]:
-        """Begin the handshake."""
+        """Queue the prompt of the run and begin the handshake with `initialize`."""
         if self._is_observed:
             return ()
         self._session.has_client_side = True

@@ -62,7 +62,7 @@ class StreamJsonApprovals:
     # -- requests of the agent
 
     def read_request(self, line: Mapping[str, Any]) -> Steps:
-        """Read a `control_request` line."""
+        """Read a `control_request` line: a permission, a question, or an unsupported request."""
         request_id, request = need_text(line, "request_id"), need_mapping(line, "request")
         match request.get("subtype"):
             case "can_use_tool":
@@ -76,7 +76,7 @@ class StreamJsonApprovals:
                         *self._reply(wire.control_error(request_id, message)))  # fmt: skip
 
     def read_cancellation(self, line: Mapping[str, Any]) -> Steps:
-        """Read a `control_cancel_request` line."""
+        """Read a `control_cancel_request` line, with which the agent withdraws a request."""
         ask = self._asks.get(need_text(line, "request_id"))
         if ask is None:
             return (facts.Ignored("control_cancel_request", "nothing was open"),)

@@ -52,7 +52,7 @@ class ToolResultBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_result(block: Mapping[str, Any], extra: Any) -> ToolResultBlock:
-    """Parse a `tool_result` block."""
+    """Parse a `tool_result` block; `extra` is the structured result beside it."""
     return ToolResultBlock(
         call_id=text(block.get("tool_use_id")),
         content=block.get("content"),
