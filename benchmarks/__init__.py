@@ -1,1 +1,1 @@
-"""Benchmarks, always as ratios of things measured in one interleaved run: machines differ, ratios travel."""
+"""Benchmarks. Results are ratios of contestants in one interleaved run, which are comparable across machines."""

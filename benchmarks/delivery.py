@@ -1,8 +1,8 @@
-"""What the service adds: from an event's emission to its arrival at those who watch over SSE.
+"""The delay of the service, from the emission of an event to its arrival at SSE readers.
 
-A server in a process of its own, replaying recordings at their own speed; in another, the watchers: raw sockets, so
-that what is measured is the server. Every watcher must get every event, in order: their lines are hashed and compared
-with those of the journal. The figure to compare with is one run that one watcher sees.
+The server runs in its own process and replays recordings at their original speed. The readers use raw sockets, so that
+the server dominates the result. Every reader must receive every event in order: the lines are hashed and compared with
+those derived from the journal. The baseline is one run with one reader.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from agent_mux.service.application import make_application
 from agent_mux.service.serving import Server
 from agent_mux.service.settings import Settings
 
-RUNS, WATCHERS = 50, 20
+RUNS, READERS = 50, 20
 RECORDING = {"agent": "replay", "prompt": "demo", "approvalMode": "yolo"}
 PATIENCE = 300.0
 
@@ -34,7 +34,7 @@ PATIENCE = 300.0
 
 
 def serve(directory: str) -> None:
-    """Serve until told to stop; then say when each event was emitted."""
+    """Serve until SIGINT, then write the emission time of each event."""
     times: dict[str, array[int]] = {}
     settings = Settings(config_dir=Path(directory), port=0, max_concurrent_runs=None, queue_limit=None)
     server = Server(make_application(settings), settings)
@@ -61,11 +61,11 @@ def serve(directory: str) -> None:
     print(f"cpu {time.process_time():.2f}", file=sys.stderr)
 
 
-# -- the watchers
+# -- the readers
 
 
-class Watcher(asyncio.Protocol):
-    """One reader of a stream: counts, hashes, and notes when each event came."""
+class Reader(asyncio.Protocol):
+    """One reader of a stream: counts and hashes events, and records their arrival times."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -99,18 +99,18 @@ class Watcher(asyncio.Protocol):
             self.done.set_exception(error or ConnectionError("the stream ended before its result"))
 
 
-async def watch_runs(url: str, runs: int, watchers: int) -> dict[str, list[Watcher]]:
-    """Start so many runs, each with so many watchers, and wait until all have seen the end."""
+async def read_runs(url: str, runs: int, readers: int) -> dict[str, list[Reader]]:
+    """Start the runs with their readers, and wait until all readers have received the end."""
     host, port = url.removeprefix("http://").split(":")
     loop = asyncio.get_running_loop()
-    found: dict[str, list[Watcher]] = defaultdict(list)
+    found: dict[str, list[Reader]] = defaultdict(list)
     async with httpx.AsyncClient(base_url=url, timeout=PATIENCE) as http:
         for _ in range(runs):
             run_id = (await http.post("/v1/runs", json=RECORDING)).json()["runId"]
-            for _ in range(watchers):
+            for _ in range(readers):
                 path = f"/v1/runs/{run_id}/events?accumulated=false"
-                _, watcher = await loop.create_connection(lambda path=path: Watcher(path), host, int(port))
-                found[run_id].append(watcher)
+                _, reader = await loop.create_connection(lambda path=path: Reader(path), host, int(port))
+                found[run_id].append(reader)
         await asyncio.wait_for(asyncio.gather(*(one.done for many in found.values() for one in many)), PATIENCE)
         for run_id, many in found.items():
             answer = await http.get(
@@ -120,13 +120,13 @@ async def watch_runs(url: str, runs: int, watchers: int) -> dict[str, list[Watch
             count = answer.content.count(b"\n")
             for one in many:
                 assert list(one.numbers) == list(range(count)), "a gap, or an event twice"
-                assert one.hash.digest() == wanted, "a line is not what the journal says"
+                assert one.hash.digest() == wanted, "a line differs from the journal"
     return found
 
 
-def measure(scratch: Path, runs: int, watchers: int) -> dict[str, float]:
-    """Milliseconds from emission to arrival, and the processor time of the server."""
-    directory = scratch / f"{runs}x{watchers}"
+def measure(scratch: Path, runs: int, readers: int) -> dict[str, float]:
+    """Return the delays from emission to arrival in milliseconds, and the CPU time of the server."""
+    directory = scratch / f"{runs}x{readers}"
     directory.mkdir()
     environment = {**os.environ, "AMUX_REPLAY_SPEED": os.environ.get("AMUX_REPLAY_SPEED", "1")}
     with subprocess.Popen(
@@ -136,12 +136,12 @@ def measure(scratch: Path, runs: int, watchers: int) -> dict[str, float]:
         assert server.stdout is not None
         url = server.stdout.readline().strip()
         began = time.monotonic()
-        found = asyncio.run(watch_runs(url, runs, watchers))
+        found = asyncio.run(read_runs(url, runs, readers))
         took = time.monotonic() - began
         server.send_signal(signal.SIGINT)
         _, errors = server.communicate(timeout=60)
     emitted = json.loads((directory / "emitted.json").read_text())
-    late = sorted(
+    delays = sorted(
         (at - emitted[run_id][number]) / 1e6
         for run_id, many in found.items()
         for one in many
@@ -150,17 +150,17 @@ def measure(scratch: Path, runs: int, watchers: int) -> dict[str, float]:
     )
     cpu = float(errors.rsplit("cpu ", 1)[-1].split()[0])
     return {
-        "events": len(late), "took": took, "cpu": cpu,
-        "p50": late[len(late) // 2], "p99": late[len(late) * 99 // 100], "max": late[-1],
+        "events": len(delays), "took": took, "cpu": cpu,
+        "p50": delays[len(delays) // 2], "p99": delays[len(delays) * 99 // 100], "max": delays[-1],
     }  # fmt: skip
 
 
 def main(scratch: Path) -> None:
-    """One run with one watcher, and many with many."""
-    for runs, watchers in ((1, 1), (10, 10), (RUNS, WATCHERS)):
-        figures = measure(scratch, runs, watchers)
+    """Measure one run with one reader, and several runs with several readers."""
+    for runs, readers in ((1, 1), (10, 10), (RUNS, READERS)):
+        figures = measure(scratch, runs, readers)
         print(
-            f"delivery  {runs:3} runs x {watchers:2} watchers"
+            f"delivery  {runs:3} runs x {readers:2} readers"
             f"  {figures['events']:7.0f} events in {figures['took']:5.1f} s"
             f"  p50 {figures['p50']:7.2f} ms  p99 {figures['p99']:8.2f} ms  max {figures['max']:8.2f} ms"
             f"  server {figures['cpu']:5.1f} s cpu"

@@ -1,4 +1,4 @@
-"""Through a real subprocess, journal on: against a bare asyncio loop and claude-agent-sdk, same child, same run."""
+"""A whole run through a subprocess with journal, compared with a bare asyncio loop and claude-agent-sdk."""
 
 import asyncio
 import os
@@ -8,8 +8,7 @@ import orjson
 
 from agent_mux import AgentMux
 from benchmarks.measure import interleaved, report, verdict
-from benchmarks.player import write_player
-from benchmarks.synthetic import write_stream
+from benchmarks.synthetic import write_player, write_stream
 
 LINES = 100_000
 ROUNDS = 9
@@ -17,7 +16,7 @@ LONGEST_LINE = 1 << 20
 
 
 async def bare(player: Path) -> int:
-    """`readline` and `orjson.loads`, nothing else."""
+    """Read lines and parse them with `orjson.loads`, nothing else. Return the number of lines."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(str(player), stdin=pipe, stdout=pipe, limit=LONGEST_LINE)
     assert process.stdin is not None
@@ -33,7 +32,7 @@ async def bare(player: Path) -> int:
 
 
 async def ours(player: Path, directory: Path) -> int:
-    """A run with its journal, every event iterated."""
+    """Execute a run with a journal and iterate over its events. Return the number of events."""
     count = 0
     async with AgentMux(config_dir=directory) as mux:
         run = mux.run(
@@ -52,8 +51,8 @@ async def ours(player: Path, directory: Path) -> int:
 
 
 async def sdk(player: Path) -> int:
-    """The vendor's own client for the same program."""
-    from claude_agent_sdk import ClaudeAgentOptions, query  # noqa: PLC0415  # an extra of the benchmarks alone
+    """Execute the same program with the client of its vendor. Return the number of messages."""
+    from claude_agent_sdk import ClaudeAgentOptions, query  # noqa: PLC0415  # a dependency of the benchmarks only
 
     count = 0
     options = ClaudeAgentOptions(cli_path=str(player), include_partial_messages=True)
@@ -63,7 +62,7 @@ async def sdk(player: Path) -> int:
 
 
 def main(scratch: Path) -> None:
-    """Print the ratios."""
+    """Print the time per line of each contestant, and the ratios."""
     os.environ["CLAUDE_AGENT_SDK_SKIP_VERSION_CHECK"] = "1"
     stream = write_stream(scratch / "end_to_end.jsonl", LINES)
     player = write_player(scratch / "claude", stream)

@@ -1,7 +1,7 @@
-"""From `mux.run` to `session_start`, over the same CLI run bare: the real CLIs, offline, against the scripted model.
+"""The time from `mux.run` to `session_start`, compared with the bare CLI: real CLIs, offline, with the scripted model.
 
-The bare side is an asyncio loop around the same command line, environment and standard input. It answers the handshake
-and knows the line that begins the session by the same codec; it has no journal, no reaper, no watch over the process.
+The bare contestant is an asyncio loop with the same command line, environment and standard input. It answers the
+handshake and recognizes the start of the session with the same codec. It has no journal, no reaper and no supervision.
 
     python -m agent_mux.testing.offline -- python -m benchmarks first_event
 """
@@ -36,16 +36,16 @@ from benchmarks.synthetic import write_stream
 
 COMMAND = "python -m agent_mux.testing.offline -- python -m benchmarks first_event"
 ROUNDS = 5
-ROUNDS_AT_ONCE = 51
+INSTANT_ROUNDS = 51
 CHUNK = 1 << 16
 FIRST = "session_start"
-BOUND = 120.0  # seconds for a start
-_WAYS: Mapping[str, Mapping[str, Any]] = {"one_shot": {}, "two_way": {"on_approval_request": lambda _: Approve()}}
+START_TIMEOUT = 120.0  # seconds
+_OPTIONS: Mapping[str, Mapping[str, Any]] = {"one_shot": {}, "two_way": {"on_approval_request": lambda _: Approve()}}
 
 
 async def ours(options: RunOptions, directory: Path) -> float:
-    """Seconds until the consumer has the first event. The client is there, and starts its first run."""
-    async with asyncio.timeout(BOUND), AgentMux(config_dir=directory) as mux:
+    """Return the seconds until the consumer receives the first event of the first run of a client."""
+    async with asyncio.timeout(START_TIMEOUT), AgentMux(config_dir=directory) as mux:
         start = time.perf_counter()
         run = mux.run(options)
         async for event in run:
@@ -58,10 +58,10 @@ async def ours(options: RunOptions, directory: Path) -> float:
 
 
 async def bare(options: RunOptions) -> float:
-    """Seconds until the line that begins the session is read. Everything was decided and written before."""
+    """Return the seconds until the line that starts the session is read. Planning is not measured."""
     plan = plan_run(options, AdapterRegistry().get, None)
     with private_files(plan.temp_dir, plan.spawn.files):
-        async with asyncio.timeout(BOUND):
+        async with asyncio.timeout(START_TIMEOUT):
             start = time.perf_counter()
             process = await asyncio.create_subprocess_exec(
                 *plan.spawn.argv,
@@ -73,13 +73,13 @@ async def bare(options: RunOptions) -> float:
                 start_new_session=True,
             )
             try:
-                await _until_begun(process, plan)
+                await _wait_for_session(process, plan)
                 return time.perf_counter() - start
             finally:
                 await _kill(process, plan)
 
 
-async def _until_begun(process: asyncio.subprocess.Process, plan: RunPlan) -> None:
+async def _wait_for_session(process: asyncio.subprocess.Process, plan: RunPlan) -> None:
     assert process.stdout is not None
     reader = Normalizer(plan.header, plan.new_codec, context=plan.context)
     if plan.spawn.stdin_text is not None:
@@ -112,7 +112,7 @@ async def _kill(process: asyncio.subprocess.Process, plan: RunPlan) -> None:
 
 
 async def measure(kit: LiveKit, found: Provisioned, fields: Mapping[str, Any]) -> Rounds | None:
-    """Seconds of both, in rounds; None for an agent at a terminal, which has no lines to read bare."""
+    """Return the times of both contestants; None for an agent at a terminal, which prints no lines."""
     with tempfile.TemporaryDirectory(prefix="agent-mux-bench-", ignore_cleanup_errors=True) as scratch:
         workspace = Path(scratch, "workspace")
         workspace.mkdir()
@@ -129,8 +129,8 @@ async def measure(kit: LiveKit, found: Provisioned, fields: Mapping[str, Any]) -
 
 
 async def interleaved(options: RunOptions, directory: Path, rounds: int) -> Rounds:
-    """Both in each round, in turn the first."""
-    await bare(options)  # the first start in a home takes longer
+    """Run both contestants in each round, in alternating order."""
+    await bare(options)  # warm-up: the first start in a home directory takes longer
     seconds = Rounds(bare=[], ours=[])
     for number in range(rounds):
         for name in ("bare", "ours")[:: 1 if number % 2 else -1]:
@@ -138,22 +138,22 @@ async def interleaved(options: RunOptions, directory: Path, rounds: int) -> Roun
     return seconds
 
 
-async def at_once(scratch: Path) -> Rounds:
-    """Seconds of both with a program that begins to speak at once: what remains is our own share."""
+async def instant_program(scratch: Path) -> Rounds:
+    """Return the times of both contestants with a program that prints at once: the difference is our overhead."""
     stream, program = write_stream(scratch / "stream.jsonl", 10), scratch / "claude"
     program.write_text(f"#!/bin/sh\nexec cat {shlex.quote(str(stream))}\n")
     program.chmod(0o755)
     env = {"AMUX_CLAUDE_EXECUTABLE": str(program), "IS_SANDBOX": "1"}
     options = RunOptions(agent="claude", prompt="hi", cwd=scratch, env=env, approval_mode="yolo")
-    return await interleaved(options, scratch / "mux", ROUNDS_AT_ONCE)
+    return await interleaved(options, scratch / "mux", INSTANT_ROUNDS)
 
 
 def main(scratch: Path) -> None:
-    """Print a line for each agent that is installed, and way to run it, as soon as it is known."""
+    """Print a line for each installed agent and protocol variant."""
     if not is_offline():
-        sys.exit(f"refused: real CLIs are started only offline: {COMMAND}")
-    report(f"From start to first event, over the CLI run bare, {ROUNDS} rounds", [])
-    print(f"  {_row('a program that speaks at once', asyncio.run(at_once(scratch)))}", flush=True)
+        sys.exit(f"real CLIs are started only offline: {COMMAND}")
+    report(f"From start to first event, compared with the bare CLI, {ROUNDS} rounds", [])
+    print(f"  {_row('a program that prints at once', asyncio.run(instant_program(scratch)))}", flush=True)
     for kit in kits().values():
         found = find_agent(kit.agent)
         if found is None:
@@ -162,7 +162,7 @@ def main(scratch: Path) -> None:
         for way in kit.ways:
             name = f"{kit.agent} {found.version} {way}"
             try:
-                seconds = asyncio.run(measure(kit, found, _WAYS[way]))
+                seconds = asyncio.run(measure(kit, found, _OPTIONS[way]))
             except (RuntimeError, TimeoutError) as error:
                 print(f"  {name:<30} was not measured: {error!r}", flush=True)
                 continue
@@ -171,6 +171,6 @@ def main(scratch: Path) -> None:
 
 
 def _row(name: str, seconds: Rounds) -> str:
-    alone, ours_too = (1000 * seconds.typical(one) for one in ("bare", "ours"))
-    more, ratio = 1000 * seconds.difference("ours", "bare"), seconds.ratio("ours", "bare")
-    return f"{name:<30} bare {alone:7.1f} ms  ours {ours_too:7.1f} ms  {more:+7.1f} ms  ratio {ratio:5.3f}"
+    bare_time, our_time = (1000 * seconds.typical(one) for one in ("bare", "ours"))
+    overhead, ratio = 1000 * seconds.difference("ours", "bare"), seconds.ratio("ours", "bare")
+    return f"{name:<30} bare {bare_time:7.1f} ms  ours {our_time:7.1f} ms  {overhead:+7.1f} ms  ratio {ratio:5.3f}"

@@ -1,4 +1,4 @@
-"""Latency at one event per millisecond: from the child's write to the consumer, against a raw asyncio reader."""
+"""Latency at one event per millisecond, from the write of the child to the consumer, compared with asyncio alone."""
 
 import asyncio
 import json
@@ -54,17 +54,17 @@ async def _bare(child: Path) -> list[int]:
     assert process.stdout is not None
     process.stdin.write(b"hi\n")
     process.stdin.close()
-    late = []
+    latencies = []
     while line := await process.stdout.readline():
         event = orjson.loads(line).get("event", {})
         if event.get("type") == "content_block_delta":
-            late.append(time.perf_counter_ns() - int(event["delta"]["text"]))
+            latencies.append(time.perf_counter_ns() - int(event["delta"]["text"]))
     await process.wait()
-    return late
+    return latencies
 
 
 async def _ours(child: Path, directory: Path) -> list[int]:
-    late = []
+    latencies = []
     async with AgentMux(config_dir=directory) as mux:
         run = mux.run(
             agent="claude",
@@ -74,8 +74,8 @@ async def _ours(child: Path, directory: Path) -> list[int]:
         )
         async for event in run:
             if event.type == "text_delta":
-                late.append(time.perf_counter_ns() - int(event.delta))
-    return late
+                latencies.append(time.perf_counter_ns() - int(event.delta))
+    return latencies
 
 
 def main(scratch: Path) -> None:

@@ -1,4 +1,4 @@
-"""Interleaved rounds and their medians."""
+"""Interleaved measurement of several contestants, medians, and the output of results."""
 
 import time
 from collections.abc import Callable
@@ -6,25 +6,31 @@ from statistics import median
 
 
 class Rounds(dict[str, list[float]]):
-    """Seconds per contestant, one figure a round."""
+    """Seconds by contestant, one value per round."""
 
     def typical(self, name: str) -> float:
-        """The median of one contestant, in seconds."""
+        """Return the median of one contestant, in seconds."""
         return median(self[name])
 
     def ratio(self, name: str, to: str) -> float:
-        """How many times as long as another; the median over the rounds, whose noise hits both alike."""
+        """Return the median over the rounds of the time of `name` divided by that of `to`.
+
+        Noise within a round affects both contestants alike.
+        """
         return median(ours / theirs for ours, theirs in zip(self[name], self[to], strict=True))
 
     def difference(self, name: str, to: str) -> float:
-        """How many seconds more than another; the median over the rounds."""
+        """Return the median over the rounds of the time of `name` minus that of `to`, in seconds."""
         return median(ours - theirs for ours, theirs in zip(self[name], self[to], strict=True))
 
 
 def interleaved(
     contestants: dict[str, Callable[[], object]], rounds: int, clock: Callable[[], float] = time.perf_counter
 ) -> Rounds:
-    """Each round runs all contestants. For pure computation: `time.process_time`, which others cannot disturb."""
+    """Run all contestants in each round and return their times.
+
+    For pure computation, use `time.process_time` as the clock: other processes do not affect it.
+    """
     seconds = Rounds({name: [] for name in contestants})
     for _ in range(rounds):
         for name, run in contestants.items():
@@ -35,14 +41,14 @@ def interleaved(
 
 
 def report(title: str, lines: list[str]) -> None:
-    """Print one benchmark."""
+    """Print the results of one benchmark."""
     print(f"\n## {title}")
     for line in lines:
         print(f"  {line}")
 
 
 def verdict(value: float, least: float | None = None, most: float | None = None) -> str:
-    """How a figure stands to its target."""
-    good = (least is None or value >= least) and (most is None or value <= most)
+    """Return the target of a value and whether it is met."""
+    is_met = (least is None or value >= least) and (most is None or value <= most)
     target = f">= {least:g}" if least is not None else f"<= {most:g}"
-    return f"(target {target}: {'met' if good else 'MISSED'})"
+    return f"(target {target}: {'met' if is_met else 'MISSED'})"

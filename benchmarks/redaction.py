@@ -1,4 +1,4 @@
-"""Hiding secrets against the whole way of a line: framing, codec, assembler."""
+"""Redaction of secrets, compared with framing, codec and assembler."""
 
 import time
 from collections.abc import Iterable
@@ -8,17 +8,17 @@ from agent_mux.framing import LineFramer
 from agent_mux.process.pump import CHUNK
 from agent_mux.redaction import RedactedStream, Redactor
 from benchmarks.measure import interleaved, report, verdict
-from benchmarks.parse_only import normalize
+from benchmarks.parsing import normalize
 from benchmarks.synthetic import write_stream
 
 LINES = 40_000
 ROUNDS = 9
 VALUES = [f"s3cret-{number}-" + "aB3" * 12 for number in range(20)]
-"""As many as a full environment has."""
+"""As many secrets as a large environment contains."""
 
 
 def redact(chunks: Iterable[bytes]) -> None:
-    """All chunks of a stream."""
+    """Redact all chunks of a stream."""
     stream = RedactedStream(Redactor(VALUES))
     for chunk in chunks:
         stream.feed(chunk)
@@ -26,7 +26,7 @@ def redact(chunks: Iterable[bytes]) -> None:
 
 
 def frame(chunks: Iterable[bytes]) -> None:
-    """What cannot be left out."""
+    """Split the chunks into lines: the work that remains without redaction."""
     framer = LineFramer()
     for chunk in chunks:
         framer.feed(chunk)
@@ -34,7 +34,7 @@ def frame(chunks: Iterable[bytes]) -> None:
 
 
 def main(scratch: Path) -> None:
-    """Print the shares."""
+    """Print the throughput, and the share of the time of the pipeline."""
     data = write_stream(scratch / "redaction.jsonl", LINES).read_bytes()
     chunks = [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
     lines = data.splitlines(keepends=True)
@@ -50,7 +50,7 @@ def main(scratch: Path) -> None:
     )
     share = seconds.ratio("chunks", "pipeline")
     report(
-        f"Hiding secrets, {LINES:,} lines ({len(data) >> 20} MiB), {len(VALUES)} known values",
+        f"Redaction, {LINES:,} lines ({len(data) >> 20} MiB), {len(VALUES)} known values",
         [
             f"chunks of 64 KiB  {len(data) / seconds.typical('chunks') / 1e9:6.2f} GB/s",
             f"one line a chunk  {seconds.typical('lines') / LINES * 1e6:6.2f} us/line",

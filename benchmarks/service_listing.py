@@ -1,4 +1,4 @@
-"""A listing of 100,000 runs: one page of the service's store against the same query asked of `sqlite3` directly."""
+"""Listing 100,000 runs: one page from the store of the service, compared with the same query in `sqlite3`."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ MIDDLE = (
 
 
 def main(scratch: Path) -> None:
-    """Print one report."""
+    """Print the report."""
     path = scratch / "listing.db"
     with asyncio.Runner() as runner:
         database = Database(checked_url(None, path))
@@ -60,7 +60,7 @@ def main(scratch: Path) -> None:
                 f" the bare query"
                 for name in ("first", "middle")
             ),
-            f"the middle as quick as the first: {seconds.ratio('middle', 'first'):.2f} "
+            f"middle compared with first: {seconds.ratio('middle', 'first'):.2f} "
             + verdict(seconds.ratio("middle", "first"), most=2),
             f"rare state {seconds.typical('rare state') * 1000:6.2f} ms",
             f"rare agent {seconds.typical('rare agent') * 1000:6.2f} ms",

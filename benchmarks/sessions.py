@@ -1,4 +1,4 @@
-"""Listing stored sessions: ten thousand of a real one, first and again; and a large one in memory that stays small."""
+"""Listing stored sessions: ten thousand copies of a real one, first and repeated, and one large session."""
 
 import json
 import re
@@ -12,13 +12,13 @@ RECORDED = Path("tests/stores/claude/2.1.330/home/.claude/projects")
 COUNT = 10_000
 LARGE = 500 << 20  # bytes of one session
 MOST = 200
-"""MiB of memory, for a session that is more than twice as large."""
+"""Upper limit of memory in MiB, for a session more than twice as large."""
 PROBE = """
 import json, resource, sys, time
 from pathlib import Path
 from agent_mux.sessions.client import Sessions
 home, cache = sys.argv[1:]
-Sessions(environ={"HOME": "/nowhere"}).list()  # loading the adapters is no part of it
+Sessions(environ={"HOME": "/nowhere"}).list()  # loading the adapters is not measured
 sessions = Sessions(environ={"HOME": home}, cache=Path(cache))
 began = time.perf_counter()
 found = sessions.list(limit=None)
@@ -39,7 +39,7 @@ print(json.dumps({"seconds": time.perf_counter() - began}))
 
 
 def main(scratch: Path) -> None:
-    """Print how much faster the second listing is, how far from bare parsing the first one, and peak memory."""
+    """Print both listing times, their ratios to parsing alone, and the peak memory."""
     home, cache = scratch / "many", scratch / "sessions.sqlite"
     size = _write_many(home)
     floor = _probe(FLOOR, home)
@@ -62,7 +62,7 @@ def main(scratch: Path) -> None:
 
 
 def _write_many(home: Path) -> int:
-    """Copies of the smallest recorded session, each with an id of its own."""
+    """Write copies of the smallest recorded session with different ids. Return their total size."""
     recorded = min(RECORDED.glob("*/*.jsonl"), key=lambda path: path.stat().st_size)
     rows, old = recorded.read_text(encoding="utf-8"), recorded.stem
     for number in range(COUNT):
@@ -81,7 +81,7 @@ def _write_large(home: Path) -> None:
     path.parent.mkdir(parents=True)
     with path.open("wb") as file:
         for number in range(LARGE // len(rows) + 1):
-            # Other ids each time: one conversation that goes on.
+            # Different ids in each copy, so that they form one long conversation.
             again = re.sub(rb'"(uuid|parentUuid|id|tool_use_id)":"', rb'"\1":"%d-' % number, rows)
             file.write(again.replace(b'"parentUuid":null', b'"parentUuid":"%d-%b"' % (number - 1, last)))
 

@@ -1,16 +1,28 @@
-"""A synthetic Claude Code stream with partial messages, in the shape of the recordings."""
+"""A synthetic Claude Code stream in the format of the recordings, and a program that prints it."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 SESSION = "5b7d1bd5-bd86-4624-bad9-c1a17aea4ea5"
 DELTAS_PER_MESSAGE = 180
 RECORDING = Path(__file__).parents[1] / "fixtures" / "claude" / "2.1.330" / "tool_bash" / "stdout.jsonl"
+PLAYER = """#!{python} -IS
+import json, os, sys
+if "-v" in sys.argv or "--version" in sys.argv:
+    print("2.1.330 (Claude Code)")
+    sys.exit()
+first = sys.stdin.readline()
+if '"control_request"' in first:
+    answer = {{"subtype": "success", "request_id": json.loads(first)["request_id"], "response": {{"commands": []}}}}
+    print(json.dumps({{"type": "control_response", "response": answer}}), flush=True)
+os.execv("/bin/cat", ["cat", {stream!r}])
+"""
 
 
 def write_stream(path: Path, lines: int) -> Path:
-    """About `lines` lines: turns of text deltas with a shell call in between, opened and closed by recorded lines."""
+    """Write about `lines` lines: model calls with text and a shell call, between a recorded first and last line."""
     recorded = [json.loads(line) for line in RECORDING.read_bytes().splitlines()]
     init = next(line for line in recorded if line.get("subtype") == "init")
     result = next(line for line in recorded if line["type"] == "result")
@@ -24,6 +36,13 @@ def write_stream(path: Path, lines: int) -> Path:
                 file.write(_line(line))
                 written += 1
         file.write(_line(result))
+    return path
+
+
+def write_player(path: Path, stream: Path) -> Path:
+    """Write an executable in place of `claude` that answers one `initialize` request, if any, and prints the stream."""
+    path.write_text(PLAYER.format(python=sys.executable, stream=str(stream)))
+    path.chmod(0o755)
     return path
 
 
@@ -42,7 +61,7 @@ def _model_call(number: int) -> Iterator[dict[str, object]]:
         yield _event(message, _delta(0, {"type": "text_delta", "text": piece}))
     yield _assistant(message, {"type": "text", "text": "".join(text)})
     yield _event(message, {"type": "content_block_stop", "index": 0})
-    command = {"command": f"echo {number}", "description": "say it"}
+    command = {"command": f"echo {number}", "description": "print it"}
     yield _event(message, _start(1, {"type": "tool_use", "id": tool, "name": "Bash", "input": {}}))
     for piece in (json.dumps(command)[:12], json.dumps(command)[12:]):
         yield _event(message, _delta(1, {"type": "input_json_delta", "partial_json": piece}))

@@ -1,6 +1,6 @@
-"""Writes the reference pages that are made from code and recordings: `python docs/generate.py [PAGE...] [--check]`.
+"""Generate the reference pages from code and recordings: `python docs/generate.py [PAGE...] [--check]`.
 
-`--check` writes nothing and exits 1 when a page is stale.
+`--check` writes nothing and exits with 1 if a page is stale.
 """
 # ruff: noqa: INP001  # a script, not a package
 
@@ -12,9 +12,9 @@ from pathlib import Path
 REFERENCE = Path(__file__).parent / "reference"
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from docs.pages.agent_hooks import agent_hooks_page  # noqa: E402
+from docs.pages.agent_hooks import agent_hooks_page  # noqa: E402  # needs the path above
 from docs.pages.cli import cli_page  # noqa: E402
-from docs.pages.events import events_page  # noqa: E402  # found where this script is
+from docs.pages.events import events_page  # noqa: E402
 from docs.pages.http_api import http_api_page, openapi_page  # noqa: E402
 from docs.pages.support_matrix import support_matrix_page  # noqa: E402
 
@@ -27,16 +27,16 @@ PAGES: dict[str, Callable[[], str]] = {
     "agent-hooks": agent_hooks_page,
 }
 SUFFIXES = {"openapi": ".json"}
-"""Of those that are no Markdown."""
+"""File suffixes of pages that are not Markdown."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write pages, or check them."""
+    """Write the selected pages, or check them with `--check`. Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="*", choices=[*PAGES, []], metavar="PAGE", help=f"default: {', '.join(PAGES)}")
-    parser.add_argument("--check", action="store_true", help="exit 1 when a page is stale")
-    wanted = parser.parse_args(arguments)
-    stale = [name for name in wanted.pages or PAGES if not _write(name, only_check=wanted.check)]
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is stale")
+    options = parser.parse_args(arguments)
+    stale = [name for name in options.pages or PAGES if not _write(name, only_check=options.check)]
     for name in stale:
         sys.stderr.write(f"{_path(name)} is stale; run: python docs/generate.py {name}\n")
     return 1 if stale else 0
@@ -47,7 +47,7 @@ def _path(name: str) -> Path:
 
 
 def _write(name: str, *, only_check: bool) -> bool:
-    """False: the page is stale."""
+    """Write one page, or compare it with the stored one. Return False if the stored page is stale."""
     page, path = PAGES[name](), _path(name)
     if not only_check:
         path.write_text(page, encoding="utf-8")

@@ -1,1 +1,1 @@
-"""The reference pages that are made from code and recordings, one module each."""
+"""Generators of the reference pages that are derived from code and recordings, one module per page."""

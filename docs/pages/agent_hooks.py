@@ -1,4 +1,4 @@
-"""The reference of the embedded agent's hooks, from their contexts and from one run that really happens."""
+"""The reference of the embedded agent's hooks, from their contexts and from one recorded run."""
 
 import dataclasses
 import re
@@ -22,31 +22,31 @@ INTRODUCTION = """# Hooks of the embedded agent
 
 <!-- Written by docs/generate.py from agent_loop.hooks. Do not edit. -->
 
-Each of these {count} hooks calls its handlers with one context. Register them for the lifetime of the agent
-(`Agent(hooks={{"tool:gate": handler}})`, `agent.hooks.on(name, handler)`) or for one run (`agent.run(hooks=...)`); a
-value is one handler or a list of them, plain functions or coroutine functions. What a handler returns counts for
-nothing. It acts by setting the fields that are marked as mutable; the last writer wins, and setting any other field
-raises. A name that is not on this page is refused when the agent is built. What a handler raises is told in a
-`hook_failed` event, and the run goes on without it; a `tool:gate` that raises blocks its call.
+Each of these {count} hooks calls its handlers with one context. Register handlers for the lifetime of the agent
+(`Agent(hooks={{"tool:gate": handler}})`, `agent.hooks.on(name, handler)`) or for one run (`agent.run(hooks=...)`). A
+value is one handler or a list of handlers, plain functions or coroutine functions. The return value of a handler is
+ignored. A handler acts by setting the fields that are marked as mutable; the last value is used, and setting any other
+field raises. An unknown hook name is refused when the agent is created. An exception in a handler is reported by a
+`hook_failed` event, and the run continues; a `tool:gate` that raises blocks its call.
 
-Handlers are called in this order: those of the agent, its middleware, those of the run, then the own gates of the
-framework (allowed tools, budgets of calls, repeated calls), which leave alone what was refused or answered already.
+Handlers are called in this order: those of the agent, its middleware, those of the run, then the gates of the framework
+(allowed tools, call budgets, repeated calls), which skip calls that were already refused or answered.
 
 Every context has `session_id`, `loop_id` and `turn` (from 0, within the run).
 
 ## Wrappers
 
-Besides hooks, there is what goes *around* a call, as rings of an onion, the first that is registered outermost:
+In addition to hooks, wrappers run *around* a call. They are nested; the first registered wrapper is the outermost:
 
-- `Hooks.wrap_model_call(wrapper)`: `async def wrapper(request, next)` gives a `ModelResponse`; `await next(request)`
-  goes inwards.
-- `Hooks.wrap_tool_call(wrapper)`: `async def wrapper(call, next)` gives a `ToolResult`.
+- `Hooks.wrap_model_call(wrapper)`: `async def wrapper(request, next)` returns a `ModelResponse`; `await next(request)`
+  calls the next wrapper or the model.
+- `Hooks.wrap_tool_call(wrapper)`: `async def wrapper(call, next)` returns a `ToolResult`.
 
-A `Middleware` is what registers hooks and wrappers together: `name`, and `install(hooks)`.
+A `Middleware` registers hooks and wrappers together: it has `name` and `install(hooks)`.
 
-## The order of a run
+## Order of hooks in a run
 
-This is what fires in a run with one tool call, a run that has a system prompt of its own:
+These hooks are called in a run with one tool call and a system prompt:
 
 ```
 {order}
@@ -54,64 +54,64 @@ This is what fires in a run with one tool call, a run that has a system prompt o
 
 """
 MEANINGS = {
-    "tools": "the tools of this run; add yours",
-    "state": "what the session keeps: todos, files, plain data of middleware",
-    "messages": "the messages it is about",
+    "tools": "the tools of this run; add yours here",
+    "state": "data that the session stores: todos, files, plain data of middleware",
+    "messages": "the messages in question",
     "message": "the message",
-    "loop_index": "loops of this session before this one",
+    "loop_index": "number of earlier loops of this session",
     "stop": "true ends the run here, as aborted",
     "status": "`completed`, `rejected`, `aborted`, `failed` or `limited`",
     "usage": "tokens and money",
-    "total": "of the run so far",
-    "turns": "model calls of this run",
-    "output": "the structured answer, where there is one",
-    "resumed": "the session has a history",
+    "total": "usage of the run so far",
+    "turns": "number of model calls of this run",
+    "output": "the structured answer, if there is one",
+    "resumed": "whether the session has a history",
     "system": "the system prompt",
-    "reason": "why",
-    "error": "what was raised",
-    "text": "what was said",
-    "prompt": "a message that makes the model go on",
-    "tool_results": "what the tools of the turn gave",
+    "reason": "the reason",
+    "error": "the exception",
+    "text": "the text of the answer",
+    "prompt": "a message that makes the model continue",
+    "tool_results": "the tool results of the turn",
     "value": "the answer that fits the schema",
-    "bytes": "of tool output in this turn",
-    "budget": "bytes",
+    "bytes": "size of the tool output in this turn",
+    "budget": "the limit in bytes",
     "tool": "the tool",
-    "count": "calls in this run, this one included",
-    "max_calls": "calls that the budget allows",
+    "count": "number of calls in this run, this one included",
+    "max_calls": "number of calls that the budget allows",
     "mode": "`block` or `steer`",
     "call_id": "id of the tool call",
     "name": "canonical name of the tool",
-    "label": "name for people",
-    "run_tool_counts": "calls of this run by tool, from before this one; read only",
-    "arguments": "of the call",
-    "block": "true refuses the call: the model reads `Blocked: reason`",
-    "result": "what the model gets",
-    "suppress_error": "true leaves `tool:error` out",
-    "problem": "one sentence",
-    "coercions": "what was made to fit",
-    "skip": "true leaves the tool out, with a skipped result",
-    "suppress": "true keeps it from the stream",
-    "duration_ms": "milliseconds",
-    "assistant": "the messages that want the calls",
-    "results": "one for each call",
+    "label": "display name",
+    "run_tool_counts": "number of earlier calls in this run, by tool; read-only",
+    "arguments": "arguments of the call",
+    "block": "true refuses the call: the model receives `Blocked: reason`",
+    "result": "what the model receives",
+    "suppress_error": "true skips `tool:error`",
+    "problem": "the problem, as one sentence",
+    "coercions": "the arguments that were converted to fit the schema",
+    "skip": "true skips the tool, with a skipped result",
+    "suppress": "true removes it from the stream",
+    "duration_ms": "duration in milliseconds",
+    "assistant": "the messages that contain the calls",
+    "results": "one result per call",
 }
-"""Where the source says nothing more special below the field."""
+"""Meanings of fields without a docstring in the source."""
 ALIASES = {str(Message): "Message", str(LoopStatus): "LoopStatus"}
-"""Unions by their names."""
+"""Names of union types, by their representation."""
 
 
 def agent_hooks_page() -> str:
-    """The reference of all hooks."""
-    order = "\n".join(fired())
+    """Return the page."""
+    order = "\n".join(called_hooks())
     sections = "\n".join(_section(name, context) for name, context in HOOKS.items())
     return INTRODUCTION.format(count=len(HOOKS), order=order) + "## The hooks\n\n" + sections
 
 
-def fired() -> list[str]:
-    """What fires in a run, in its order; a hook that fires several times in a row stands once."""
+def called_hooks() -> list[str]:
+    """Return the hooks that one run calls, in order. A hook that is called several times in a row is listed once."""
     seen: list[str] = []
 
-    def note(name: str, _: HookContext) -> None:
+    def record(name: str, _: HookContext) -> None:
         seen.append(name)
 
     def look() -> str:
@@ -122,27 +122,27 @@ def fired() -> list[str]:
     agent = Agent(
         ScriptedProvider(script),
         tools=[function_tool(look)],
-        hooks={name: partial(note, name) for name in HOOKS},
+        hooks={name: partial(record, name) for name in HOOKS},
     )
     anyio.run(partial(agent.run, "Look.", system_prompt="Be brief."))
     return [name for name, _ in groupby(seen)]
 
 
 def _step(*, thinking: str, text: str, tool: Step) -> Step:
-    """A step that thinks, speaks and calls."""
+    """Return a step with thinking, text and a tool call."""
     return Step(thinking=thinking, text=text, tool_calls=tool.tool_calls)
 
 
 def _section(name: str, context: type[HookContext]) -> str:
     rows = "\n".join(_rows(context))
-    table = f"| field | type | mutable | meaning |\n|---|---|---|---|\n{rows}\n" if rows else "Nothing more.\n"
+    table = f"| field | type | mutable | meaning |\n|---|---|---|---|\n{rows}\n" if rows else "No further fields.\n"
     return f"### `{name}`\n\n{_when(context)} (`{context.__name__}`)\n\n{table}"
 
 
 def _when(context: type[HookContext]) -> str:
     text = " ".join((context.__doc__ or "").split()).split(" Source:")[0]
-    said = re.sub(r"^(?:`[\w:-]+`(?:, )?)+: ", "", text)
-    return said[:1].upper() + said[1:]
+    sentence = re.sub(r"^(?:`[\w:-]+`(?:, )?)+: ", "", text)
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _rows(context: type[HookContext]) -> Iterator[str]:

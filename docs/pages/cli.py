@@ -1,4 +1,4 @@
-"""Every command of `amux` with its flags, as the program itself knows them."""
+"""The reference of the command line: every command of `amux` with its flags, from the program itself."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,17 +11,17 @@ INTRODUCTION = """# Command line
 
 <!-- Written by docs/generate.py from the program itself. Do not edit. -->
 
-`amux COMMAND --help` shows the same. Flags that hold for all commands may also stand before the command:
-`amux --json sessions list`. With `--json`, commands answer `{"ok": true, "data": ...}` or
-`{"ok": false, "error": {"code", "message", "recoverable"}}`; `run`, `parse` and `replay` print one event a line.
+`amux COMMAND --help` shows the same information. Global flags may also precede the command:
+`amux --json sessions list`. With `--json`, commands print `{"ok": true, "data": ...}` or
+`{"ok": false, "error": {"code", "message", "recoverable"}}`; `run`, `parse` and `replay` print one event per line.
 """
 
 
 def cli_page() -> str:
-    """The whole page."""
+    """Return the page."""
     root = command()
     context = root.make_context("amux", [], resilient_parsing=True)
-    commands = sorted(_all(root, ()), key=lambda item: item[0])
+    commands = sorted(_leaf_commands(root, ()), key=lambda item: item[0])
     return "\n".join((
         INTRODUCTION,
         *_contents(commands),
@@ -31,16 +31,16 @@ def cli_page() -> str:
     ))  # fmt: skip
 
 
-def _all(group: Any, before: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _leaf_commands(group: Any, parents: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     for name, one in group.commands.items():
         if hasattr(one, "commands"):
-            yield from _all(one, (*before, name))
+            yield from _leaf_commands(one, (*parents, name))
         else:
-            yield (*before, name), one
+            yield (*parents, name), one
 
 
 def _contents(commands: Iterable[tuple[tuple[str, ...], Any]]) -> Iterator[str]:
-    yield "| command | what it does |"
+    yield "| command | description |"
     yield "|---|---|"
     for names, one in commands:
         anchor = "-".join(("amux", *names))
@@ -79,13 +79,13 @@ def _value(param: Any, context: Any) -> str:
     if param.metavar:
         return str(param.metavar)
     shown = str(param.display_type(context)).strip("<>[]")
-    return shown if "|" in shown else shown.upper().replace("STR", "TEXT")  # choices are meant as they are
+    return shown if "|" in shown else shown.upper().replace("STR", "TEXT")  # choices are literal values
 
 
 def _help(param: Any) -> str:
     default = param.default
-    is_said = isinstance(default, str | int | float) and not isinstance(default, bool)
-    return f"{param.help or ''}{f' Default: {default}.' if is_said and param.show_default is not False else ''}"
+    is_shown = isinstance(default, str | int | float) and not isinstance(default, bool)
+    return f"{param.help or ''}{f' Default: {default}.' if is_shown and param.show_default is not False else ''}"
 
 
 def _first_sentence(text: str) -> str:

@@ -1,7 +1,8 @@
-"""The reference of all events, from the models."""
+"""The event reference, from the event classes and the rules of the contract."""
 
 import inspect as python_inspect
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,30 +35,31 @@ TITLES = {
     "error": "Errors",
     "debug": "Diagnostics",
 }
-FIRST_SECTION = 5  # the categories are sections 5 to 22 of the spec, in order
+FIRST_SECTION = 5  # the categories are sections 5 to 22 of docs/spec/events.md, in order
 INTRODUCTION = """# Events
 
 <!-- Written by docs/generate.py from the models. Do not edit. -->
 
-Every run is a stream of these {count} events, whichever agent runs. On the wire an event is one JSON object with
-camelCase names (`runId`); in Python it is a frozen object with snake_case attributes (`run_id`), one class per type
-(`text_delta` is `TextDeltaEvent`). A field that says nothing is left out; it is never null. Types and fields that you
-do not know come from a newer version: ignore them.
+Every run is a stream of these {count} events, with every agent. On the wire an event is one JSON object with camelCase
+names (`runId`); in Python it is an immutable object with snake_case attributes (`run_id`), one class per type
+(`text_delta` is `TextDeltaEvent`). Absent fields are left out and never null. Ignore types and fields that you do not
+know: they come from a newer version. All rules are in the [event specification](../spec/events.md).
 
-A compact stream leaves out the text so far of the delta events (`accumulated`, `inputAccumulated`);
-`agent_mux.events.Rebuilder` gives it back. The JSON Schema of an event is `agent_mux.events.json_schema()`.
+A compact stream omits the accumulated text of the delta events (`accumulated`, `inputAccumulated`);
+`agent_mux.events.Rebuilder` restores it. `agent_mux.events.json_schema()` returns the JSON Schema of an event.
 """
 ORDER = """## Order
 
 `agent_mux.contract.validate(events)` checks these rules and those of each category below. The number is the section of
-the agent-events spec.
+the [event specification](../spec/events.md).
 """
+CITATION = re.compile(r"(?:Source: agent-events spec,|See docs/spec/events\.md,) section (\d+(?:\.\d+)*)")
 SAMPLES: dict[str, Any] = json.loads(Path(__file__).with_name("event_samples.json").read_text(encoding="utf-8"))
-"""Values for the examples: by `type.field`, else by `field`."""
+"""Values for the examples, by `type.field` or by `field`."""
 
 
 def events_page() -> str:
-    """The reference of all events."""
+    """Return the page."""
     parts = [INTRODUCTION.format(count=sum(map(len, CATEGORIES.values())))]
     parts.append("## Fields of every event\n\n`type` (the name of the event) comes first.\n")
     parts.append(_table(BaseEvent))
@@ -74,7 +76,7 @@ def events_page() -> str:
 
 
 def _rules(*sections: str) -> str:
-    lines = [f"- {rule}: {said}.\n" for rule, said in RULES.items() if rule.split(".")[0] in sections]
+    lines = [f"- {rule}: {text}.\n" for rule, text in RULES.items() if rule.split(".")[0] in sections]
     return "".join(lines)
 
 
@@ -84,18 +86,20 @@ def _event_section(event: type[BaseEvent]) -> str:
 
 
 def _docstring(kind: type) -> str:
-    return python_inspect.getdoc(kind) or ""
+    """Return the docstring of an event class, with its citation as a link to the specification."""
+    text = " ".join((python_inspect.getdoc(kind) or "").split())
+    return CITATION.sub(r"[Section \1](../spec/events.md)", text)
 
 
 def _table(kind: type[msgspec.Struct]) -> str:
-    own = [row for row in _rows(kind) if kind is BaseEvent or not _is_of_every_event(kind, row[0])]
+    own = [row for row in _rows(kind) if kind is BaseEvent or not _is_base_field(kind, row[0])]
     if not own:
         return ""
     rows = [f"| `{name}` | {shape} | {needed} | {meaning} |\n" for name, shape, needed, meaning in own]
     return "| field | type | | meaning |\n|---|---|---|---|\n" + "".join(rows)
 
 
-def _is_of_every_event(kind: type[msgspec.Struct], name: str) -> bool:
+def _is_base_field(kind: type[msgspec.Struct], name: str) -> bool:
     base = {field.encode_name: field.required for field in msgspec.structs.fields(BaseEvent)}
     ours = {field.encode_name: field.required for field in msgspec.structs.fields(kind)}
     return issubclass(kind, BaseEvent) and base.get(name) == ours[name]

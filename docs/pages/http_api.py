@@ -1,4 +1,4 @@
-"""The reference of the HTTP API, and the OpenAPI document that it is made from."""
+"""The reference of the HTTP API, and the OpenAPI document from which it is generated."""
 
 import json
 from functools import cache
@@ -17,15 +17,15 @@ INTRODUCTION = """# HTTP API
 
 {about}
 
-The whole of it, with all shapes, is [openapi.json](openapi.json) (OpenAPI {version}); a service has it at
-`/openapi.json`. A token is sent as `Authorization: Bearer TOKEN`; the scope that a path needs stands beside it.
+The complete description with all schemas is [openapi.json](openapi.json) (OpenAPI {version}), which a service returns
+at `/openapi.json`. Send a token as `Authorization: Bearer TOKEN`; each path below states the scope that it needs.
 
-Every path may answer with these problems, besides those that stand with it:
+In addition to the problems listed with it, every path may return these:
 
 | status | codes |
 |---|---|
 {everywhere}
-A path that does not take a method answers 405, and names those it takes in `Allow`. A problem:
+For an unsupported method, a path returns 405 with the supported methods in `Allow`. Example of a problem:
 
 ```json
 {problem}
@@ -43,89 +43,89 @@ PROBLEM = {
 
 @cache
 def document() -> dict[str, Any]:
-    """The OpenAPI document. Nothing is opened for it."""
+    """Return the OpenAPI document. Opens no database and no port."""
     return make_application(Settings(config_dir=Path("unused"))).openapi()
 
 
 def openapi_page() -> str:
-    """The document as it is kept."""
+    """Return the document as the text of the stored file."""
     return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 
 def http_api_page() -> str:
-    """What a person reads of it."""
-    told = document()
-    parts = [_introduction(told)]
-    for tag in told["tags"]:
+    """Return the page for readers."""
+    api = document()
+    parts = [_introduction(api)]
+    for tag in api["tags"]:
         parts.append(f"## {tag['name'].capitalize()}\n\n{tag['description']}\n")
-        for path, operations in told["paths"].items():
+        for path, operations in api["paths"].items():
             parts += [_section(path, method, one) for method, one in operations.items() if tag["name"] in one["tags"]]
     return "\n".join(parts)
 
 
-def _introduction(told: dict[str, Any]) -> str:
+def _introduction(api: dict[str, Any]) -> str:
     rows = "".join(f"| {STATUS.get(code, 500)} | `{code}` |\n" for code in EVERYWHERE)
-    about, version = told["info"]["description"], told["openapi"]
+    about, version = api["info"]["description"], api["openapi"]
     return INTRODUCTION.format(about=about, version=version, everywhere=rows, problem=json.dumps(PROBLEM, indent=2))
 
 
-def _section(path: str, method: str, told: dict[str, Any]) -> str:
+def _section(path: str, method: str, operation: dict[str, Any]) -> str:
     scope = needed_scope(method.upper(), path)
-    parts = [f"### `{method.upper()} {path}`\n", f"{told['description']}\n"]
-    parts.append(f"Scope: {'none' if scope is None else f'`{scope}`'}.{_reads(told)}\n")
-    if told["parameters"]:
-        rows = "".join(map(_parameter, told["parameters"]))
+    parts = [f"### `{method.upper()} {path}`\n", f"{operation['description']}\n"]
+    parts.append(f"Scope: {'none' if scope is None else f'`{scope}`'}.{_body(operation)}\n")
+    if operation["parameters"]:
+        rows = "".join(map(_parameter, operation["parameters"]))
         parts.append(f"| parameter | in | type | meaning |\n|---|---|---|---|\n{rows}")
-    answers = {int(status): _found(one) for status, one in told["responses"].items()}
-    rows = "".join(_answer(status, one) for status, one in sorted(answers.items()) if _is_own(one))
+    answers = {int(status): _resolved(one) for status, one in operation["responses"].items()}
+    rows = "".join(_response_row(status, one) for status, one in sorted(answers.items()) if _is_specific(one))
     parts.append(f"| status | body | meaning |\n|---|---|---|\n{rows}")
     return "\n".join(parts)
 
 
-def _found(told: dict[str, Any]) -> dict[str, Any]:
-    """What is referred to."""
-    name = told.get("$ref", "").rpartition("/")[2]
-    return document()["components"]["responses"][name] if name else told
+def _resolved(response: dict[str, Any]) -> dict[str, Any]:
+    """Return the response object, with its reference resolved."""
+    name = response.get("$ref", "").rpartition("/")[2]
+    return document()["components"]["responses"][name] if name else response
 
 
-def _is_own(told: dict[str, Any]) -> bool:
-    return told["description"].strip("`.") not in EVERYWHERE and told["description"] not in REFUSED.values()
+def _is_specific(response: dict[str, Any]) -> bool:
+    return response["description"].strip("`.") not in EVERYWHERE and response["description"] not in REFUSED.values()
 
 
-def _reads(told: dict[str, Any]) -> str:
-    if "requestBody" not in told:
+def _body(operation: dict[str, Any]) -> str:
+    if "requestBody" not in operation:
         return ""
-    content = told["requestBody"]["content"]["application/json"]
+    content = operation["requestBody"]["content"]["application/json"]
     examples = "; for example ".join(f"`{_json(one['value'])}`" for one in content.get("examples", {}).values())
     shape = _shape(content["schema"])
     return f" Body: {shape}{f', for example {examples}' if examples else ''}."
 
 
-def _parameter(told: dict[str, Any]) -> str:
-    name = f"`{told['name']}`" + (" (needed)" if told["required"] else "")
-    return f"| {name} | {told['in']} | {_type(told['schema'])} | {_cell(told['description'])} |\n"
+def _parameter(parameter: dict[str, Any]) -> str:
+    name = f"`{parameter['name']}`" + (" (required)" if parameter["required"] else "")
+    return f"| {name} | {parameter['in']} | {_type(parameter['schema'])} | {_cell(parameter['description'])} |\n"
 
 
 def _type(schema: dict[str, Any]) -> str:
     match schema:
         case {"enum": values}:
-            said = ", ".join(f"`{value}`" for value in values)
+            text = ", ".join(f"`{value}`" for value in values)
         case {"type": "array", "items": items}:
-            said = f"several: {_type(items)}"
+            text = f"several: {_type(items)}"
         case {"type": kind}:
-            said = str(kind)
+            text = str(kind)
     low, high = schema.get("minimum"), schema.get("maximum", schema.get("maxLength", schema.get("maxItems")))
-    said += f", from {low}" if low is not None else ""
-    said += f", up to {high}{' characters' if 'maxLength' in schema else ''}" if high is not None else ""
-    return said + (f"; default `{_json(schema['default'])}`" if "default" in schema else "")
+    text += f", from {low}" if low is not None else ""
+    text += f", up to {high}{' characters' if 'maxLength' in schema else ''}" if high is not None else ""
+    return text + (f"; default `{_json(schema['default'])}`" if "default" in schema else "")
 
 
-def _answer(status: int, told: dict[str, Any]) -> str:
-    shapes = {kind: _shape(one["schema"]) for kind, one in told.get("content", {}).items()}
+def _response_row(status: int, response: dict[str, Any]) -> str:
+    shapes = {kind: _shape(one["schema"]) for kind, one in response.get("content", {}).items()}
     shapes.pop("application/problem+json", None)
     kinds = "; ".join(shape if kind == "application/json" else f"{shape} as `{kind}`" for kind, shape in shapes.items())
-    headers = "".join(f" `{name}`: {about['description']}" for name, about in told.get("headers", {}).items())
-    return f"| {status} | {kinds} | {_cell(told['description'])}{_cell(headers)} |\n"
+    headers = "".join(f" `{name}`: {about['description']}" for name, about in response.get("headers", {}).items())
+    return f"| {status} | {kinds} | {_cell(response['description'])}{_cell(headers)} |\n"
 
 
 def _shape(schema: dict[str, Any]) -> str:

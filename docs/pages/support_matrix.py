@@ -1,7 +1,7 @@
-"""What each agent shows and can do, from the recordings and the last run of the real CLIs.
+"""The support matrix: what each agent reports and can do, from recordings and the last run of the real CLIs.
 
-Nothing here is typed in: events come from the golden events of the fixtures, scenarios from `tests/e2e/results.json`,
-which `make e2e-results` writes, and transports with their losses from the adapters.
+No entry is written by hand. Events come from the goldens of the fixtures, scenarios from `tests/e2e/results.json`,
+which `make e2e-results` writes, protocols and their losses from the adapters.
 """
 
 import json
@@ -10,10 +10,13 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 
-from docs.pages.homes import homes_section
-
 from agent_mux.adapter import Adapter
+from agent_mux.config.files import ConfigFile
+from agent_mux.definitions.folders import DefinitionFolders
+from agent_mux.documents import field_name
 from agent_mux.events import CATEGORIES
+from agent_mux.home import AgentHome
+from agent_mux.place import Place
 from agent_mux.registry import AdapterRegistry
 from agent_mux.testing.conformance.goldens import GOLDEN
 from agent_mux.testing.fixtures import find_fixtures, load_fixture
@@ -23,42 +26,48 @@ ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
 RESULTS = ROOT / "tests" / "e2e" / "results.json"
 OF_ANY_AGENT = ("aborted", "paused", "resumed", "timeout")
-"""Events that the mux itself makes, whichever agent runs."""
+"""Events that agent-mux itself emits, with every agent."""
 NOT_AGENTS = frozenset({"replay"})
 INTRODUCTION = """# Support matrix
 
 <!-- Written by docs/generate.py from fixtures/, tests/e2e/results.json and the adapters. Do not edit. -->
 
-Everything on this page was seen: in a recording of the real CLI (below `fixtures/`), or in the last run of the real
-CLIs against the scripted model (`make e2e`). Agents whose CLI cannot be installed from a registry are marked as
-documented: their fixtures follow the vendor's documentation, and nobody has proven them.
+Every entry on this page was observed: in a recording of the real CLI (in `fixtures/`), or in the last run of the real
+CLIs with the scripted model (`make e2e`). Agents whose CLI cannot be installed from a registry are marked as
+documented: their fixtures follow the vendor's documentation and are not verified.
 """
 PROTOCOLS = """## Native protocols
 
-What agent-mux speaks with each agent, and for which runs. `ways`: both, where somebody can be asked and more can be
-said while the agent works. `streams`: what arrives in fragments; the rest arrives whole.
+The protocols that agent-mux uses with each agent, and for which runs. `ways`: `both` if approvals, questions and
+further prompts are possible during a run. `streams`: what arrives in fragments; the rest arrives whole.
 """
 _STREAMED = {"text": "text", "thinking": "thoughts", "tool_calls": "tool inputs"}
 EVENTS = """## Events
 
-Which events recordings of an agent produce. {mux} come from the mux itself, with every agent.
+The events in the recordings of each agent. agent-mux itself emits {mux} with every agent.
+"""
+PLACE = Place(environ={"HOME": "/HOME"}, project=Path("/PROJECT"))
+HOMES = """## Homes
+
+The files of each agent that `amux config`, `mcp`, `skill`, `agent`, `plugin`, `hooks` and `auth` use. Later files take
+precedence. The scenarios `home_...` below verify them with the real CLIs.
 """
 SCENARIOS = """## Scenarios
 
-The same scenarios for every agent, with the real CLI at its pinned version. `ok`: it passed. `never`: it is no part of
-this agent; `not_yet`: the agent lacks it or has it broken upstream; `not_impl`: agent-mux lacks it. A gap is tested:
-when the scenario passes, the gap is closed. Where a scenario goes two ways, `one_shot` is the cheapest protocol that
-the options allow and `two_way` the one in which somebody can answer. Empty: not run with this agent.
+The same scenarios for every agent, with the real CLI at its pinned version. `ok`: passed. `never`: the agent does not
+have the feature by design; `not_yet`: the agent lacks the feature or it is broken upstream; `not_impl`: agent-mux lacks
+it. Gaps are tested: a gap whose scenario passes must be removed. For scenarios with two variants, `one_shot` uses the
+cheapest protocol that supports the options, and `two_way` one with approvals. Empty: not run with this agent.
 """
 
 
 def support_matrix_page() -> str:
-    """The page."""
+    """Return the page."""
     adapters = [adapter for adapter in _adapters() if find_fixtures(FIXTURES, adapter.agent)]
     parts = [INTRODUCTION, "## Agents\n", _agents(adapters), PROTOCOLS, _protocols(adapters)]
-    parts += ["### What they do not tell\n", _losses(adapters)]
+    parts += ["### What they do not report\n", _losses(adapters)]
     parts += [EVENTS.format(mux=", ".join(f"`{name}`" for name in OF_ANY_AGENT)), _events(adapters)]
-    parts += [homes_section(_adapters())]
+    parts += [_homes(_adapters())]
     parts += [SCENARIOS, _scenarios(), "## Gaps\n", _gaps()]
     return "\n".join(part for part in parts if part)
 
@@ -76,7 +85,7 @@ def _agents(adapters: Sequence[Adapter]) -> str:
         recorded = ", ".join(f"{version} ({count})" for version, count in versions)
         recorded += " - documented, not recorded" if documented_only(adapter.agent) else ""
         kit = kits().get(adapter.agent)
-        # An adapter that drives any program was driven with one of them: its package says which.
+        # An adapter that drives any program was tested with one of them: its package names it.
         pinned = [_pinned(adapter, pin) for pin in kit.pins] if kit else ["-"]
         tested = ", ".join(pinned)
         rows.append((adapter.display_name, f"`{adapter.agent}`", adapter.min_version, recorded, tested))
@@ -98,7 +107,7 @@ def _protocols(adapters: Iterable[Adapter]) -> str:
 
 
 def _losses(adapters: Iterable[Adapter]) -> str:
-    """A line for each protocol, or for those of an agent that lose the same."""
+    """Return a line for each protocol, or for several of one agent with the same losses."""
     return "".join(
         f"- {adapter.agent} ({', '.join(f'`{protocol.name}`' for protocol in alike)}): {_lost(loses)}.\n"
         for adapter in adapters
@@ -107,13 +116,13 @@ def _losses(adapters: Iterable[Adapter]) -> str:
 
 
 def _lost(loses: tuple[str, ...] | None) -> str:
-    return "not looked at" if loses is None else "; ".join(loses) or "nothing known"
+    return "not examined" if loses is None else "; ".join(loses) or "none known"
 
 
 def _events(adapters: Sequence[Adapter]) -> str:
-    seen = {adapter.agent: _events_of(adapter.agent) for adapter in adapters}
+    event_types = {adapter.agent: _events_of(adapter.agent) for adapter in adapters}
     rows = [
-        (f"`{event.type}`", *("●" if event.type in seen[adapter.agent] else "" for adapter in adapters))
+        (f"`{event.type}`", *("●" if event.type in event_types[adapter.agent] else "" for adapter in adapters))
         for events in CATEGORIES.values() for event in events if event.type not in OF_ANY_AGENT
     ]  # fmt: skip
     return _table(("event", *(adapter.agent for adapter in adapters)), rows)
@@ -142,9 +151,9 @@ def _gaps() -> str:
 
 
 def _results() -> Mapping[str, Mapping[str, str]]:
-    """Agent (`pi@0.73.1` for an older version) -> scenario -> outcome."""
-    found: dict[str, dict[str, str]] = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return found
+    """Return the outcomes by agent (`pi@0.73.1` for an older version) and scenario."""
+    results: dict[str, dict[str, str]] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return results
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -159,5 +168,68 @@ def _lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def documented_only(agent: str) -> bool:
-    """Whether no recording of the agent is of a real CLI."""
+    """Return whether no recording of the agent is of a real CLI."""
     return all("documented" in load_fixture(folder).note for folder in find_fixtures(FIXTURES, agent))
+
+
+def _homes(adapters: Iterable[Adapter]) -> str:
+    """Return the section on the files of all agents that have any."""
+    return "\n".join([HOMES, *(_home(adapter) for adapter in adapters if adapter.home() != AgentHome())])
+
+
+def _home(adapter: Adapter) -> str:
+    lines = "\n".join(f"- {kind}: {places}" for kind, places in _places(adapter.home()) if places)
+    return f"### {adapter.display_name}\n\n{lines}\n"
+
+
+def _places(home: AgentHome) -> Iterator[tuple[str, str]]:
+    if home.config is not None:
+        yield "settings", _files(home.config.files)
+    if home.mcp is not None:
+        yield "MCP servers", _files(home.mcp.files)
+    yield "skills", _folders(home.skills)
+    yield "sub-agents", _folders(home.subagents)
+    if home.plugins is not None:
+        verbs = ("list", "search", "install", "uninstall", "update")
+        yield f"plugins (`{home.plugins.word}`)", ", ".join(verb for verb in verbs if getattr(home.plugins, verb))
+    if home.hooks is not None:
+        yield "hooks", f"{_files(home.hooks.files)}: {', '.join(f'`{name}`' for name in home.hooks.types.values())}"
+    if home.auth is not None:
+        yield "credentials", "; ".join(_method(method.display_name, method.variables) for method in home.auth.methods)
+    yield "variables that its commands see", ", ".join(f"`{name}`" for name in home.host_variables)
+
+
+def _files(files: Iterable[ConfigFile]) -> str:
+    """List the files that have a default path, without those that only a variable names."""
+    placed = [(file, file.path(PLACE)) for file in files]
+    return "; ".join(_file(file, path) for file, path in placed if path is not None)
+
+
+def _file(file: ConfigFile, path: Path) -> str:
+    table = field_name(file.table(PLACE))
+    part = f" (`{_neutral(table)}`)" if table else ""
+    return f"{file.scope} `{_neutral(str(path))}`{part}{_kind(file)}"
+
+
+def _kind(file: ConfigFile) -> str:
+    return ", if it exists" if file.is_optional else " (shared)" if file.is_shared else ""
+
+
+def _folders(definitions: DefinitionFolders | None) -> str:
+    if definitions is None:
+        return ""
+    name = f"/<name>/{definitions.file}" if definitions.layout == "folder" else f"/<name>{definitions.file}"
+    placed = [(folder, folder.path(PLACE)) for folder in definitions.folders]
+    return "; ".join(
+        f"{folder.scope} `{_neutral(str(path))}{name}`{' (shared)' if folder.is_shared else ''}"
+        for folder, path in placed
+        if path is not None
+    )
+
+
+def _method(display_name: str, variables: tuple[str, ...]) -> str:
+    return f"{display_name} ({', '.join(f'`{name}`' for name in variables)})" if variables else display_name
+
+
+def _neutral(path: str) -> str:
+    return path.replace("/HOME", "~").replace("/PROJECT", "<project>")

@@ -1,4 +1,4 @@
-"""The embedded agent against every recording of it."""
+"""Conformance of the embedded agent with all its recordings."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""omp against every recording of it."""
+"""Conformance of omp with all its recordings."""
 
 from pathlib import Path
 

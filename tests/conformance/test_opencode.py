@@ -1,4 +1,4 @@
-"""OpenCode against every recording of it."""
+"""Conformance of OpenCode with all its recordings."""
 
 from pathlib import Path
 

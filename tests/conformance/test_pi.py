@@ -1,4 +1,4 @@
-"""pi against every recording of it."""
+"""Conformance of pi with all its recordings."""
 
 from pathlib import Path
 

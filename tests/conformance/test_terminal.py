@@ -1,4 +1,4 @@
-"""Programs at a terminal against every recording of one: their screens, read whenever they came to rest."""
+"""Conformance of terminal programs with all their recordings, whose screens are read when quiet."""
 
 from pathlib import Path
 

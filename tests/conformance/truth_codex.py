@@ -1,6 +1,6 @@
-"""Codex's scripts are output items of the Responses API; its results are completed items.
+"""Truth checks of Codex: scripts are output items of the Responses API, results are completed items.
 
-Some calls are about another call (`write_stdin`, `wait_agent`) and are shown as what becomes of that one.
+Calls that concern another call (`write_stdin`, `wait_agent`) appear only as results of that call.
 """
 
 import re
@@ -41,7 +41,7 @@ def parts(step: Mapping[str, Any]) -> Iterator[Said]:
                 yield Said("call", ("patch", frozenset(PATCHED.findall(text))))
             case {"type": "function_call", "name": name} if name not in ABOUT_ANOTHER:
                 yield Said("call", _function(item))
-    # An answer that is cut is the failure of the turn, not a step less.
+    # A truncated answer fails the turn, but is still a step.
 
 
 def _function(item: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -94,7 +94,7 @@ DIALECT = Dialect(parts=parts, call=call, keeps_order=False)
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
-    """Item id -> the output of a command that is over, in both protocols; of the main thread."""
+    """Return the output of each finished command of the main thread by its item id, in both protocols."""
     found = {}
     for native in natives(fixture):
         item = native.get("params", native).get("item", {})

@@ -1,4 +1,4 @@
-"""Copilot's scripts are content blocks, or output items; its results stand in the ends of calls.
+"""Copilot's scripts are content blocks, or output items; its results are in the ends of calls.
 
 Older scripts name the tools as all agents' scripts do; those of `hl_`, `js_` and some of `acp_` as Copilot does.
 """
@@ -17,7 +17,7 @@ from agent_mux.testing.fixtures import Fixture
 NAMES = {"shell": "bash", "write": "create", "read": "view", "ask": "ask_user", "sub": "task"}
 FIELDS = {"content": "file_text", "old": "old_str", "new": "new_str"}
 MADE_BY_CLI = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4.*")
-"""The ids of calls that no model made: Copilot itself reads what a background command printed, when that ends."""
+"""Ids of calls by Copilot itself, not by a model: it reads the output of a background command when that ends."""
 
 
 def parts(step: Mapping[str, Any]) -> Iterator[Said]:
@@ -35,7 +35,7 @@ def _called(name: str, given: Any) -> tuple[str, Any]:
     name = NAMES.get(name, name)
     if isinstance(given, dict):
         given = {FIELDS.get(field, field): value for field, value in given.items()}
-        if name in ("task", "ask_user"):  # the event tells not all of it
+        if name in ("task", "ask_user"):  # the event has only a part of the input
             given = {field: value for field, value in given.items() if field in ("prompt", "question")}
     return name, given
 
@@ -52,7 +52,7 @@ DIALECT = Dialect(parts=parts, call=call)
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
-    """Call id -> what the model was told of it. The answers to questions are no results of calls."""
+    """Return the text that the model got for each call by its id. Answers to questions are not results of calls."""
     results: dict[str, str] = {}
     questions: set[str] = set()
     for message in natives(fixture):
@@ -64,6 +64,6 @@ def native_results(fixture: Fixture) -> dict[str, str]:
             case {"type": "tool.execution_complete", "data": data} if not event.get("agentId"):
                 results[data["toolCallId"]] = (data.get("result") or {}).get("content") or data["error"]["message"]
         if update.get("status") in ENDED:
-            told = update["rawOutput"]
-            results[update["toolCallId"]] = told.get("content") or told["message"]
+            raw_output = update["rawOutput"]
+            results[update["toolCallId"]] = raw_output.get("content") or raw_output["message"]
     return {call_id: text for call_id, text in results.items() if call_id not in questions}

@@ -1,4 +1,4 @@
-"""omp speaks pi's dialect, and its scripts are the same."""
+"""omp uses pi's dialect, and the same scripts."""
 
 from tests.conformance.truth_pi import DIALECT, native_results
 

@@ -17,27 +17,27 @@ def called(name: str, given: Any) -> Iterator[Any]:
     yield name, {"prompt": given["prompt"]} if name == "task" and "prompt" in given else given
 
 
-def same_or_untold(expected: Any, actual: Any) -> bool:
-    """The input of a call that is not valid is not told."""
+def same_or_without_input(expected: Any, actual: Any) -> bool:
+    """Compare two calls; OpenCode does not report invalid input."""
     return same_call(expected, actual) or bool(expected[0] == actual[0] and actual[1] is None)
 
 
 DIALECT = Dialect(
     parts=partial(block_parts, called=called),
     call=partial(named_call, mcp="{server}_{tool}", delegate="task"),
-    same_call=same_or_untold,
+    same_call=same_or_without_input,
     keeps_order=False,
 )
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
-    """Call id -> what the CLI told the model, for the calls of the first session that shows."""
+    """Return call id -> the result that the CLI gave to the model, for calls of the first session."""
     printed = list(natives(fixture))
     if fixture.protocol == "acp":
         return dict(_of_acp(printed))
-    told = [native.get("properties", native) for native in printed]
-    main = next((each["sessionID"] for each in told if "sessionID" in each), None)
-    shown = [each["part"] for each in told if each.get("sessionID") == main and "callID" in each.get("part", {})]
+    fields = [native.get("properties", native) for native in printed]
+    main = next((each["sessionID"] for each in fields if "sessionID" in each), None)
+    shown = [each["part"] for each in fields if each.get("sessionID") == main and "callID" in each.get("part", {})]
     return dict(_result(part) for part in shown if _has_ended(part) and part["tool"] != "task")
 
 

@@ -12,7 +12,7 @@ from agent_mux.testing.fixtures import Fixture
 
 
 def called(name: str, given: Mapping[str, Any]) -> Iterator[Any]:
-    """omp asks the model to say what it intends, and takes that out."""
+    """Yield the call without its intent, which omp asks the model for and removes."""
     is_delegating = name == "task" and "task" in given
     yield name, {"prompt": given["task"]} if is_delegating else {key: given[key] for key in given if key != "i"}
 
@@ -23,7 +23,7 @@ DIALECT = Dialect(
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
-    """Call id -> what the CLI told the model, for the calls of the main agent."""
+    """Return call id -> the result that the CLI gave to the model, for calls of the main agent."""
     found = {}
     for native in natives(fixture):
         update = acp_update(native)

@@ -17,7 +17,7 @@ from agent_mux_adapters.native import ADAPTER
 
 pytestmark = pytest.mark.anyio
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "speak-agent-events.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "connect-your-program.md"
 PRELUDE = """
 import json, os, signal, sys
 def say(kind, **fields): print(json.dumps({"type": kind, **fields}), flush=True)
@@ -291,7 +291,7 @@ async def test_the_program_of_the_how_to_works(tmp_path: Path, monkeypatch: pyte
     command = (sys.executable, str(tmp_path / "my_agent.py"))
     options = {"prompt": "write to hello.txt", "command": command, "cwd": str(tmp_path)}
     events, result = await run_to_end(tmp_path / "config", "", approval_mode="deny", **options)
-    assert (result.text, len(of_type(events, "approval_denied"))) == ("I may not.", 1)
+    assert (result.text, len(of_type(events, "approval_denied"))) == ("Permission denied.", 1)
     assert of_type(events, "approval_request") == []
     assert not (tmp_path / "hello.txt").exists()
     events, result = await run_to_end(tmp_path / "config", "", approval_mode="yolo", **options)

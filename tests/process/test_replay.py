@@ -111,7 +111,7 @@ def test_waiting_is_bounded(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as player:
         assert player.wait(BOUND) == 3
         assert player.stderr is not None
-        assert player.stderr.read() == b"replay: nothing came within 0.1 s; the recording expects prompt\n"
+        assert player.stderr.read() == b"replay: no input within 0.1 s; the recording expects prompt\n"
 
 
 # -- through the runner
@@ -258,7 +258,7 @@ async def test_output_in_no_protocol_is_said_to_be_such(mux: AgentMux) -> None:
 
 async def test_what_happened_at_a_terminal_is_not_played(mux: AgentMux) -> None:
     async with mux:
-        with pytest.raises(ValidationError, match="`amux replay` shows those of a terminal"):
+        with pytest.raises(ValidationError, match="use `amux replay` for terminal recordings"):
             mux.run(prompt=str(FIXTURES / "terminal/scripted-1.0/text"))
 
 

@@ -1,4 +1,4 @@
-"""The programs in the how-to pages, against a real server."""
+"""The programs in the how-to pages, with a real server."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ HOW_TOS = Path(__file__).parents[2] / "docs" / "how-to"
 
 
 def program(page: str, **names: Any) -> dict[str, Any]:
-    """What the first program of a page defines."""
+    """Execute the first program of a page and return its namespace."""
     found = re.search(r"^```python\n(.*?)^```", (HOW_TOS / page).read_text("utf-8"), re.DOTALL | re.MULTILINE)
     assert found is not None
     text = found[1]
@@ -25,7 +25,7 @@ def program(page: str, **names: Any) -> dict[str, Any]:
     return namespace
 
 
-def test_the_websocket_that_approves_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_websocket_example_approves_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     body = TALKER.replace("while (heard := hear()) is not None:", 'hear(); heard = {"send": "ask"}\nfor _ in "1":')
     with serving(tmp_path, agents(body)) as served:
         run_id = started(served, interactive=False)
@@ -41,8 +41,8 @@ def test_the_websocket_that_approves_everything(tmp_path: Path, capsys: pytest.C
         assert "approval_granted" in event
 
 
-def test_the_receiver_that_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    receive = program("be-told-by-webhooks.md")["receive"]
+def test_webhook_example_accepts_only_signed_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    receive = program("receive-webhooks.md")["receive"]
     with (
         receiving() as receiver,
         serving(tmp_path, agents("hear(); say(done=True)"), allow_private_webhooks=True) as served,

@@ -1,4 +1,4 @@
-"""The examples in the docs: each compiles, and those that run something are run, on the recorded session."""
+"""The examples in the docs: all compile, complete programs run with the recorded session, and links are valid."""
 
 import ast
 import re
@@ -22,12 +22,12 @@ AGENT_AND_PROMPT = re.compile(r'agent="\w+", prompt="[^"]*"')
 
 
 @pytest.mark.parametrize(("page", "text"), BLOCKS)
-def test_examples_compile(page: Path, text: str) -> None:
+def test_example_compiles(page: Path, text: str) -> None:
     compile(text, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
 @pytest.mark.parametrize(("page", "text"), RUNNABLE)
-def test_examples_run(
+def test_complete_example_runs(
     page: Path, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path))
@@ -43,7 +43,7 @@ def test_examples_run(
     assert "session_end" in printed or "completed" in printed
 
 
-def test_the_adapter_of_the_how_to_works() -> None:
+def test_adapter_of_the_how_to_yields_conforming_events() -> None:
     blocks = [text for page, text in BLOCKS if page.parent.name == "write-an-adapter"]
     names: dict[str, Any] = {"__name__": "__example__"}
     for text in blocks[:2]:
@@ -57,7 +57,21 @@ def test_the_adapter_of_the_how_to_works() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_relative_links_have_targets(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_link_anchors_name_headings(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text("utf-8")):
+        linked = page.parent / target if target else page
+        if linked.suffix == ".md":
+            assert anchor in slugs_of(linked), f"{target}#{anchor}"
+
+
+def slugs_of(page: Path) -> set[str]:
+    """Return the anchors of all headings, as GitHub derives them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

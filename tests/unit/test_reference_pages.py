@@ -1,4 +1,4 @@
-"""The reference pages that are made from the code are fresh, and what they show is true."""
+"""The generated reference pages are up to date, and their contents match the code and the last live run."""
 
 import json
 import re
@@ -16,11 +16,11 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_page_is_fresh(page: str) -> None:
+def test_generated_page_is_up_to_date(page: str) -> None:
     assert main([page, "--check"]) == 0, f"run: python docs/generate.py {page}"
 
 
-def test_a_stale_page_is_told_and_can_be_written_again(
+def test_stale_page_is_reported_and_regenerated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "events.md"
@@ -34,19 +34,19 @@ def test_a_stale_page_is_told_and_can_be_written_again(
     assert page.read_text() == (DOCS / "reference" / "events.md").read_text()
 
 
-def test_the_last_live_run_was_of_what_is_pinned_and_knows_its_gaps() -> None:
+def test_last_live_run_covers_pinned_versions_and_known_gaps() -> None:
     results = json.loads(RESULTS.read_text())
     for kit in kits().values():
         for pin in kit.pins:
             name = kit.agent if pin is kit.pins[0] else f"{kit.agent}@{pin.version}"
             outcomes = results.get(name, {})
-            assert outcomes, f"{name} was never driven; run: make e2e-results"
+            assert outcomes, f"{name} has no live results; run: make e2e-results"
             assert {scenario: kind for scenario, kind in outcomes.items() if kind != "ok"} == {
                 scenario: gap.kind for scenario, gap in kit.gaps.items() if scenario in outcomes
             }, name
 
 
-def test_every_event_has_its_section_with_a_true_example() -> None:
+def test_every_event_has_a_section_with_a_valid_example() -> None:
     page = (DOCS / "reference" / "events.md").read_text()
     assert re.findall(r"^### `(\w+)`$", page, re.MULTILINE) == [
         name

@@ -1,14 +1,13 @@
-"""Codex CLI: `codex exec --json` for one-shot runs, `codex app-server` for everything else."""
+"""Codex CLI: `codex exec --json` for one-shot runs, `codex app-server` for all others."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.codex.app_server_codec import AppServerCodec
+from agent_mux_adapters.codex.app_server_codec import CodexAppServerCodec, is_app_server_line
 from agent_mux_adapters.codex.argv import APP_SERVER, EXEC, build_spawn_args, codec_context
-from agent_mux_adapters.codex.exec_codec import ExecCodec
-from agent_mux_adapters.codex.model_listing import LISTING
-from agent_mux_adapters.codex.sniffing import is_app_server_line, is_exec_line
+from agent_mux_adapters.codex.exec_codec import CodexExecCodec, is_exec_line
+from agent_mux_adapters.codex.models import LISTING
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -50,13 +49,13 @@ CAPABILITIES = AgentCapabilities(
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters.codex.sessions import STORE  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.codex.sessions import STORE  # noqa: PLC0415  # runs do not need it
 
     return STORE
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.codex.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.codex.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME
 
@@ -72,29 +71,29 @@ ADAPTER = Adapter(
     protocols={
         EXEC: NativeProtocol(
             name=EXEC,
-            codec=ExecCodec,
+            codec=CodexExecCodec,
             streams=frozenset(),
             two_way=False,
             sniff=is_exec_line,
-            chosen_for="one prompt in mode `yolo`, with nobody to ask, in a new session, without a system prompt, a "
-            "turn limit or inline images, where `stream` is not asked for",
+            chosen_for="one prompt in mode `yolo` without callbacks, in a new session, without a system prompt, a turn "
+            "limit, inline images or requested streaming",
             loses=(
-                "text, thoughts and the output of commands as they come: all of it comes whole",
-                "diffs of changed files, patches that failed and calls of unknown tools",
+                "streaming of text, thoughts and command output: each arrives whole",
+                "diffs of changed files, failed patches and calls of unknown tools",
                 "where model calls begin",
                 "the compaction of the context",
-                "error codes, apart from prose",
-                "stderr of commands apart from stdout",
+                "error codes: errors are prose only",
+                "stderr of commands: it is merged into stdout",
             ),
         ),
         APP_SERVER: NativeProtocol(
             name=APP_SERVER,
-            codec=AppServerCodec,
+            codec=CodexAppServerCodec,
             streams=frozenset({"text", "thinking"}),
             two_way=True,
             sniff=is_app_server_line,
             chosen_for="all other runs",
-            loses=("tool inputs as they stream", "stderr of commands apart from stdout"),
+            loses=("streaming of tool inputs", "stderr of commands: it is merged into stdout"),
         ),
     },
     spawn=build_spawn_args,

@@ -1,29 +1,32 @@
-"""How Codex is started: `codex exec` for a prompt that nobody has to answer for, else `codex app-server`."""
+"""Command line of Codex: `codex exec` for a single prompt without approvals, else `codex app-server`.
+
+MCP servers of one run are `mcp_servers.*` settings on the command line, with every secret in the environment.
+"""
 
 import json
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
-from agent_mux.options import Attachment, RunOptions
-from agent_mux_adapters.codex.mcp import mcp_config
-from agent_mux_adapters.codex.settings import effort_of
-from agent_mux_adapters.codex.toml import toml_string
+from agent_mux.errors import FieldError, ValidationError
+from agent_mux.options import ENV_NAME, Attachment, McpServer, RunOptions
+from agent_mux_adapters.codex.requests import effort_of
 
 EXEC = "exec-json"
 APP_SERVER = "app-server"
 SCHEMA_FILE = "output-schema.json"
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-# By default Codex waits for a network without end; a run that nobody watches has to fail.
-_BOUNDED = "features.unbounded_connection_retries=false"
-# Off by default, because nobody can answer a question of `codex exec`; here somebody can.
+# By default Codex waits for a network without limit; an unattended run has to fail instead.
+_LIMITED_RETRIES = "features.unbounded_connection_retries=false"
+# Codex disables questions by default, because `codex exec` has no way to answer them. The app-server has one.
 _QUESTIONS = "features.default_mode_request_user_input=true"
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, the environment and the protocol for these options."""
+    """Return the command line, the environment and the protocol for these options."""
     config, secrets, notes = mcp_config(options.mcp_servers, environment.environ)
-    config.insert(0, _BOUNDED)
+    config.insert(0, _LIMITED_RETRIES)
     notes = (*notes, *_notes(options))
     if not needs_app_server(options):
         return _exec(options, environment, config, secrets, notes)
@@ -32,17 +35,18 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
             "codex app-server does not read CODEX_API_KEY (only codex exec does): run `codex login --with-api-key`"
         )
         notes = (*notes, missing)
-    if _may_be_asked(options):
+    if options.approval_mode == "prompt" or options.on_input_required is not None:
         config.append(_QUESTIONS)
-    argv = (environment.executable, "app-server", *_bound(config))
+    argv = (environment.executable, "app-server", *_config_flags(config))
     return SpawnArgs(argv=argv, protocol=APP_SERVER, env=secrets, counts_turns=False, notes=notes)
 
 
 def needs_app_server(options: RunOptions) -> bool:
-    """Whether the run needs more than `codex exec` has.
+    """Return whether the options need more than `codex exec` can do.
 
-    It asks nothing and streams nothing, takes instructions only on the command line and images only from files, does
-    not say how many tokens a resumed session had used before, and does not tell its model calls, to be counted.
+    It has no approvals, questions or streaming. It takes instructions only on the command line and images only from
+    files. It reports neither the tokens that a resumed session had used before nor model calls, which a turn limit
+    counts.
     """
     return (
         options.approval_mode != "yolo"
@@ -58,13 +62,9 @@ def needs_app_server(options: RunOptions) -> bool:
     )
 
 
-def _may_be_asked(options: RunOptions) -> bool:
-    return options.approval_mode == "prompt" or options.on_input_required is not None
-
-
 def codec_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec knows: images also as URLs, and no prompt where it is already on its way."""
-    images = tuple(_place_of(attachment) for attachment in options.attachments if _is_image(attachment))
+    """Return the context of the codec: images also as URLs, and no prompt if the spawn already contains it."""
+    images = tuple(_location_of(attachment) for attachment in options.attachments if _is_image(attachment))
     return replace(default_context("codex", options, spawn), images=images)
 
 
@@ -87,9 +87,9 @@ def _exec(
     if options.output_schema is not None:
         files[SCHEMA_FILE] = json.dumps(dict(options.output_schema))
         flags.append(f"--output-schema={environment.temp_dir}/{SCHEMA_FILE}")
-    flags += [f"--image={_place_of(attachment)}" for attachment in options.attachments if _is_image(attachment)]
+    flags += [f"--image={_location_of(attachment)}" for attachment in options.attachments if _is_image(attachment)]
     return SpawnArgs(
-        argv=(environment.executable, "exec", "--json", "--skip-git-repo-check", *flags, *_bound(config), "-"),
+        argv=(environment.executable, "exec", "--json", "--skip-git-repo-check", *flags, *_config_flags(config), "-"),
         protocol=EXEC,
         env=secrets,
         stdin_text=options.prompt_text,
@@ -98,11 +98,11 @@ def _exec(
     )
 
 
-def _bound(config: list[str]) -> list[str]:
+def _config_flags(config: list[str]) -> list[str]:
     return [f"--config={setting}" for setting in config]
 
 
-def _place_of(attachment: Attachment) -> str:
+def _location_of(attachment: Attachment) -> str:
     if attachment.base64 is not None:
         return f"data:{attachment.mime_type};base64,{attachment.base64}"
     return attachment.file_path or attachment.url or ""
@@ -115,17 +115,103 @@ def _is_image(attachment: Attachment) -> bool:
 
 
 def _notes(options: RunOptions) -> tuple[str, ...]:
-    unheard = {
+    unsupported = {
         "temperature": options.temperature,
         "top_p": options.top_p,
         "top_k": options.top_k,
         "max_output_tokens": options.output_limit,
         "thinking_budget_tokens": options.thinking_budget_tokens,
     }
-    notes = [f"codex has no setting for {name}: ignored" for name, value in unheard.items() if value is not None]
+    notes = [f"codex has no setting for {name}: ignored" for name, value in unsupported.items() if value is not None]
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
-        notes.append("codex puts further instructions after its own: system_prompt_mode 'prepend' means 'append'")
+        notes.append("codex appends further instructions to its own: system_prompt_mode 'prepend' acts as 'append'")
     others = sum(not _is_image(attachment) for attachment in options.attachments)
     if others:
-        notes.append(f"codex takes images only: {others} attachment(s) are not sent")
+        notes.append(f"codex supports only images: {others} attachment(s) are not sent")
     return tuple(notes)
+
+
+# -- MCP servers of one run
+
+_RESERVED_PREFIXES = ("CODEX_", "OPENAI_")
+_SHELL = "/bin/sh"
+
+
+def mcp_config(
+    servers: Sequence[McpServer], environ: Mapping[str, str]
+) -> tuple[list[str], dict[str, str], tuple[str, ...]]:
+    """Return `key=value` settings, the variables that carry the secrets, and notes about unsupported servers.
+
+    Codex passes to a server only those of its own variables that `env_vars` names, under the same name. A value that
+    conflicts with a variable of Codex itself gets an alias, and a shell renames it when it starts the server.
+    """
+    config: list[str] = []
+    variables: dict[str, str] = {}
+    notes: list[str] = []
+    for index, server in enumerate(servers):
+        add = _stdio_server if server.transport == "stdio" else _http_server
+        config += [f"mcp_servers.{server.name}.{setting}" for setting in add(index, server, environ, variables)]
+        if server.transport == "sse":
+            notes.append(f"codex has no SSE transport: the MCP server {server.name} is tried over streamable HTTP")
+    return config, variables, tuple(notes)
+
+
+def _stdio_server(index: int, server: McpServer, environ: Mapping[str, str], variables: dict[str, str]) -> list[str]:
+    """Return the settings of a stdio server, and add its variables to `variables`."""
+    wrong = [name for name in server.env if ENV_NAME.fullmatch(name) is None]
+    if wrong:
+        allowed = "names of letters, digits and underscores"
+        raise ValidationError([FieldError(f"mcp_servers[{index}].env", wrong, allowed)])
+    direct = {name: value for name, value in server.env.items() if _is_free(name, value, {**environ, **variables})}
+    aliased = {name: value for name, value in server.env.items() if name not in direct}
+    aliases = {name: f"AMUX_MCP_{index}_{name}" for name in aliased}
+    variables |= direct | {aliases[name]: value for name, value in aliased.items()}
+    command, args = server.command or "", list(server.args)
+    if aliases:
+        script = "; ".join(f'export {name}="${alias}"; unset {alias}' for name, alias in aliases.items())
+        command, args = _SHELL, ["-c", f'{script}; exec "$0" "$@"', command, *args]
+    names = [*direct, *aliases.values()]
+    return [
+        f"command={toml_string(command)}",
+        f"args={toml_list(args)}",
+        *([f"env_vars={toml_list(names)}"] if names else []),
+    ]
+
+
+def _http_server(index: int, server: McpServer, _: Mapping[str, str], variables: dict[str, str]) -> list[str]:
+    """Return the settings of an HTTP server, and add the values of its headers to `variables`."""
+    aliases = {header: f"AMUX_MCP_{index}_HEADER_{number}" for number, header in enumerate(server.headers)}
+    variables |= {aliases[header]: value for header, value in server.headers.items()}
+    headers = [f"env_http_headers={toml_table(aliases)}"] if aliases else []
+    return [f"url={toml_string(server.url or '')}", *headers]
+
+
+def _is_free(name: str, value: str, taken: Mapping[str, str]) -> bool:
+    return taken.get(name, value) == value and (name in taken or not name.startswith(_RESERVED_PREFIXES))
+
+
+# -- values of `--config key=value`, which Codex reads as TOML
+
+_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_DELETE = "\x7f"
+
+
+def toml_string(text: str) -> str:
+    """Format a TOML basic string. An unpaired surrogate, which TOML cannot represent, becomes "?"."""
+    return '"' + "".join(map(_escape, text.encode("utf-8", "replace").decode())) + '"'
+
+
+def toml_list(texts: Sequence[str]) -> str:
+    """Format a TOML array of strings."""
+    return "[" + ", ".join(map(toml_string, texts)) + "]"
+
+
+def toml_table(texts: Mapping[str, str]) -> str:
+    """Format a TOML inline table of strings."""
+    return "{" + ", ".join(f"{toml_string(key)} = {toml_string(value)}" for key, value in texts.items()) + "}"
+
+
+def _escape(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    return f"\\u{ord(character):04X}" if character < " " or character == _DELETE else character

@@ -1,10 +1,10 @@
-"""`codex exec --json`: one prompt, one turn, nothing streamed, nobody to ask. JSON lines with a dotted `type`.
+"""`codex exec --json`: one prompt, one turn, no streaming and no approvals. JSON lines with a dotted `type`.
 
-What it does not tell: where model calls begin (a step is opened where the model speaks after a tool), diffs, failed
-patches and unknown tools (prose on stderr only), compaction, error codes.
+It does not report where model calls begin (so a step opens with the first message or thought after a tool call), diffs,
+failed patches and unknown tools (only prose on stderr), compaction, or error codes.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -32,15 +32,22 @@ from agent_mux.facts import (
 )
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
-from agent_mux_adapters.codex.calls import Call, WebSearch
-from agent_mux_adapters.codex.delegation import CollabCall, Delegation
-from agent_mux_adapters.codex.failures import code_of, failure_of, retrying
-from agent_mux_adapters.codex.items import EXEC_ITEMS, Message, Reasoning, TodoList, Warned, load
-from agent_mux_adapters.codex.meter import Meter, cost_of, sum_of, usage_of
-from agent_mux_adapters.codex.outcome import parsed_answer
-from agent_mux_adapters.codex.wire import Tokens, read
+from agent_mux_adapters.codex.items import (
+    EXEC_ITEMS,
+    MessageItem,
+    PlanItem,
+    ReasoningItem,
+    WarningItem,
+    read_item,
+)
+from agent_mux_adapters.codex.outcome import error_code_of, failure_of, parse_structured_output, read_retry
+from agent_mux_adapters.codex.subagents import CodexSubagents, CollabCall
+from agent_mux_adapters.codex.tools import PLAN_TOOL, CodexToolCall, WebSearchCall
+from agent_mux_adapters.codex.usage import NO_TOKENS, TokenCounter, cost_of, sum_of, usage_of
+from agent_mux_adapters.codex.wire import CodexTokens, read
 
-PLAN_TOOL = "update_plan"
+_TURN_LINES = {"turn.started": None, "turn.completed": "usage", "turn.failed": "error"}
+"""The lines about turns, each with a field that distinguishes it from lines of other agents, if it has one."""
 
 
 class _Usage(msgspec.Struct, frozen=True, gc=False):
@@ -51,23 +58,23 @@ class _Usage(msgspec.Struct, frozen=True, gc=False):
     reasoning_output_tokens: int = 0
 
 
-class _Said(msgspec.Struct, frozen=True, gc=False):
+class _ErrorMessage(msgspec.Struct, frozen=True, gc=False):
     message: str
 
 
-class ExecCodec:
-    """Reads `codex exec --json`."""
+class CodexExecCodec:
+    """Codec of `codex exec --json`, which reads its output and sends nothing."""
 
     def __init__(self, context: CodecContext) -> None:
         self._context = context
-        self._continues = context.session_id is not None or context.fork_session_id is not None
-        # A thread that existed before has tokens on its counter, and exec does not say how many.
-        self._meter = Meter(None if self._continues else Tokens())
-        self._spent = Tokens()
-        self._delegation = Delegation()
-        self._open: set[str] = set()
-        self._plans: dict[str, int] = {}
-        self._answer = ""
+        is_continued = context.session_id is not None or context.fork_session_id is not None
+        # The counter of a thread that existed before does not begin at 0, and exec does not report where.
+        self._counter = TokenCounter(None if is_continued else NO_TOKENS)
+        self._spent = NO_TOKENS
+        self._subagents = CodexSubagents()
+        self._open_calls: set[str] = set()
+        self._plan_versions: dict[str, int] = {}
+        self._last_message = ""
         self._retries = 0
         self._tools_ran = False
         self._last_error = ""
@@ -83,11 +90,11 @@ class ExecCodec:
         }
 
     def start(self) -> Iterable[Step]:
-        """Nothing: the prompt is already on its way."""
+        """Return nothing: the prompt is part of the spawn."""
         return ()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line."""
+        """Return the steps for one line."""
         if source is not STDOUT:
             text = line.decode("utf-8", "replace")
             return (LogLine(text, "stderr") if source is Source.STDERR else Ignored("stdin", "our own prompt"),)
@@ -102,15 +109,15 @@ class ExecCodec:
         return facts
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """It can be signalled, and that is all."""
+        """Perform an action of the consumer: only signals are possible."""
         return one_shot_action(action, "codex exec")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
-        """An error that no `turn.failed` repeated was the last word."""
+        """Return an error that no `turn.failed` repeated."""
         message, self._last_error = self._last_error, ""
-        return (Trouble(code_of(message), message),) if message else ()
+        return (Trouble(error_code_of(message), message),) if message else ()
 
-    # -- the lines
+    # -- lines about the thread and its turn
 
     def _thread_started(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:
         thread_id = message.get("thread_id")
@@ -120,42 +127,42 @@ class ExecCodec:
         return (SessionKnown(thread_id, resumed=resumed, forked_from=forked_from),)
 
     def _turn_started(self, _: dict[str, Any]) -> tuple[Fact, ...]:
-        self._retries, self._tools_ran, self._answer = 0, False, ""
+        self._retries, self._tools_ran, self._last_message = 0, False, ""
         return TurnBegin(), StepBegin()
 
     def _turn_completed(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:
         counted = read(_Usage, message.get("usage"))
         if counted is None:
             return None
-        total = Tokens(
+        total = CodexTokens(
             input_tokens=counted.input_tokens,
             cached_input_tokens=counted.cached_input_tokens,
             cache_write_input_tokens=counted.cache_write_input_tokens,
             output_tokens=counted.output_tokens,
             reasoning_output_tokens=counted.reasoning_output_tokens,
         )
-        tokens = self._meter.advance(total, None)
+        tokens = self._counter.advance(total, None)
         self._close_turn()
-        answer = parsed_answer(self._answer, self._context.output_schema)
+        output = parse_structured_output(self._last_message, self._context.output_schema)
         if tokens is None:
-            why = "codex exec counts tokens over the whole session: what this turn used is not known"
-            return Note(why), TurnDone(structured_output=answer)
+            why = "codex exec counts tokens over the whole session: the tokens of this turn are unknown"
+            return Note(why), TurnDone(structured_output=output)
         self._spent = sum_of(self._spent, tokens)
         usage = usage_of(tokens, of_one_call=False)
-        return (*((usage,) if usage else ()), RunCost(cost_of(self._spent)), TurnDone(cost_of(tokens), answer))
+        return (*((usage,) if usage else ()), RunCost(cost_of(self._spent)), TurnDone(cost_of(tokens), output))
 
     def _turn_failed(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:
-        error = read(_Said, message.get("error"))
+        error = read(_ErrorMessage, message.get("error"))
         if error is None:
             return None
         self._close_turn()
         return (TurnFailed(failure_of(error.message)),)
 
     def _error(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:
-        error = read(_Said, message)
+        error = read(_ErrorMessage, message)
         if error is None:
             return None
-        retry = retrying(error.message, None, None, nth=self._retries + 1)
+        retry = read_retry(error.message, None, None, nth=self._retries + 1)
         if retry is not None:
             self._retries += 1
             return retry
@@ -164,69 +171,72 @@ class ExecCodec:
 
     def _close_turn(self) -> None:
         self._last_error = ""
-        self._open.clear()
+        self._open_calls.clear()
 
     # -- items
 
     def _item_started(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:
         match _item_of(message):
-            case Call() as call:
-                self._open.add(call.id)
+            case CodexToolCall() as call:
+                self._open_calls.add(call.id)
                 return _running(call)
             case CollabCall() as call:
-                return self._delegation.call_started(call)
-            case TodoList() as plan:
-                return self._planned(plan)
+                return self._subagents.call_started(call)
+            case PlanItem() as plan:
+                return self._plan_facts(plan)
             case None:
                 return None
-        return (Ignored(_kind_of(message), "told whole when it is completed"),)
+        return (Ignored(_kind_of(message), "the completed item has all of it"),)
 
     def _item_updated(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:
         match _item_of(message):
-            case TodoList() as plan:
-                return self._planned(plan)
+            case PlanItem() as plan:
+                return self._plan_facts(plan)
             case None:
                 return None
-        return (Ignored(_kind_of(message), "told whole when it is completed"),)
+        return (Ignored(_kind_of(message), "the completed item has all of it"),)
 
     def _item_completed(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:  # noqa: PLR0911  # a table
         match _item_of(message):
-            case Message(text=text):
-                self._answer = text
+            case MessageItem(text=text):
+                self._last_message = text
                 return *self._step_after_tools(), Text(text)
-            case Reasoning(text=text):
+            case ReasoningItem(text=text):
                 return *self._step_after_tools(), Thinking(text)
-            case Call() as call:
-                self._tools_ran |= not isinstance(call, WebSearch)  # which happens inside the model call
-                begun = () if call.id in self._open else _running(call)
-                self._open.discard(call.id)
-                return begun + call.ended()
+            case CodexToolCall() as call:
+                self._tools_ran |= not isinstance(call, WebSearchCall)  # a search is part of the model call
+                begun = () if call.id in self._open_calls else _running(call)
+                self._open_calls.discard(call.id)
+                return begun + call.end_facts()
             case CollabCall() as call:
                 self._tools_ran = True
-                return self._delegation.call_completed(call)
-            case Warned(message=text):
+                return self._subagents.call_completed(call)
+            case WarningItem(message=text):
                 return (Note(text, "warn"),)
-            case TodoList():
-                return (Ignored(_kind_of(message), "the plan as it stood at the end of the turn"),)
+            case PlanItem():
+                return (Ignored(_kind_of(message), "repeats the last version of the plan"),)
         return None
 
-    def _planned(self, plan: TodoList) -> tuple[Fact, ...]:
-        """Each version of the plan was one call of the tool, over as soon as it was made."""
-        version = self._plans[plan.id] = self._plans.get(plan.id, 0) + 1
+    def _plan_facts(self, plan: PlanItem) -> tuple[Fact, ...]:
+        """Return a tool call for this version of the plan: the model made one call for each version."""
+        version = self._plan_versions[plan.id] = self._plan_versions.get(plan.id, 0) + 1
         call_id = plan.id if version == 1 else f"{plan.id}:{version}"
         self._tools_ran = True
         ready = ToolReady(call_id, PLAN_TOOL, {"plan": msgspec.to_builtins(plan.items)})
         return ready, ToolDone(call_id, name=PLAN_TOOL)
 
     def _step_after_tools(self) -> tuple[Fact, ...]:
-        """The model speaks after a tool returned: that is another model call. Tool after tool may still be one."""
+        """Begin a step if tools ran: a message or thought after them is of another model call.
+
+        A tool call after another one does not begin a step, because one model call can make several.
+        """
         ran, self._tools_ran = self._tools_ran, False
         return (StepBegin(),) if ran else ()
 
 
 def _item_of(message: dict[str, Any]) -> Any:
     item = message.get("item")
-    return load(EXEC_ITEMS, item) if isinstance(item, dict) else None
+    return read_item(EXEC_ITEMS, item) if isinstance(item, dict) else None
 
 
 def _kind_of(message: dict[str, Any]) -> str:
@@ -235,7 +245,17 @@ def _kind_of(message: dict[str, Any]) -> str:
     return f"{kind}:{inner}" if inner is not None else str(kind)
 
 
-def _running(call: Call) -> tuple[Fact, ...]:
-    """A call as it begins: `codex exec` asks nobody, so a command runs already."""
-    begun = call.begun()
+def _running(call: CodexToolCall) -> tuple[Fact, ...]:
+    """Return the start of a call. Its command is permitted: `codex exec` runs commands without approvals."""
+    begun = call.begin_facts()
     return tuple(replace(f, permitted=True) if isinstance(f, ToolReady) and f.shell is not None else f for f in begun)
+
+
+def is_exec_line(line: Mapping[str, Any]) -> bool:
+    """Return whether only `codex exec --json` prints this line."""
+    kind, item = line.get("type"), line.get("item")
+    if kind == "thread.started":
+        return isinstance(line.get("thread_id"), str)
+    if kind in ("item.started", "item.updated", "item.completed"):
+        return isinstance(item, dict) and item.get("type") in list(EXEC_ITEMS)
+    return isinstance(kind, str) and kind in _TURN_LINES and (_TURN_LINES[kind] or "type") in line

@@ -1,4 +1,4 @@
-"""Forms: the agent's own questions and those of MCP servers. One question per field, answered together."""
+"""Forms: the agent's own questions and those of MCP servers. Each field is one question; all are answered together."""
 
 import math
 from typing import Any
@@ -6,11 +6,19 @@ from typing import Any
 import msgspec
 
 from agent_mux.facts import InputAsked
-from agent_mux_adapters.codex.questions import Form, Question
-from agent_mux_adapters.codex.thread import Thread
 from agent_mux_adapters.codex.wire import read
 
 _BOOLEANS = {"true": True, "yes": True, "y": True, "1": True, "false": False, "no": False, "n": False, "0": False}
+
+
+class CodexForm(msgspec.Struct):
+    """A form and the answers to its fields so far."""
+
+    fields: dict[str, Any]
+    """The schema of each field by its name."""
+    by_tool: bool
+    """Whether an MCP server asks; otherwise the agent itself does."""
+    answers: dict[str, Any] = {}
 
 
 class _Option(msgspec.Struct, frozen=True, gc=False):
@@ -18,31 +26,32 @@ class _Option(msgspec.Struct, frozen=True, gc=False):
     description: str | None = None
 
 
-class _Field(msgspec.Struct, frozen=True, gc=False):
+class _Question(msgspec.Struct, frozen=True, gc=False):
     id: str
     question: str
     header: str | None = None
     options: list[_Option] | None = None
 
 
-class _UserInput(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    questions: list[_Field]
+class UserInputRequest(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Parameters of `item/tool/requestUserInput`: one or more questions of the agent."""
+
+    questions: list[_Question]
     item_id: str | None = None
 
 
-def user_question(key: str, params: Any, _: Thread) -> Question | None:
-    """`item/tool/requestUserInput`: the agent asks, several questions at once."""
-    asked = read(_UserInput, params)
-    if asked is None or not asked.questions:
+def read_user_questions(key: str, params: Any) -> tuple[UserInputRequest, tuple[InputAsked, ...], CodexForm] | None:
+    """Read the agent's questions: their request, one fact for each, and an empty form. None when there are none."""
+    request = read(UserInputRequest, params)
+    if request is None or not request.questions:
         return None
-    shown = tuple(InputAsked(f"{key}/{q.id}", q.question, _context_of(q), _labels(q)) for q in asked.questions)
-    form = Form({question.id: None for question in asked.questions}, by_tool=False)
-    return Question(asked=shown, item_id=asked.item_id, decline={"answers": {}}, form=form)
+    asked = tuple(InputAsked(f"{key}/{q.id}", q.question, _context_of(q), _labels(q)) for q in request.questions)
+    return request, asked, CodexForm({question.id: None for question in request.questions}, by_tool=False)
 
 
-def mcp_form(key: str, message: str, fields: dict[str, Any]) -> Question:
-    """`mcpServer/elicitation/request` with a schema that has fields."""
-    shown = tuple(
+def questions_of_schema(key: str, message: str, fields: dict[str, Any]) -> tuple[InputAsked, ...]:
+    """Return one question for each field of an MCP server's schema. `message` describes fields without description."""
+    return tuple(
         InputAsked(
             f"{key}/{name}",
             _text(schema, "title") or name,
@@ -52,11 +61,10 @@ def mcp_form(key: str, message: str, fields: dict[str, Any]) -> Question:
         )
         for name, schema in fields.items()
     )
-    return Question(asked=shown, decline={"action": "decline", "content": None}, form=Form(fields, by_tool=True))
 
 
-def typed_answer(form: Form, field: str, text: str) -> Any:
-    """The answer as the field's schema wants it; None when it cannot be that."""
+def parse_answer(form: CodexForm, field: str, text: str) -> Any:
+    """Convert an answer to the type in the field's schema; None when it is not valid."""
     if not form.by_tool:
         return text
     schema = form.fields.get(field)
@@ -71,14 +79,14 @@ def typed_answer(form: Form, field: str, text: str) -> Any:
     return text if not allowed or text in allowed else None
 
 
-def wanted_answer(form: Form, field: str) -> str:
-    """What the field allows, in words."""
+def describe_allowed(form: CodexForm, field: str) -> str:
+    """Return a description of the values that the field allows, for an error message."""
     schema = form.fields.get(field)
     return ", ".join(_choices(schema)) or f"a {_text(schema, 'type') or 'text'}"
 
 
-def filled_in(form: Form) -> Any:
-    """The whole form as the result of the request. The agent's own questions may stay without an answer."""
+def form_result(form: CodexForm) -> Any:
+    """Return the result of the request with all answers. Questions of the agent may stay unanswered."""
     if form.by_tool:
         return {"action": "accept", "content": form.answers}
     return {"answers": {name: {"answers": [] if text is None else [text]} for name, text in form.answers.items()}}
@@ -92,13 +100,13 @@ def _number(kind: type[int] | type[float], text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _context_of(field: _Field) -> str | None:
-    options = [f"{option.label}: {option.description}" for option in field.options or () if option.description]
-    return "\n".join([*([field.header] if field.header else []), *options]) or None
+def _context_of(question: _Question) -> str | None:
+    options = [f"{option.label}: {option.description}" for option in question.options or () if option.description]
+    return "\n".join([*([question.header] if question.header else []), *options]) or None
 
 
-def _labels(field: _Field) -> tuple[str, ...]:
-    return tuple(option.label for option in field.options or ())
+def _labels(question: _Question) -> tuple[str, ...]:
+    return tuple(option.label for option in question.options or ())
 
 
 def _text(schema: Any, name: str) -> str | None:

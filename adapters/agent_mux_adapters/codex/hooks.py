@@ -1,4 +1,4 @@
-"""Codex's hooks: `hooks.json` beside its configuration. It calls those alone that a person has trusted (`/hooks`)."""
+"""Hooks of Codex: `hooks.json` beside its configuration. Codex calls only trusted hooks (see `/hooks` in Codex)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,29 +22,29 @@ TYPES: Mapping[HookType, tuple[str, ...]] = {
     "subagent_stop": ("SubagentStop",),
     "pre_compact": ("PreCompact",),
 }
-PATCH = "apply_patch"
+PATCH_TOOL = "apply_patch"
 QUIRKS = AnswerQuirks(asks=False, bare_allow=False, modified_permission=False)
 
 
-def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
-    """What Codex tells a hook. The `command` of a patch is the patch."""
-    given = said.get("tool_input")
-    command = text(mapping(given).get("command"))
-    is_patch = text(said.get("tool_name")) == PATCH
+def read_call(hook_type: HookType, payload: Mapping[str, Any]) -> HookCall:
+    """Convert the input of a Codex hook. The `command` of a patch tool is the patch itself."""
+    tool_input = payload.get("tool_input")
+    command = text(mapping(tool_input).get("command"))
+    is_patch = text(payload.get("tool_name")) == PATCH_TOOL
     return hooks.hook_call(
         hook_type,
-        said,
+        payload,
         agent="codex",
-        tool_input=given if isinstance(given, dict) else None,
+        tool_input=tool_input if isinstance(tool_input, dict) else None,
         command="" if is_patch else command,
-        paths=hooks.patch_paths(command) if is_patch else hooks.input_paths(mapping(given)),
-        tool_output=said.get("tool_response"),
-        message=hooks.first_text(said, "last_assistant_message", "source", "reason", "trigger"),
+        paths=hooks.patch_paths(command) if is_patch else hooks.input_paths(mapping(tool_input)),
+        tool_output=payload.get("tool_response"),
+        message=hooks.first_text(payload, "last_assistant_message", "source", "reason", "trigger"),
     )
 
 
-def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
-    """A decision, for Codex."""
+def render_decision(call: HookCall, decision: HookDecision) -> HookAnswer:
+    """Render a decision as the output that Codex expects of a hook."""
     return hook_answer(call, decision, TYPES[call.hook_type][0], QUIRKS)
 
 
@@ -71,7 +71,7 @@ HOOKS = NativeHooks(
     add=hooks.append_group(hooks.HOOK_TIMEOUT),
     remove=hooks.remove_from_groups,
     commands=hooks.commands_in_groups,
-    read=read,
-    answer=reply,
-    consent="Codex calls new hooks when you have trusted them: say /hooks in codex",
+    read=read_call,
+    answer=render_decision,
+    consent="Codex calls new hooks once you have trusted them: run /hooks in codex",
 )

@@ -1,14 +1,14 @@
-"""The kinds of items a thread consists of, by the names of both protocols, and how to read one."""
+"""The items that a thread consists of, with the type names of both protocols."""
 
 from typing import Any
 
 import msgspec
 
-from agent_mux_adapters.codex import calls
-from agent_mux_adapters.codex.delegation import Activity, CollabCall
+from agent_mux_adapters.codex import tools
+from agent_mux_adapters.codex.subagents import CollabCall, SubagentActivity
 from agent_mux_adapters.codex.wire import read
 
-_SNAKE = {
+_SNAKE_CASE = {
     "agentPath": "agent_path",
     "agentThreadId": "agent_thread_id",
     "agentsStates": "agents_states",
@@ -21,17 +21,18 @@ _SNAKE = {
     "revisedPrompt": "revised_prompt",
     "savedPath": "saved_path",
 }
+"""Field names of the app-server, and of `codex exec --json`. The classes use the latter."""
 
 
-class Message(msgspec.Struct, frozen=True, gc=False):
-    """The agent says something (`exec`: text; app-server: text that was streamed before), or proposes a plan."""
+class MessageItem(msgspec.Struct, frozen=True, gc=False):
+    """A message or a proposed plan. The app-server has streamed its text before, `exec` has not."""
 
     id: str
     text: str
 
 
-class Reasoning(msgspec.Struct, frozen=True, gc=False):
-    """A thought: `text` in `exec`, the parts of a summary or of the raw thought in the app-server."""
+class ReasoningItem(msgspec.Struct, frozen=True, gc=False):
+    """A thought: `text` in `exec`; in the app-server the parts of a summary or of the raw thought."""
 
     id: str
     text: str = ""
@@ -39,73 +40,82 @@ class Reasoning(msgspec.Struct, frozen=True, gc=False):
     content: list[str] = []
 
 
-class Warned(msgspec.Struct, frozen=True, gc=False):
-    """An `error` item of `exec`: harmless, or it would not be an item."""
+class WarningItem(msgspec.Struct, frozen=True, gc=False):
+    """An `error` item of `exec`. It is not fatal: fatal errors are lines of their own, not items."""
 
     message: str
 
 
-class TodoStep(msgspec.Struct, frozen=True, gc=False):
-    """A line of the plan."""
+class PlanItemStep(msgspec.Struct, frozen=True, gc=False):
+    """A line of the plan in `exec`."""
 
     text: str
     completed: bool = False
 
 
-class TodoList(msgspec.Struct, frozen=True, gc=False):
+class PlanItem(msgspec.Struct, frozen=True, gc=False):
     """The plan in `exec`; the app-server has `turn/plan/updated` instead."""
 
     id: str
-    items: list[TodoStep]
+    items: list[PlanItemStep]
 
 
-class Compaction(msgspec.Struct, frozen=True, gc=False):
-    """The context was compressed."""
+class CompactionItem(msgspec.Struct, frozen=True, gc=False):
+    """A compaction of the context."""
 
     id: str
 
 
-Item = Message | Reasoning | Warned | TodoList | Compaction | CollabCall | Activity | calls.Call
+Item = (
+    MessageItem
+    | ReasoningItem
+    | WarningItem
+    | PlanItem
+    | CompactionItem
+    | CollabCall
+    | SubagentActivity
+    | tools.CodexToolCall
+)
 
 EXEC_ITEMS: dict[str, type[Item]] = {
-    "agent_message": Message,
-    "reasoning": Reasoning,
-    "error": Warned,
-    "todo_list": TodoList,
+    "agent_message": MessageItem,
+    "reasoning": ReasoningItem,
+    "error": WarningItem,
+    "todo_list": PlanItem,
     "collab_tool_call": CollabCall,
-    "command_execution": calls.Command,
-    "file_change": calls.PathChanges,
-    "mcp_tool_call": calls.McpCall,
-    "web_search": calls.WebSearch,
+    "command_execution": tools.CommandCall,
+    "file_change": tools.ExecPatchCall,
+    "mcp_tool_call": tools.McpToolCall,
+    "web_search": tools.WebSearchCall,
 }
 THREAD_ITEMS: dict[str, type[Item]] = {
-    "agentMessage": Message,
-    "plan": Message,
-    "reasoning": Reasoning,
-    "contextCompaction": Compaction,
+    "agentMessage": MessageItem,
+    "plan": MessageItem,
+    "reasoning": ReasoningItem,
+    "contextCompaction": CompactionItem,
     "collabAgentToolCall": CollabCall,
-    "subAgentActivity": Activity,
-    "commandExecution": calls.Command,
-    "fileChange": calls.FileChanges,
-    "mcpToolCall": calls.McpCall,
-    "webSearch": calls.WebSearch,
-    "dynamicToolCall": calls.DynamicCall,
-    "imageView": calls.ImageView,
-    "sleep": calls.Sleep,
-    "imageGeneration": calls.ImageGeneration,
+    "subAgentActivity": SubagentActivity,
+    "commandExecution": tools.CommandCall,
+    "fileChange": tools.PatchCall,
+    "mcpToolCall": tools.McpToolCall,
+    "webSearch": tools.WebSearchCall,
+    "dynamicToolCall": tools.DynamicToolCall,
+    "imageView": tools.ImageViewCall,
+    "sleep": tools.SleepCall,
+    "imageGeneration": tools.ImageGenerationCall,
 }
-SILENT_ITEMS = {
+IGNORED_ITEMS = {
     "userMessage": "our own prompt",
-    "hookPrompt": "what a hook told the model",
-    "functionCallOutput": "the answer to a call that another client makes",
-    "enteredReviewMode": "the review is told by its messages",
-    "exitedReviewMode": "the review was told by its messages",
+    "hookPrompt": "text of a hook for the model",
+    "functionCallOutput": "the result of a call by another client",
+    "enteredReviewMode": "the messages of the review show it",
+    "exitedReviewMode": "the messages of the review show it",
 }
-"""Items of the app-server that say nothing, and why."""
+"""Items of the app-server without facts of their own, and why."""
 
 
-def load(kinds: dict[str, type[Item]], item: dict[str, Any]) -> Item | None:
-    """Read an item of one of these kinds; None when its kind is not among them or its fields do not fit."""
+def read_item(kinds: dict[str, type[Item]], item: dict[str, Any]) -> Item | None:
+    """Read an item of one of these kinds; None when its type is not among them or its fields do not fit."""
     kind = item.get("type")
     shape = kinds.get(kind) if isinstance(kind, str) else None
-    return None if shape is None else read(shape, {_SNAKE.get(name, name): value for name, value in item.items()})
+    return None if shape is None else read(shape, {_SNAKE_CASE.get(name, name): value for name, value in item.items()})

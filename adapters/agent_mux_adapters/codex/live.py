@@ -1,4 +1,4 @@
-"""Codex against the scripted model: where it is from, what it gets, how its model says things."""
+"""Test kit of Codex: its package, its environment, and how the scripted model calls its tools."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ env_key = "SCRIPTED_API_KEY"
 request_max_retries = 1
 stream_max_retries = 1
 
-# Without this, every exit waits 5 s for a server that is not there.
+# Without this, every exit waits 5 s for an unreachable server.
 [analytics]
 enabled = false
 """
@@ -51,16 +51,16 @@ _SPAWNED = "{{re:agent_id[^0-9a-f]+([0-9a-f-]{36})}}"
 
 
 def environment(place: Place) -> dict[str, str]:
-    """All that Codex gets. What a scenario has configured stays."""
-    there = place.home / ".codex" / "config.toml"
-    said = there.read_text("utf-8") if there.exists() else _CONFIG
-    said = with_field(said, "toml", ("model_providers", "scripted", "base_url"), f"{place.url}/v1")
-    config = place.write(".codex/config.toml", said)
+    """Return the environment of Codex. Settings that a scenario has written before are kept."""
+    existing = place.home / ".codex" / "config.toml"
+    settings = existing.read_text("utf-8") if existing.exists() else _CONFIG
+    settings = with_field(settings, "toml", ("model_providers", "scripted", "base_url"), f"{place.url}/v1")
+    config = place.write(".codex/config.toml", settings)
     return place.minimal(CODEX_HOME=str(config.parent), SCRIPTED_API_KEY=DUMMY_KEY)
 
 
 def spell(part: ToolPart, workspace: Path) -> Item:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
-    """A part as an output item of the Responses API."""
+    """Return a part as an output item of the Responses API."""
     match part:
         case Shell(command, asks):
             escalated = {"sandbox_permissions": "require_escalated", "justification": "it has to"} if asks else {}
@@ -70,7 +70,7 @@ def spell(part: ToolPart, workspace: Path) -> Item:  # noqa: ARG001, PLR0911  # 
             return _patch(f"*** Add File: {name}\n{added}")
         case Edit(name, old, new):
             return _patch(f"*** Update File: {name}\n@@\n-{old}\n+{new}\n")
-        case Read(name):  # there is no tool for that
+        case Read(name):  # Codex has no tool that reads files
             return FunctionCall("exec_command", {"cmd": f"cat {name}"})
         case Mcp(tool, arguments):
             return FunctionCall(tool, dict(arguments), namespace=f"mcp__{MCP_SERVER}")
@@ -83,7 +83,7 @@ def spell(part: ToolPart, workspace: Path) -> Item:  # noqa: ARG001, PLR0911  # 
         case Answer(value):
             return Message(json.dumps(dict(value)))
         case Todo():
-            raise Unspeakable("Codex has its plan tool only when it is switched on")
+            raise Unspeakable("the plan tool of Codex is disabled by default")
 
 
 def _patch(hunks: str) -> CustomToolCall:
@@ -96,26 +96,29 @@ def _question(question: str, options: tuple[str, ...]) -> dict[str, Any]:
 
 
 def trust(home: Path, workspace: Path) -> None:
-    """A project that is trusted, as Codex itself writes it down."""
+    """Mark a project as trusted in the way Codex itself does."""
     config = home / ".codex" / "config.toml"
-    said = with_field(config.read_text("utf-8"), "toml", ("projects", str(workspace), "trust_level"), "trusted")
-    config.write_text(said, "utf-8")
+    settings = with_field(config.read_text("utf-8"), "toml", ("projects", str(workspace), "trust_level"), "trusted")
+    config.write_text(settings, "utf-8")
 
 
 def is_logged_in(_: int, printed: str) -> bool:
-    """What `codex doctor` says of credentials. `codex login status` knows only those of OpenAI."""
+    """Return whether `codex doctor` reports credentials. `codex login status` reports only those of OpenAI."""
     report = json.loads(printed[printed.index("{") :])
     return bool(report["checks"]["auth.credentials"]["status"] == "ok")
 
 
 def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
-    """A marketplace with one plugin."""
-    one = {"name": "demo", "version": "1.2.0", "description": "A demo"}
+    """Write a marketplace with one plugin; return the commands that add it, the plugin's name and its listed name."""
+    manifest = {"name": "demo", "version": "1.2.0", "description": "A demo"}
     listed = {"name": "demo", "source": "./demo", "description": "A demo"}
-    shop = {"name": "shop", "owner": {"name": "x"}, "plugins": [listed]}
-    for name, said in ((".claude-plugin/marketplace.json", shop), ("demo/.codex-plugin/plugin.json", one)):
+    marketplace = {"name": "shop", "owner": {"name": "x"}, "plugins": [listed]}
+    for name, content in (
+        (".claude-plugin/marketplace.json", marketplace),
+        ("demo/.codex-plugin/plugin.json", manifest),
+    ):
         (directory / name).parent.mkdir(parents=True)
-        (directory / name).write_text(json.dumps(said), "utf-8")
+        (directory / name).write_text(json.dumps(content), "utf-8")
     return (("plugin", "marketplace", "add", str(directory)),), "demo@shop", "demo@shop"
 
 
@@ -158,9 +161,11 @@ KIT = LiveKit(
     ),
     gaps={
         "file_read": Gap("never", "Codex has no tool that reads files: it runs `cat`, which is a command"),
-        "file_edits/one_shot": Gap("not_yet", "`codex exec` tells neither what a patch changed nor how much"),
-        "stored_session/one_shot": Gap("not_yet", "`codex exec` tells less of a patch than is stored"),
+        "file_edits/one_shot": Gap("not_yet", "`codex exec` reports neither the diff nor the size of a patch"),
+        "stored_session/one_shot": Gap(
+            "not_yet", "`codex exec` reports less about a patch than the stored session contains"
+        ),
         "deny_reason_reaches_the_model": Gap("not_yet", "a declined approval has no field for a reason"),
-        "unknown_tool": Gap("not_yet", "a call of an unknown tool shows on standard error only, in prose"),
+        "unknown_tool": Gap("not_yet", "a call of an unknown tool appears only on stderr, as prose"),
     },
 )

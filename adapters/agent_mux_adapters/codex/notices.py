@@ -1,4 +1,4 @@
-"""Notifications of the app-server that are about no item: most say nothing about the run, some are worth a note."""
+"""Notifications of the app-server that belong to no item: most are ignored, some become notes."""
 
 from typing import Any
 
@@ -12,21 +12,21 @@ IGNORED = {
     "account/login/completed": "the user's account",
     "account/updated": "the user's account",
     "app/list/updated": "the user's apps",
-    "autoApprovalReview/strictReviewRequired": "Codex's own reviewer; its decisions are told by the items",
+    "autoApprovalReview/strictReviewRequired": "Codex's own reviewer; the items show its decisions",
     "command/exec/outputDelta": "a command that another client runs",
     "externalAgentConfig/import/completed": "the user's configuration",
     "externalAgentConfig/import/progress": "the user's configuration",
     "fs/changed": "a file watch of another client",
     "fuzzyFileSearch/sessionCompleted": "a search of another client",
     "fuzzyFileSearch/sessionUpdated": "a search of another client",
-    "hook/started": "told when it is completed",
-    "item/autoApprovalReview/completed": "Codex's own reviewer; its decision is told by the item",
-    "item/autoApprovalReview/started": "Codex's own reviewer; its decision is told by the item",
-    "item/commandExecution/terminalInteraction": "what the agent types is in the output of the terminal",
+    "hook/started": "reported on completion",
+    "item/autoApprovalReview/completed": "Codex's own reviewer; the item shows its decision",
+    "item/autoApprovalReview/started": "Codex's own reviewer; the item shows its decision",
+    "item/commandExecution/terminalInteraction": "the terminal's output contains the input",
     "item/fileChange/outputDelta": "the completed item has all of it",
     "item/fileChange/patchUpdated": "the completed item has all of it",
     "item/mcpToolCall/progress": "the completed item has the result",
-    "item/plan/delta": "fragments of a plan need not add up to it; the completed item has it",
+    "item/plan/delta": "fragments may differ from the plan; the completed item has it",
     "item/reasoning/summaryPartAdded": "its text follows",
     "mcpServer/event/stream/notification": "events of an MCP server for its own client",
     "mcpServer/oauthLogin/completed": "the user's account",
@@ -35,13 +35,13 @@ IGNORED = {
     "process/exited": "a process that another client runs",
     "process/outputDelta": "a process that another client runs",
     "project/changed": "how a user interface sorts threads",
-    "rawResponse/completed": "internal; the token usage is told by its own notification",
-    "rawResponseItem/completed": "internal; the items tell it",
+    "rawResponse/completed": "internal; the token usage has its own notification",
+    "rawResponseItem/completed": "internal; the items have the same content",
     "remoteControl/status/changed": "not about this run",
     "skills/changed": "a hint to read the skills again",
     "thread/archived": "how a user interface sorts threads",
     "thread/attachment/updated": "a hint for a user interface",
-    "thread/compacted": "deprecated; the contextCompaction item tells it",
+    "thread/compacted": "deprecated; replaced by the contextCompaction item",
     "thread/deleted": "how a user interface sorts threads",
     "thread/environment/connected": "where commands run",
     "thread/environment/disconnected": "where commands run",
@@ -52,100 +52,105 @@ IGNORED = {
     "thread/project/updated": "how a user interface sorts threads",
     "thread/queue/changed": "a queue of another client",
     "thread/readState/changed": "a hint for a user interface",
-    "thread/reverted": "another client took turns back",
+    "thread/reverted": "another client reverted turns",
     "thread/section/changed": "how a user interface sorts threads",
-    "thread/settings/updated": "told by what follows",
+    "thread/settings/updated": "affects only what follows",
     "thread/unarchived": "how a user interface sorts threads",
-    "turn/diff/updated": "the sum of the patches; each is told by its item",
+    "turn/diff/updated": "the sum of all patches; each has its own item",
     "turn/moderationMetadata": "internal",
     "windows/worldWritableWarning": "about the machine",
     "windowsSandbox/setupCompleted": "about the machine",
 }
+"""Ignored notifications, and why."""
 _REALTIME = "thread/realtime/"
 
 
-class _Said(msgspec.Struct, frozen=True, gc=False):
+class _MessageParams(msgspec.Struct, frozen=True, gc=False):
     message: str
 
 
-class _Summary(msgspec.Struct, frozen=True, gc=False):
+class _SummaryParams(msgspec.Struct, frozen=True, gc=False):
     summary: str
     details: str | None = None
 
 
-class _McpStatus(msgspec.Struct, frozen=True, gc=False):
+class _McpStatusParams(msgspec.Struct, frozen=True, gc=False):
     name: str
     status: str
     error: str | None = None
 
 
-class _Limits(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _RateLimits(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     rate_limit_reached_type: str | None = None
 
 
-class _LimitParams(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    rate_limits: _Limits
+class _RateLimitParams(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    rate_limits: _RateLimits
 
 
-class _Rerouted(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _ReroutedParams(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     from_model: str
     to_model: str
 
 
-class _Hook(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _HookRun(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     event_name: str
     status: str
     status_message: str | None = None
 
 
 class _HookParams(msgspec.Struct, frozen=True, gc=False):
-    run: _Hook
+    run: _HookRun
 
 
 def _message(params: Any) -> Fact | None:
-    said = read(_Said, params)
-    return None if said is None else Note(said.message, "warn")
+    notice = read(_MessageParams, params)
+    return None if notice is None else Note(notice.message, "warn")
 
 
 def _summary(params: Any) -> Fact | None:
-    said = read(_Summary, params)
-    return None if said is None else Note(f"{said.summary}\n{said.details}" if said.details else said.summary)
+    notice = read(_SummaryParams, params)
+    if notice is None:
+        return None
+    return Note(f"{notice.summary}\n{notice.details}" if notice.details else notice.summary)
 
 
 def _mcp_status(params: Any) -> Fact | None:
-    said = read(_McpStatus, params)
-    if said is None:
+    server = read(_McpStatusParams, params)
+    if server is None:
         return None
-    if said.status != "failed":
-        return Ignored("mcpServer/startupStatus/updated", "an MCP server that works is told by its calls")
-    return Note(f"the MCP server {said.name} does not work: {said.error or 'it did not start'}", "warn")
+    if server.status != "failed":
+        return Ignored("mcpServer/startupStatus/updated", "the MCP server works")
+    return Note(f"the MCP server {server.name} does not work: {server.error or 'it did not start'}", "warn")
 
 
-def _limits(params: Any) -> Fact | None:
-    said = read(_LimitParams, params)
-    if said is None:
+def _rate_limits(params: Any) -> Fact | None:
+    updated = read(_RateLimitParams, params)
+    if updated is None:
         return None
-    if said.rate_limits.rate_limit_reached_type is None:
+    if updated.rate_limits.rate_limit_reached_type is None:
         return Ignored("account/rateLimits/updated", "no limit was reached")
     return RateLimited()
 
 
 def _rerouted(params: Any) -> Fact | None:
-    said = read(_Rerouted, params)
-    return None if said is None else Note(f"codex answers with {said.to_model} instead of {said.from_model}", "warn")
+    models = read(_ReroutedParams, params)
+    if models is None:
+        return None
+    return Note(f"codex answers with {models.to_model} instead of {models.from_model}", "warn")
 
 
 def _hook(params: Any) -> Fact | None:
-    said = read(_HookParams, params)
-    if said is None:
+    completed = read(_HookParams, params)
+    if completed is None:
         return None
-    told = f": {said.run.status_message}" if said.run.status_message else ""
-    level = "info" if said.run.status == "completed" else "warn"
-    return Note(f"the hook {said.run.event_name} {said.run.status}{told}", "warn" if level == "warn" else "info")
+    run = completed.run
+    detail = f": {run.status_message}" if run.status_message else ""
+    return Note(f"the hook {run.event_name} {run.status}{detail}", "info" if run.status == "completed" else "warn")
 
 
 _NOTED = {
-    "account/rateLimits/updated": _limits,
+    "account/rateLimits/updated": _rate_limits,
     "configWarning": _summary,
     "deprecationNotice": _summary,
     "guardianWarning": _message,
@@ -156,11 +161,11 @@ _NOTED = {
     "modelProvider/authRecoveryStarted": _message,
     "warning": _message,
 }
-KNOWN = IGNORED.keys() | _NOTED.keys()
+KNOWN_NOTICES = IGNORED.keys() | _NOTED.keys()
 
 
-def notice(method: str, params: Any) -> Fact | None:
-    """What a notification says; None when it is not known, or does not have its known shape."""
+def read_notice(method: str, params: Any) -> Fact | None:
+    """Return the fact for a notification; None when its method or the shape of its parameters is unknown."""
     if method in IGNORED:
         return Ignored(method, IGNORED[method])
     if method.startswith(_REALTIME):

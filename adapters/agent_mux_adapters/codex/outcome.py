@@ -1,51 +1,94 @@
-"""How a turn ended, and what it answered."""
+"""Failures, retries and structured answers.
 
-from collections.abc import Iterable
+The app-server gives a failure a name or an HTTP status; `codex exec --json` describes it in prose only.
+"""
+
+import re
 from typing import Any
 
 import msgspec
 
-from agent_mux.events.cost import CostRecord
-from agent_mux.facts import Fact, Note, RunCost, TurnDone, TurnFailed, TurnStopped
-from agent_mux_adapters.codex.failures import failure_of
-from agent_mux_adapters.codex.meter import cost_of, sum_of
-from agent_mux_adapters.codex.thread import Thread
-from agent_mux_adapters.codex.wire import Tokens, Turn, TurnError, read
+from agent_mux.errors import ErrorCode
+from agent_mux.facts import Fact, Failure, RateLimited, Retrying
 
-_NOTHING = Tokens()
+_NAMES: dict[str, ErrorCode] = {
+    "contextWindowExceeded": "CONTEXT_EXCEEDED",
+    "rateLimitExceeded": "RATE_LIMITED",
+    "unauthorized": "AUTH_ERROR",
+    "usageLimitExceeded": "RATE_LIMITED",
+}
+_STATUSES: dict[int, ErrorCode] = {401: "AUTH_ERROR", 403: "AUTH_ERROR", 429: "RATE_LIMITED"}
+# Lower case; the first that occurs decides. An exhausted quota counts as a rate limit: logging in does not lift it.
+_PHRASES: tuple[tuple[str, ErrorCode], ...] = (
+    ("401 unauthorized", "AUTH_ERROR"),
+    ("403 forbidden", "AUTH_ERROR"),
+    ("429 too many requests", "RATE_LIMITED"),
+    ("context window", "CONTEXT_EXCEEDED"),
+    ("missing environment variable", "AUTH_ERROR"),
+    ("incorrect api key", "AUTH_ERROR"),
+    ("not logged in", "AUTH_ERROR"),
+    ("log in again", "AUTH_ERROR"),
+    ("sign in again", "AUTH_ERROR"),
+    ("rate limit", "RATE_LIMITED"),
+    ("usage limit", "RATE_LIMITED"),
+    ("quota exceeded", "RATE_LIMITED"),
+)
+_NO_SESSION = ("no rollout found", "thread not found", "invalid session id", "invalid thread id")
+_RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d{1,6})/(\d{1,6})|waiting for network)(?: \((.*)\))?", re.DOTALL)
+_WAIT = re.compile(r"try again in (\d{1,6}(?:\.\d{1,6})?) ?(ms|s|m)")
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000}
 
 
-def closing_of(
-    thread: Thread, turn: Turn, spent: Iterable[Tokens], schema: dict[str, Any] | None
-) -> tuple[Fact, ...] | None:
-    """The closing facts of a turn of the main thread. `spent`: of every thread of the run, in this run."""
-    closing = _outcome_of(thread, turn, schema)
-    return None if closing is None else (*cost_of_run(spent), *closing)
+def error_code_of(message: str, info: Any = None) -> ErrorCode:
+    """Return the error code of a failure: by Codex's own name for it, by the HTTP status, else by its prose."""
+    if isinstance(info, str) and info in _NAMES:
+        return _NAMES[info]
+    if isinstance(info, dict):
+        for details in info.values():
+            status = details.get("httpStatusCode") if isinstance(details, dict) else None
+            if isinstance(status, int) and status in _STATUSES:
+                return _STATUSES[status]
+    words = message.lower()
+    return next((code for phrase, code in _PHRASES if phrase in words), "AGENT_CRASH")
 
 
-def cost_of_run(spent: Iterable[Tokens]) -> tuple[Fact, ...]:
-    """What the threads of a run used together; nothing when that is nothing."""
-    total = _NOTHING
-    for tokens in spent:
-        total = sum_of(total, tokens)
-    return (RunCost(cost_of(total)),) if total != _NOTHING else ()
+def failure_of(message: str, info: Any = None, *, used_tokens: int = 0, max_tokens: int = 0) -> Failure:
+    """Return the failure of a turn. The counts are those of the context, 0 when unknown."""
+    code = error_code_of(message, info)
+    full = code == "CONTEXT_EXCEEDED"
+    return Failure(
+        code,
+        message,
+        retry_after_ms=_wait_of(message) if code == "RATE_LIMITED" else None,
+        used_tokens=used_tokens if full else 0,
+        max_tokens=max_tokens if full else 0,
+    )
 
 
-def cost_of_turn(thread: Thread) -> CostRecord | None:
-    """What the last turn of a thread used; None when that is nothing."""
-    return cost_of(thread.spent_in_turn) if thread.spent_in_turn != _NOTHING else None
+def session_error_code_of(message: str) -> ErrorCode:
+    """Return the error code for a thread that could not be opened."""
+    words = message.lower()
+    return "SESSION_NOT_FOUND" if any(phrase in words for phrase in _NO_SESSION) else error_code_of(message)
 
 
-def failure_inside(thread: Thread, turn: Turn) -> str | None:
-    """Why a sub-agent's turn gave no result; None when it did."""
-    error = _error_of(thread, turn)
-    if turn.status == "completed":
+def read_retry(message: str, details: str | None, info: Any, *, nth: int) -> tuple[Fact, ...] | None:
+    """Return the facts of a "Reconnecting..." message; None for any other. `nth`: which retry of the turn this is.
+
+    While Codex waits for the network it neither counts nor limits its attempts: the highest attempt is then 0.
+    """
+    match = _RETRY.match(message)
+    if match is None:
         return None
-    return error.message if error is not None else f"the turn ended as {turn.status}"
+    attempt, most, inside = match.groups()
+    reason = details or inside or message
+    facts: tuple[Fact, ...] = (Retrying(int(attempt or nth), int(most or 0), reason),)
+    if error_code_of(reason, info) == "RATE_LIMITED":
+        facts = (RateLimited(_wait_of(reason)), *facts)
+    return facts
 
 
-def parsed_answer(text: str, schema: dict[str, Any] | None) -> Any:
-    """The last message as JSON, where an output schema was asked for; None when it is not."""
+def parse_structured_output(text: str, schema: dict[str, Any] | None) -> Any:
+    """Parse the last message as JSON when the run has an output schema; None when it has none or on invalid JSON."""
     if schema is None:
         return None
     try:
@@ -54,23 +97,6 @@ def parsed_answer(text: str, schema: dict[str, Any] | None) -> Any:
         return None
 
 
-def _outcome_of(thread: Thread, turn: Turn, schema: dict[str, Any] | None) -> tuple[Fact, ...] | None:
-    cost = cost_of_turn(thread)
-    error = _error_of(thread, turn)
-    match turn.status:
-        case "completed":
-            return (TurnDone(cost, parsed_answer(thread.answer, schema)),)
-        case "interrupted":
-            why = (Note(f"codex interrupted the turn: {error.message}", "warn"),) if error is not None else ()
-            return *why, TurnStopped(cost)
-        case "failed":
-            message = error.message if error is not None else "codex does not say why the turn failed"
-            info = error.codex_error_info if error is not None else None
-            used, size = thread.context_used, thread.context_size
-            return (TurnFailed(failure_of(message, info, used_tokens=used, max_tokens=size), cost),)
-    return None
-
-
-def _error_of(thread: Thread, turn: Turn) -> TurnError | None:
-    error, thread.error = thread.error, None
-    return read(TurnError, turn.error) or error
+def _wait_of(message: str) -> int | None:
+    match = _WAIT.search(message)
+    return int(float(match[1]) * _MILLISECONDS[match[2]]) if match is not None else None

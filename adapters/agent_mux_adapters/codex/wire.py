@@ -1,7 +1,7 @@
-"""The native shapes of Codex that we read, and no more of them; everything else on a line is free to change.
+"""Native shapes of Codex that this adapter reads. Fields that it does not read are free to change.
 
-Source: recordings of Codex 0.169.0 and its `codex app-server generate-json-schema`. Items of `codex exec --json` have
-snake_case fields, those of the app-server camelCase ones: `items.py` reads both through the classes below.
+Measured with Codex 0.169.0: its recordings and `codex app-server generate-json-schema`. `items.py` has the shapes of
+items.
 """
 
 import json
@@ -13,7 +13,7 @@ Shape = TypeVar("Shape")
 
 
 def read(kind: type[Shape], value: Any) -> Shape | None:
-    """This JSON value in that shape; None when it does not fit."""
+    """Convert a JSON value to a native shape; None when it does not fit."""
     try:
         return msgspec.convert(value, kind)
     except (ValueError, RecursionError):
@@ -21,15 +21,15 @@ def read(kind: type[Shape], value: Any) -> Shape | None:
 
 
 def as_text(value: Any) -> str:
-    """A JSON value for people to read."""
-    return json.dumps(value, ensure_ascii=False)  # it writes whatever was read, integers of any size too
+    """Format a JSON value for people."""
+    return json.dumps(value, ensure_ascii=False)  # unlike msgspec, it writes integers of any size
 
 
-# -- streamed fragments: the hot path, decoded in one go -------------------------------------------------------------
+# -- streamed fragments: the hot path, decoded in one step -----------------------------------------------------------
 
 
 class DeltaParams(msgspec.Struct, gc=False):
-    """A fragment of the item `itemId`."""
+    """Parameters of a notification with a fragment of the item `itemId`."""
 
     thread: str = msgspec.field(name="threadId")
     item: str = msgspec.field(name="itemId")
@@ -38,8 +38,8 @@ class DeltaParams(msgspec.Struct, gc=False):
     content_index: int = msgspec.field(name="contentIndex", default=0)
 
 
-class Delta(msgspec.Struct, gc=False):
-    """A whole line that streams a fragment."""
+class DeltaNotification(msgspec.Struct, gc=False):
+    """A whole line with a fragment."""
 
     method: str
     params: DeltaParams
@@ -54,18 +54,18 @@ DELTA_METHODS = frozenset(
     }
 )
 DELTA_STARTS = tuple(f'{{"method":"{method}",'.encode() for method in sorted(DELTA_METHODS))
-decode_delta = msgspec.json.Decoder(Delta).decode
+decode_delta = msgspec.json.Decoder(DeltaNotification).decode
 
 
-# -- parameters of notifications and requests of the app-server -------------------------------------------------------
+# -- parameters and results of the app-server -------------------------------------------------------------------------
 
 
 class _Camel(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Base of the app-server's shapes."""
+    """Base class of shapes with camelCase fields."""
 
 
 class InThread(_Camel, frozen=True):
-    """Most parameters say which thread they are about, some which turn."""
+    """The thread, and for some methods the turn, that a message belongs to."""
 
     thread_id: str | None = None
     turn_id: str | None = None
@@ -80,38 +80,38 @@ class TurnError(_Camel, frozen=True):
     additional_details: str | None = None
 
 
-class Turn(_Camel, frozen=True):
-    """A turn as `turn/started` and `turn/completed` tell it."""
+class TurnInfo(_Camel, frozen=True):
+    """A turn in `turn/started` and `turn/completed`."""
 
     id: str
     status: Any = None
     error: Any = None
-    """A `TurnError`. Whatever is wrong with it, the turn is over."""
+    """A `TurnError`. Left undecoded: the turn is over even when the error has an unknown shape."""
 
 
 class TurnParams(_Camel, frozen=True):
-    """`turn/started`, `turn/completed`."""
+    """Parameters of `turn/started` and `turn/completed`."""
 
     thread_id: str
-    turn: Turn
+    turn: TurnInfo
 
 
 class ItemParams(_Camel, frozen=True):
-    """`item/started`, `item/completed`."""
+    """Parameters of `item/started` and `item/completed`."""
 
     thread_id: str
     item: dict[str, Any]
 
 
 class ErrorParams(_Camel, frozen=True):
-    """`error`: a failed model call."""
+    """Parameters of `error`: a failed model call."""
 
     error: TurnError
     will_retry: bool = False
 
 
-class Tokens(_Camel, frozen=True):
-    """Counts as OpenAI counts: the input includes what was read from the cache and written to it."""
+class CodexTokens(_Camel, frozen=True):
+    """Token counts as OpenAI counts: the input includes what was read from the cache and written to it."""
 
     total_tokens: int = 0
     input_tokens: int = 0
@@ -121,18 +121,20 @@ class Tokens(_Camel, frozen=True):
     reasoning_output_tokens: int = 0
 
 
-class TokenUsage(_Camel, frozen=True):
-    """`total` counts over the whole thread, earlier runs included; `last` is the last model call, told repeatedly."""
+class ThreadTokenUsage(_Camel, frozen=True):
+    """Token counts of a thread and of its last model call."""
 
-    total: Tokens
-    last: Tokens
+    total: CodexTokens
+    """Of the whole thread, earlier runs included."""
+    last: CodexTokens
+    """Of the last model call. Codex repeats it in several notifications."""
     model_context_window: int | None = None
 
 
 class TokenUsageParams(_Camel, frozen=True):
-    """`thread/tokenUsage/updated`."""
+    """Parameters of `thread/tokenUsage/updated`, printed after each model call."""
 
-    token_usage: TokenUsage
+    token_usage: ThreadTokenUsage
 
 
 class PlanStep(_Camel, frozen=True):
@@ -143,14 +145,14 @@ class PlanStep(_Camel, frozen=True):
 
 
 class PlanParams(_Camel, frozen=True):
-    """`turn/plan/updated`."""
+    """Parameters of `turn/plan/updated`: the whole plan."""
 
     plan: list[PlanStep]
     explanation: str | None = None
 
 
 class ThreadInfo(_Camel, frozen=True):
-    """A thread, in `thread/started` and in the answers to `thread/start`, `thread/resume` and `thread/fork`."""
+    """A thread, in `thread/started` and in the results of `thread/start`, `thread/resume` and `thread/fork`."""
 
     id: str
     forked_from_id: str | None = None
@@ -159,8 +161,8 @@ class ThreadInfo(_Camel, frozen=True):
     turns: list[Any] = []
 
 
-class ThreadAnswer(_Camel, frozen=True):
-    """The answer to `thread/start`, `thread/resume` and `thread/fork`."""
+class ThreadResult(_Camel, frozen=True):
+    """The result of `thread/start`, `thread/resume` and `thread/fork`."""
 
     thread: ThreadInfo
     model: str | None = None
@@ -169,6 +171,6 @@ class ThreadAnswer(_Camel, frozen=True):
 
 
 class ThreadStarted(_Camel, frozen=True):
-    """`thread/started`."""
+    """Parameters of `thread/started`: the new thread."""
 
     thread: ThreadInfo

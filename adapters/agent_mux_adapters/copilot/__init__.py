@@ -1,13 +1,13 @@
-"""GitHub Copilot CLI: headless JSON-RPC for nearly everything; its `--output-format json` and its ACP to be read."""
+"""GitHub Copilot CLI: headless JSON-RPC for nearly all runs, `--output-format json` for a few, ACP for transcripts."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.copilot.acp import ACP_PROTOCOL
+from agent_mux_adapters.copilot.acp_codec import ACP_PROTOCOL
 from agent_mux_adapters.copilot.argv import ACP, HEADLESS, JSON, build_context, build_spawn_args
-from agent_mux_adapters.copilot.headless_codec import HeadlessCodec, is_headless_line
-from agent_mux_adapters.copilot.json_codec import JsonCodec, is_json_line
+from agent_mux_adapters.copilot.headless_codec import CopilotHeadlessCodec, is_headless_line
+from agent_mux_adapters.copilot.json_codec import CopilotJsonCodec, is_json_line
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -51,13 +51,13 @@ CAPABILITIES = AgentCapabilities(
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters.copilot.sessions import STORE  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.copilot.sessions import STORE  # noqa: PLC0415  # runs do not need it
 
     return STORE
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.copilot.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.copilot.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME
 
@@ -74,17 +74,17 @@ ADAPTER = Adapter(
     protocols={
         JSON: NativeProtocol(
             name=JSON,
-            codec=JsonCodec,
+            codec=CopilotJsonCodec,
             streams=frozenset({"text", "tool_calls", "thinking"}),
             two_way=False,
             sniff=is_json_line,
-            chosen_for="one prompt in mode `yolo`, with nothing that needs more, where the environment has a secret "
-            "that could only be handed over as recorded input",
+            chosen_for="one prompt in mode `yolo` without further options, if the environment has a secret that the "
+            "headless protocol could carry only as recorded input",
             loses=("tokens and cost", "the session's id until the last line"),
         ),
         HEADLESS: NativeProtocol(
             name=HEADLESS,
-            codec=HeadlessCodec,
+            codec=CopilotHeadlessCodec,
             streams=frozenset({"text", "tool_calls", "thinking"}),
             two_way=True,
             sniff=is_headless_line,

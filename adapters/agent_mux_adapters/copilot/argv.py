@@ -1,60 +1,62 @@
-"""How Copilot is started: headless, which loses nothing; one-shot only where a secret could not be passed on.
+"""Command line of Copilot: headless; one-shot only where the headless protocol could not carry a secret.
 
-Every flag was tried on 1.0.102. What the user has configured (instructions, MCP servers, skills) stays in force.
+Measured with 1.0.102. What the user has configured (instructions, MCP servers, skills) stays effective.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
-from agent_mux.options import Attachment, RunOptions
-from agent_mux_adapters.copilot.mcp import mcp_files, mcp_flags
-from agent_mux_adapters.copilot.provider import model_of, provider_of, unspeakable
-from agent_mux_adapters.copilot.settings import extended
+from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux_adapters._dialects.tolerant import as_json
+from agent_mux_adapters.copilot.requests import headless_context
 
 JSON = "json"
 HEADLESS = "headless"
 ACP = "acp"
 
 _NO_UPDATE = "--no-auto-update"
-_NO_KNOB = ("temperature", "top_p", "top_k", "thinking_budget_tokens")
+_UNSUPPORTED = ("temperature", "top_p", "top_k", "thinking_budget_tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadlessSpawn(SpawnArgs):
-    """What the environment says that the codec has to pass on."""
+    """A spawn with the values from the environment that the codec sends to Copilot."""
 
     provider: dict[str, Any] | None = None
     model: str | None = None
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, the environment and the protocol for these options."""
-    secret = unspeakable(environment.environ)
-    return _one_shot(options, environment) if secret and _is_plain(options) else _headless(options, environment, secret)
+    """Return the command line, the environment and the protocol for these options."""
+    secrets = unsendable_secrets(environment.environ)
+    if secrets and _fits_one_shot(options):
+        return _one_shot(options, environment)
+    return _headless(options, environment, secrets)
 
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec knows."""
+    """Return the context of the codec, which for headless runs has additional fields."""
     context = default_context("copilot", options, spawn)
     if not isinstance(spawn, HeadlessSpawn):
         return context
     return replace(
-        extended(context),
+        headless_context(context),
         provider=spawn.provider,
         model=spawn.model,
-        asks_nobody=options.approval_mode == "yolo" and options.on_approval_request is None,
-        answers_questions=_somebody_answers(options),
-        shows_insides=options.include_subagent_events,
+        approves_all=options.approval_mode == "yolo" and options.on_approval_request is None,
+        answers_questions=_can_answer(options),
+        streams_subagents=options.include_subagent_events,
         attachments=tuple(_attached(attachment) for attachment in options.attachments if attachment.url is None),
         images=(),
     )
 
 
-def _headless(options: RunOptions, environment: SpawnEnvironment, secret: tuple[str, ...]) -> SpawnArgs:
+def _headless(options: RunOptions, environment: SpawnEnvironment, secrets: tuple[str, ...]) -> SpawnArgs:
     provider = provider_of(environment.environ)
     login = ["--no-auto-login"] if provider is not None else []
     flags = ["--headless", _NO_UPDATE, "--stdio", *login, *mcp_flags(options.mcp_servers, environment.temp_dir)]
@@ -63,14 +65,14 @@ def _headless(options: RunOptions, environment: SpawnEnvironment, secret: tuple[
         protocol=HEADLESS,
         files=mcp_files(options.mcp_servers),
         counts_turns=False,
-        notes=(*_notes(options), *(_unsaid(name) for name in secret)),
+        notes=(*_notes(options), *(_not_passed_on(name) for name in secrets)),
         provider=provider,
         model=options.model or model_of(environment.environ),
     )
 
 
 def _one_shot(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The prompt goes to stdin. Every tool runs unasked, and nobody can be asked anything."""
+    """Return a spawn with the prompt on stdin. Tools run without approvals, and there are no questions."""
     flags = ["--output-format=json", "--yolo", "--no-color", _NO_UPDATE]
     flags += [f"--{name}={value}" for name, value in _values(options)]
     flags += [f"--attachment={a.file_path}" for a in options.attachments if a.file_path is not None]
@@ -93,8 +95,8 @@ def _values(options: RunOptions) -> Iterator[tuple[str, str]]:
         yield "resume", options.session_id
 
 
-def _is_plain(options: RunOptions) -> bool:
-    """Nothing is wanted that `copilot -p` does not have."""
+def _fits_one_shot(options: RunOptions) -> bool:
+    """Return whether the options need nothing that `copilot -p` lacks."""
     wanted = (
         options.approval_mode != "yolo",
         options.interactive,
@@ -109,7 +111,7 @@ def _is_plain(options: RunOptions) -> bool:
     return not any(wanted)
 
 
-def _somebody_answers(options: RunOptions) -> bool:
+def _can_answer(options: RunOptions) -> bool:
     return options.on_input_required is not None or options.interactive or options.approval_mode == "prompt"
 
 
@@ -121,17 +123,115 @@ def _attached(attachment: Attachment) -> dict[str, str]:
 
 
 def _notes(options: RunOptions) -> Iterator[str]:
-    for name in _NO_KNOB:
+    for name in _UNSUPPORTED:
         if getattr(options, name) is not None:
             yield f"copilot has no setting for {name}: ignored"
     if options.output_limit is not None:
-        yield "copilot limits the output of the user's own provider only (COPILOT_PROVIDER_MAX_OUTPUT_TOKENS): ignored"
+        yield "copilot limits the output only of the user's own provider (COPILOT_PROVIDER_MAX_OUTPUT_TOKENS): ignored"
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
-        yield "copilot puts further instructions after its own: system_prompt_mode 'prepend' means 'append'"
+        yield "copilot appends further instructions to its own: system_prompt_mode 'prepend' acts as 'append'"
     links = sum(attachment.url is not None for attachment in options.attachments)
     if links:
-        yield f"copilot takes no links: {links} attachment(s) are not sent"
+        yield f"copilot does not support links: {links} attachment(s) are not sent"
 
 
-def _unsaid(name: str) -> str:
-    return f"the value of {name} is not passed on: a headless copilot takes it only as input, which would be recorded"
+def _not_passed_on(name: str) -> str:
+    return f"the value of {name} is not passed on: headless copilot accepts it only as input, which would be recorded"
+
+
+# -- MCP servers of one run: a file in addition to the user's configuration
+
+MCP_FILE = "mcp.json"
+
+
+def mcp_files(servers: Sequence[McpServer]) -> dict[str, str]:
+    """Return the file for `--additional-mcp-config=@...`, which contains the servers' secrets."""
+    if not servers:
+        return {}
+    return {MCP_FILE: as_json({"mcpServers": {server.name: mcp_entry(server) for server in servers}})}
+
+
+def mcp_flags(servers: Sequence[McpServer], temp_dir: str) -> list[str]:
+    """Return the flag with the file; empty when there are no servers."""
+    return [f"--additional-mcp-config=@{temp_dir}/{MCP_FILE}"] if servers else []
+
+
+def mcp_entry(server: McpServer) -> dict[str, Any]:
+    """Return a server in the format of Copilot's MCP files."""
+    if server.transport == "stdio":
+        program = {"command": server.command, "args": list(server.args), "env": dict(server.env)}
+        return {"type": "local", **program, "tools": ["*"]}
+    kind = "sse" if server.transport == "sse" else "http"
+    return {"type": kind, "url": server.url, "headers": dict(server.headers), "tools": ["*"]}
+
+
+# -- the user's own model provider
+
+_KEY = "COPILOT_PROVIDER_API_KEY"
+_KEY_COMMAND = "COPILOT_PROVIDER_API_KEY_COMMAND"
+_TOKEN = "COPILOT_PROVIDER_BEARER_TOKEN"  # noqa: S105  # the name of a variable
+_URL = "COPILOT_PROVIDER_BASE_URL"
+_HEADERS = "COPILOT_PROVIDER_HEADERS"
+_OPENAI = "openai"
+_TEXT_FIELDS = {
+    "wireApi": "COPILOT_PROVIDER_WIRE_API",
+    "transport": "COPILOT_PROVIDER_TRANSPORT",
+    "modelId": "COPILOT_PROVIDER_MODEL_ID",
+    "wireModel": "COPILOT_PROVIDER_WIRE_MODEL",
+}
+_NUMBER_FIELDS = {
+    "maxPromptTokens": "COPILOT_PROVIDER_MAX_PROMPT_TOKENS",
+    "maxOutputTokens": "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS",
+}
+_AZURE_VERSION = "COPILOT_PROVIDER_AZURE_API_VERSION"
+
+
+def provider_of(environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the user's own provider without its secrets; None when the user has none.
+
+    See `copilot help providers`. `copilot -p` reads `COPILOT_PROVIDER_*`, but the headless runtime does not: its client
+    sends the provider, and what the client sends is recorded. So the key stays in the environment, and the runtime gets
+    a command that prints it.
+    """
+    if not environ.get(_URL):
+        return None
+    provider: dict[str, Any] = {"type": _type_of(environ), "baseUrl": environ[_URL]}
+    provider |= {name: environ[variable] for name, variable in _TEXT_FIELDS.items() if environ.get(variable)}
+    provider |= {name: int(environ[v]) for name, v in _NUMBER_FIELDS.items() if environ.get(v, "").isdecimal()}
+    if environ.get(_AZURE_VERSION):
+        provider["azure"] = {"apiVersion": environ[_AZURE_VERSION]}
+    command = _key_command(environ)
+    return provider if command is None else {**provider, "apiKeyCommand": command}
+
+
+def unsendable_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the variables with secrets that could be sent only as recorded input.
+
+    No command can supply additional headers, a password in the URL, or a bearer token that is not an API key.
+    """
+    if not environ.get(_URL):
+        return ()
+    found = [_HEADERS] if environ.get(_HEADERS) else []
+    if environ.get(_TOKEN) and _type_of(environ) != _OPENAI:
+        found.append(_TOKEN)
+    if urlsplit(environ[_URL]).password is not None:
+        found.append(_URL)
+    return tuple(found)
+
+
+def model_of(environ: Mapping[str, str]) -> str | None:
+    """Return the model in the environment, None when unset. The headless runtime does not read it, so we send it."""
+    return environ.get("COPILOT_MODEL") or environ.get("COPILOT_PROVIDER_MODEL_ID") or None
+
+
+def _type_of(environ: Mapping[str, str]) -> str:
+    return environ.get("COPILOT_PROVIDER_TYPE") or _OPENAI
+
+
+def _key_command(environ: Mapping[str, str]) -> str | None:
+    """Return a shell command that prints the key. The first variable that is set counts, as for `copilot -p`."""
+    if environ.get(_TOKEN) and _type_of(environ) == _OPENAI:
+        return f"printenv {_TOKEN}"  # OpenAI takes the key as a bearer token
+    if environ.get(_KEY_COMMAND):
+        return f'sh -c "${_KEY_COMMAND}"'
+    return f"printenv {_KEY}" if environ.get(_KEY) else None

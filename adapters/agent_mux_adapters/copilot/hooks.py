@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI's hooks: files of their own, one of which is ours."""
+"""Hooks of GitHub Copilot CLI: a directory of files, one of which is ours."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,58 +23,58 @@ TYPES: Mapping[HookType, tuple[str, ...]] = {
     "pre_compact": ("preCompact",),
 }
 SHELLS = frozenset({"bash", "powershell"})
-TOLD = frozenset({"session_start", "prompt_submit", "post_tool_use", "notification", "subagent_start"})
-"""Where it listens to a text for the model."""
+TAKES_CONTEXT = frozenset({"session_start", "prompt_submit", "post_tool_use", "notification", "subagent_start"})
+"""The hooks whose output can add a text for the model."""
 
 
-def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
-    """What GitHub Copilot CLI tells a hook."""
-    given = said.get("toolArgs", said.get("toolInput"))
-    is_command = text(said.get("toolName")) in SHELLS
+def read_call(hook_type: HookType, payload: Mapping[str, Any]) -> HookCall:
+    """Convert the input of a Copilot hook, whose fields are camelCase."""
+    tool_input = payload.get("toolArgs", payload.get("toolInput"))
+    is_command = text(payload.get("toolName")) in SHELLS
     return hooks.hook_call(
         hook_type,
-        said,
+        payload,
         agent="copilot",
-        session_id=text(said.get("sessionId")),
+        session_id=text(payload.get("sessionId")),
         tool_call_id="",
-        tool_name=text(said.get("toolName")),
-        tool_input=given if isinstance(given, dict) else None,
-        command=text(mapping(given).get("command")) if is_command else "",
-        paths=hooks.input_paths(mapping(given)),
-        tool_output=said.get("toolResult", said.get("error")),
-        message=hooks.first_text(said, "message", "stopReason", "source", "reason", "trigger"),
+        tool_name=text(payload.get("toolName")),
+        tool_input=tool_input if isinstance(tool_input, dict) else None,
+        command=text(mapping(tool_input).get("command")) if is_command else "",
+        paths=hooks.input_paths(mapping(tool_input)),
+        tool_output=payload.get("toolResult", payload.get("error")),
+        message=hooks.first_text(payload, "message", "stopReason", "source", "reason", "trigger"),
     )
 
 
-def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
-    """A decision, for GitHub Copilot CLI."""
-    plain: dict[str, Any] = {}
+def render_decision(call: HookCall, decision: HookDecision) -> HookAnswer:
+    """Render a decision as the output that Copilot expects of a hook."""
+    output: dict[str, Any] = {}
     match call.hook_type:
         case "pre_tool_use":
-            plain = _about_tool(decision)
+            output = _tool_decision(decision)
         case "permission_request":
             if decision.behavior in {"allow", "deny"}:
-                why = {"message": hooks.denial_reason(decision)} if decision.behavior == "deny" else {}
-                plain = {"behavior": decision.behavior, **why}
+                message = {"message": hooks.denial_reason(decision)} if decision.behavior == "deny" else {}
+                output = {"behavior": decision.behavior, **message}
         case "prompt_submit" | "stop" | "subagent_stop":
             if decision.behavior == "deny" and not hooks.is_stop_hook_active(call):
-                plain = {"decision": "block", "reason": hooks.denial_reason(decision)}
+                output = {"decision": "block", "reason": hooks.denial_reason(decision)}
         case _:
             pass
-    if decision.context and call.hook_type in TOLD:
-        plain["additionalContext"] = decision.context
-    return hooks.stdout_answer(plain)
+    if decision.context and call.hook_type in TAKES_CONTEXT:
+        output["additionalContext"] = decision.context
+    return hooks.stdout_answer(output)
 
 
-def _about_tool(decision: HookDecision) -> dict[str, Any]:
-    plain: dict[str, Any] = {}
+def _tool_decision(decision: HookDecision) -> dict[str, Any]:
+    output: dict[str, Any] = {}
     if decision.behavior is not None:
-        plain["permissionDecision"] = decision.behavior
+        output["permissionDecision"] = decision.behavior
         if decision.behavior == "deny" or decision.reason:
-            plain["permissionDecisionReason"] = hooks.denial_reason(decision)
+            output["permissionDecisionReason"] = hooks.denial_reason(decision)
     if decision.modified_input is not None and decision.behavior != "deny":
-        plain["modifiedArgs"] = dict(decision.modified_input)
-    return plain
+        output["modifiedArgs"] = dict(decision.modified_input)
+    return output
 
 
 HOOKS = NativeHooks(
@@ -98,8 +98,8 @@ HOOKS = NativeHooks(
     add=hooks.append_entry(lambda command: {"type": "command", "bash": command, "timeoutSec": hooks.HOOK_TIMEOUT}),
     remove=hooks.remove_from_list,
     commands=hooks.commands_in_list,
-    read=read,
-    answer=reply,
+    read=read_call,
+    answer=render_decision,
     preamble={("version",): 1},
     runs=frozenset({"headless", "json"}),
 )

@@ -1,6 +1,6 @@
-"""`copilot --output-format json`: one session event per line, and a last line about how the process ends.
+"""`copilot --output-format json`: one session event per line, and a last line about the end of the process.
 
-It takes no input, tells no tokens, and names its session only in that last line.
+It takes no input, reports no tokens, and names its session only in that last line.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,78 +13,78 @@ from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
 from agent_mux_adapters._dialects.tolerant import text
-from agent_mux_adapters.copilot.events import SessionEvents
-from agent_mux_adapters.copilot.failures import code_of
-from agent_mux_adapters.copilot.requests import Requests
-from agent_mux_adapters.copilot.wire import delta_of_line, mapped_or_not
+from agent_mux_adapters.copilot.approvals import CopilotApprovals
+from agent_mux_adapters.copilot.outcome import error_code_of
+from agent_mux_adapters.copilot.reader import CopilotReader
+from agent_mux_adapters.copilot.wire import delta_of_line, without_redundant_ignored
 
 RESULT = "result"
 _ENVELOPE = frozenset({"id", "parentId", "timestamp"})
 
 
-class JsonCodec:
-    """Reads the lines of one run."""
+class CopilotJsonCodec:
+    """Codec of `copilot --output-format json`, which reads its output and sends nothing."""
 
     def __init__(self, context: CodecContext) -> None:
-        # Nothing can be answered here: what is asked is only seen.
-        self._events = SessionEvents(context, Requests(JsonRpcClient(with_version=True)))
+        # The process reads no replies, so requests are only observed.
+        self._reader = CopilotReader(context, CopilotApprovals(JsonRpcClient(with_version=True)))
         self._closed = False
-        """The last line was printed, or a turn was closed before it."""
-        self._complaint: Failure | None = None
-        """What the CLI says on standard error instead of beginning."""
+        """Whether a turn or the last line has ended the run."""
+        self._startup_failure: Failure | None = None
+        """The failure that the CLI printed on stderr instead of starting."""
 
     def start(self) -> Iterable[Step]:
-        """The prompt is on its way already."""
+        """Return nothing: the prompt is part of the spawn."""
         return ()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line."""
+        """Return the steps for one line."""
         delta = delta_of_line(line) if source is STDOUT else None
         if delta is not None:
-            return self._events.delta(delta)
+            return self._reader.delta(delta)
         if source is Source.STDERR:
-            return self._complained(line.decode("utf-8", "replace"))
+            return self._receive_stderr(line.decode("utf-8", "replace"))
         native = load_object(line)
         if native is None:
             return (LogLine(line.decode("utf-8", "replace")),)
         if native.get("type") == RESULT and "data" not in native:
-            return self._ended(native)
-        told = self._events.tell(native)
-        if told is None:
+            return self._last_line(native)
+        facts = self._reader.read(native)
+        if facts is None:
             return (Unknown(text(native.get("type")) or "line", line.decode("utf-8", "replace")),)
         self._closed = self._closed or native.get("type") == "assistant.idle"
-        return mapped_or_not(told, Ignored)
+        return without_redundant_ignored(facts, Ignored)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """It can be signalled, and that is all."""
+        """Perform an action of the consumer: only signals are possible."""
         return one_shot_action(action, "this run of copilot")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
-        """The process is gone."""
-        rest = self._events.finish()
-        if self._complaint is not None and exit.code and not self._closed:
-            return *rest, TurnFailed(self._complaint)
+        """Return the facts that were kept back, and a failure to start, when the process has exited."""
+        rest = self._reader.finish()
+        if self._startup_failure is not None and exit.code and not self._closed:
+            return *rest, TurnFailed(self._startup_failure)
         return rest
 
-    def _ended(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """The last line. The turn was closed by `assistant.idle`, unless that never came."""
+    def _last_line(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
+        """Handle the last line, which ends the turn if `assistant.idle` did not."""
         session_id, code = text(native.get("sessionId")), native.get("exitCode")
         known = (SessionKnown(session_id),) if session_id else ()
-        if not self._closed or self._events.turns.is_open:
+        if not self._closed or self._reader.turns.is_open:
             self._closed = True
-            failed = TurnFailed(Failure("AGENT_CRASH", f"copilot ends with code {code}"))
+            failed = TurnFailed(Failure("AGENT_CRASH", f"copilot exited with code {code}"))
             return *known, TurnDone() if code == 0 else failed
         return known or (Ignored(RESULT, "the turn was closed before"),)
 
-    def _complained(self, said: str) -> tuple[Fact, ...]:
-        code = code_of(said)
-        if code != "AGENT_CRASH" and self._complaint is None:
-            self._complaint = Failure(code, said)
-        return (LogLine(said, "stderr"),)
+    def _receive_stderr(self, line: str) -> tuple[Fact, ...]:
+        code = error_code_of(line)
+        if code != "AGENT_CRASH" and self._startup_failure is None:
+            self._startup_failure = Failure(code, line)
+        return (LogLine(line, "stderr"),)
 
 
 def is_json_line(line: Mapping[str, Any]) -> bool:
-    """A line that only Copilot prints: a session event, or the last line."""
+    """Return whether only Copilot prints this line: a session event, or the last line."""
     if line.get("type") == RESULT:
         return "exitCode" in line and "sessionId" in line and "usage" in line
     return "data" in line and line.keys() >= _ENVELOPE

@@ -1,4 +1,4 @@
-"""Copilot against the scripted model: where it is from, what it gets, how its model says things."""
+"""Test kit of Copilot: its package, its environment, and how the scripted model calls its tools."""
 
 import json
 from pathlib import Path
@@ -28,15 +28,15 @@ from agent_mux.testing.live import (
 from agent_mux.testing.model_server import Text, ToolUse
 from agent_mux.testing.model_server.script import Block
 
-UNPACKED = "copilot-unpacked"
-"""Where the program puts its 235 MB when it is first started: not into every home."""
+UNPACKED_DIRECTORY = "copilot-unpacked"
+"""The cache directory into which the program unpacks its 235 MB on its first start. All homes share it."""
 
 
 def environment(place: Place) -> dict[str, str]:
-    """All that Copilot gets."""
+    """Return the environment of Copilot."""
     return place.minimal(
         COPILOT_AUTO_UPDATE="false",
-        COPILOT_CACHE_HOME=str(cache_directory() / UNPACKED),
+        COPILOT_CACHE_HOME=str(cache_directory() / UNPACKED_DIRECTORY),
         COPILOT_MODEL="scripted",
         COPILOT_OFFLINE="true",
         COPILOT_PROVIDER_API_KEY=DUMMY_KEY,
@@ -46,7 +46,7 @@ def environment(place: Place) -> dict[str, str]:
 
 
 def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
-    """A part as a content block; the model server makes chunks of chat completions of it."""
+    """Return a part as a content block, which the model server sends as chunks of a chat completion."""
     match part:
         case Shell(command):
             return ToolUse("bash", {"command": command, "description": "Run it", "mode": "sync", "initial_wait": 30})
@@ -76,26 +76,29 @@ def _insert(items: tuple[str, ...]) -> str:
 
 
 def trust(home: Path, workspace: Path) -> None:
-    """A folder that is trusted, as Copilot's terminal writes it down."""
+    """Mark a folder as trusted in the way Copilot's terminal does."""
     (home / ".copilot").mkdir(exist_ok=True)
     (home / ".copilot" / "config.json").write_text(json.dumps({"trustedFolders": [str(workspace)]}), "utf-8")
 
 
 def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
-    """A marketplace with one plugin."""
-    one = {"name": "demo", "version": "1.2.0", "description": "A demo"}
+    """Write a marketplace with one plugin; return the commands that add it, the plugin's name and its listed name."""
+    manifest = {"name": "demo", "version": "1.2.0", "description": "A demo"}
     listed = {"name": "demo", "source": "./demo", "description": "A demo"}
-    shop = {"name": "shop", "owner": {"name": "x"}, "plugins": [listed]}
-    for name, said in ((".claude-plugin/marketplace.json", shop), ("demo/.claude-plugin/plugin.json", one)):
+    marketplace = {"name": "shop", "owner": {"name": "x"}, "plugins": [listed]}
+    for name, content in (
+        (".claude-plugin/marketplace.json", marketplace),
+        ("demo/.claude-plugin/plugin.json", manifest),
+    ):
         (directory / name).parent.mkdir(parents=True)
-        (directory / name).write_text(json.dumps(said), "utf-8")
+        (directory / name).write_text(json.dumps(content), "utf-8")
     return (("plugin", "marketplace", "add", str(directory)),), "demo@shop", "demo@shop"
 
 
 KIT = LiveKit(
     agent="copilot",
     pins=(
-        # The native program, not the package that picks it: a signal to that one's launcher leaves the program behind.
+        # The native program, not the package with its launcher: a signal to the launcher does not reach the program.
         Pin(
             version="1.0.102",
             npm=("@github/copilot-{os}-{arch}@1.0.102",),
@@ -126,7 +129,9 @@ KIT = LiveKit(
         trust=trust,
     ),
     gaps={
-        "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
-        "file_overwritten": Gap("never", "Copilot's tool for new files refuses one that is there"),
+        "policy_decides_about_read_files": Gap(
+            "not_yet", "Copilot reads files without an approval request; reads are reported, not prevented"
+        ),
+        "file_overwritten": Gap("never", "Copilot's tool for new files refuses existing files"),
     },
 )

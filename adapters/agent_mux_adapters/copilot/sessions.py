@@ -1,7 +1,7 @@
-"""The sessions that Copilot stores: its own events, the same as in its protocols, in one file of JSON lines each.
+"""Sessions that Copilot stores: the events of its protocols, one file of JSON lines for each session.
 
-`$COPILOT_HOME` (else `~/.copilot`) `/session-state/<id>/events.jsonl`. Fragments are left out, and `assistant.idle`: a
-turn is over when the model has called no tool and nothing follows. Recorded with 1.0.102.
+`$COPILOT_HOME` (else `~/.copilot`) `/session-state/<id>/events.jsonl`. The files lack fragments and `assistant.idle`: a
+turn is over when a message of the model calls no tool and nothing follows. Measured with 1.0.102.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,65 +14,66 @@ from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
 from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, Prompted, SessionStore, Told
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
-from agent_mux_adapters.copilot.events import SessionEvents
-from agent_mux_adapters.copilot.meter import tokens_of
-from agent_mux_adapters.copilot.requests import Requests
+from agent_mux_adapters.copilot.approvals import CopilotApprovals
+from agent_mux_adapters.copilot.reader import CopilotReader
+from agent_mux_adapters.copilot.usage import tokens_of
 from agent_mux_adapters.copilot.wire import agent_of
 
 
 def root(place: Place) -> Path:
-    """Where the directories of the sessions are."""
+    """Return the directory with the directories of all sessions."""
     return place.home_of("COPILOT_HOME", ".copilot") / "session-state"
 
 
 def find(place: Place) -> Iterator[Found]:
-    """All sessions."""
+    """Find the event files of all sessions."""
     return files_below(root(place), "*/events.jsonl")
 
 
 def open_session(found: Found) -> LineCursor:
-    """From its first event."""
-    events = StoredEvents()
-    return LineCursor(found.path, events.read, events.close)
+    """Return a cursor at the first event of a session."""
+    reader = CopilotStoredEvents()
+    return LineCursor(found.path, reader.read, reader.close)
 
 
-class StoredEvents:
-    """Reads the events of one session."""
+class CopilotStoredEvents:
+    """Reader of the events of one stored session."""
 
     def __init__(self) -> None:
-        self._events = self._new_events("")
-        self._is_over = False
-        """The model has called no tool."""
+        self._reader = self._new_reader("")
+        self._is_answered = False
+        """Whether the last message of the model called no tool, so that the turn may be over."""
         self._at: int | None = None
+        """The time of the last event that has one, in milliseconds."""
 
-    def _new_events(self, cwd: str) -> SessionEvents:
+    def _new_reader(self, cwd: str) -> CopilotReader:
         context = CodecContext(agent="copilot", protocol="stored", cwd=cwd)
-        return SessionEvents(context, Requests(JsonRpcClient(with_version=True)))
+        return CopilotReader(context, CopilotApprovals(JsonRpcClient(with_version=True)))
 
     def read(self, event: Mapping[str, Any]) -> Iterator[Entry]:
-        """What an event says."""
+        """Return the entries of one event."""
         self._at = milliseconds_of(event.get("timestamp")) or self._at
         kind, data = text(event.get("type")), mapping(event.get("data"))
         is_main = not agent_of(event)
-        if kind == "user.message" and is_main and self._is_over:
+        if kind == "user.message" and is_main and self._is_answered:
             yield from self.close()
         for fact in self._facts(kind, data, event, is_main=is_main):
             yield Entry(self._at, fact)
         if is_main and kind == "assistant.message":
-            self._is_over = not rows(data.get("toolRequests"))
+            self._is_answered = not rows(data.get("toolRequests"))
 
     def close(self) -> Iterator[Entry]:
-        """Nothing follows, for now."""
-        if self._is_over:
-            self._is_over = False
-            for fact in self._events.tell({"type": "assistant.idle", "data": {}}) or ():
+        """Return the end of the turn if the model has answered: for now, nothing follows."""
+        if self._is_answered:
+            self._is_answered = False
+            for fact in self._reader.read({"type": "assistant.idle", "data": {}}) or ():
                 yield Entry(self._at, fact)
 
     def _facts(self, kind: str, data: Mapping[str, Any], event: Mapping[str, Any], *, is_main: bool) -> Iterable[Told]:
         match kind:
             case "session.start":
                 cwd = text(mapping(data.get("context")).get("cwd"))
-                self._events = self._new_events(cwd)
+                self._reader = self._new_reader(cwd)
                 yield _described(data)
             case "session.resume":
                 yield _described(data)
@@ -81,8 +82,8 @@ class StoredEvents:
             case "user.message" if is_main:
                 yield Prompted(text(data.get("content")))
             case "session.usage_record":
-                yield from _called(mapping(data.get("usage")), is_main=is_main)
-        yield from self._events.tell(event) or ()
+                yield from _model_call(mapping(data.get("usage")), is_main=is_main)
+        yield from self._reader.read(event) or ()
 
 
 def _described(data: Mapping[str, Any]) -> Described:
@@ -95,7 +96,7 @@ def _described(data: Mapping[str, Any]) -> Described:
     )
 
 
-def _called(usage: Mapping[str, Any], *, is_main: bool) -> Iterable[Told]:
+def _model_call(usage: Mapping[str, Any], *, is_main: bool) -> Iterable[Told]:
     yield ModelCalled(
         text(usage.get("apiCallId")), text(usage.get("model")), tokens_of(usage).usage, is_inside=not is_main
     )

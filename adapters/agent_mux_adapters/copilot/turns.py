@@ -1,138 +1,247 @@
-"""Turns: one prompt and all that is done about it, until Copilot hands back.
+"""Our side of the headless protocol: the handshake, one prompt after the other, and when to end the input.
 
-`assistant.idle` is Copilot's closing message: the main agent is done. Prompts that another client queued are taken up
-without it. What Copilot does by itself after it (a background command ended, the autopilot goes on) is another turn.
+    us                                     copilot
+    connect                       ->
+                                  <-       its result
+    session.create                ->                        (or .resume; a fork is created first, then resumed)
+                                  <-       the session
+    session.permissions.*         ->
+    session.send                  ->
+                                  <-       a message id, then user.message ... assistant.idle, session.idle
+    session.send, or end of input ->
+
+The end of input terminates the process at once, even in mid turn: it must wait for `session.idle`, which waits for
+commands and sub-agents in the background.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
-from agent_mux.facts import (
-    ContextCompacted,
-    ContextFilling,
-    Fact,
-    Failure,
-    Ignored,
-    ImageTaken,
-    Note,
-    RunCost,
-    Trouble,
-    TurnBegin,
-    TurnDone,
-    TurnFailed,
-    TurnStopped,
+from agent_mux.adapter import CodecContext, Step
+from agent_mux.effects import CloseStdin, Effect, WriteStdin
+from agent_mux.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
+from agent_mux_adapters._dialects.actions import PromptQueue
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
+from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters.copilot.approvals import DECISION, CopilotApprovals
+from agent_mux_adapters.copilot.outcome import error_code_of
+from agent_mux_adapters.copilot.requests import (
+    headless_context,
+    permission_request,
+    prompt_params,
+    session_params,
+    with_images,
 )
-from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
-from agent_mux_adapters.copilot.agents import Agents
-from agent_mux_adapters.copilot.failures import failure_of
 
-FILLING = 0.8  # of the context window; the event spec (19) names this share
-_QUEUED = "queued"
+PROTOCOL_VERSION = 3
+OPENING = frozenset({"session.create", "session.resume"})
+_HANDSHAKE = OPENING | {"connect", "sessions.fork"}
 
 
-class Turns:
-    """The turn that runs, and what is known of the context."""
+class CopilotTurns(PromptQueue):
+    """The turns of a run: prompts, steering messages and interruptions. An observed run sends nothing."""
 
-    def __init__(self, agents: Agents, schema: Mapping[str, Any] | None) -> None:
-        self._agents = agents
-        self._schema = schema
-        self._open = False
-        self._failure: Failure | None = None
-        self._context_used = 0
-        self._context_size = 0
-        self._warned = False
-        self._held: list[ContextCompacted] = []
-        """What became of the context between two turns: told in the next one, as alone it is no turn."""
+    def __init__(self, context: CodecContext, rpc: JsonRpcClient, approvals: CopilotApprovals) -> None:
+        super().__init__("copilot", interactive=context.interactive)
+        self._context = with_images(headless_context(context))
+        self._rpc = rpc
+        self._approvals = approvals
+        self._is_observed = context.prompt is None
+        """Whether another client runs Copilot and we only read its transcript."""
+        self._session_id: str | None = None
+        self._is_first = True
+        """Whether the next prompt is the first one."""
+        self._unanswered = 0
+        """How many messages were sent and have no response yet."""
+        self._accepted: set[str] = set()
+        """The messages that Copilot accepted and did not show to the model yet."""
+        self._shown: set[str] = set()
+        """The messages that the model got."""
+        self._working = False
+        """Whether the main agent is in a turn."""
+        self._is_idle = True
+        """Whether nothing runs, in the background either."""
+        self._forks: dict[str, str] = {}
+        """The origin of each fork."""
+        self._interrupt_due = False
+        """Whether to abort the turn as soon as it runs."""
+        self._stopping = False
+        """Whether the current turn was interrupted: then the background is not waited for."""
 
-    def prompted(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """`user.message`: the main agent takes up a prompt, or something is put into the turn that runs."""
-        images = [text(row.get("mimeType")) for row in rows(data.get("attachments"))]
-        taken = tuple(ImageTaken(mime) for mime in images if mime.startswith("image/"))
-        if self._open and data.get("delivery") != _QUEUED:
-            return (*self._agents.main.prose.pause(), *taken) or (Ignored("user.message", "said in mid turn"),)
-        before = self.over({}) if self._open else ()
-        return *before, TurnBegin(), *self.begins(), *taken
+    # -- actions of the consumer
 
-    def begins(self) -> tuple[Fact, ...]:
-        """Something is done."""
-        self._open = True
-        held, self._held = self._held, []
-        return tuple(held)
+    def start(self) -> tuple[Step, ...]:
+        """Queue the prompt and begin the handshake."""
+        if self._is_observed:
+            return ()
+        self._queue(self._context.prompt or "")
+        return (self._ask("connect", {}),)
 
-    def failed(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """`session.error`: the turn will end with it."""
-        self._failure = failure_of(data, used_tokens=self._context_used, max_tokens=self._context_size)
-        return (Ignored("session.error", "assistant.idle closes the turn with it"),)
+    def steer(self, message: str) -> tuple[Step, ...]:
+        """Send a message into the running turn. If the model calls no tool, it gets the message after its answer."""
+        if self._session_id is None or not self._is_busy or self._closed:
+            return self.send(message)
+        self._unanswered += 1
+        return (self._ask("session.send", {"sessionId": self._session_id, "prompt": message, "mode": "immediate"}),)
 
-    def over(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """`assistant.idle`."""
-        failure, aborted = self._failure, data.get("aborted") is True
-        if not self._open and failure is None and not aborted:
-            return (Ignored("assistant.idle", "no turn was open"),)
-        main = self._agents.main
-        cost, answer, run = main.spent_in_turn.cost, main.answer, self._agents.cost
-        self._open, self._failure, main.answer = False, None, ""
-        total = (RunCost(run),) if run is not None and cost is not None else ()
-        closing = main.turn_over()
-        if aborted:
-            return *closing, *total, TurnStopped(cost)
-        if failure is not None:
-            return *closing, *total, TurnFailed(failure, cost)
-        return *closing, *total, TurnDone(cost, self._structured(answer))
+    def interrupt(self) -> tuple[Step, ...]:
+        """Abort the turn that runs or is about to run."""
+        if not self._is_busy and not self._prompts:
+            return (Note("nothing to interrupt: copilot waits for a prompt"),)
+        self._interrupt_due = self._stopping = True
+        return self._abort_if_due()
 
-    def finish(self) -> tuple[Fact, ...]:
-        """The process is gone: what no turn told is told."""
-        failure, self._failure = self._failure, None
-        trouble = (Trouble(failure.code, failure.message),) if failure is not None else ()
-        late = (Note(f"the context was compacted after the last turn: {held.summary}") for held in self._held)
-        return *trouble, *late
+    def cancel(self) -> tuple[Step, ...]:
+        """Drop the queued prompts and abort the turn, because the run is aborted."""
+        self._prompts.clear()
+        self._closing = self._stopping = True
+        return self.interrupt() if self._is_busy else self.next()
+
+    # -- responses of the runtime
+
+    def answered(self, asked: PendingRequest, result: Any) -> tuple[Step, ...]:  # noqa: PLR0911  # a table
+        """Handle the result of one of our requests."""
+        kind, fields = f"response:{asked.method}", mapping(result)
+        if asked.method in OPENING:
+            return self._opened(asked, fields)
+        if asked.method == "sessions.fork":
+            self._forks[text(fields.get("sessionId"))] = text(mapping(asked.params).get("sessionId"))
+        if self._is_observed:
+            return (Ignored(kind, "events report the outcome"),)
+        match asked.method:
+            case "connect":
+                return *self._connected(fields), self._open()
+            case "sessions.fork":
+                return Ignored(kind, "the session is resumed next"), self._resume(text(fields.get("sessionId")))
+            case "session.send":
+                self._unanswered = max(self._unanswered - 1, 0)
+                message = text(fields.get("messageId"))
+                if message and message not in self._shown:
+                    self._accepted.add(message)
+                return Ignored(kind, "events report the outcome"), *self.next()
+            case "sessions.delete":
+                return Ignored(kind, "the session is deleted"), *self._end_input()
+        return (Ignored(kind, "events report the outcome"),)
+
+    def refused(self, asked: PendingRequest, error: RpcError) -> tuple[Step, ...]:
+        """Handle the error response to one of our requests."""
+        message = error.message
+        if asked.method in _HANDSHAKE:
+            return TurnFailed(Failure(error_code_of(message), message)), *self._end_input()
+        if asked.method == "session.send":
+            self._unanswered = max(self._unanswered - 1, 0)
+            return TurnFailed(Failure(error_code_of(message), message)), *self.next()
+        if asked.method == DECISION:
+            return (Note(f"copilot refused the decision: {message}", "warn"),)
+        note = Note(f"copilot refused {asked.method}: {message}", "warn")
+        return (note, *self._end_input()) if asked.method == "sessions.delete" else (note, *self.next())
+
+    # -- events of the main agent
+
+    def message_shown(self, data: Mapping[str, Any]) -> tuple[Step, ...]:
+        """Handle `user.message`: the model got a message."""
+        message = text(data.get("messageId"))
+        self._shown.add(message)
+        self._accepted.discard(message)
+        return self.model_call_started()
+
+    def model_call_started(self) -> tuple[Step, ...]:
+        """Handle `assistant.turn_start`: the main agent works, so a due interruption can be sent."""
+        self._working, self._is_idle = True, False
+        return self._abort_if_due()
+
+    def failed(self, data: Mapping[str, Any]) -> tuple[Step, ...]:
+        """Handle `session.error`, which can refuse a message before the model gets it."""
+        self._accepted.discard(text(data.get("originatingMessageId")))
+        return ()
+
+    def turn_over(self) -> tuple[Step, ...]:
+        """Handle `assistant.idle`: the main agent has ended its turn."""
+        self._working, self._interrupt_due = False, False
+        return self.next()
+
+    def session_idle(self) -> tuple[Step, ...]:
+        """Handle `session.idle`: all accepted messages are done, and nothing runs in the background."""
+        self._working, self._is_idle = False, True
+        self._accepted.clear()
+        return self.next()
+
+    # -- the session
+
+    def _connected(self, fields: Mapping[str, Any]) -> tuple[Step, ...]:
+        version = fields.get("protocolVersion")
+        if version == PROTOCOL_VERSION:
+            return (Ignored("response:connect", "the handshake continues"),)
+        return (
+            Note(
+                f"copilot uses version {version} of its protocol; agent-mux supports version {PROTOCOL_VERSION}", "warn"
+            ),
+        )
+
+    def _open(self) -> WriteStdin:
+        context = self._context
+        if context.fork_session_id is not None:
+            return self._ask("sessions.fork", {"sessionId": context.fork_session_id})
+        if context.session_id is not None:
+            return self._resume(context.session_id)
+        return self._ask("session.create", session_params(context))
+
+    def _resume(self, session_id: str) -> WriteStdin:
+        return self._ask("session.resume", {"sessionId": session_id, **session_params(self._context)})
+
+    def _opened(self, asked: PendingRequest, fields: Mapping[str, Any]) -> tuple[Step, ...]:
+        session_id = text(fields.get("sessionId"))
+        if not session_id:
+            return self.refused(asked, RpcError(0, "copilot opened no session"))
+        forked_from = self._forks.get(session_id)
+        known = SessionKnown(
+            session_id,
+            resumed=asked.method == "session.resume" and forked_from is None,
+            forked_from=forked_from,
+            model=text(mapping(fields.get("modelState")).get("modelId")) or None,
+        )
+        if self._is_observed:
+            return (known,)
+        self._session_id = self._approvals.session_id = session_id
+        return known, self._ask(*permission_request(self._context, session_id)), *self.next()
+
+    # -- prompts and the end of input
+
+    def next(self) -> tuple[Effect, ...]:
+        """Return the next prompt or the end of input, when it is time for one of them."""
+        if self._is_observed or self._closed or self._session_id is None or self._is_busy:
+            return ()
+        if self._prompts:
+            is_first, self._is_first = self._is_first, False
+            self._unanswered += 1
+            self._is_idle, self._stopping = False, self._interrupt_due
+            params = prompt_params(self._context, self._session_id, self._prompts.popleft(), is_first=is_first)
+            return (self._ask("session.send", params),)
+        return self._leave() if self._closing and (self._is_idle or self._stopping) else ()
 
     @property
-    def is_open(self) -> bool:
-        """A prompt is worked on."""
-        return self._open
+    def _is_busy(self) -> bool:
+        return self._working or bool(self._unanswered) or bool(self._accepted)
 
-    def _structured(self, answer: str) -> Any:
-        """The last message as JSON, where an output schema was asked for; None when it is not."""
-        if self._schema is None:
-            return None
-        try:
-            return msgspec.json.decode(answer.encode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            return None
+    def _ask(self, method: str, params: dict[str, Any]) -> WriteStdin:
+        return WriteStdin(self._rpc.request(method, params))
 
-    # -- the context
+    def _abort_if_due(self) -> tuple[Effect, ...]:
+        """Send a due interruption once the turn has begun: before that it would have no effect."""
+        if self._is_observed or not self._interrupt_due or not self._working or self._session_id is None:
+            return ()
+        self._interrupt_due = False
+        return (self._ask("session.abort", {"sessionId": self._session_id}),)
 
-    def context(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """`session.usage_info`."""
-        self._context_used, self._context_size = whole(data.get("currentTokens")), whole(data.get("tokenLimit"))
-        if self._warned or not self._context_size or self._context_used < FILLING * self._context_size:
-            return (Ignored("session.usage_info", "the context has room"),)
-        self._warned = True
-        return (ContextFilling(self._context_used, self._context_size),)
+    def _leave(self) -> tuple[Effect, ...]:
+        """Delete the session if the run must not store one, else end the input."""
+        if self._context.no_session and self._session_id is not None:
+            self._closed = True
+            return (self._ask("sessions.delete", {"sessionId": self._session_id}),)
+        return self._end_input()
 
-    def compacted(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """`session.compaction_complete`: the model was asked for a summary."""
-        used = self._agents.main.used(mapping(data.get("compactionTokensUsed")))
-        if data.get("success") is not True:
-            why = text(data.get("error")) or text(data.get("failureReason")) or "copilot does not say why"
-            return *used, Trouble("AGENT_CRASH", f"the context could not be compacted: {why}")
-        compacted = ContextCompacted(text(data.get("summaryContent")), whole(data.get("tokensRemoved")))
-        total = (RunCost(cost),) if not self._open and (cost := self._agents.cost) is not None else ()
-        return *used, *total, *self._compacted(compacted)
-
-    def truncated(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """`session.truncation`: the oldest of the context was left out."""
-        removed = whole(data.get("tokensRemovedDuringTruncation"))
-        if not removed:
-            return (Ignored("session.truncation", "nothing was left out"),)
-        return self._compacted(ContextCompacted("", removed))
-
-    def _compacted(self, fact: ContextCompacted) -> tuple[Fact, ...]:
-        self._warned = False
-        if self._open:
-            return (fact,)
-        self._held.append(fact)
-        return (Ignored("session.compaction_complete", "told when the next turn begins"),)
+    def _end_input(self) -> tuple[Effect, ...]:
+        if self._is_observed:
+            return ()
+        self._closed = True
+        return (CloseStdin(),)

@@ -1,4 +1,4 @@
-"""Any program that speaks the agent protocol, and the embedded agent, which is one of them.
+"""Any program that speaks the agent protocol, including the embedded agent.
 
 `amux run native "prompt"` starts `amux-agent`; `amux run native --command "my-agent --flag" "prompt"` any other.
 """
@@ -26,7 +26,7 @@ CAPABILITIES = AgentCapabilities(
     text_streaming=True,
     tool_call_streaming=True,
     thinking_streaming=True,
-    mcp=False,  # not_impl: a later part brings the client
+    mcp=False,  # not_impl: the embedded agent has no MCP client yet
     skills=True,
     parallel_tool_calls=True,
     requires_tool_approval=True,
@@ -37,14 +37,14 @@ CAPABILITIES = AgentCapabilities(
     json_mode=True,
     structured_output=True,
     agents_md=True,
-    subagent_dispatch=False,  # not_impl: a later part
+    subagent_dispatch=False,  # not_impl yet
     parallel_execution=True,
     interactive_mode=True,
     stdin_injection=True,
     image_input=True,
     file_attachments=True,
     auth_methods=("api_key",),
-    # Of the embedded agent: what its recordings show. Other programs may tell everything there is.
+    # The events of the embedded agent, as recorded. Other programs may emit any event.
     emits=frozenset({
         "agentdoc_read", "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
         "context_exceeded", "cost", "error", "file_create", "file_patch", "file_read", "file_write",
@@ -58,13 +58,13 @@ CAPABILITIES = AgentCapabilities(
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters.native.sessions import STORE  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.native.sessions import STORE  # noqa: PLC0415  # not needed by runs
 
     return STORE
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.native.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.native.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME
 
@@ -86,7 +86,7 @@ ADAPTER = Adapter(
             two_way=True,
             sniff=is_agent_line,
             chosen_for="every run",
-            loses=("that a kind of output came whole and not streamed",),
+            loses=("whether a kind of output was streamed or complete",),
         )
     },
     spawn=build_spawn_args,

@@ -1,6 +1,6 @@
-"""How a program that speaks the agent protocol is started: everything else is said in its first line.
+"""Run options to the command of a program that speaks the agent protocol; the rest is in the first line on stdin.
 
-Source: docs/reference/agent-protocol.md.
+See docs/reference/agent-protocol.md.
 """
 
 import base64
@@ -24,20 +24,20 @@ _BINARY = "application/octet-stream"
 
 
 def executables() -> tuple[str, ...]:
-    """The embedded agent: on PATH, beside our own interpreter, or else that interpreter, which runs its module."""
+    """Return where the embedded agent is: on PATH, beside our interpreter, or that interpreter with its module."""
     beside = Path(sys.executable).parent / PROGRAM
     return PROGRAM, str(beside), sys.executable
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command of the run, or the embedded agent."""
+    """Return the command of the run, or that of the embedded agent."""
     is_ours = not options.command
     argv = _agent(environment.executable) if is_ours else (environment.executable, *environment.arguments)
     return SpawnArgs(argv=argv, protocol=AGENT_EVENTS, counts_turns=is_ours)
 
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec needs to know. Images are made ready here, since a codec reads no files."""
+    """Return the codec's context, including the contents of images, because a codec reads no files."""
     return replace(
         default_context("native", options, spawn),
         prompt=_prompt(options),
@@ -58,14 +58,14 @@ def _prompt(options: RunOptions) -> str:
 
 
 def _mentions(options: RunOptions) -> Iterator[str]:
-    """What is attached and no image: the agent reads it with its tools."""
+    """Mention attachments other than images, which the agent reads with its tools."""
     for attachment in options.attachments:
         if not _image(attachment):
             yield f"Attached file: {attachment.file_path or attachment.url or 'inline data that cannot be passed on'}"
 
 
 def _image(attachment: Attachment) -> str:
-    """A `data:` URL; empty where it is no image of which we have the data."""
+    """Return an attached image as a `data:` URL; empty for other attachments and images without data."""
     path = attachment.file_path
     kind = attachment.mime_type or (mimetypes.guess_type(path)[0] if path is not None else None) or _BINARY
     if not kind.startswith("image/") or (path is None and attachment.base64 is None):

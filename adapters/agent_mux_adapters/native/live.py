@@ -1,4 +1,4 @@
-"""The embedded agent against the scripted model: it is a part of this installation, and only its command is written."""
+"""The test kit of the embedded agent, which is part of this installation: only its command is written."""
 
 import json
 import sys
@@ -31,11 +31,11 @@ from agent_mux.version import __version__
 _MODEL = "openai-chat:gpt-5-mini"
 _OTHER_MODEL = "openai-chat:gpt-5-nano"
 _NO_MCP = Gap("not_impl", "the embedded agent has no MCP client yet")
-_NO_SUBAGENTS = Gap("not_impl", "the embedded agent's command has no tool to delegate with yet")
+_NO_SUBAGENTS = Gap("not_impl", "the embedded agent's command has no tool for sub-agents yet")
 
 
 def _script() -> str:
-    """`amux-agent` of this checkout, whatever is installed besides."""
+    """Return a script that runs the `amux-agent` of this checkout, whatever else is installed."""
     package = find_spec("agent_mux")
     source = str(Path(package.origin).parents[1]) if package is not None and package.origin is not None else ""
     start = "from agent_loop.cli.main import main"
@@ -43,7 +43,7 @@ def _script() -> str:
 
 
 def environment(place: Place) -> dict[str, str]:
-    """All that it gets."""
+    """Write the agent's settings for the scripted model, and return its environment."""
     place.leave("agent/settings.json", json.dumps({"model": _MODEL}))
     return place.minimal(
         AMUX_AGENT_HOME=str(place.home / "agent"),
@@ -53,7 +53,7 @@ def environment(place: Place) -> dict[str, str]:
 
 
 def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # paths are relative; one line each
-    """A part as a call of one of its tools."""
+    """Return the tool call for a part of a scenario."""
     match part:
         case Shell(command):
             return ToolUse("shell", {"command": command})
@@ -106,9 +106,9 @@ KIT = LiveKit(
             _NO_MCP,
         ),
         **dict.fromkeys(("subagent", "subagent_shown", "stored_subagent", "home_subagents"), _NO_SUBAGENTS),
-        "home_plugins": Gap("never", "the embedded agent is extended in Python, by hooks and tools"),
+        "home_plugins": Gap("never", "the embedded agent is extended with hooks and tools in Python"),
         "hook_of_the_bare_cli_denies_a_command": Gap(
-            "never", "its hooks are Python; runs with amux have those of amux"
+            "never", "its hooks are written in Python; runs through amux use amux hooks"
         ),
     },
 )

@@ -1,8 +1,8 @@
 """The sessions that the embedded agent stores: `<its directory>/sessions/<session id>.json`, replaced as a whole.
 
-A session is a list of loops, each with what it added to the history of the one before; a loop that goes on from less
-than all of that is a branch, and what it left behind is not told. The format is that of `agent_loop.sessions`, read as
-plain data.
+A session is a list of loops; each stores the messages that it added to the history of its parent. A loop that continues
+from a part of that history is a branch, and the messages that it leaves behind are not emitted. The format is that of
+`agent_loop.sessions`, read as plain data.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,51 +26,105 @@ from agent_mux.sessions.store import (
     UnreadableError,
 )
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, rows, text, whole
-from agent_mux_adapters.native.done import Done
-from agent_mux_adapters.native.places import directory
+from agent_mux_adapters.native.installation import directory
 
-NEWEST = 1
-"""Version of the format that is understood."""
+NEWEST_VERSION = 1
+"""The newest version of the format that is understood."""
 
 
 def root(place: Place) -> Path:
-    """Where the files are."""
+    """Return the directory of the files."""
     return directory(place) / "sessions"
 
 
 def find(place: Place) -> Iterator[Found]:
-    """All sessions. What begins with a dot is a lock, or not yet whole."""
+    """Yield all sessions; files whose name begins with a dot are locks or incomplete."""
     return (found for found in files_below(root(place), "*.json") if not found.path.name.startswith("."))
 
 
 def open_session(found: Found) -> Cursor:
-    """From its beginning."""
-    return StoredSession(found.path)
+    """Return a cursor at the session's beginning."""
+    return NativeStoredSession(found.path)
 
 
-class StoredSession:
-    """Reads one session. It grows at its end; each reading passes over what was told before."""
+class NativeStoredSession:
+    """The reader of one session. A session grows at its end; each reading skips what was emitted before."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._told = 0
+        self._emitted = 0
 
     def read(self) -> Iterator[Entry]:
-        """See `Cursor.read`."""
+        """Yield new entries; see `Cursor.read`."""
         session = _session(load_object(hidden(self._path.read_bytes())))
         for number, entry in enumerate(_entries(session)):
-            if number >= self._told:
-                self._told = number + 1
+            if number >= self._emitted:
+                self._emitted = number + 1
                 yield entry
+
+
+class StoredToolResults:
+    """The effects of one loop's tool calls, from its stored events: commands and files.
+
+    The history contains only the texts for the model, and a forked session has no events.
+    """
+
+    def __init__(self, events: Iterable[Mapping[str, Any]]) -> None:
+        self._commands: dict[str, str] = {}
+        self._effects: dict[str, list[Mapping[str, Any]]] = {}
+        for event in events:
+            match event.get("type"):
+                case "tool_call" if text(event.get("shell_command")):
+                    self._commands[text(mapping(event.get("call")).get("id"))] = text(event.get("shell_command"))
+                case "tool_result":
+                    call_id = text(mapping(event.get("message")).get("tool_call_id"))
+                    self._effects[call_id] = rows(event.get("effects"))
+
+    def shell(self, call_id: str) -> facts.Shell | None:
+        """Return the command that a call ran; None for other calls."""
+        command = self._commands.get(call_id)
+        return facts.Shell(command) if command else None
+
+    def end(self, message: Mapping[str, Any], output: str) -> facts.ToolDone:
+        """Return the end of the call whose result is this message."""
+        call_id = text(message.get("tool_call_id"))
+        effects = self._effects.get(call_id, [])
+        command_effect = next((effect for effect in effects if effect.get("type") == "command_ran"), {})
+        exit_code = optional_whole(mapping(message.get("details")).get("exit_code"))
+        has_failed = message.get("is_error") is True or bool(exit_code)
+        return facts.ToolDone(
+            call_id,
+            output=None if has_failed else output,
+            error=output if has_failed else None,
+            stdout=text(command_effect.get("stdout")) or None,
+            stderr=text(command_effect.get("stderr")) or None,
+            exit_code=exit_code,
+            files=tuple(file for effect in effects if (file := _file(effect)) is not None),
+            name=text(message.get("name")) or None,
+        )
+
+
+def _file(effect: Mapping[str, Any]) -> facts.FileEffect | None:
+    path = text(effect.get("path"))
+    match effect.get("type"):
+        case "file_read":
+            return facts.FileRead(path)
+        case "file_written":
+            return facts.FileWritten(path, whole(effect.get("byte_count")), effect.get("created") is True)
+        case "file_patched":
+            return facts.FilePatched(path, text(effect.get("diff")))
+        case "file_deleted":
+            return facts.FileDeleted(path)
+    return None
 
 
 def _session(envelope: Mapping[str, Any] | None) -> Mapping[str, Any]:
     fields = mapping(envelope)
     version, session = whole(fields.get("format")), mapping(fields.get("session"))
-    if version > NEWEST:
-        raise UnreadableError(f"its format has version {version}; {NEWEST} is the newest that is known")
+    if version > NEWEST_VERSION:
+        raise UnreadableError(f"its format has version {version}; agent-mux reads versions up to {NEWEST_VERSION}")
     if not text(session.get("session_id")):
-        raise UnreadableError("it is no JSON object that holds a session with an id")
+        raise UnreadableError("not a JSON object with a session and its id")
     return session
 
 
@@ -80,25 +134,25 @@ def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
         cwd=text(session.get("cwd")) or None,
         forked_from=text(session.get("forked_from")) or None,
     )
-    yield Entry(_at(session.get("created_at")), described)
+    yield Entry(_timestamp(session.get("created_at")), described)
     prompted, calls = 0, 0
-    for loop, kept in _path(rows(session.get("loops"))):
-        done = Done(rows(loop.get("events")))
+    for loop, kept in _active_branch(rows(session.get("loops"))):
+        results = StoredToolResults(rows(loop.get("events")))
         for message in rows(loop.get("messages"))[:kept]:
-            at = _at(message.get("timestamp")) or _at(loop.get("started_at"))
+            at = _timestamp(message.get("timestamp")) or _timestamp(loop.get("started_at"))
             if message.get("role") == "user":
                 prompted, calls = whole(message.get("timestamp")), 0
             calls += 1
-            # The time of the prompt, and how far an answer is from it, is the same in a fork.
-            for told in _message(message, f"{prompted}/{calls}" if prompted else "", done):
-                yield Entry(at, told)
+            # The prompt's time and the answer's position after it are the same in a fork, so they identify the call.
+            for item in _message(message, f"{prompted}/{calls}" if prompted else "", results):
+                yield Entry(at, item)
         closing = _closing(loop) if kept is None else None
         if closing is not None:
-            yield Entry(_at(loop.get("ended_at")), closing)
+            yield Entry(_timestamp(loop.get("ended_at")), closing)
 
 
-def _path(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int | None]]:
-    """The loops that the last one goes on from, and it; how many messages of each are kept, None: all."""
+def _active_branch(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int | None]]:
+    """Return the last loop after its ancestors; for each, how many of its messages count, None for all."""
     by_id = {text(loop.get("loop_id")): loop for loop in loops}
     chain: list[Mapping[str, Any]] = loops[-1:]
     seen: set[str] = set()
@@ -112,7 +166,7 @@ def _path(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int |
     before = 0
     for loop in reversed(chain):
         base = whole(loop.get("base"))
-        while kept and base < before:  # a branch: what it goes on from ends earlier
+        while kept and base < before:  # a branch from an earlier point: drop what it leaves behind
             last, count = kept.pop()
             size = len(rows(last.get("messages"))) if count is None else count
             before -= size
@@ -124,20 +178,20 @@ def _path(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int |
     return kept
 
 
-def _message(message: Mapping[str, Any], key: str, done: Done) -> Iterable[Told]:
+def _message(message: Mapping[str, Any], key: str, results: StoredToolResults) -> Iterable[Told]:
     content = rows(message.get("content"))
     match message.get("role"):
         case "user" if message.get("origin", "user") == "user":
-            yield Prompted(_words(content))
+            yield Prompted(_plain_text(content))
         case "assistant":
             yield facts.StepBegin()
-            yield from (told for block in content for told in _block(block, done))
-            yield from _called(message, key)
+            yield from (item for block in content for item in _block(block, results))
+            yield from _model_call(message, key)
         case "tool":
-            yield done.end(message, _words(content))
+            yield results.end(message, _plain_text(content))
 
 
-def _block(block: Mapping[str, Any], done: Done) -> Iterable[Told]:
+def _block(block: Mapping[str, Any], results: StoredToolResults) -> Iterable[Told]:
     match block.get("type"):
         case "text":
             yield facts.Text(text(block.get("text")))
@@ -146,21 +200,21 @@ def _block(block: Mapping[str, Any], done: Done) -> Iterable[Told]:
         case "tool_call":
             arguments = dict(mapping(block.get("arguments")))
             call_id = text(block.get("id"))
-            yield facts.ToolReady(call_id, text(block.get("name")), arguments, done.shell(call_id))
+            yield facts.ToolReady(call_id, text(block.get("name")), arguments, results.shell(call_id))
 
 
-def _called(message: Mapping[str, Any], key: str) -> Iterable[Told]:
-    used = mapping(message.get("usage"))
-    if not used:
+def _model_call(message: Mapping[str, Any], key: str) -> Iterable[Told]:
+    tokens = mapping(message.get("usage"))
+    if not tokens:
         return
     usage = facts.Usage(
-        whole(used.get("input_tokens")),
-        whole(used.get("output_tokens")),
-        optional_whole(used.get("thinking_tokens")),
-        optional_whole(used.get("cache_read_tokens")),
-        optional_whole(used.get("cache_write_tokens")),
+        whole(tokens.get("input_tokens")),
+        whole(tokens.get("output_tokens")),
+        optional_whole(tokens.get("thinking_tokens")),
+        optional_whole(tokens.get("cache_read_tokens")),
+        optional_whole(tokens.get("cache_write_tokens")),
     )
-    usd = dollars(used["cost_usd"]) if "cost_usd" in used else None
+    usd = dollars(tokens["cost_usd"]) if "cost_usd" in tokens else None
     yield ModelCalled(key, text(message.get("model")), usage, usd)
 
 
@@ -179,11 +233,11 @@ def _closing(loop: Mapping[str, Any]) -> facts.Fact | None:
     return None
 
 
-def _words(content: Iterable[Mapping[str, Any]]) -> str:
+def _plain_text(content: Iterable[Mapping[str, Any]]) -> str:
     return "\n".join(text(block.get("text")) for block in content if block.get("type") == "text")
 
 
-def _at(value: Any) -> int | None:
+def _timestamp(value: Any) -> int | None:
     return whole(value) or None
 
 

@@ -1,4 +1,4 @@
-"""omp (oh-my-pi): json mode for one-shot runs, rpc mode for everything else; ACP is only read."""
+"""omp (oh-my-pi): json mode for one-shot runs, rpc mode for everything else; ACP recordings can be read."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -10,32 +10,32 @@ from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.acp import acp_protocol
 from agent_mux_adapters._dialects.pi.flavor import Flavor
-from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
-from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
-from agent_mux_adapters._dialects.pi.sniffing import is_event, is_rpc_line
+from agent_mux_adapters._dialects.pi.json_codec import PiJsonCodec
+from agent_mux_adapters._dialects.pi.rpc_codec import PiRpcCodec
+from agent_mux_adapters._dialects.pi.wire import is_event, is_rpc_line
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.omp.acp import QUIRKS
-from agent_mux_adapters.omp.approvals import approval_of
+from agent_mux_adapters.omp.acp_reader import QUIRKS
+from agent_mux_adapters.omp.approvals import read_approval
 from agent_mux_adapters.omp.argv import JSON, RPC, build_context, build_spawn_args
-from agent_mux_adapters.omp.model_listing import LISTING
-from agent_mux_adapters.omp.silence import SILENT
-from agent_mux_adapters.omp.tools import DELEGATING, EFFECTS, printed, shell_of, split_mcp_name
+from agent_mux_adapters.omp.models import LISTING
+from agent_mux_adapters.omp.notices import IGNORED_LINES
+from agent_mux_adapters.omp.tools import DELEGATING, FILE_EFFECTS, read_shell_result, shell_of, split_mcp_name
 
 __all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
 
 FLAVOR = Flavor(
     agent="omp",
     shell_of=shell_of,
-    printed=printed,
-    effects=EFFECTS,
-    mcp_name=split_mcp_name,
-    delegating=DELEGATING,
-    approval_of=approval_of,
-    free_option="Other (type your own)",
-    names_terminal_end=True,
-    opening="get_session_stats",  # `get_state` holds the whole system prompt
-    greeting=(("set_subagent_subscription", {"level": "events"}),),
-    silent=SILENT,
+    read_shell_result=read_shell_result,
+    file_effects=FILE_EFFECTS,
+    mcp_server_and_tool=split_mcp_name,
+    delegating_tools=DELEGATING,
+    read_approval=read_approval,
+    free_text_option="Other (type your own)",
+    marks_final_end=True,
+    session_command="get_session_stats",  # the response to `get_state` contains the whole system prompt
+    initial_commands=(("set_subagent_subscription", {"level": "events"}),),
+    ignored_lines=IGNORED_LINES,
 )
 
 CAPABILITIES = AgentCapabilities(
@@ -77,28 +77,28 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
-REPEATED = "the first attempts of a model call that fails: the provider's client repeats it by itself"
-MERGED = "stderr of commands apart from stdout"
+REPEATED = "the first attempts of a failing model call, which the provider's client retries itself"
+MERGED = "the stderr of commands (merged into stdout)"
 JSON_STREAMS: frozenset[Capability] = frozenset({"text", "thinking"})
-"""In json mode the id of a call is told only when its input is complete."""
+"""In json mode the id of a call comes only with its complete input."""
 
 
 def is_json_line(line: Mapping[str, Any]) -> bool:
-    """A line of json mode that pi does not print."""
+    """Return whether a line is printed in json mode by omp, and not by pi."""
     message = line.get("message")
     own = "isTerminal" in line or "intent" in line or (isinstance(message, dict) and "attribution" in message)
     return line.get("type") == "advisor_cost_changed" or (own and is_event(line))
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters._dialects.pi.stored import store_of  # noqa: PLC0415  # a run does without
-    from agent_mux_adapters.omp.places import data  # noqa: PLC0415
+    from agent_mux_adapters._dialects.pi.sessions import session_store  # noqa: PLC0415  # not needed by runs
+    from agent_mux_adapters.omp.paths import data_directory  # noqa: PLC0415
 
-    return store_of(FLAVOR, data)
+    return session_store(FLAVOR, data_directory)
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.omp.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.omp.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME
 
@@ -115,30 +115,30 @@ ADAPTER = Adapter(
     protocols={
         RPC: NativeProtocol(
             name=RPC,
-            codec=partial(RpcCodec, flavor=FLAVOR),
+            codec=partial(PiRpcCodec, flavor=FLAVOR),
             streams=STREAMS,
             two_way=True,
             sniff=is_rpc_line,
-            chosen_for="runs in which somebody may be asked or says more, and inline images",
+            chosen_for="runs with approvals, questions or further prompts, and inline images",
             loses=(REPEATED, MERGED),
         ),
         JSON: NativeProtocol(
             name=JSON,
-            codec=partial(JsonCodec, flavor=FLAVOR),
+            codec=partial(PiJsonCodec, flavor=FLAVOR),
             streams=JSON_STREAMS,
             two_way=False,
             sniff=is_json_line,
-            chosen_for="one prompt in mode `yolo`, with nobody to ask",
-            loses=("tool inputs as they stream: the id of a call comes with its whole input", REPEATED, MERGED),
+            chosen_for="one prompt in mode `yolo` without approvals or questions",
+            loses=("streaming tool inputs: the id of a call comes with its complete input", REPEATED, MERGED),
         ),
         "acp": acp_protocol(
             QUIRKS,
             loses=(
-                "the names of tools",
+                "tool names",
                 "retries, and the tokens of each model call",
                 "questions",
                 "sub-agents",
-                "tool inputs as they stream",
+                "streaming tool inputs",
                 MERGED,
             ),
         ),

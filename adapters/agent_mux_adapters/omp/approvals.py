@@ -1,9 +1,9 @@
-"""Approvals: omp asks by a dialog whose title is for people, and names no call.
+"""Approvals: omp asks with a dialog whose title is written for people and contains no call id.
 
     Allow tool: bash
     Command: echo hi
 
-With `--approval-mode=always-ask` it asks before every tool that does more than read, MCP tools included.
+With `--approval-mode=always-ask` it asks before every tool that does more than read, including MCP tools.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Any
 
 from agent_mux.facts import ApprovalAsked, Risk
 from agent_mux.risk import risk_of_command
-from agent_mux_adapters._dialects.pi.dialogs import Dialog
+from agent_mux_adapters._dialects.pi.approvals import PiDialog
 from agent_mux_adapters._dialects.tolerant import text
 from agent_mux_adapters.omp.tools import SHELL, split_mcp_name
 
@@ -30,8 +30,8 @@ _UNKNOWN = frozenset({"(missing)", "(unknown)"})
 _HIGH = frozenset({"browser", "computer", "ssh"})
 
 
-def approval_of(key: str, line: Mapping[str, Any]) -> Dialog | None:
-    """The dialog that asks before a tool runs; None for any other."""
+def read_approval(key: str, line: Mapping[str, Any]) -> PiDialog | None:
+    """Read a dialog that asks before a tool runs; return None for other dialogs."""
     title, options = text(line.get("title")), line.get("options")
     if line.get("method") != "select" or not title.startswith(TITLE) or options != [APPROVE, DENY]:
         return None
@@ -39,19 +39,19 @@ def approval_of(key: str, line: Mapping[str, Any]) -> Dialog | None:
     tool = first.removeprefix(TITLE)
     command = details.removeprefix(_COMMAND) if tool == SHELL else None
     detail = details if command is None else command
-    shown = ApprovalAsked(
+    approval = ApprovalAsked(
         key, _action_of(tool), detail or tool, _risk_of(tool, detail), tool, None, command, _paths(details)
     )
-    return Dialog(
-        asked=shown,
+    return PiDialog(
+        request=approval,
         accept={"value": APPROVE},
         decline=lambda _: {"value": DENY},
-        grants=lambda said: said.get("value") == APPROVE,
+        grants=lambda response: response.get("value") == APPROVE,
     )
 
 
 def _paths(details: str) -> tuple[str, ...]:
-    """What is named on lines of its own; the content of a file that is written comes after them."""
+    """Return the paths on the first lines of the title; the content of a written file comes after them."""
     named: list[str] = []
     for line in details.split("\n"):
         label, separator, path = line.partition(": ")

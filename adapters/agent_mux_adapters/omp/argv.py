@@ -1,6 +1,7 @@
-"""How omp is started: `--mode=json` for a prompt that nobody has to answer for, else `--mode=rpc`.
+"""Run options to omp's command line: `--mode=json` for one prompt without approvals or questions, else `--mode=rpc`.
 
-Every flag was tried on 18.2.3. What has no flag goes into a configuration on top of the user's own, for this run only.
+Every flag was tried on 18.2.3. Options without a flag go into a configuration file for this run, which omp merges over
+the user's own.
 """
 
 from collections.abc import Iterator
@@ -12,40 +13,40 @@ from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default
 from agent_mux.options import RunOptions
 from agent_mux_adapters._dialects.mcp_servers import write_server
 from agent_mux_adapters._dialects.pi import extension
-from agent_mux_adapters._dialects.pi.starting import (
-    NO_KNOB,
-    asks_first,
+from agent_mux_adapters._dialects.pi.argv import (
+    UNSUPPORTED_OPTIONS,
     attachment_flags,
+    count_unsent,
     images_of,
     needs_rpc,
     prompt_of,
-    unsent,
+    requires_approval,
 )
 from agent_mux_adapters._dialects.tolerant import as_json
 
 JSON = "json"
 RPC = "rpc"
 RPC_UI = "rpc-ui"
-"""The same protocol, for a client with somebody to ask: only then the model has the tool `ask`."""
+"""The protocol of rpc mode, for a client that answers questions: only then the model has the tool `ask`."""
 CONFIG_FILE = "config.yml"
 MCP_FILE = ".mcp.json"
 SYSTEM_PROMPT_FILE = "system-prompt.md"
-# A title would be another call of the model, which nobody asked for.
+# A title would cost another model call.
 COMMON = ("--no-title",)
 LEVELS = ("minimal", "low", "medium", "high", "xhigh", "max")
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, the files and the remarks for these options."""
+    """Return the command line, the files and the notes for the options."""
     two_way = needs_rpc(options)
-    files = {extension.FILE: extension.extension(asks=False), **_files(options)}
+    files = {extension.FILE: extension.extension_code(asks=False), **_files(options)}
     flags = [f"--mode={RPC_UI if _may_be_asked(options) else RPC}"] if two_way else ["--print", f"--mode={JSON}"]
-    flags += [*COMMON, f"--approval-mode={'always-ask' if asks_first(options) else 'yolo'}"]
+    flags += [*COMMON, f"--approval-mode={'always-ask' if requires_approval(options) else 'yolo'}"]
     flags += [*_flags(options, environment.temp_dir), f"--extension={environment.temp_dir}/{extension.FILE}"]
     if CONFIG_FILE in files:
         flags.append(f"--config={environment.temp_dir}/{CONFIG_FILE}")
     if MCP_FILE in files:
-        # The folder as an extension without code: only its MCP servers are found.
+        # The folder is loaded as an extension without code: omp finds only its MCP servers.
         flags.append(f"--extension={environment.temp_dir}")
     if not two_way:
         flags += attachment_flags(options)
@@ -60,13 +61,13 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec needs to know: the prompt only where the codec sends it."""
+    """Return the codec's context; it has the prompt only in rpc mode, where the codec sends it."""
     sent = prompt_of(options) if spawn.protocol == RPC else None
     return replace(default_context("omp", options, spawn), prompt=sent, images=images_of(options))
 
 
 def _may_be_asked(options: RunOptions) -> bool:
-    # With somebody to ask, omp connects to MCP servers only while the first prompt is answered already.
+    # In rpc-ui mode omp connects to MCP servers only after it has started to answer the first prompt.
     answers = options.approval_mode == "prompt" or options.on_input_required is not None
     return answers and not options.mcp_servers
 
@@ -88,7 +89,7 @@ def _flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
 
 
 def _files(options: RunOptions) -> dict[str, str]:
-    """Texts that may be long or secret: never on the command line."""
+    """Return the files for texts that may be long or secret and must not be on the command line."""
     files = {}
     settings = _settings(options)
     if settings:
@@ -109,15 +110,15 @@ def _settings(options: RunOptions) -> dict[str, Any]:
 
 
 def _notes(options: RunOptions) -> Iterator[str]:
-    for name in NO_KNOB:
+    for name in UNSUPPORTED_OPTIONS:
         if getattr(options, name) is not None:
-            yield f"omp has no setting for {name}; it was ignored."
+            yield f"omp has no setting for {name}: ignored."
     if options.thinking_budget_tokens is not None:
-        yield "omp keeps to a thinking budget only with providers that take one."
+        yield "omp applies a thinking budget only with providers that support one."
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
-        yield "omp cannot put a text before its system prompt; it was appended."
+        yield "omp cannot prepend to its system prompt; the text was appended."
     if options.mcp_servers and options.on_input_required is not None:
-        yield "omp asks no questions in a run with MCP servers of its own."
-    left_out = unsent(options.attachments)
-    if left_out:
-        yield f"{left_out} of the attachments were left out: omp takes files by path, and inline images."
+        yield "omp asks no questions in a run with its own MCP servers."
+    unsent_count = count_unsent(options.attachments)
+    if unsent_count:
+        yield f"{unsent_count} attachments were omitted: omp takes files by path, and inline images."

@@ -1,4 +1,4 @@
-"""How omp is authenticated: variables, `.env` files, its list of providers, its database. Measured with 18.2.3."""
+"""Where omp's credentials are: variables, `.env` files, its list of providers, its database. Measured with 18.2.3."""
 
 import re
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Literal
 
 from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux.place import Place
-from agent_mux_adapters._dialects.pi.keys import CLOUD_VARIABLES, KEY_VARIABLES, aws_keys, provider_key
-from agent_mux_adapters.omp.places import data, directory, root
+from agent_mux_adapters._dialects.pi.installation import CLOUD_VARIABLES, KEY_VARIABLES, aws_keys, provider_key
+from agent_mux_adapters.omp.paths import data_directory, directory, root
 
 LOGIN_VARIABLES = ("ANTHROPIC_OAUTH_TOKEN", "OPENAI_CODEX_OAUTH_TOKEN", "XAI_OAUTH_TOKEN", "QWEN_OAUTH_TOKEN")
 API_KEYS = (
@@ -49,25 +49,25 @@ API_KEYS = (
 _SET = re.compile(
     r"""^[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*=[ \t]*(?!''|"")[^\s#]""", re.ASCII | re.MULTILINE
 )
-"""A line that sets a variable, and not to nothing."""
+"""A line that assigns a value to a variable; empty values do not count."""
 MODELS = ("models.yml", "models.yaml", "models.json")
-# The secrets themselves stay where they are: only their dates are read.
+# The query reads the dates of credentials only, never the secrets.
 _STORED = """
     SELECT provider, json_extract(data, '$.expires') AS expires,
            coalesce(json_extract(data, '$.refresh'), '') <> '' AS renews
     FROM auth_credentials WHERE credential_type = ? AND disabled_cause IS NULL
     ORDER BY renews DESC, expires IS NULL DESC, expires DESC LIMIT 1
 """
-"""The one that lasts longest."""
-MOST = 1 << 16  # bytes of a file of variables
+"""Selects the credential that is valid longest."""
+MAX_ENV_FILE = 1 << 16  # bytes to read of a `.env` file
 
 
 def _stored(place: Place, kind: str) -> Evidence | None:
-    """What its database holds. Raises `ValueError` for one that cannot be read."""
-    path = data(place) / "agent.db"
+    """Find a credential of this kind in omp's database. Raises `ValueError` if the database cannot be read."""
+    path = data_directory(place) / "agent.db"
     if not path.is_file():
         return None
-    from agent_mux.sessions.databases import reading  # noqa: PLC0415  # most machines do without
+    from agent_mux.sessions.databases import reading  # noqa: PLC0415  # most machines do not need it
     from agent_mux.sessions.store import UnreadableError  # noqa: PLC0415
 
     try:
@@ -82,14 +82,14 @@ def _stored(place: Place, kind: str) -> Evidence | None:
 
 
 def _in_files(place: Place, names: tuple[str, ...]) -> Evidence | None:
-    """A variable in one of the `.env` files that omp loads: of the project, its directories, and the home."""
+    """Find a variable in the `.env` files that omp loads: of the project, its own directories, and the home."""
     project = place.project_file(".env")
     for path in (*([project] if project else []), directory(place) / ".env", root(place) / ".env", place.home / ".env"):
-        if not path.is_file():  # environments of Python go by this name, too
+        if not path.is_file():  # a directory of this name is a Python environment
             continue
         with path.open("rb") as file:
-            said = file.read(MOST).decode("utf-8", "replace")
-        found = {match["name"] for match in _SET.finditer(said)}
+            content = file.read(MAX_ENV_FILE).decode("utf-8", "replace")
+        found = {match["name"] for match in _SET.finditer(content)}
         named = next((name for name in names if name in found), None)
         if named is not None:
             return Evidence(where=f"{path} ({named})")
@@ -117,10 +117,10 @@ AUTH = AgentAuth(
         AuthMethod(name="cloud", display_name="a cloud provider", variables=CLOUD_VARIABLES, find=aws_keys),
     ),
     steps=(
-        SetupStep(text="Log in with an account of a provider, in a browser.", command=("auth-broker", "login")),
-        SetupStep(text="Or start omp without arguments, and log in with /login: an account or an API key."),
-        SetupStep(text="Or set the API key of a provider, for example Anthropic.", variable="ANTHROPIC_API_KEY"),
-        SetupStep(text="Or of another one.", variable="OPENAI_API_KEY"),
+        SetupStep(text="Log in with a provider's account in a browser.", command=("auth-broker", "login")),
+        SetupStep(text="Or run omp without arguments and log in with /login (account or API key)."),
+        SetupStep(text="Or set a provider's API key, for example Anthropic's.", variable="ANTHROPIC_API_KEY"),
+        SetupStep(text="Or that of another provider.", variable="OPENAI_API_KEY"),
     ),
     elsewhere=lambda place: "omp's auth broker" if place.environ.get("OMP_AUTH_BROKER_URL") else None,
 )

@@ -1,4 +1,4 @@
-"""omp against the scripted model: where it is from, what it gets, how its model says things."""
+"""The test kit of omp: how to install it, its environment, and how the scripted model calls its tools."""
 
 import json
 from pathlib import Path
@@ -31,30 +31,30 @@ from agent_mux_adapters._dialects.pi.scripted import (
     PER_CALL,
     PROVIDER,
     provider,
-    settle,
     skill_package,
     subtask,
+    write_settings_once,
 )
 
 REPORT = r"{{re:(There are [^\"]+?)\"}}"
-"""What the sub-agent said last."""
-DENIED = "its dialog has no field for a reason: the model is told that the user denied it"
-BROKEN_OFF = "omp gives up when a stream breaks off after its first words"
-INSIDE = "omp has a shell of its own inside of its process: there is no other process to see"
-REPEATED = "the provider's client repeats a refused call by itself, and tells nobody"
+"""The last text of the sub-agent."""
+DENIED = "its dialog has no field for a reason: the model learns only that the user denied the call"
+BROKEN_OFF = "omp does not retry a stream that breaks after its first text"
+INSIDE = "omp runs its shell within its own process: no child process is visible"
+REPEATED = "the provider's client retries a refused call itself, without reporting it"
 
 
 def environment(place: Place) -> dict[str, str]:
-    """All that omp gets."""
+    """Write omp's configuration for the scripted model, and return its environment."""
     name = f"{PROVIDER}/{MODEL}"
     place.write(".omp/agent/models.yml", json.dumps({"providers": {PROVIDER: provider(place, DUMMY_KEY)}}))
-    retry = {"maxRetries": 0}  # the provider's client alone repeats for half a minute
-    settle(place, ".omp/agent/config.yml", {"modelRoles": {"default": name, "smol": name}, "retry": retry})
+    retry = {"maxRetries": 0}  # the provider's client alone retries for half a minute
+    write_settings_once(place, ".omp/agent/config.yml", {"modelRoles": {"default": name, "smol": name}, "retry": retry})
     return place.minimal(PI_OFFLINE="1", PI_EDIT_VARIANT="replace")
 
 
 def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
-    """A part as a content block."""
+    """Return the tool call for a part of a scenario."""
     match part:
         case Shell(command):
             return ToolUse("bash", {"command": command})
@@ -80,7 +80,7 @@ def _question(question: str, options: tuple[str, ...]) -> dict[str, object]:
 
 
 def spoken(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """Commands with a slash are for its prompt: rpc mode takes them, and answers without the model."""
+    """Return arguments and input for a command of the CLI; slash commands go to a prompt of rpc mode."""
     if not words[0].startswith("/"):
         return words, ""
     prompt = {"type": "prompt", "message": " ".join(words)}
@@ -93,7 +93,7 @@ def _adds_mcp(name: str, program: str, words: tuple[str, ...]) -> tuple[str, ...
 
 
 def package(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
-    """A package that is a folder: it goes by the name that it says."""
+    """Create a package in a folder; its name is the one in its manifest."""
     return *skill_package(directory), "demo-package"
 
 
@@ -102,7 +102,7 @@ KIT = LiveKit(
     pins=(
         Pin(
             version="18.2.3",
-            # The package `bun` has its program only after its scripts ran.
+            # The package `bun` contains its program only after its install scripts.
             npm=("@oh-my-pi/pi-coding-agent@18.2.3", "@oven/bun-{os}-{arch}@1.4.5"),
             program="node_modules/@oh-my-pi/pi-coding-agent/dist/cli.js",
             path=("node_modules/@oven/bun-*/bin",),
@@ -113,14 +113,14 @@ KIT = LiveKit(
     spell=spell,
     per_call=PER_CALL,
     after_delegation=(
-        # A sub-agent hands in its report with a tool; the main agent waits for it with another.
+        # A sub-agent delivers its report with a tool call; the main agent waits for it with another one.
         Step(blocks=(ToolUse("yield", {"data": REPORT}),), first=SUBTASK),
         Step(blocks=(ToolUse("hub", {"op": "wait"}),)),
     ),
     once=("-p",),
     baseline=Path(__file__).with_name("baseline.json"),
-    # It prints a message that begins or goes on as far as it is when it comes to printing.
-    # What has been made of a message so far; what the input of a call streams, where it takes long enough.
+    # These lines show the state of a message at the time of printing: the accumulated message, and the input of a
+    # call that streams slowly enough.
     unsteady=r"message_(start|update)\S* (message|assistantMessageEvent\.partial)\.content\[\].*|tool_stream_update .*",
     home=HomeProbes(
         lists_mcp=("/mcp", "list"),
@@ -131,12 +131,14 @@ KIT = LiveKit(
         spoken=spoken,
     ),
     gaps={
-        "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
+        "policy_decides_about_read_files": Gap(
+            "not_yet", "omp reads files without asking: a policy sees the read but cannot prevent it"
+        ),
         "deny_reason_reaches_the_model": Gap("not_yet", DENIED),
-        "subagent": Gap("never", "a sub-agent of omp hands in its report with a call of the model of its own"),
+        "subagent": Gap("never", "a sub-agent of omp delivers its report with an additional model call"),
         "output_schema": Gap("never", "omp has no output schema for its own answer"),
-        "image/one_shot": Gap("never", "omp sends images in another format, made smaller"),
-        "image/two_way": Gap("not_yet", "rpc mode takes images inline only; of a file the agent is told the path"),
+        "image/one_shot": Gap("never", "omp resizes images and sends them in another format"),
+        "image/two_way": Gap("not_yet", "rpc mode takes images inline only; of a file, the agent receives the path"),
         "rate_limited_then_recovers/one_shot": Gap("not_yet", REPEATED),
         "rate_limited_then_recovers/two_way": Gap("not_yet", REPEATED),
         "server_error_for_good/one_shot": Gap("not_yet", REPEATED),

@@ -1,13 +1,12 @@
-"""What the tools of omp are to us. Source: its `src/tools/*.ts` and `src/edit`, 18.2.3."""
+"""omp's tools: commands, MCP tools, how results are split, and effects on files (`src/tools`, `src/edit`, 18.2.3)."""
 
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from agent_mux.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, Shell
-from agent_mux_adapters._dialects.pi.flavor import Effects, Printed
-from agent_mux_adapters._dialects.pi.numbered import from_numbered
-from agent_mux_adapters._dialects.pi.results import written
+from agent_mux_adapters._dialects.pi.flavor import FileEffectsReader, ShellResult
+from agent_mux_adapters._dialects.pi.tool_results import file_written, from_numbered
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text
 from agent_mux_adapters._dialects.unified_diff import from_texts
 
@@ -20,14 +19,14 @@ _WALL_TIME = "\n\nWall time: "
 _STATUS = re.compile(
     r"(?:\n\n)?\[?Command (?:aborted|cancelled|timed out[^\n]{0,80}|exited with code (?P<code>\d{1,10}))\]?\n?\Z"
 )
-"""How the text of a command ends that came to no good end. Without it, a failed command never ran."""
-_LONGEST_STATUS = 160  # characters, and some to spare: all of a long output is not searched for it
+"""The end of an unsuccessful command's text. Without it, a failed command did not run."""
+_LONGEST_STATUS = 160  # characters to search at the end of the output, with a margin
 
 
 def split_mcp_name(name: str, servers: Collection[str] = ()) -> tuple[str, str] | None:
-    """`mcp__server_tool` as (server, tool); None when it is no tool of an MCP server.
+    """Split `mcp__server_tool` into server and tool; return None for other tools.
 
-    In the name, the server's has lost its capitals and dashes. Of a server that we do not know, the name is taken to
+    In the tool's name, the server's name is in lower case with underscores. For an unknown server, its name is taken to
     end at the first underscore.
     """
     if not name.startswith(MCP_PREFIX):
@@ -42,28 +41,28 @@ def split_mcp_name(name: str, servers: Collection[str] = ()) -> tuple[str, str] 
 
 
 def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
-    """The command of a foreground call. A background command's exit is not the call's: it has no projection."""
+    """Return the command of a foreground call; None for a background command, whose exit is not that of the call."""
     command = text(arguments.get("command"))
     if name != SHELL or not command or arguments.get("async") is True:
         return None
     return Shell(command, text(arguments.get("cwd")) or None)
 
 
-def printed(shown: str, details: Mapping[str, Any], failed: bool) -> Printed:
-    """A command's result, partial or final."""
+def read_shell_result(shown: str, details: Mapping[str, Any], failed: bool) -> ShellResult:
+    """Split the result of a command, partial or final."""
     if details.get("async"):
-        return Printed("", runs_on=True)
+        return ShellResult("", is_background=True)
     duration = optional_whole(details.get("wallTimeMs"))
     is_cut = bool(mapping(mapping(details.get("meta")).get("truncation")))
     stdout, timed, _ = shown.rpartition(_WALL_TIME)
     if timed:
         code = optional_whole(details.get("exitCode"))
-        return Printed(_output(stdout), is_cut=is_cut, exit_code=code, duration_ms=duration)
+        return ShellResult(_output(stdout), is_cut=is_cut, exit_code=code, duration_ms=duration)
     status = _STATUS.search(shown, max(len(shown) - _LONGEST_STATUS, 0))
     code = int(status["code"]) if status is not None and status["code"] is not None else None
     if status is not None:
-        return Printed(shown[: status.start()], exit_code=code, duration_ms=duration)
-    return Printed("" if failed else _output(shown), is_cut=is_cut, duration_ms=duration)
+        return ShellResult(shown[: status.start()], exit_code=code, duration_ms=duration)
+    return ShellResult("" if failed else _output(shown), is_cut=is_cut, duration_ms=duration)
 
 
 def _output(shown: str) -> str:
@@ -71,39 +70,39 @@ def _output(shown: str) -> str:
 
 
 def _read(_: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
-    # It also reads folders, archives and URLs, and parts of files: what it was is told by the result.
+    # The tool also reads folders, archives, URLs and parts of files: the details show what it read.
     source = mapping(mapping(details.get("meta")).get("source"))
     path = text(source.get("value")) if source.get("type") == "path" and not details.get("isDirectory") else ""
     return (FileRead(path),) if path else ()
 
 
 def _written(arguments: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
-    # Writing to a device (`xd://`) resolves to no path.
+    # Writing to a device (`xd://`) has no resolved path.
     path, content = text(details.get("resolvedPath")), text(arguments.get("content"))
-    return (written(path, content, details),) if path else ()
+    return (file_written(path, content, details),) if path else ()
 
 
 def _edited(_: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
-    several = [one for one in rows(details.get("perFileResults")) if one.get("isError") is not True]
-    return tuple(effect for one in (several or [details]) for effect in _effects_of(one))
+    results = [entry for entry in rows(details.get("perFileResults")) if entry.get("isError") is not True]
+    return tuple(effect for entry in (results or [details]) for effect in _effects_of(entry))
 
 
-def _effects_of(one: Mapping[str, Any]) -> tuple[FileEffect, ...]:
-    """What became of one file: its texts before and after, unless they are too long; then a diff for people."""
-    path, moved = text(one.get("path")), text(one.get("move"))
-    old, new = one.get("oldText"), one.get("newText")
+def _effects_of(entry: Mapping[str, Any]) -> tuple[FileEffect, ...]:
+    """Return the effects on one file, from its texts before and after; for long files, from the diff for people."""
+    path, moved = text(entry.get("path")), text(entry.get("move"))
+    old, new = entry.get("oldText"), entry.get("newText")
     if not path:
         return ()
-    if one.get("op") == "delete":
+    if entry.get("op") == "delete":
         return (FileDeleted(path),)
-    if one.get("op") == "create" and isinstance(new, str):
+    if entry.get("op") == "create" and isinstance(new, str):
         return (FileWritten(path, len(new.encode("utf-8", "replace")), created=True),)
-    known = isinstance(old, str) and isinstance(new, str)
+    has_texts = isinstance(old, str) and isinstance(new, str)
     target = moved or path
-    diff = from_texts(target, text(old), text(new)) if known else from_numbered(target, text(one.get("diff")))
-    gone = text(one.get("sourcePath")) or (path if moved else "")
-    before = (FileDeleted(gone),) if gone and gone != target else ()
-    return (*before, *((FilePatched(target, diff),) if diff else ()))
+    diff = from_texts(target, text(old), text(new)) if has_texts else from_numbered(target, text(entry.get("diff")))
+    removed = text(entry.get("sourcePath")) or (path if moved else "")
+    deleted = (FileDeleted(removed),) if removed and removed != target else ()
+    return (*deleted, *((FilePatched(target, diff),) if diff else ()))
 
 
-EFFECTS: Mapping[str, Effects] = {"read": _read, "write": _written, "edit": _edited}
+FILE_EFFECTS: Mapping[str, FileEffectsReader] = {"read": _read, "write": _written, "edit": _edited}

@@ -1,16 +1,16 @@
-"""OpenCode: its server behind a bridge of ours, `opencode run --format json`, and `opencode acp` to be read."""
+"""OpenCode: its server behind our bridge, `opencode run --format json`, and `opencode acp` recordings."""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.opencode.acp import ACP_PROTOCOL
-from agent_mux_adapters.opencode.argv import ACP, RUN, SERVE, build_spawn_args, opencode_context
-from agent_mux_adapters.opencode.failures import GUIDANCE
-from agent_mux_adapters.opencode.model_listing import LISTING
-from agent_mux_adapters.opencode.run_codec import RunCodec
-from agent_mux_adapters.opencode.serve_codec import ServeCodec
-from agent_mux_adapters.opencode.sniffing import is_run_line, is_serve_line
+from agent_mux_adapters.opencode.acp_reader import ACP_PROTOCOL
+from agent_mux_adapters.opencode.argv import ACP, RUN, SERVE, build_context, build_spawn_args
+from agent_mux_adapters.opencode.models import LISTING
+from agent_mux_adapters.opencode.outcome import GUIDANCE
+from agent_mux_adapters.opencode.run_codec import OpencodeRunCodec
+from agent_mux_adapters.opencode.serve_codec import OpencodeServeCodec
+from agent_mux_adapters.opencode.wire import is_run_line, is_serve_line
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -53,20 +53,20 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 LOSES = (
-    "tool inputs as they stream",
-    "what a command printed beyond 30 kB",
-    "stderr of commands apart from stdout",
+    "streaming tool inputs",
+    "output of a command beyond 30 kB",
+    "the stderr of commands (merged into stdout)",
 )
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters.opencode.sessions import STORE  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.opencode.sessions import STORE  # noqa: PLC0415  # not needed by runs
 
     return STORE
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.opencode.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.opencode.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME
 
@@ -82,23 +82,23 @@ ADAPTER = Adapter(
     protocols={
         RUN: NativeProtocol(
             name=RUN,
-            codec=RunCodec,
+            codec=OpencodeRunCodec,
             streams=frozenset(),
             two_way=False,
             sniff=is_run_line,
-            chosen_for="one prompt in mode `yolo` with `stream=False`, nobody to ask and no attachments, output schema "
-            "or wish to leave no session",
+            chosen_for="one prompt in mode `yolo` with `stream=False`, without approvals, questions, attachments, "
+            "output schema or `no_session`",
             loses=(
-                "text, thoughts and the output of commands as they come: all of it comes whole",
-                "the beginning of a tool",
+                "streaming of text, thinking and command output: each is emitted when complete",
+                "the start of a tool call",
                 "retries",
-                "what sub-agents do, and what they cost",
+                "the work and the cost of sub-agents",
                 *LOSES,
             ),
         ),
         SERVE: NativeProtocol(
             name=SERVE,
-            codec=ServeCodec,
+            codec=OpencodeServeCodec,
             streams=frozenset({"text", "thinking"}),
             two_way=True,
             sniff=is_serve_line,
@@ -108,7 +108,7 @@ ADAPTER = Adapter(
         ACP: ACP_PROTOCOL,
     },
     spawn=build_spawn_args,
-    context=opencode_context,
+    context=build_context,
     models=offered(__file__),
     model_listing=LISTING,
     install=(

@@ -1,12 +1,14 @@
-"""How OpenCode is started: its server behind our bridge, or `opencode run` for an answer that is wanted whole."""
+"""Run options to command line and configuration: the server behind our bridge, or `opencode run`."""
 
+import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
-from agent_mux.options import RunOptions
+from agent_mux.options import ApprovalMode, McpServer, RunOptions
 from agent_mux_adapters._dialects.acp import acp_context
-from agent_mux_adapters.opencode.config import VARIABLE, agent_settings, config_of, is_readable
 
 RUN = "run-json"
 SERVE = "serve"
@@ -14,18 +16,29 @@ ACP = "acp"
 BRIDGE = Path(__file__).with_name("bridge.py")
 INSTRUCTIONS_FILE = "instructions.md"
 _OUTPUT_LIMIT = "OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX"
+VARIABLE = "OPENCODE_CONFIG_CONTENT"
+AGENT = "build"
+"""OpenCode's default agent, which gets the settings that OpenCode has only per agent."""
+_ASK: dict[str, Any] = {"*": "ask"}
+# OpenCode appends the user's rules for single commands or files to ours, because ours begin with "*" as well.
+# "*_*" matches the tools of MCP servers, and few others.
+_PROMPT = {"bash": _ASK, "edit": _ASK, "webfetch": "ask", "websearch": "ask", "*_*": "ask"}
+_TOOLS = ("bash", "edit", "read", "glob", "grep", "list", "task", "external_directory", "todowrite", "webfetch",
+          "websearch", "lsp", "doom_loop", "skill")  # fmt: skip
+_EVERYTHING = {**dict.fromkeys(_TOOLS, "ask"), "*": "ask"}
+_PERMISSIONS: dict[ApprovalMode, dict[str, Any]] = {"yolo": {}, "prompt": _PROMPT, "deny": _EVERYTHING}
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, the environment and the protocol for these options."""
+    """Return the command line, the environment and the protocol for the options."""
     return _serve(options, environment) if needs_server(options) else _run(options, environment)
 
 
 def needs_server(options: RunOptions) -> bool:
-    """Whether the run needs more than `opencode run` has.
+    """Return whether the run needs more than `opencode run` has.
 
-    It refuses whatever needs permission, streams nothing, tells no retries, goes on for ever where the context is too
-    long, sends images as text, and cannot forget its session.
+    `opencode run` refuses every request for permission, does not stream, does not report retries, repeats a prompt that
+    exceeds the context forever, sends images as text, and always stores its session.
     """
     return (
         options.stream is not False
@@ -39,8 +52,8 @@ def needs_server(options: RunOptions) -> bool:
     )
 
 
-def opencode_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec knows: images come as `data:` URLs, other files as `file:` ones."""
+def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
+    """Return the codec's context: images are `data:` URLs, other attachments `file:` URLs."""
     return acp_context("opencode", options, spawn)
 
 
@@ -64,9 +77,9 @@ def _run(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
         flags.append(f"--model={options.model}")
     if options.thinking_effort is not None:
         flags.append(f"--variant={options.thinking_effort}")
-    before = options.session_id or options.fork_session_id
-    if before is not None:
-        flags.append(f"--session={before}")
+    inherited_value = options.session_id or options.fork_session_id
+    if inherited_value is not None:
+        flags.append(f"--session={inherited_value}")
     if options.fork_session_id is not None:
         flags.append("--fork")
     return SpawnArgs(
@@ -84,7 +97,7 @@ def _env(
     options: RunOptions, environment: SpawnEnvironment, instructions: list[str] | tuple[str, ...]
 ) -> dict[str, str]:
     env = {}
-    config = config_of(options, environment.environ, instructions)
+    config = run_config(options, environment.environ, instructions)
     if config is not None:
         env[VARIABLE] = config
     if options.output_limit is not None:
@@ -93,16 +106,93 @@ def _env(
 
 
 def _notes(options: RunOptions, environment: SpawnEnvironment) -> tuple[str, ...]:
-    unheard = {"top_k": options.top_k, "thinking_budget_tokens": options.thinking_budget_tokens}
-    notes = [f"opencode has no setting for {name}: ignored" for name, value in unheard.items() if value is not None]
+    unsupported = {"top_k": options.top_k, "thinking_budget_tokens": options.thinking_budget_tokens}
+    notes = [f"opencode has no setting for {name}: ignored" for name, value in unsupported.items() if value is not None]
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
-        notes.append("opencode puts further instructions after its own: system_prompt_mode 'prepend' means 'append'")
+        notes.append("opencode appends instructions to its own: system_prompt_mode 'prepend' means 'append'")
     if agent_settings(options):
-        notes.append("opencode has these settings only for an agent: the run uses its agent 'build'")
+        notes.append("opencode has these settings only per agent: the run uses its agent 'build'")
     if options.thinking_effort is not None:
-        notes.append("opencode knows efforts as variants of a model: one that the model has not is ignored")
+        notes.append("opencode treats efforts as variants of a model: unknown ones are ignored")
     if options.model is not None and "/" not in options.model:
-        notes.append(f"opencode names models as provider/model: it may not know {options.model!r}")
-    if not is_readable(environment.environ):
-        notes.append(f"{VARIABLE} of the environment is no plain JSON: it is not used")
+        notes.append(f"opencode names models as provider/model: {options.model!r} may be unknown")
+    if not is_mergeable(environment.environ):
+        notes.append(f"{VARIABLE} in the environment is not plain JSON: ignored")
     return tuple(notes)
+
+
+def run_config(options: RunOptions, inherited: Mapping[str, str], instructions: Sequence[str]) -> str | None:
+    """Return the value of `OPENCODE_CONFIG_CONTENT`, or None if no setting is needed.
+
+    OpenCode merges it over the user's own files; nothing is written. `instructions` are paths of files.
+    """
+    ours: dict[str, Any] = {}
+    permission = permission_of(options)
+    if permission:
+        ours["permission"] = permission
+    if options.mcp_servers:
+        ours["mcp"] = {server.name: write_server(server) for server in options.mcp_servers}
+    if instructions:
+        ours["instructions"] = list(instructions)
+    agent = agent_settings(options)
+    if agent:
+        ours |= {"agent": {AGENT: agent}, "default_agent": AGENT}
+    return json.dumps(merge_config(_inherited(inherited), ours)) if ours else None
+
+
+def permission_of(options: RunOptions) -> dict[str, Any]:
+    """Return the permission rules. In `yolo`, our codec grants what asks; what the user forbids stays forbidden."""
+    rules = dict(_EVERYTHING if options.asks_everything else _PERMISSIONS[options.approval_mode])
+    if not may_ask_questions(options):
+        rules["question"] = "deny"
+    return rules
+
+
+def may_ask_questions(options: RunOptions) -> bool:
+    """Return whether the agent's questions can be answered."""
+    return options.approval_mode == "prompt" or options.on_input_required is not None
+
+
+def agent_settings(options: RunOptions) -> dict[str, Any]:
+    """Return the settings that OpenCode has for agents only, not for a run."""
+    settings: dict[str, Any] = {}
+    if options.system_prompt is not None and options.system_prompt_mode == "replace":
+        settings["prompt"] = options.system_prompt
+    for name in ("temperature", "top_p"):
+        if getattr(options, name) is not None:
+            settings[name] = getattr(options, name)
+    return settings
+
+
+def merge_config(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two configurations: objects are merged, lists appended, other values taken from `override`."""
+    result = dict(base)
+    for key, value in override.items():
+        inherited_value = result.get(key)
+        if isinstance(inherited_value, Mapping) and isinstance(value, Mapping):
+            result[key] = merge_config(inherited_value, value)
+        elif isinstance(inherited_value, list) and isinstance(value, list):
+            result[key] = [*inherited_value, *value]
+        else:
+            result[key] = value
+    return result
+
+
+def is_mergeable(environ: Mapping[str, str]) -> bool:
+    """Return whether the variable's inherited value can be merged; unlike OpenCode, we accept no comments in it."""
+    try:
+        return isinstance(json.loads(environ.get(VARIABLE) or "{}"), dict)
+    except ValueError:
+        return False
+
+
+def _inherited(environ: Mapping[str, str]) -> dict[str, Any]:
+    return dict(json.loads(environ.get(VARIABLE) or "{}")) if is_mergeable(environ) else {}
+
+
+def write_server(server: McpServer) -> dict[str, Any]:
+    """Convert an MCP server to OpenCode's format."""
+    if server.transport == "stdio":
+        command = [server.command, *server.args]
+        return {"type": "local", "command": command, "environment": dict(server.env), "enabled": True}
+    return {"type": "remote", "url": server.url, "headers": dict(server.headers), "enabled": True}

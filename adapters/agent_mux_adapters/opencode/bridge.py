@@ -1,14 +1,14 @@
-"""A server of `opencode serve` as a child that talks over its own stdin and stdout.
+"""A bridge that runs `opencode serve` and exposes it over stdin and stdout.
 
     python -I -S bridge.py <program> <directory>
 
-First it says that it is there: a server takes seconds to start. Each event of the server is printed as one line, as it
-came. Each line on stdin is a request,
-`{"id": 1, "method": "POST", "path": "/session", "body": {}}`, and is answered with a line
-`{"id": 1, "status": 200, "body": {...}}`, in the order of the requests; `status` is 0, and `error` says why, where the
-server gave no answer. The end of stdin ends the server, and so does SIGTERM; the end of the server ends the bridge.
+The first line announces the bridge, because the server takes seconds to start. Each event of the server is printed as
+one line, unchanged. Each line on stdin is a request, `{"id": 1, "method": "POST", "path": "/session", "body": {}}`, and
+gets a response line, `{"id": 1, "status": 200, "body": {...}}`, in the order of the requests; if the server did not
+respond, `status` is 0, and `error` contains the reason. The end of stdin or SIGTERM ends the server; the end of the
+server ends the bridge.
 
-Only the standard library, and nothing of agent-mux: this is a program of its own, started with `-I -S`.
+The bridge is a program of its own, started with `-I -S`: it uses the standard library only, nothing of agent-mux.
 """
 
 import base64
@@ -34,8 +34,8 @@ LISTENING = re.compile(rb"listening on http://[^\s:/]+:(\d+)")
 STARTING = b'{"type":"bridge.starting","properties":{}}'
 HEARTBEAT = b'"type":"server.heartbeat"'
 START_TIMEOUT = 120.0  # seconds until the server listens: it may have to migrate its database first
-REQUEST_TIMEOUT = 60.0  # seconds for one answer: nothing we ask for waits for a model
-GOODBYE_TIMEOUT = 2.0  # seconds for the server to end its tools and MCP servers
+REQUEST_TIMEOUT = 60.0  # seconds for one response: no request waits for a model
+DISPOSE_TIMEOUT = 2.0  # seconds for the server to end its tools and MCP servers
 EXIT_TIMEOUT = 2.0  # seconds between SIGTERM and SIGKILL
 CHUNK = 1 << 16
 PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -43,12 +43,12 @@ EXIT_USAGE = 2
 EXIT_NOT_STARTED = 127  # as a shell would
 
 
-class Gone(Exception):  # noqa: N818  # no error: the end of the bridge
-    """The bridge is told to leave."""
+class StopRequested(Exception):  # noqa: N818  # not an error: it ends the bridge
+    """Raised by the signal handler to end the bridge."""
 
 
-class Server:
-    """`opencode serve`, listening on a port of its own and for nobody without the password."""
+class OpencodeServer:
+    """`opencode serve` on a free port of the loopback interface, protected by a random password."""
 
     def __init__(self, program: str, directory: str) -> None:
         password = secrets.token_urlsafe(32)
@@ -65,8 +65,11 @@ class Server:
             preexec_fn=die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509  # no thread runs yet
         )
 
-    def wait_until_it_listens(self) -> bool:
-        """Read its output up to the line with the port; from then on it is passed on to stderr."""
+    def wait_until_listening(self) -> bool:
+        """Read the server's output up to the line with the port, then forward the rest to stderr.
+
+        Returns False if the server ended first.
+        """
         assert self.process.stdout is not None  # noqa: S101  # it is a pipe
         watchdog = threading.Timer(START_TIMEOUT, self.process.kill)
         watchdog.start()
@@ -75,15 +78,15 @@ class Server:
                 found = LISTENING.search(line)
                 if found is not None:
                     self._port = int(found[1])
-                    in_background(pass_on, self.process.stdout)
+                    start_thread(forward_output, self.process.stdout)
                     return True
                 sys.stderr.buffer.write(line)
         finally:
             watchdog.cancel()
         return False
 
-    def ask(self, method: str, path: str, body: Any, timeout: float = REQUEST_TIMEOUT) -> tuple[int, Any]:
-        """One request. Raises `OSError` or `http.client.HTTPException` when there is no answer."""
+    def request(self, method: str, path: str, body: Any, timeout: float = REQUEST_TIMEOUT) -> tuple[int, Any]:
+        """Send one request and return status and body. Raises `OSError` or `HTTPException` without a response."""
         with contextlib.closing(self._request(method, path, body, timeout)) as connection:
             response = connection.getresponse()
             content = response.read()
@@ -93,7 +96,7 @@ class Server:
             return response.status, content[:CHUNK].decode("utf-8", "replace")
 
     def events(self) -> Iterator[bytes]:
-        """The events, as JSON on one line each, for as long as the server lives."""
+        """Yield the events, each as one line of JSON, until the server ends."""
         with contextlib.closing(self._request("GET", "/event", None, None)) as connection:
             response = connection.getresponse()
             rest = b""
@@ -101,12 +104,12 @@ class Server:
                 *lines, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
                 yield from (line[5:].strip() for line in lines if line.startswith(b"data:"))
 
-    def leave(self) -> int:
-        """End the server and what it started. Returns its exit code."""
+    def stop(self) -> int:
+        """End the server and what it started; return its exit code."""
         if self.process.poll() is None and self._port:
-            # It aborts what its sessions do and stops their commands, which a signal would leave behind.
+            # The request stops sessions and their commands; after a signal alone the commands would keep running.
             with contextlib.suppress(OSError, http.client.HTTPException):
-                self.ask("POST", "/global/dispose", None, GOODBYE_TIMEOUT)
+                self.request("POST", "/global/dispose", None, DISPOSE_TIMEOUT)
         self.process.terminate()
         try:
             return self.process.wait(EXIT_TIMEOUT)
@@ -122,38 +125,38 @@ class Server:
             data = json.dumps(body).encode()
             headers["content-type"] = "application/json"
         separator = "&" if "?" in path else "?"
-        where = urlencode({"directory": self._directory})
-        connection.request(method, f"{path}{separator}{where}", data, headers)
+        query = urlencode({"directory": self._directory})
+        connection.request(method, f"{path}{separator}{query}", data, headers)
         return connection
 
 
-class Bridge:
-    """Lines in, requests out; events and answers in, lines out."""
+class OpencodeBridge:
+    """A forwarder of requests from stdin to the server, and of events and responses to stdout."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: OpencodeServer) -> None:
         self._server = server
         self._printing = threading.Lock()
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
 
-    def begin(self) -> None:
-        """Say that the bridge is there."""
+    def announce(self) -> None:
+        """Print the first line, before the server has started."""
         self._print(STARTING)
 
     def run(self) -> str:
-        """Work until one side is done. Returns which: `stdin` or `server`."""
-        in_background(self._tell_events)
-        in_background(self._take_requests)
+        """Forward until one side ends; return which: `stdin` or `server`."""
+        start_thread(self._forward_events)
+        start_thread(self._serve_requests)
         return self._ended.get()
 
-    def _tell_events(self) -> None:
+    def _forward_events(self) -> None:
         with contextlib.suppress(OSError, http.client.HTTPException):
             for event in self._server.events():
-                # It says nothing, and would hide that nothing else is said.
+                # Heartbeats carry nothing, and would hide from the runner that the agent is silent.
                 if HEARTBEAT not in event[:200]:
                     self._print(event)
         self._ended.put("server")
 
-    def _take_requests(self) -> None:
+    def _serve_requests(self) -> None:
         for line in sys.stdin.buffer:
             if line.strip():
                 self._print(json.dumps(self._answer(line), separators=(",", ":")).encode())
@@ -164,7 +167,7 @@ class Bridge:
         try:
             request = json.loads(line)
             request_id = request.get("id")
-            status, body = self._server.ask(request["method"], request["path"], request.get("body"))
+            status, body = self._server.request(request["method"], request["path"], request.get("body"))
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
             return {"id": request_id, "status": 0, "error": f"{type(error).__name__}: {error}"}
         return {"id": request_id, "status": status, "body": body}
@@ -176,60 +179,60 @@ class Bridge:
 
 
 def die_with_parent() -> None:
-    """In the child: SIGKILL when the bridge is killed without a chance to end it."""
+    """In the child: request SIGKILL for the case that the bridge is killed."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def pass_on(stream: IO[bytes]) -> None:
-    """What the server still prints goes to stderr."""
+def forward_output(stream: IO[bytes]) -> None:
+    """Forward the rest of the server's output to stderr."""
     for line in stream:
         sys.stderr.buffer.write(line)
         sys.stderr.buffer.flush()
 
 
-def in_background(work: Any, *arguments: Any) -> None:
-    """A thread that does not keep the bridge alive."""
+def start_thread(work: Any, *arguments: Any) -> None:
+    """Start a thread that does not keep the bridge alive."""
     threading.Thread(target=work, args=arguments, daemon=True).start()
 
 
-def leave_when_told(_: int, __: Any) -> None:
-    """Whatever the bridge waits for, it stops waiting."""
-    raise Gone
+def raise_stop(_: int, __: Any) -> None:
+    """Interrupt whatever the main thread waits for."""
+    raise StopRequested
 
 
 def handle_signals(handler: Any) -> None:
-    """For every signal that means: leave."""
+    """Install a handler for the signals that end a process."""
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):
         if hasattr(signal, name):  # Windows lacks one
             signal.signal(getattr(signal, name), handler)
 
 
 def main() -> int:
-    """Returns the exit code: 0 when stdin ended, else the server's."""
+    """Run the bridge; return 0 when stdin ended, 143 after a signal, else the server's exit code."""
     if len(sys.argv) != 3:
         sys.stderr.write("usage: bridge.py <program> <directory>\n")
         return EXIT_USAGE
-    handle_signals(leave_when_told)
+    handle_signals(raise_stop)
     try:
-        server = Server(sys.argv[1], sys.argv[2])
+        server = OpencodeServer(sys.argv[1], sys.argv[2])
     except OSError as error:
-        sys.stderr.write(f"{sys.argv[1]} could not be started: {error.strerror or error}\n")
+        sys.stderr.write(f"cannot start {sys.argv[1]}: {error.strerror or error}\n")
         return EXIT_NOT_STARTED
-    bridge = Bridge(server)
-    why = "server"
+    bridge = OpencodeBridge(server)
+    end = "server"
     try:
-        bridge.begin()
-        if server.wait_until_it_listens():
-            why = bridge.run()
-    except Gone:
-        why = "signal"
+        bridge.announce()
+        if server.wait_until_listening():
+            end = bridge.run()
+    except StopRequested:
+        end = "signal"
     handle_signals(signal.SIG_IGN)
-    code = server.leave()
-    return {"stdin": 0, "signal": 143}.get(why, code if code > 0 else 1)
+    code = server.stop()
+    return {"stdin": 0, "signal": 143}.get(end, code if code > 0 else 1)
 
 
 if __name__ == "__main__":
-    # Threads may be reading still: nothing is left to be done for them.
+    # Exit without waiting for the threads, which may still be reading.
     exit_code = main()
     sys.stderr.flush()
     os._exit(exit_code)

@@ -1,7 +1,7 @@
-"""How OpenCode is authenticated: a key or a login for each provider; one provider is enough.
+"""Where OpenCode's credentials are: a key or a login for each provider; one provider is enough.
 
-Without any it still has the free models of its own provider. The organizations of its console, whose tokens are in its
-database, are not looked for.
+Without any, OpenCode still has the free models of its own provider. Organizations of its console, whose tokens are in
+its database, are not covered.
 """
 
 import json
@@ -16,24 +16,23 @@ from agent_mux.documents import DocumentError, open_document
 from agent_mux.place import Place
 from agent_mux.storage import read_text
 from agent_mux_adapters._dialects.tolerant import mapping, text
-from agent_mux_adapters.opencode.files_of_config import FILES
-from agent_mux_adapters.opencode.places import data_directory
+from agent_mux_adapters.opencode.paths import FILES, data_directory
 
 KEYS = (
     "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY",
     "OPENROUTER_API_KEY", "OPENCODE_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "XAI_API_KEY",
     "CEREBRAS_API_KEY", "MOONSHOT_API_KEY", "ZHIPU_API_KEY", "AWS_BEARER_TOKEN_BEDROCK",
 )  # fmt: skip
-"""Of the providers that are used most; it knows those of many more."""
+"""Variables of the most common providers; OpenCode reads those of many more."""
 _VARIABLE = "OPENCODE_AUTH_CONTENT"
 _PLACEHOLDER = re.compile(r"\{(env|file):([^}]+)\}")
 
 
 def _stored(place: Place) -> tuple[str, Mapping[str, Any]]:
-    """Where its credentials are, and they. Raises `OSError`, `ValueError`."""
-    said = place.environ.get(_VARIABLE)
-    if said:
-        return _VARIABLE, mapping(json.loads(said))
+    """Return where the credentials are stored, and their content. Raises `OSError`, `ValueError`."""
+    content = place.environ.get(_VARIABLE)
+    if content:
+        return _VARIABLE, mapping(json.loads(content))
     path = data_directory(place) / "auth.json"
     try:
         return str(path), mapping(json.loads(path.read_bytes()))
@@ -41,25 +40,25 @@ def _stored(place: Place) -> tuple[str, Mapping[str, Any]]:
         return str(path), {}
 
 
-def _of_kind(place: Place, kind: str, *fields: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _entries_of_type(place: Place, kind: str, *fields: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     where, stored = _stored(place)
-    for provider, said in stored.items():
-        if mapping(said).get("type") == kind and any(text(mapping(said).get(field)) for field in fields):
-            yield f"{where} ({provider})", mapping(said)
+    for provider, entry in stored.items():
+        if mapping(entry).get("type") == kind and any(text(mapping(entry).get(field)) for field in fields):
+            yield f"{where} ({provider})", mapping(entry)
 
 
 def _key(place: Place) -> Evidence | None:
-    found = next(_of_kind(place, "api", "key"), None)
-    return Evidence(where=found[0]) if found is not None else _configured(place)
+    found = next(_entries_of_type(place, "api", "key"), None)
+    return Evidence(where=found[0]) if found is not None else _configured_key(place)
 
 
 def _login(place: Place) -> Evidence | None:
-    """Logins that renew themselves do not expire."""
-    found = [
-        Evidence(where=where, expires_at=None if said.get("refresh") else _milliseconds(said.get("expires")))
-        for where, said in _of_kind(place, "oauth", "access", "refresh")
+    """Find the login that is valid longest; logins that renew themselves do not expire."""
+    logins = [
+        Evidence(where=where, expires_at=None if entry.get("refresh") else _milliseconds(entry.get("expires")))
+        for where, entry in _entries_of_type(place, "oauth", "access", "refresh")
     ]
-    return max(found, key=lambda one: (one.expires_at is None, one.expires_at or 0), default=None)
+    return max(logins, key=lambda login: (login.expires_at is None, login.expires_at or 0), default=None)
 
 
 def _milliseconds(value: Any) -> int | None:
@@ -67,36 +66,38 @@ def _milliseconds(value: Any) -> int | None:
 
 
 def _organization(place: Place) -> Evidence | None:
-    found = next(_of_kind(place, "wellknown", "token"), None)
+    found = next(_entries_of_type(place, "wellknown", "token"), None)
     return Evidence(where=found[0]) if found is not None else None
 
 
-def _configured(place: Place) -> Evidence | None:
-    """A key that the configuration says, or says where to find. The last file that says one."""
+def _configured_key(place: Place) -> Evidence | None:
+    """Find a key in the configuration, literal or as a reference; the last file with one counts."""
     found = None
     for file, path in files_that_count(FILES, place):
-        said = read_text(path)
+        content = read_text(path)
         try:
-            providers = mapping(open_document(said, file.format).data().get("provider")) if said is not None else {}
+            providers = (
+                mapping(open_document(content, file.format).data().get("provider")) if content is not None else {}
+            )
         except DocumentError as error:
             raise ValueError(f"{path}: {error}") from error
         for name, provider in providers.items():
             key = text(mapping(mapping(provider).get("options")).get("apiKey"))
-            if key and _is_known(place, path, key):
+            if key and _is_available(place, path, key):
                 found = Evidence(where=f"{path} (provider.{name}.options.apiKey)")
     return found
 
 
-def _is_known(place: Place, path: Path, key: str) -> bool:
-    """What it names in braces, is there: a variable, or a file."""
+def _is_available(place: Place, path: Path, key: str) -> bool:
+    """Return whether the key is literal, or the variable or file that it refers to exists."""
     named = _PLACEHOLDER.fullmatch(key.strip())
     if named is None:
         return True
     kind, name = named.groups()
-    return bool(place.environ.get(name)) if kind == "env" else (path.parent / _expanded(place, name)).is_file()
+    return bool(place.environ.get(name)) if kind == "env" else (path.parent / _expand_home(place, name)).is_file()
 
 
-def _expanded(place: Place, name: str) -> Path:
+def _expand_home(place: Place, name: str) -> Path:
     return place.home / name.removeprefix("~/") if name.startswith("~/") else Path(name)
 
 
@@ -107,8 +108,8 @@ AUTH = AgentAuth(
         AuthMethod(name="organization", display_name="the token of an organization", find=_organization),
     ),
     steps=(
-        SetupStep(text="Choose a provider, and log in or give its API key.", command=("auth", "login")),
-        SetupStep(text="Or set the API key of a provider, for example of Anthropic.", variable="ANTHROPIC_API_KEY"),
-        SetupStep(text="Or of OpenCode Zen.", variable="OPENCODE_API_KEY"),
+        SetupStep(text="Choose a provider, and log in or enter its API key.", command=("auth", "login")),
+        SetupStep(text="Or set a provider's API key, for example Anthropic's.", variable="ANTHROPIC_API_KEY"),
+        SetupStep(text="Or that of OpenCode Zen.", variable="OPENCODE_API_KEY"),
     ),
 )

@@ -1,4 +1,4 @@
-"""OpenCode against the scripted model: where it is from, what it gets, how its model says things."""
+"""The test kit of OpenCode: how to install it, its environment, and how the scripted model calls its tools."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ _MODEL = {
 
 
 def environment(place: Place) -> dict[str, str]:
-    """All that OpenCode gets."""
+    """Write OpenCode's configuration for the scripted model, and return its environment."""
     options = {"baseURL": "{env:SCRIPTED_URL}/v1", "apiKey": "{env:SCRIPTED_API_KEY}"}
     provider = {
         "npm": "@ai-sdk/openai-compatible",
@@ -54,14 +54,14 @@ def environment(place: Place) -> dict[str, str]:
         "model": "scripted/scripted",
         "small_model": "scripted/small",
         "enabled_providers": ["scripted"],
-        "agent": {"title": {"disable": True}},  # its calls would be among those that a scenario counts
+        "agent": {"title": {"disable": True}},  # titles cost model calls, which scenarios count
         "provider": {"scripted": provider},
     }
     place.leave(".config/opencode/opencode.json", json.dumps(config))
     place.leave(".local/share/opencode/auth.json", json.dumps({"scripted": {"type": "api", "key": DUMMY_KEY}}))
     return place.minimal(
         SCRIPTED_API_KEY=DUMMY_KEY,
-        SCRIPTED_URL=place.url,  # a file would have the one of the first model
+        SCRIPTED_URL=place.url,  # a variable, because the URL differs for each model server
         OPENCODE_DISABLE_AUTOUPDATE="1",
         OPENCODE_DISABLE_LSP_DOWNLOAD="1",
         OPENCODE_DISABLE_MODELS_FETCH="1",
@@ -69,7 +69,7 @@ def environment(place: Place) -> dict[str, str]:
 
 
 def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
-    """A part as the content of a chat completion."""
+    """Return the tool call for a part of a scenario."""
     match part:
         case Shell(command):
             return ToolUse("bash", {"command": command, "description": "Run it"})
@@ -102,7 +102,7 @@ def _todo(index: int, item: str) -> dict[str, str]:
 
 
 def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
-    """A package with a plugin."""
+    """Create a package with a plugin."""
     directory.mkdir()
     package = {"name": "demo", "version": "1.2.0", "type": "module", "exports": {"./server": "./index.js"}}
     (directory / "package.json").write_text(json.dumps(package), "utf-8")
@@ -115,7 +115,7 @@ KIT = LiveKit(
     pins=(
         Pin(
             version="1.18.33",
-            # `opencode-ai` needs its install script to find the native program.
+            # `opencode-ai` finds the native program only in its install script.
             npm=("opencode-{os}-{arch}@1.18.33",),
             program="node_modules/opencode-*/bin/opencode",
             needs=("ripgrep",),
@@ -127,7 +127,7 @@ KIT = LiveKit(
     per_call=CostRecord(
         total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="native"
     ),
-    # Whatever is streamed or asked needs the server.
+    # Streaming and requests need the server.
     ways=("two_way",),
     once=("run",),
     help=(("run", "--help"), ("serve", "--help")),
@@ -141,7 +141,7 @@ KIT = LiveKit(
         model="scripted/small",
     ),
     gaps={
-        "home_plugins": Gap("not_yet", "it has a command to install plugins, but none to remove one"),
+        "home_plugins": Gap("not_yet", "OpenCode has a command to install plugins, but none to remove them"),
     },
-    unsteady=r"server\.instance\.disposed .*",  # it says so where it has the time
+    unsteady=r"server\.instance\.disposed .*",  # printed only if the server has the time
 )

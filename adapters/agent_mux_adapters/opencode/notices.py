@@ -1,11 +1,11 @@
-"""Events of the server that say nothing about the run, each with its reason."""
+"""Events of the server that carry nothing about the run, each with the reason for ignoring it."""
 
-NOTICES = {
+IGNORED_EVENTS = {
     "bridge.starting": "the server is being started",
     "catalog.updated": "about the lists of models",
     "command.executed": "a command of the user's",
-    "file.edited": "told by the tool",
-    "file.watcher.updated": "told by the tool, or not the agent's doing",
+    "file.edited": "emitted from the tool",
+    "file.watcher.updated": "emitted from the tool, or not done by the agent",
     "global.disposed": "the server ends",
     "installation.update-available": "about OpenCode itself",
     "installation.updated": "about OpenCode itself",
@@ -13,7 +13,7 @@ NOTICES = {
     "integration.updated": "about the providers' logins",
     "lsp.updated": "about language servers",
     "mcp.browser.open.failed": "about logging in to an MCP server",
-    "mcp.tools.changed": "the tools show when they are called",
+    "mcp.tools.changed": "tools are emitted when they are called",
     "message.part.removed": "undone by the user",
     "message.removed": "undone by the user",
     "models-dev.refreshed": "about the lists of models",
@@ -25,13 +25,13 @@ NOTICES = {
     "pty.exited": "a terminal of the user's",
     "pty.updated": "a terminal of the user's",
     "reference.updated": "about the configuration",
-    "server.heartbeat": "the server lives",
+    "server.heartbeat": "a sign of life",
     "server.instance.disposed": "the server ends",
     "session.deleted": "the session is not kept",
-    "session.diff": "told by the tools",
-    "session.idle": "session.status tells it",
+    "session.diff": "emitted from the tools",
+    "session.idle": "emitted from session.status",
     "session.updated": "title and totals",
-    "todo.updated": "told by the tool",
+    "todo.updated": "emitted from the tool",
     "tui.command.execute": "about the user interface",
     "tui.prompt.append": "about the user interface",
     "tui.session.select": "about the user interface",
@@ -43,5 +43,5 @@ NOTICES = {
     "worktree.failed": "about the project",
     "worktree.ready": "about the project",
 }
-NEXT = "session.next."
-"""Begins the events of the session engine that is to come: they tell the same once more, where it is switched on."""
+NEXT_ENGINE_PREFIX = "session.next."
+"""Prefix of the events of the future session engine, which repeat the others where it is enabled."""

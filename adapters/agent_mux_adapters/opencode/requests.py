@@ -1,191 +1,112 @@
-"""What OpenCode asks a person, permissions and questions, and the replies. Each is answered once."""
+"""Requests to the server: lines for the bridge, the bodies of sessions and prompts, and what each request was about."""
 
-from collections.abc import Mapping
-from typing import Any
+import json
+import mimetypes
+from pathlib import PurePath
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from agent_mux.actions import Answer, Approve, Deny
-from agent_mux.adapter import Step
-from agent_mux.effects import Refuse
-from agent_mux.facts import ApprovalAsked, Fact, Ignored, InputAsked, RequestSettled
-from agent_mux_adapters._dialects.tolerant import as_json, mapping, need_text, rows, text
-from agent_mux_adapters.opencode.client import Client
-from agent_mux_adapters.opencode.files import shown_diff
-from agent_mux_adapters.opencode.names import SHELL_TOOL, Names
-from agent_mux_adapters.opencode.risk import risk_of
+from agent_mux.adapter import CodecContext
+from agent_mux.effects import WriteStdin
+from agent_mux_adapters._dialects.tolerant import mapping, text
 
-DENIED = "The user denied this call."
-"""With a message a denied call is told to the model, which goes on; without one OpenCode would end the turn."""
-STOPPED = "the turn was stopped"
-TURN_OVER = "the turn ended"
-_ACTIONS = {
-    "bash": "Run a command",
-    "doom_loop": "Repeat the same call again",
-    "edit": "Change files",
-    "external_directory": "Leave the working directory",
-    "read": "Read a file",
-    "skill": "Load a skill",
-    "task": "Start a sub-agent",
-    "webfetch": "Fetch a web page",
-    "websearch": "Search the web",
-}
-_ABOUT_FILES = frozenset({"edit", "external_directory", "list", "read"})
-"""Permissions whose patterns are paths."""
-_GRANTED = {"once": True, "always": True, "reject": False}
+Topic = Literal["abort", "create", "delete", "fork", "mcp", "open", "other", "permission", "prompt", "question"]
+EVERYTHING_ASKS = [{"permission": "*", "pattern": "*", "action": "ask"}]
+_FILE = "application/octet-stream"
 
 
-class _Open(msgspec.Struct):
-    answers: list[list[str] | None]
-    """Of a question's parts, as far as they are known; empty: a permission."""
-    many: list[bool]
-    """Whether a part takes several answers."""
-    is_withdrawn: bool = False
+class SentRequest(msgspec.Struct, frozen=True, gc=False):
+    """A request without a response yet."""
+
+    topic: Topic
+    path: str
+    body: Any = None
 
 
-class Requests:
-    """The open requests of a run."""
+class OpencodeRequests:
+    """The requests of a run: numbered from 1, with what each was about."""
 
-    def __init__(self, client: Client, names: Names, cwd: str) -> None:
-        self._client = client
-        self._names = names
-        self._cwd = cwd
-        self._open: dict[str, _Open] = {}
+    def __init__(self) -> None:
+        self._last_id = 0
+        self._unanswered: dict[str, SentRequest] = {}
 
-    # -- OpenCode asks
+    def send(self, topic: Topic, method: str, path: str, body: Any = None) -> WriteStdin:
+        """Return the line of a request; `take` finds it for the response."""
+        self._last_id += 1
+        self._unanswered[str(self._last_id)] = SentRequest(topic, path, body)
+        line = {"id": self._last_id, "method": method, "path": path, **({} if body is None else {"body": body})}
+        # An unpaired surrogate, which no parser accepts, becomes "?".
+        data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        return WriteStdin(data + b"\n")
 
-    def permission(self, asked: Mapping[str, Any], tool: str | None, call_id: str | None) -> tuple[Fact, ...]:
-        """`permission.asked`. `tool`: the tool whose call waits; `call_id`: if it is a call of the main agent."""
-        key, permission, metadata = (
-            need_text(asked, "id"),
-            need_text(asked, "permission"),
-            mapping(asked.get("metadata")),
-        )
-        command, diff = text(metadata.get("command")), text(metadata.get("diff"))
-        mcp = None if permission in _ACTIONS else self._names.mcp(permission)
-        action = f"Call a tool of the MCP server {mcp[0]}" if mcp else _ACTIONS.get(permission, f"Use {permission}")
-        patterns = _texts(asked.get("patterns"))
-        detail = command or (shown_diff(diff, self._cwd) if diff else ", ".join(patterns) or as_json(metadata))
-        self._open[key] = _Open([], [])
-        shown = (mcp[1] if mcp else permission) if tool is None else tool
-        risk = risk_of(permission, command)
-        paths = _paths(text(metadata.get("filepath")), patterns) if permission in _ABOUT_FILES else ()
-        name = SHELL_TOOL if command else shown
-        return (ApprovalAsked(key, action, detail, risk, name, call_id, command or None, paths),)
+    def observe(self, line: Any) -> SentRequest:
+        """Note a request of another client in a transcript, so that its response is recognized."""
+        fields = mapping(line)
+        path = text(fields.get("path"))
+        request = SentRequest(_topic_of(text(fields.get("method")), path), path, fields.get("body"))
+        self._unanswered[json.dumps(fields.get("id"))] = request
+        return request
 
-    def question(self, asked: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """`question.asked`: one or more, each with options to choose from or a free answer."""
-        key, parts = need_text(asked, "id"), rows(asked.get("questions"))
-        if not parts:
-            return ()
-        self._open[key] = _Open([None] * len(parts), [part.get("multiple") is True for part in parts])
-        return tuple(_shown(_part_key(key, index), part) for index, part in enumerate(parts))
-
-    # -- our replies
-
-    def reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
-        """A person decided."""
-        key, _, part = action.request_id.partition("/")
-        request = self._open.get(key)
-        if request is None or request.is_withdrawn:
-            return (Refuse("INTERACTION_NOT_FOUND", f"opencode does not wait for {action.request_id} (any more)"),)
-        if request.answers:
-            return self._answer(key, request, part, action)
-        match action:
-            case Approve(always=always):
-                return self._decide(key, {"reply": "always" if always else "once"}, granted=True)
-            case Deny(reason=reason):
-                return self._decide(key, {"reply": "reject", "message": reason or DENIED}, granted=False, reason=reason)
-        return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
-
-    def _decide(self, key: str, body: Any, *, granted: bool, reason: str | None = None) -> tuple[Step, ...]:
-        del self._open[key]
-        return self._client.ask("permission", "POST", f"/permission/{key}/reply", body), RequestSettled(
-            key, granted, reason
-        )
-
-    def _answer(self, key: str, request: _Open, part: str, action: Approve | Deny | Answer) -> tuple[Step, ...]:
-        index = int(part) if part.isdigit() and int(part) < len(request.answers) else None
-        if index is None or isinstance(action, Approve):
-            return (Refuse("VALIDATION_ERROR", f"{action.request_id} is a question: answer it"),)
-        if request.answers[index] is not None:
-            return (Refuse("INTERACTION_NOT_FOUND", f"{action.request_id} was answered already"),)
-        # Without an answer the model goes on; a question that is rejected as a whole would end the turn.
-        request.answers[index] = [] if isinstance(action, Deny) else _answers(action.text, many=request.many[index])
-        reason = action.reason if isinstance(action, Deny) else None
-        settled = RequestSettled(action.request_id, isinstance(action, Answer), reason)
-        if None in request.answers:
-            return (settled,)
-        del self._open[key]
-        return self._client.ask("question", "POST", f"/question/{key}/reply", {"answers": request.answers}), settled
-
-    def withdraw(self) -> tuple[Step, ...]:
-        """The turn is stopped. What was asked stays open in OpenCode, and would be done when granted: so refuse it."""
-        steps: list[Step] = []
-        for key, request in self._open.items():
-            path = f"/question/{key}/reject" if request.answers else f"/permission/{key}/reply"
-            steps.append(
-                self._client.ask("question", "POST", path)
-                if request.answers
-                else self._client.ask("permission", "POST", path, {"reply": "reject"})
-            )
-            steps += _settled(key, request, granted=False, reason=STOPPED)
-            request.is_withdrawn = True
-        return tuple(steps)
-
-    # -- what became of it
-
-    def replied(self, kind: str, reply: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """`permission.replied`, `question.replied`, `question.rejected`: by us, by others, or with another one."""
-        key = need_text(reply, "requestID")
-        request = self._open.pop(key, None)
-        if request is None or request.is_withdrawn:
-            return (Ignored(kind, "settled before"),)
-        granted = _GRANTED.get(text(reply.get("reply")), kind == "question.replied")
-        return _settled(key, request, granted=granted) or (Ignored(kind, "settled before"),)
-
-    def turn_over(self) -> tuple[Fact, ...]:
-        """Nothing is waited for any more."""
-        open_, self._open = self._open, {}
-        return tuple(
-            fact
-            for key, request in open_.items()
-            if not request.is_withdrawn
-            for fact in _settled(key, request, granted=False, reason=TURN_OVER)
-        )
+    def take(self, request_id: Any) -> SentRequest | None:
+        """Return the request of a response and forget it; None for an unknown request."""
+        return self._unanswered.pop(json.dumps(request_id), None)
 
 
-def _shown(key: str, part: Mapping[str, Any]) -> InputAsked:
-    options = rows(part.get("options"))
-    described = [f"{text(o.get('label'))}: {text(o.get('description'))}" for o in options if text(o.get("description"))]
-    context = "\n".join(filter(None, (text(part.get("header")), *described)))
-    labels = tuple(text(option.get("label")) for option in options)
-    return InputAsked(key, text(part.get("question")), context or None, labels)
+def session_in(path: str) -> str:
+    """Return the session id in a path; empty if there is none."""
+    parts = path.partition("?")[0].split("/")
+    return parts[2] if len(parts) > 2 and parts[1] == "session" else ""  # /session/<id>
 
 
-def _paths(path: str, patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """The file itself, where it is told; else what the patterns name: a folder stands there with everything in it."""
-    named = tuple(pattern.removesuffix("/*") for pattern in patterns)
-    return (path,) if path else tuple(name for name in named if name and "*" not in name)
+def _topic_of(method: str, path: str) -> Topic:  # noqa: PLR0911  # a table
+    parts = path.partition("?")[0].strip("/").split("/")
+    match method, parts:
+        case "POST", ["session"]:
+            return "create"
+        case "GET", ["session", _]:
+            return "open"
+        case "POST", ["session", _, "fork"]:
+            return "fork"
+        case "POST", ["session", _, "prompt_async"]:
+            return "prompt"
+        case "POST", ["session", _, "abort"]:
+            return "abort"
+        case "GET", ["mcp"]:
+            return "mcp"
+        case "POST", ["permission", *_]:
+            return "permission"
+        case "POST", ["question", *_]:
+            return "question"
+    return "other"
 
 
-def _texts(items: Any) -> tuple[str, ...]:
-    return tuple(item for item in items if isinstance(item, str)) if isinstance(items, list) else ()
+def create_body(context: CodecContext) -> dict[str, Any]:
+    """Return the body of `POST /session`. A session's own permissions take precedence over all configuration."""
+    return {"permission": EVERYTHING_ASKS} if context.approval_mode == "deny" or context.asks_everything else {}
 
 
-def _answers(said: str, *, many: bool) -> list[str]:
-    """Where several may be chosen, each on a line of its own."""
-    return [line for line in said.split("\n") if line] if many else [said]
+def prompt_body(context: CodecContext, text: str, *, with_files: bool) -> dict[str, Any]:
+    """Return the body of `POST /session/<id>/prompt_async`; continued sessions do not keep these settings."""
+    parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    parts += [_file(place) for place in context.images] if with_files else []
+    body: dict[str, Any] = {"parts": parts}
+    if context.model is not None:
+        provider, _, model = context.model.partition("/")
+        body["model"] = {"providerID": provider, "modelID": model}
+    if context.thinking_effort is not None:
+        body["variant"] = context.thinking_effort
+    if context.system_prompt is not None and context.system_prompt_mode != "replace":
+        body["system"] = context.system_prompt
+    if context.output_schema is not None:
+        body["format"] = {"type": "json_schema", "schema": context.output_schema}
+    return body
 
 
-def _part_key(key: str, index: int) -> str:
-    return f"{key}/{index}"
-
-
-def _unanswered(key: str, request: _Open) -> list[str]:
-    return [_part_key(key, index) for index, answer in enumerate(request.answers) if answer is None]
-
-
-def _settled(key: str, request: _Open, *, granted: bool, reason: str | None = None) -> tuple[RequestSettled, ...]:
-    names = _unanswered(key, request) if request.answers else [key]
-    return tuple(RequestSettled(name, granted, reason) for name in names)
+def _file(url: str) -> dict[str, Any]:
+    if url.startswith("data:"):
+        kind = url.removeprefix("data:").partition(";")[0]
+        return {"type": "file", "mime": kind, "filename": "attachment", "url": url}
+    name = PurePath(unquote(urlsplit(url).path)).name
+    return {"type": "file", "mime": mimetypes.guess_type(name)[0] or _FILE, "filename": name, "url": url}

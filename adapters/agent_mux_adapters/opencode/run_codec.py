@@ -1,7 +1,7 @@
-"""`opencode run --format json`: one prompt, and each part when it is complete. It has no closing message of its own.
+"""The codec of `opencode run --format json`: one prompt; each part is printed when complete.
 
-The last step tells whether the model was done, and the exit code whether the CLI was. Retries, refused permissions and
-the compaction of the context are not told; nor is the beginning of a tool.
+There is no closing message: the last step shows whether the model was done, and the exit code whether the CLI was.
+Retries, refused permissions, compaction and the start of a tool are not reported.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,35 +23,27 @@ from agent_mux.facts import (
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, need_mapping, text
-from agent_mux_adapters.opencode.failures import failure_of, is_overflow
-from agent_mux_adapters.opencode.names import Names
-from agent_mux_adapters.opencode.threads import Threads
-from agent_mux_adapters.opencode.wire import mapped_or_not, unknown
+from agent_mux_adapters.opencode.outcome import failure_of, is_overflow
+from agent_mux_adapters.opencode.subagents import OpencodeSessions
+from agent_mux_adapters.opencode.tools import McpToolNames
+from agent_mux_adapters.opencode.wire import PARTS, drop_redundant_ignored, unknown_line
 
-PARTS = {
-    "reasoning": "reasoning",
-    "step_finish": "step-finish",
-    "step_start": "step-start",
-    "text": "text",
-    "tool_use": "tool",
-}
-"""Type of a line -> type of the part that it carries."""
 _NO_SESSION = "session not found"
-_GOES_ON = "tool-calls"
+_TOOL_CALLS = "tool-calls"
 
 
-class RunCodec:
-    """Reads what `opencode run` prints."""
+class OpencodeRunCodec:
+    """The codec of one run of `opencode run`. See `agent_mux.adapter.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
         self._context = context
-        self._threads = Threads(context.cwd, Names())
+        self._sessions = OpencodeSessions(context.cwd, McpToolNames())
         self._error: Failure | None = None
-        """Told, and nothing came after it yet."""
+        """An error after which the run has not continued yet."""
         self._finish = ""
-        """Why the last model call ended."""
+        """The finish reason of the last model call."""
         self._summary = ""
-        """The message that the context is compacted to: the next one after an overflow."""
+        """The id of the summary's message: the next message after an overflow."""
         self._overflowed = False
         self._sources: dict[Source, Callable[[bytes], tuple[Fact, ...]]] = {
             Source.STDOUT: self._receive,
@@ -60,25 +52,25 @@ class RunCodec:
         }
 
     def start(self) -> Iterable[Step]:
-        """The prompt is on its way already."""
+        """Return nothing: the prompt is on standard input already."""
         return ()
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line."""
+        """Read one line of stdout or stderr."""
         return self._sources[source](line)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """It can be signalled, and that is all."""
+        """Interrupt by a signal; refuse further prompts."""
         return one_shot_action(action, "opencode run")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
-        """The exit is the end of the turn: of a good one only after the model was done."""
-        cost = self._threads.spent.record
+        """End the turn: it is completed if the model was done and the exit code is 0."""
+        cost = self._sessions.usage.record
         if exit.signal is not None:
             return ()
         if self._error is not None:
             return (TurnFailed(self._error, cost),)
-        is_done = bool(self._finish) and self._finish != _GOES_ON
+        is_done = bool(self._finish) and self._finish != _TOOL_CALLS
         return (TurnDone(cost),) if is_done and not exit.code else ()
 
     def _receive(self, line: bytes) -> tuple[Fact, ...]:
@@ -88,48 +80,50 @@ class RunCodec:
         kind = message.get("type")
         try:
             if kind == "error":
-                return mapped_or_not((*self._opened(message), *self._failed(message)))
+                return drop_redundant_ignored((*self._open_session(message), *self._record_error(message)))
             if isinstance(kind, str) and kind in PARTS:
-                return mapped_or_not((*self._opened(message), *self._part(kind, need_mapping(message, "part"))))
+                return drop_redundant_ignored(
+                    (*self._open_session(message), *self._part(kind, need_mapping(message, "part")))
+                )
         except WrongShapeError:
             pass
-        return unknown(kind if isinstance(kind, str) else "line", line)
+        return unknown_line(kind if isinstance(kind, str) else "line", line)
 
-    def _opened(self, message: Mapping[str, Any]) -> tuple[Fact, ...]:
+    def _open_session(self, message: Mapping[str, Any]) -> tuple[Fact, ...]:
         session_id = text(message.get("sessionID"))
-        if self._threads.main is not None or not session_id:
+        if self._sessions.main is not None or not session_id:
             return ()
-        self._threads.open(session_id)
+        self._sessions.open(session_id)
         context = self._context
         return (SessionKnown(session_id, resumed=context.session_id is not None, forked_from=context.fork_session_id),)
 
-    def _failed(self, message: Mapping[str, Any]) -> tuple[Fact, ...]:
-        facts = self._went_on()
+    def _record_error(self, message: Mapping[str, Any]) -> tuple[Fact, ...]:
+        emitted = self._recovered_error()
         self._error, self._finish = failure_of(message.get("error")), ""
         self._overflowed = is_overflow(message.get("error"))
-        return facts or (Ignored("error", "told when the run goes on, or ends"),)
+        return emitted or (Ignored("error", "emitted when the run continues or ends"),)
 
-    def _went_on(self) -> tuple[Fact, ...]:
+    def _recovered_error(self) -> tuple[Fact, ...]:
         error, self._error = self._error, None
         return (Trouble(error.code, error.message),) if error is not None else ()
 
     def _part(self, kind: str, part: Mapping[str, Any]) -> tuple[Fact, ...]:
-        thread = self._threads.main or self._threads.open("")
+        session = self._sessions.main or self._sessions.open("")
         message_id = text(part.get("messageID"))
         if self._overflowed and kind == "step_start":
             self._overflowed, self._summary = False, message_id
-            thread.expect_summary(message_id)
-        facts = thread.part_updated({**part, "type": PARTS[kind]})
-        if facts is None:
+            session.mark_summary(message_id)
+        emitted = session.part_updated({**part, "type": PARTS[kind]})
+        if emitted is None:
             raise WrongShapeError(kind)
         if kind == "step_finish":
             is_summary = bool(message_id) and message_id == self._summary
-            facts = (*facts, ContextCompacted(thread.summary)) if is_summary else facts
+            emitted = (*emitted, ContextCompacted(session.summary)) if is_summary else emitted
             self._finish = "" if is_summary else text(part.get("reason"))
-        return *self._went_on(), *self._threads.tell(thread, facts)
+        return *self._recovered_error(), *self._sessions.attribute(session, emitted)
 
     def _log(self, line: bytes) -> tuple[Fact, ...]:
-        said = line.decode("utf-8", "replace")
-        if self._threads.main is None and _NO_SESSION in said.lower():
-            self._error = Failure("SESSION_NOT_FOUND", "opencode has no such session")
-        return (LogLine(said, "stderr"),)
+        stderr_line = line.decode("utf-8", "replace")
+        if self._sessions.main is None and _NO_SESSION in stderr_line.lower():
+            self._error = Failure("SESSION_NOT_FOUND", "opencode does not have this session")
+        return (LogLine(stderr_line, "stderr"),)

@@ -1,34 +1,62 @@
-"""The sessions that OpenCode stores: in an SQLite database, all of them, as its server tells them.
+"""The sessions that OpenCode stores: all of them in one SQLite database, in the shapes of its server's API.
 
-`$XDG_DATA_HOME` (else `~/.local/share`) `/opencode/opencode.db`; `$OPENCODE_DB` may name another. A session has
-messages, these have parts, and each row is an object in JSON. A session with a parent is a sub-agent's.
-Recorded with 1.18.33.
+The database is `opencode/opencode.db` below `$XDG_DATA_HOME` (default ~/.local/share); `$OPENCODE_DB` may name another
+file. A session has messages, these have parts, and each row contains a JSON object. A session with a parent belongs to
+a sub-agent. Recorded with 1.18.33.
 """
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from agent_mux import facts
+from agent_mux.native_json import load_object
 from agent_mux.place import Place
 from agent_mux.sessions.databases import DatabaseCursor, reading
-from agent_mux.sessions.store import Found, SessionStore
-from agent_mux_adapters.opencode.places import data_directory
-from agent_mux_adapters.opencode.stored import StoredSession
+from agent_mux.sessions.lines import milliseconds_of
+from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, Prompted, SessionStore, UnreadableError
+from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, text
+from agent_mux_adapters.opencode.outcome import failure_of, is_abort
+from agent_mux_adapters.opencode.paths import data_directory
+from agent_mux_adapters.opencode.tools import McpToolNames, OpencodeToolCalls
+from agent_mux_adapters.opencode.usage import read_usage
 
-# The index has all that is counted.
+# The count needs the index of the table only.
 _SESSIONS = """
 SELECT id, time_updated, (SELECT count(*) FROM message WHERE session_id = session.id) AS messages
 FROM session WHERE parent_id IS NULL
 """
+DEFAULT_TITLE = "New session - "
+"""Prefix of the titles that OpenCode generates from the time."""
+TOOL_CALLS = "tool-calls"
+_SESSION = "SELECT title, directory, version, revert FROM session WHERE id = ?"
+_MESSAGES = """
+SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id
+"""
+_PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
+_SUBAGENT_MESSAGES = """
+WITH RECURSIVE inside(id) AS (
+    SELECT id FROM session WHERE parent_id = ?
+    UNION SELECT session.id FROM session JOIN inside ON session.parent_id = inside.id
+)
+SELECT message.id, message.data FROM message JOIN inside ON message.session_id = inside.id
+"""
+Fields = Mapping[str, Any]
+Part = Mapping[str, Any]
+_PROSE: dict[str, type[facts.Text] | type[facts.Thinking]] = {"text": facts.Text, "reasoning": facts.Thinking}
+_PROMPT_PARTS = {"text": "text", "subtask": "prompt", "file": ""}
+"""The parts of a prompt -> the field with their text."""
 
 
 def root(place: Place) -> Path:
-    """The database."""
+    """Return the path of the database."""
     named = place.environ.get("OPENCODE_DB") if place.directory is None else None
     return data_directory(place) / (named or "opencode.db")
 
 
 def find(place: Place) -> Iterator[Found]:
-    """All sessions but those of sub-agents."""
+    """Yield all sessions but those of sub-agents."""
     path = root(place)
     if not path.is_file():
         return
@@ -38,9 +66,205 @@ def find(place: Place) -> Iterator[Found]:
 
 
 def open_session(found: Found) -> DatabaseCursor:
-    """From its first message."""
-    session = StoredSession(found.key)
+    """Return a cursor at the session's first message."""
+    session = OpencodeStoredSession(found.key)
     return DatabaseCursor(found.path, session.rows, session.close)
 
 
 STORE = SessionStore(root=root, find=find, open=open_session)
+
+
+class OpencodeStoredSession:
+    """The reader of one session's rows: messages in order, and the usage of sub-agents."""
+
+    def __init__(self, session_id: str) -> None:
+        self._id = session_id
+        self._emitted: set[str] = set()
+        """Ids of the messages that were emitted completely."""
+        self._counted: set[str] = set()
+        """Ids of the messages whose usage was emitted."""
+        self._parts = OpencodeStoredParts()
+        self._closing: Entry | None = None
+        """How the turn ended; held back, because the turn may continue, for example after a compaction."""
+
+    def rows(self, database: sqlite3.Connection, position: int) -> Iterator[tuple[int, Iterable[Entry]]]:
+        """Yield the messages since this time (milliseconds since the epoch) that were not emitted yet."""
+        session = database.execute(_SESSION, (self._id,)).fetchone()
+        if session is None:
+            raise UnreadableError("the database no longer contains this session")
+        yield position, (self._described(session),)
+        reverted = load_object(text(session["revert"]).encode("utf-8", "replace")) or {}
+        is_reverted, all_emitted = False, True
+        for row in database.execute(_MESSAGES, (self._id, position)):
+            is_first = row["id"] == reverted.get("messageID")
+            is_reverted = is_reverted or (is_first and not reverted.get("partID"))
+            if row["id"] not in self._emitted:
+                parts = _parts_before(database.execute(_PARTS, (row["id"],)), reverted.get("partID"))
+                yield position, self._message(row["id"], _object(row), None if is_reverted else parts)
+            is_reverted = is_reverted or is_first
+            all_emitted = all_emitted and row["id"] in self._emitted
+            position = row["time_created"] if all_emitted else position
+        yield position, self._subagent_usage(database)
+
+    def close(self) -> Iterator[Entry]:
+        """Yield the held closing entry: the session has no more messages for now."""
+        closing, self._closing = self._closing, None
+        if closing is not None:
+            yield closing
+
+    def _described(self, session: sqlite3.Row) -> Entry:
+        cwd, title = text(session["directory"]), text(session["title"])
+        self._parts.set_directory(cwd)
+        described = Described(
+            session_id=self._id,
+            title=None if title.startswith(DEFAULT_TITLE) else title or None,
+            cwd=cwd or None,
+            version=text(session["version"]) or None,
+        )
+        return Entry(None, described)  # no time: a fork begins with messages that are older than itself
+
+    def _message(self, message_id: str, info: Fields, parts: Iterable[tuple[str, Fields]] | None) -> Iterator[Entry]:
+        """Yield the entries of one message. `parts` is None for a reverted message."""
+        match info.get("role"):
+            case "assistant":
+                if parts is not None:
+                    yield from self._parts.entries(info, parts)
+                    self._end(info)
+                yield from self._model_call(message_id, info)
+                is_emitted = "completed" in mapping(info.get("time"))
+            case "user" if parts is not None:
+                rows = [part for _, part in parts]
+                yield from self._prompt_entries(info, rows)
+                is_emitted = bool(rows)  # parts are stored after their message
+            case _:
+                is_emitted = True
+        if is_emitted:
+            self._emitted.add(message_id)
+
+    def _prompt_entries(self, info: Fields, parts: list[Fields]) -> Iterator[Entry]:
+        prompt = prompt_of(parts)
+        if prompt is not None:
+            yield from self.close()
+            yield Entry(_created(info), Prompted(prompt))
+
+    def _end(self, info: Fields) -> None:
+        """Hold how the turn ended, according to an answer.
+
+        A command that the user ran has neither a reason nor an error, and a summary of the context does not end a turn.
+        """
+        ended, error = mapping(info.get("time")).get("completed"), info.get("error")
+        finish = text(info.get("finish"))
+        at = milliseconds_of(ended)
+        if error is not None:
+            closing = facts.TurnStopped() if is_abort(error) else facts.TurnFailed(failure_of(error))
+            self._closing = Entry(at, closing)
+        elif info.get("summary") is True:
+            return
+        elif ended is None or finish == TOOL_CALLS:
+            self._closing = None
+        elif finish:
+            self._closing = Entry(at, facts.TurnDone(structured_output=info.get("structured")))
+
+    def _model_call(self, message_id: str, info: Fields, *, is_inside: bool = False) -> Iterator[Entry]:
+        usage, usd = read_usage(info)
+        used = usage.input_tokens or usage.output_tokens or usage.cached_tokens or usage.cache_creation_tokens
+        if not used or message_id in self._counted:
+            return
+        self._counted.add(message_id)
+        model = f"{text(info.get('providerID'))}/{text(info.get('modelID'))}".strip("/")
+        # The messages of a fork have new ids, and the times of the messages that they copy.
+        key = f"{_created(info)}/{usage.input_tokens}/{usage.output_tokens}/{usage.cached_tokens}"
+        # OpenCode reports a cost of 0 for a model whose price is unknown.
+        yield Entry(_created(info), ModelCalled(key, model, usage, usd or None, is_inside))
+
+    def _subagent_usage(self, database: sqlite3.Connection) -> Iterator[Entry]:
+        for row in database.execute(_SUBAGENT_MESSAGES, (self._id,)):
+            yield from self._model_call(row["id"], _object(row), is_inside=True)
+
+
+def _created(info: Fields) -> int | None:
+    return milliseconds_of(mapping(info.get("time")).get("created"))
+
+
+def _object(row: sqlite3.Row) -> Fields:
+    return load_object(text(row["data"]).encode("utf-8", "replace")) or {}
+
+
+def _parts_before(rows: Iterable[sqlite3.Row], reverted: Any) -> Iterator[tuple[str, Fields]]:
+    """Yield the parts with their ids, up to the reverted one."""
+    for row in rows:
+        if row["id"] == reverted:
+            return
+        yield row["id"], _object(row)
+
+
+class OpencodeStoredParts:
+    """The reader of an answer's parts; an answer that is still being written is read again."""
+
+    def __init__(self) -> None:
+        self._cwd = ""
+        self._calls = OpencodeToolCalls("", McpToolNames())
+        self._emitted: set[str] = set()
+        """Ids of the parts that are final, in the answer that is still being written."""
+
+    def set_directory(self, cwd: str) -> None:
+        """Set the session's working directory, to which paths are relative."""
+        if cwd != self._cwd:
+            self._cwd, self._calls = cwd, OpencodeToolCalls(cwd, McpToolNames())
+
+    def entries(self, info: Part, parts: Iterable[tuple[str, Part]]) -> Iterator[Entry]:
+        """Yield what the parts of an answer contain and was not emitted yet."""
+        time = mapping(info.get("time"))
+        is_complete = "completed" in time
+        for part_id, part in parts:
+            if part_id in self._emitted or not (is_complete or _is_settled(part)):
+                continue
+            if _state(part) != "running":
+                self._emitted.add(part_id)
+            began, ended = _times_of(part, time.get("created"))
+            for fact in self._facts(part, is_summary=info.get("summary") is True):
+                begins = isinstance(fact, facts.ToolReady | facts.McpBegin | facts.SubagentBegin)
+                yield Entry(began if begins else ended, fact)
+        if is_complete:
+            self._emitted.clear()
+
+    def _facts(self, part: Part, *, is_summary: bool) -> Iterable[facts.Fact]:
+        kind, content = text(part.get("type")), text(part.get("text"))
+        if kind == "tool":
+            return self._tool_facts(part)
+        if is_summary:
+            return (facts.ContextCompacted(content),) if kind == "text" else ()
+        if kind == "step-start":
+            return (facts.StepBegin(),)
+        prose = _PROSE.get(kind)
+        return (prose(content),) if prose is not None and content and part.get("synthetic") is not True else ()
+
+    def _tool_facts(self, part: Part) -> Iterable[facts.Fact]:
+        try:
+            emitted = self._calls.read_part(part)
+        except WrongShapeError:
+            return ()
+        return [fact for fact in emitted if not isinstance(fact, facts.Ignored)]
+
+
+def prompt_of(parts: Iterable[Part]) -> str | None:
+    """Return the prompt in the parts of a message; None if OpenCode wrote the message itself."""
+    own = [part for part in parts if part.get("synthetic") is not True and text(part.get("type")) in _PROMPT_PARTS]
+    return "\n".join(filter(None, (text(part.get(_PROMPT_PARTS[part["type"]])) for part in own))) if own else None
+
+
+def _state(part: Part) -> Any:
+    return mapping(part.get("state")).get("status")
+
+
+def _is_settled(part: Part) -> bool:
+    """Return whether a part of an unfinished answer can be emitted: a complete text, or a tool with its input."""
+    is_prose = text(part.get("type")) in _PROSE
+    return "end" in mapping(part.get("time")) if is_prose else _state(part) != "pending"
+
+
+def _times_of(part: Part, created: Any) -> tuple[int | None, int | None]:
+    """Return when a part began and ended; without times, when its message began."""
+    time = mapping(part.get("time")) or mapping(mapping(part.get("state")).get("time"))
+    began = milliseconds_of(time.get("start")) or milliseconds_of(created)
+    return began, milliseconds_of(time.get("end")) or began

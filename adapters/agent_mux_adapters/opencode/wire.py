@@ -1,17 +1,31 @@
-"""Lines of OpenCode: the hot path of its server's events, and how a line is accounted for."""
+"""Native lines: the shape of the frequent delta events, recognition of OpenCode's lines, and unknown lines."""
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
 from agent_mux.adapter import Step
 from agent_mux.facts import Fact, Ignored, Unknown
 
-_Said = TypeVar("_Said", bound=Step)
+_StepT = TypeVar("_StepT", bound=Step)
+DELTA = "message.part.delta"
+DELTA_MARK = f'","type":"{DELTA}",'.encode()
+MARK_AT = 37
+"""Position of the type in an event's line: behind the id, whose length is constant."""
+PARTS = {
+    "reasoning": "reasoning",
+    "step_finish": "step-finish",
+    "step_start": "step-start",
+    "text": "text",
+    "tool_use": "tool",
+}
+"""Line type of `opencode run` -> type of the part in it."""
+_WRAP = 1 << 36
 
 
 class DeltaProperties(msgspec.Struct, gc=False):
-    """A fragment of a part."""
+    """The properties of a delta event."""
 
     session: str = msgspec.field(name="sessionID")
     part: str = msgspec.field(name="partID")
@@ -20,24 +34,18 @@ class DeltaProperties(msgspec.Struct, gc=False):
 
 
 class Delta(msgspec.Struct, gc=False):
-    """A whole line that streams a fragment: the hot path, decoded in one go."""
+    """A delta event, decoded in one pass (the hot path)."""
 
     properties: DeltaProperties
 
 
-DELTA = "message.part.delta"
-DELTA_MARK = f'","type":"{DELTA}",'.encode()
-MARK_AT = 37
-"""Where a line says its type: behind an id, which always has the same length."""
 decode_delta = msgspec.json.Decoder(Delta).decode
-
-_WRAP = 1 << 36
 
 
 def delay_until(moment: int, event_id: str) -> int:
-    """Milliseconds from an event to a moment (since the epoch).
+    """Return the milliseconds from an event to a moment (milliseconds since the epoch); 0 if unknown.
 
-    The ids of OpenCode begin with their time: six bytes in hex, milliseconds times 4096, without the highest bits.
+    OpenCode's ids begin with their time: six bytes in hex, milliseconds times 4096, without the highest bits.
     """
     try:
         now = int(event_id.removeprefix("evt_")[:12], 16) >> 12
@@ -47,15 +55,31 @@ def delay_until(moment: int, event_id: str) -> int:
     return delay if delay < _WRAP // 2 else 0
 
 
-def unknown(kind: str, line: bytes) -> tuple[Unknown]:
-    """A line that is not known."""
+def unknown_line(kind: str, line: bytes) -> tuple[Unknown]:
+    """Return the fact for a line of an unknown type or shape."""
     return (Unknown(kind, line.decode("utf-8", "replace")),)
 
 
-def mapped_or_not(steps: tuple[_Said, ...]) -> tuple[_Said, ...]:
-    """A line is ignored only when nothing else is said about it."""
-    silent = [step for step in steps if isinstance(step, Ignored)]
-    if not silent:
+def drop_redundant_ignored(steps: tuple[_StepT, ...]) -> tuple[_StepT, ...]:
+    """Keep an `Ignored` fact only for a line from which no other fact follows."""
+    ignored = [step for step in steps if isinstance(step, Ignored)]
+    if not ignored:
         return steps
     rest = tuple(step for step in steps if not isinstance(step, Ignored))
-    return rest if any(isinstance(step, Fact) for step in rest) else (silent[0], *rest)
+    return rest if any(isinstance(step, Fact) for step in rest) else (ignored[0], *rest)
+
+
+def is_run_line(line: Mapping[str, Any]) -> bool:
+    """Return whether a line is printed by `opencode run --format json`."""
+    return _is_session(line.get("sessionID")) and (line.get("type") in PARTS or line.get("type") == "error")
+
+
+def is_serve_line(line: Mapping[str, Any]) -> bool:
+    """Return whether a line is an event of `opencode serve`, or the first line of the bridge."""
+    event_id = line.get("id")
+    is_event = isinstance(event_id, str) and event_id.startswith("evt_")
+    return "properties" in line and (is_event or line.get("type") == "bridge.starting")
+
+
+def _is_session(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("ses_")

@@ -9,18 +9,24 @@ from agent_mux.facts import Capability
 from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.pi.flavor import Flavor
-from agent_mux_adapters._dialects.pi.json_codec import JsonCodec
-from agent_mux_adapters._dialects.pi.rpc_codec import RpcCodec
-from agent_mux_adapters._dialects.pi.sniffing import is_event, is_rpc_line
+from agent_mux_adapters._dialects.pi.json_codec import PiJsonCodec
+from agent_mux_adapters._dialects.pi.rpc_codec import PiRpcCodec
+from agent_mux_adapters._dialects.pi.wire import is_event, is_rpc_line
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.pi.approvals import approval_of
+from agent_mux_adapters.pi.approvals import read_approval
 from agent_mux_adapters.pi.argv import JSON, RPC, build_context, build_spawn_args
-from agent_mux_adapters.pi.model_listing import LISTING
-from agent_mux_adapters.pi.tools import EFFECTS, printed, shell_of
+from agent_mux_adapters.pi.models import LISTING
+from agent_mux_adapters.pi.tools import FILE_EFFECTS, read_shell_result, shell_of
 
 __all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
 
-FLAVOR = Flavor(agent="pi", shell_of=shell_of, printed=printed, effects=EFFECTS, approval_of=approval_of)
+FLAVOR = Flavor(
+    agent="pi",
+    shell_of=shell_of,
+    read_shell_result=read_shell_result,
+    file_effects=FILE_EFFECTS,
+    read_approval=read_approval,
+)
 
 CAPABILITIES = AgentCapabilities(
     agent="pi",
@@ -56,24 +62,24 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
-LOSES = ("stderr of commands apart from stdout", "thinking tokens, in 0.73.1")
-"""Of both: rpc mode has the events of json mode."""
+LOSES = ("the stderr of commands (merged into stdout)", "thinking tokens, in 0.73.1")
+"""What both modes lose: rpc mode prints the events of json mode."""
 
 
 def is_json_line(line: Mapping[str, Any]) -> bool:
-    """A line of json mode, not of omp."""
+    """Return whether a line is printed in json mode by pi, and not by omp."""
     return is_event(line) and not {"attribution", "isTerminal"} & line.keys()
 
 
 def _sessions() -> SessionStore:
-    from agent_mux_adapters._dialects.pi.stored import store_of  # noqa: PLC0415  # a run does without
-    from agent_mux_adapters.pi.places import directory  # noqa: PLC0415
+    from agent_mux_adapters._dialects.pi.sessions import session_store  # noqa: PLC0415  # not needed by runs
+    from agent_mux_adapters.pi.installation import directory  # noqa: PLC0415
 
-    return store_of(FLAVOR, directory)
+    return session_store(FLAVOR, directory)
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.pi.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.pi.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME
 
@@ -89,20 +95,20 @@ ADAPTER = Adapter(
     protocols={
         RPC: NativeProtocol(
             name=RPC,
-            codec=partial(RpcCodec, flavor=FLAVOR),
+            codec=partial(PiRpcCodec, flavor=FLAVOR),
             streams=STREAMS,
             two_way=True,
             sniff=is_rpc_line,
-            chosen_for="runs in which somebody may be asked or says more, and inline images",
+            chosen_for="runs with approvals, questions or further prompts, and inline images",
             loses=LOSES,
         ),
         JSON: NativeProtocol(
             name=JSON,
-            codec=partial(JsonCodec, flavor=FLAVOR),
+            codec=partial(PiJsonCodec, flavor=FLAVOR),
             streams=STREAMS,
             two_way=False,
             sniff=is_json_line,
-            chosen_for="one prompt in mode `yolo`, with nobody to ask",
+            chosen_for="one prompt in mode `yolo` without approvals or questions",
             loses=LOSES,
         ),
     },

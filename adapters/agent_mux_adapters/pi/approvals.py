@@ -1,4 +1,4 @@
-"""Approvals. pi has none of its own: our extension asks before a tool runs, through a dialog of rpc mode."""
+"""Approvals: pi has none of its own; our extension asks before a tool runs, through an input dialog of rpc mode."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from agent_mux.facts import ApprovalAsked, Risk
 from agent_mux.native_json import load_object
 from agent_mux.risk import risk_of_command
-from agent_mux_adapters._dialects.pi.dialogs import Dialog
+from agent_mux_adapters._dialects.pi.approvals import PiDialog
 from agent_mux_adapters._dialects.pi.extension import TITLE
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
 from agent_mux_adapters.pi.tools import SHELLS
@@ -20,14 +20,14 @@ _ACTIONS: Mapping[str, str] = {
 _DETAILS: Mapping[str, str] = {"bash": "command", "powershell": "command", "edit": "path", "write": "path"}
 
 
-def approval_of(key: str, line: Mapping[str, Any]) -> Dialog | None:
-    """The dialog of our extension; None for those of others."""
+def read_approval(key: str, line: Mapping[str, Any]) -> PiDialog | None:
+    """Read a dialog of our extension; return None for dialogs of other extensions."""
     if line.get("method") != "input" or line.get("title") != TITLE:
         return None
     call = load_object(text(line.get("placeholder")).encode("utf-8", "replace")) or {}
     name, arguments = text(call.get("name")), mapping(call.get("input"))
     path = text(arguments.get("path"))
-    asked = ApprovalAsked(
+    request = ApprovalAsked(
         key,
         _ACTIONS.get(name, f"Use {name or 'a tool'}"),
         text(arguments.get(_DETAILS.get(name, ""))) or as_json(arguments),
@@ -37,8 +37,8 @@ def approval_of(key: str, line: Mapping[str, Any]) -> Dialog | None:
         command=(text(arguments.get("command")) or None) if name in SHELLS else None,
         paths=(path,) if path else (),
     )
-    return Dialog(
-        asked=asked,
+    return PiDialog(
+        request=request,
         accept=_answer("allow"),
         accept_always=_answer("always"),
         decline=lambda reason: _answer("deny", reason),
@@ -54,6 +54,6 @@ def _answer(decision: str, reason: str | None = None) -> Mapping[str, Any]:
     return {"value": as_json({"decision": decision, **({"reason": reason} if reason else {})})}
 
 
-def _grants(said: Mapping[str, Any]) -> bool:
-    answer = load_object(text(said.get("value")).encode("utf-8", "replace")) or {}
+def _grants(response: Mapping[str, Any]) -> bool:
+    answer = load_object(text(response.get("value")).encode("utf-8", "replace")) or {}
     return answer.get("decision") in ("allow", "always")

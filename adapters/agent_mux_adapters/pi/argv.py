@@ -1,7 +1,7 @@
-"""How pi is started: `--mode json` for a prompt that nobody has to answer for, else `--mode rpc`.
+"""Run options to pi's command line: `--mode json` for one prompt without approvals or questions, else `--mode rpc`.
 
-Every flag was tried on 0.87.1 and 0.73.1. They are two arguments each: pi takes no `--flag=value`, and takes whatever
-follows these flags for their value.
+Every flag was tried on 0.87.1 and 0.73.1. A flag and its value are two arguments: pi does not accept `--flag=value`,
+and takes the next argument as the value, even if it begins with a dash.
 """
 
 from collections.abc import Iterator
@@ -11,15 +11,15 @@ from msgspec.structs import replace
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.options import RunOptions
 from agent_mux_adapters._dialects.pi import extension
-from agent_mux_adapters._dialects.pi.starting import (
-    NO_KNOB,
-    asks_first,
+from agent_mux_adapters._dialects.pi.argv import (
+    UNSUPPORTED_OPTIONS,
     attachment_flags,
+    count_unsent,
     image_files,
     images_of,
     needs_rpc,
     prompt_of,
-    unsent,
+    requires_approval,
 )
 
 JSON = "json"
@@ -28,15 +28,15 @@ SYSTEM_PROMPT_FILE = "system-prompt.md"
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, the files and the remarks for these options."""
+    """Return the command line, the files and the notes for the options."""
     two_way = needs_rpc(options)
     temp_dir = environment.temp_dir
     flags = ["--mode", RPC] if two_way else ["--print", "--mode", JSON]
     flags += _flags(options, temp_dir)
     images = image_files(options) if two_way else {}
     files = {
-        extension.FILE: extension.extension(
-            asks=asks_first(options), asks_everything=options.asks_everything, images=images
+        extension.FILE: extension.extension_code(
+            asks=requires_approval(options), asks_everything=options.asks_everything, images=images
         )
     }
     flags += ["--extension", f"{temp_dir}/{extension.FILE}"]
@@ -55,8 +55,8 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec needs to know: the prompt only where the codec sends it."""
-    sent = prompt_of(options, but=image_files(options)) if spawn.protocol == RPC else None
+    """Return the codec's context; it has the prompt only in rpc mode, where the codec sends it."""
+    sent = prompt_of(options, except_for=image_files(options)) if spawn.protocol == RPC else None
     return replace(default_context("pi", options, spawn), prompt=sent, images=images_of(options))
 
 
@@ -77,13 +77,13 @@ def _flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
 
 
 def _notes(options: RunOptions) -> Iterator[str]:
-    for name in (*NO_KNOB, "temperature", "top_p", "top_k", "thinking_budget_tokens"):
+    for name in (*UNSUPPORTED_OPTIONS, "temperature", "top_p", "top_k", "thinking_budget_tokens"):
         if getattr(options, name) is not None:
-            yield f"pi has no setting for {name}; it was ignored."
+            yield f"pi has no setting for {name}: ignored."
     if options.thinking_effort == "max":
-        yield "pi before 0.80 knows no thinking effort 'max' and keeps its default."
+        yield "pi before 0.80 has no thinking effort 'max' and keeps its default."
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
-        yield "pi cannot put a text before its system prompt; it was appended."
-    left_out = unsent(options.attachments)
-    if left_out:
-        yield f"{left_out} of the attachments were left out: pi takes files by path, and inline images."
+        yield "pi cannot prepend to its system prompt; the text was appended."
+    unsent_count = count_unsent(options.attachments)
+    if unsent_count:
+        yield f"{unsent_count} attachments were omitted: pi takes files by path, and inline images."

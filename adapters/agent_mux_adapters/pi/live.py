@@ -1,4 +1,4 @@
-"""pi against the scripted model: where it is from, what it gets, how its model says things."""
+"""The test kit of pi: how to install it, its environment, and how the scripted model calls its tools."""
 
 import json
 from pathlib import Path
@@ -29,27 +29,27 @@ from agent_mux_adapters._dialects.pi.scripted import (
     PER_CALL,
     PROVIDER,
     provider,
-    settle,
     skill_package,
+    write_settings_once,
 )
 
-NO_MCP = "pi has no MCP; its author says to use tools of the shell instead"
-NO_QUESTIONS = "pi has no tool to ask questions with, unless an extension of the user's brings one"
+NO_MCP = "pi has no MCP client; its author recommends command-line tools"
+NO_QUESTIONS = "pi has no tool for questions, unless a user's extension adds one"
 
 
 def environment(place: Place) -> dict[str, str]:
-    """All that pi gets."""
+    """Write pi's configuration for the scripted model, and return its environment."""
     place.write(".pi/agent/models.json", json.dumps({"providers": {PROVIDER: provider(place, DUMMY_KEY)}}))
-    # Until 0.73 the provider's client repeats calls for itself, and tells nobody.
+    # Until 0.73 the provider's client has its own retries, which pi does not report.
     retry = {"maxRetries": 2, "baseDelayMs": 50, "provider": {"maxRetries": 0}}
     chosen = {"defaultProvider": PROVIDER, "defaultModel": MODEL, "retry": retry}
-    # Since 0.79 the skills of a project are used only where somebody trusts it.
-    settle(place, ".pi/agent/settings.json", {**chosen, "defaultProjectTrust": "always"})
+    # Since 0.79 pi uses the skills of a project only if the project is trusted.
+    write_settings_once(place, ".pi/agent/settings.json", {**chosen, "defaultProjectTrust": "always"})
     return place.minimal(PI_OFFLINE="1", PI_TELEMETRY="0")
 
 
 def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001  # paths are relative
-    """A part as a content block."""
+    """Return the tool call for a part of a scenario."""
     match part:
         case Shell(command):
             return ToolUse("bash", {"command": command})
@@ -60,12 +60,12 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001  # paths ar
         case Read(name):
             return ToolUse("read", {"path": name})
         case Mcp(tool, arguments):
-            return ToolUse(f"mcp__{MCP_SERVER}__{tool}", dict(arguments))  # which it does not have
+            return ToolUse(f"mcp__{MCP_SERVER}__{tool}", dict(arguments))  # an unknown tool: pi has no MCP
     raise Unspeakable(f"pi has no tool for {type(part).__name__}")
 
 
 def package(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
-    """A package that is a folder: it goes by that."""
+    """Create a package in a folder; its name is the folder's path."""
     first, source = skill_package(directory)
     return first, source, source
 
@@ -84,7 +84,7 @@ KIT = LiveKit(
             npm=("@mariozechner/pi-coding-agent@0.73.1",),
             program="node_modules/@mariozechner/pi-coding-agent/dist/cli.js",
             needs=("node-24",),
-            per_call=replace(PER_CALL, thinking_tokens=None),  # it does not tell them apart
+            per_call=replace(PER_CALL, thinking_tokens=None),  # it does not count them separately
         ),
     ),
     environment=environment,
@@ -93,10 +93,10 @@ KIT = LiveKit(
     per_call=PER_CALL,
     once=("-p",),
     baseline=Path(__file__).with_name("baseline.json"),
-    # While a message goes on, its usage is told as far as it is known when it comes to printing.
+    # The usage in an update of a message is what is known at the time of printing.
     unsteady=r"message_update\S* usage\.reasoning",
     home=HomeProbes(
-        # 0.73 has no other way to ask: it lists the models that there are credentials for.
+        # 0.73 has no other command to check a login: it lists the models for which it has credentials.
         says_login=("--list-models",),
         is_logged_in=lambda _, printed: MODEL in printed,
         plugin=package,

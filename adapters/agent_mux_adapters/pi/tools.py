@@ -1,13 +1,12 @@
-"""What the tools of pi are to us. Source: its `core/tools/*.ts`, 0.73.1 and 0.87.1."""
+"""pi's tools: which run commands, how their results are split, and their effects on files (0.73.1 and 0.87.1)."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.facts import FileEffect, FilePatched, FileRead, Shell
-from agent_mux_adapters._dialects.pi.flavor import Effects, Printed
-from agent_mux_adapters._dialects.pi.numbered import from_numbered
-from agent_mux_adapters._dialects.pi.results import written
+from agent_mux_adapters._dialects.pi.flavor import FileEffectsReader, ShellResult
+from agent_mux_adapters._dialects.pi.tool_results import file_written, from_numbered
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text
 from agent_mux_adapters._dialects.unified_diff import from_replacements
 
@@ -17,26 +16,26 @@ _STATUS = re.compile(
     r"(?:\n\n)?Command (?:exited with code (?P<code>\d{1,10})"
     r"|aborted|timed out after [\d.]{1,20} seconds|terminated without an exit code)\Z"
 )
-"""How the text of a failed command ends. Without it, it is not the command that failed: it never ran."""
+"""The end of a failed command's text. Without it, the command did not run: the call itself failed."""
 
 
 def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
-    """The command of a call."""
+    """Return the command of a shell call; None for other tools."""
     command = text(arguments.get("command"))
     return Shell(command) if name in SHELLS and command else None
 
 
-def printed(shown: str, details: Mapping[str, Any], failed: bool) -> Printed:
-    """A command's result, partial or final."""
+def read_shell_result(shown: str, details: Mapping[str, Any], failed: bool) -> ShellResult:
+    """Split the result of a command, partial or final."""
     status = _STATUS.search(shown) if failed else None
     code = int(status["code"]) if status is not None and status["code"] is not None else None
     truncation = mapping(details.get("truncation"))
     if truncation.get("truncated") is True:
         window = text(truncation.get("content"))
-        return Printed(window, optional_whole(truncation.get("totalBytes")), is_cut=True, exit_code=code)
+        return ShellResult(window, optional_whole(truncation.get("totalBytes")), is_cut=True, exit_code=code)
     if failed:
-        return Printed(shown[: status.start()] if status is not None else "", exit_code=code)
-    return Printed("" if shown == NOTHING_PRINTED else shown)
+        return ShellResult(shown[: status.start()] if status is not None else "", exit_code=code)
+    return ShellResult("" if shown == NOTHING_PRINTED else shown)
 
 
 def _read(arguments: Mapping[str, Any], _: Mapping[str, Any]) -> tuple[FileEffect, ...]:
@@ -46,7 +45,7 @@ def _read(arguments: Mapping[str, Any], _: Mapping[str, Any]) -> tuple[FileEffec
 
 def _written(arguments: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
     path, content = text(arguments.get("path")), text(arguments.get("content"))
-    return (written(path, content, details),) if path else ()
+    return (file_written(path, content, details),) if path else ()
 
 
 def _edited(arguments: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[FileEffect, ...]:
@@ -61,11 +60,11 @@ def _edited(arguments: Mapping[str, Any], details: Mapping[str, Any]) -> tuple[F
 
 
 def _with_sides(patch: str) -> str:
-    """The patch with its sides as `a/` and `b/`; pi (since 0.87) names both by the path alone."""
+    """Return the patch with the prefixes `a/` and `b/`; pi (since 0.87) uses the plain path for both."""
     old, new, hunks = (*patch.split("\n", 2), "", "")[:3]
     if not (old.startswith("--- ") and new.startswith("+++ ") and hunks):
         return ""
     return f"--- a/{old[4:].lstrip('/')}\n+++ b/{new[4:].lstrip('/')}\n{hunks}"
 
 
-EFFECTS: Mapping[str, Effects] = {"read": _read, "write": _written, "edit": _edited}
+FILE_EFFECTS: Mapping[str, FileEffectsReader] = {"read": _read, "write": _written, "edit": _edited}

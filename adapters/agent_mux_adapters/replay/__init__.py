@@ -1,10 +1,10 @@
-"""Plays any recording, as if the agent ran: `amux run replay demo`, `amux run replay fixtures/codex/0.169.0/exec_ok`.
+"""Replay of a recording as if its agent ran: `amux run replay demo`, `amux run replay fixtures/codex/0.169.0/exec_ok`.
 
-The prompt is the recording: a fixture folder, the journal of a run, or the word `demo` for the one that is built in.
-A real process plays it, through real pipes, with the recorded timing; the recorded agent's own codec reads it. Set
-`AMUX_REPLAY_SPEED` to play it faster (2), or without any pause (0), and `AMUX_REPLAY_PATIENCE` to the seconds that a
-conversation is waited for (see player.py). Only the order of what a conversation had is played, not its words: the
-text of prompts is not compared.
+The prompt is the recording: a fixture folder, the journal of a run, or the word `demo` for the built-in one. A real
+process plays it through real pipes with the recorded timing, and the recorded agent's own codec reads it. Set
+`AMUX_REPLAY_SPEED` to play it faster (2) or without pauses (0), and `AMUX_REPLAY_PATIENCE` to the seconds to wait for
+input that the recording has (see player.py). Only the order of inputs has to be the recorded one: prompts may have
+another text.
 """
 
 import sys
@@ -25,7 +25,7 @@ CAPABILITIES = AgentCapabilities(
     stdin_injection=True,
     subagent_dispatch=True,
     platforms=("linux", "darwin"),
-    emits=frozenset(),  # nothing of its own: whatever the recorded agent emitted
+    emits=frozenset(),  # a replay emits what the recorded agent emitted
 )
 
 ADAPTER = Adapter(
@@ -37,9 +37,9 @@ ADAPTER = Adapter(
     tested_version=VERSION,
     version_argv=("-I", "-S", str(PLAYER), "--version"),
     capabilities=CAPABILITIES,
-    protocols={},  # those of the recorded agents
+    protocols={},  # a replay uses those of the recorded agents
     spawn=spawn,
     context=context,
     install=(),
-    auth_guidance="nothing to do: this failure was recorded",
+    auth_guidance="no action needed: this failure was recorded",
 )

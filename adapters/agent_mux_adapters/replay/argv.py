@@ -1,4 +1,4 @@
-"""Which recording to play, and how: the prompt is its path."""
+"""Run options to a replay: the prompt is the path of the recording."""
 
 import math
 from collections.abc import Mapping
@@ -9,21 +9,21 @@ import msgspec
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.options import RunOptions
-from agent_mux_adapters.replay.playing.frames import CHUNKS
-from agent_mux_adapters.replay.playing.recording import Recording, load
+from agent_mux_adapters.replay.playback.lines import CHUNKS
+from agent_mux_adapters.replay.playback.recording import ReplayRecording, load
 
 HERE = Path(__file__).parent
 PLAYER = HERE / "player.py"
 DEMO = "demo"
 SPEED = "AMUX_REPLAY_SPEED"
 PATIENCE = "AMUX_REPLAY_PATIENCE"
-DEFAULT_SPEED = 1.0  # as recorded; 0: at once
-DEFAULT_PATIENCE = 120.0  # seconds: a person may have to approve something
-NEUTRAL_PROMPT = "(replayed)"  # what the recorded agent was really asked is its own business
+DEFAULT_SPEED = 1.0  # 1 as recorded, 0 without pauses
+DEFAULT_PATIENCE = 120.0  # seconds: a person may have to approve a request
+NEUTRAL_PROMPT = "(replayed)"  # the recorded prompt may be private
 
 
 def spawn(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """Start the player. Raises `ValidationError` when the prompt is no recording."""
+    """Return the command of the player. Raises `ValidationError` when the prompt is not a recording."""
     recording = _recording(options)
     speed = _number(environment.environ, SPEED, DEFAULT_SPEED)
     patience = _number(environment.environ, PATIENCE, DEFAULT_PATIENCE)
@@ -35,7 +35,7 @@ def spawn(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
 
 
 def context(options: RunOptions, spawned: SpawnArgs) -> CodecContext:
-    """As the recorded agent's codec needs it: it never learns of the replay. A journal has the one of its run."""
+    """Return the context for the recorded agent's codec: a fixture has little of it, a journal that of its run."""
     recording = _recording(options)
     return msgspec.structs.replace(
         msgspec.convert({"agent": "", "protocol": "", **recording.codec}, CodecContext),
@@ -50,33 +50,33 @@ def context(options: RunOptions, spawned: SpawnArgs) -> CodecContext:
 
 
 def _path(options: RunOptions) -> Path:
-    said = options.prompt_text.strip()
-    return HERE / DEMO if said == DEMO else Path(said).expanduser().absolute()
+    text = options.prompt_text.strip()
+    return HERE / DEMO if text == DEMO else Path(text).expanduser().absolute()
 
 
-def _recording(options: RunOptions) -> Recording:
+def _recording(options: RunOptions) -> ReplayRecording:
     try:
         recording = load(_path(options))
     except ValueError as error:
         allowed = f"a recording: a fixture folder, the journal of a run, or {DEMO!r} ({error})"
         raise ValidationError([FieldError("prompt", options.prompt_text, allowed)]) from error
     if recording.framing == CHUNKS:
-        allowed = "a recording of an agent with a protocol; `amux replay` shows those of a terminal"
+        allowed = "a recording of an agent with a protocol; use `amux replay` for terminal recordings"
         raise ValidationError([FieldError("prompt", options.prompt_text, allowed)])
     return recording
 
 
-def _protocol(recording: Recording) -> str:
-    """Its lines are read by the codec of the agent that was recorded."""
+def _protocol(recording: ReplayRecording) -> str:
+    """Return the protocol's name with that of the recorded agent, whose codec reads the lines."""
     return f"{recording.agent}/{recording.protocol}"
 
 
 def _number(environ: Mapping[str, str], name: str, default: float) -> float:
-    said = environ.get(name, "")
+    text = environ.get(name, "")
     try:
-        value = float(said) if said else default
+        value = float(text) if text else default
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise ValidationError([FieldError(f"env.{name}", said, "a number >= 0")])
+        raise ValidationError([FieldError(f"env.{name}", text, "a number >= 0")])
     return value

@@ -1,11 +1,12 @@
-"""Plays a recording as the agent's process would: `python -I -S player.py RECORDING SPEED PATIENCE`.
+"""The player: behaves like the recorded agent's process. `python -I -S player.py RECORDING SPEED PATIENCE`.
 
-stdout and stderr as recorded, at the recorded times (divided by SPEED; 0: at once), waiting at most PATIENCE seconds
-for what was sent on stdin at that point; then the recorded exit code, or death by the recorded signal. When this run
-sends something of another kind than the recording has, it says so on stderr and exits with code 3: what would follow
-was never recorded. What a signal would have made of the agent was not recorded either: the player just dies of it.
+Writes stdout and stderr as recorded, at the recorded times (divided by SPEED; 0: without pauses). Where the recording
+has input on stdin, the player waits for it at most PATIENCE seconds. It ends with the recorded exit code, or by the
+recorded signal. If this run sends input of another kind than recorded, the player reports it on stderr and exits with
+code 3, because there is no recorded output to continue with. A signal just ends the player: how the agent would have
+handled it was not recorded.
 
-Runs in an interpreter without site-packages, so it costs little: standard library only.
+It runs in an interpreter without site-packages, which starts fast: standard library only.
 """
 
 import sys
@@ -15,14 +16,14 @@ VERSION = "1.0.0"
 
 
 def main(arguments: list[str]) -> int:
-    """Play, or say which version this is."""
+    """Play a recording, or print the version."""
     if arguments == ["--version"]:
         sys.stdout.write(f"agent-mux player {VERSION}\n")
         return 0
     sys.path.insert(0, str(Path(__file__).parent))
-    from playing import command  # type: ignore[import-not-found]  # noqa: PLC0415  # the sibling, without the package
+    from playback import process  # type: ignore[import-not-found]  # noqa: PLC0415  # imported without its parent package
 
-    return int(command.run(arguments))
+    return int(process.run(arguments))
 
 
 if __name__ == "__main__":

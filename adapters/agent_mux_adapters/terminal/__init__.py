@@ -1,4 +1,4 @@
-"""Any interactive program, at a terminal of its own: for agents that speak no protocol."""
+"""Any interactive program, run at a pseudo-terminal: for agents without a protocol."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,14 +11,14 @@ from agent_mux_adapters.terminal.profile import DEFAULT, Profile, Rest, built_in
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
 REST: dict[Rest, float] = {"short": 0.7, "long": 3.0}
-"""Seconds without output after which the screen is read; spinners turn more often than the shorter one."""
+"""Seconds without output after which the screen is read; longer than a spinner's pause."""
 LOSES = (
-    "tools and thoughts: they cannot be told from text",
+    "tools and thinking: they cannot be distinguished from text",
     "tokens and cost",
-    "where model calls begin, and retries",
+    "the start of model calls, and retries",
     "sub-agents",
-    "text as it streams",
-    "what was pushed off the screen of a program that draws it itself",
+    "streaming text",
+    "text that scrolled off the screen of a full-screen program",
 )
 
 _EMITS = frozenset({
@@ -39,11 +39,11 @@ CAPABILITIES = AgentCapabilities(
 )
 
 
-def _built_in(known: Profile) -> NativeProtocol:
-    called = " or ".join(f"`{program}`" for program in known.programs)
-    others = "all other programs" if known.name == DEFAULT else "programs that it is named for"
-    chosen_for = f"programs called {called}" if called else others
-    return _protocol(known.name, partial(TerminalCodec, known), known.rest, chosen_for)
+def _built_in(profile: Profile) -> NativeProtocol:
+    names = " or ".join(f"`{program}`" for program in profile.programs)
+    others = "all other programs" if profile.name == DEFAULT else "programs for which it is selected by name"
+    chosen_for = f"programs named {names}" if names else others
+    return _protocol(profile.name, partial(TerminalCodec, profile), profile.rest, chosen_for)
 
 
 def _protocol(name: str, codec: Callable[[CodecContext], TerminalCodec], rest: Rest, chosen_for: str) -> NativeProtocol:
@@ -70,14 +70,14 @@ ADAPTER = Adapter(
     tested_version="0",
     capabilities=CAPABILITIES,
     protocols={
-        **{name: _built_in(known) for name, known in built_in().items()},
+        **{name: _built_in(profile) for name, profile in built_in().items()},
         **{
-            name: _protocol(name, CustomTerminalCodec, rest, f"profiles of the user's own with a {rest} rest")
+            name: _protocol(name, CustomTerminalCodec, rest, f"the user's own profiles with a {rest} rest")
             for rest, name in CUSTOM.items()
         },
     },
     spawn=build_spawn_args,
     context=codec_context,
     install=(),
-    auth_guidance="log in with the program itself, at a terminal of your own",
+    auth_guidance="log in by running the program in a terminal yourself",
 )

@@ -1,4 +1,4 @@
-"""How a program is started at a terminal: its own command, and what its profile can say of the model."""
+"""Run options to the program's own command, its profile and the size of its terminal."""
 
 from pathlib import Path
 
@@ -7,31 +7,35 @@ from msgspec.structs import replace
 
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, TerminalSize, default_context
 from agent_mux.options import RunOptions
-from agent_mux_adapters.terminal.extra import require_extra
 from agent_mux_adapters.terminal.profile import MODEL, Profile, Rest, built_in, profile_for, read_profile
+from agent_mux_adapters.terminal.screen import require_extra
 
 PROFILE_VARIABLE = "AMUX_TERMINAL_PROFILE"
-"""The name of a built-in profile, or a file with one of the user's own; else the program's name chooses."""
+"""Names a built-in profile or a profile file; unset, the program's name selects the profile."""
 CUSTOM: dict[Rest, str] = {"short": "custom", "long": "custom-patient"}
-"""Protocols of the user's own profiles, by their `rest`."""
-_TERM = "xterm-256color"  # what the emulated screen understands
+"""The protocol of a user's own profile, by its `rest`."""
+_TERM = "xterm-256color"  # the terminal type that the emulated screen implements
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, the size of the terminal, and what cannot be said to this program.
+    """Return the command line, the size of the terminal, and notes on unsupported options.
 
-    Raises PTY_NOT_AVAILABLE without the extra, CONFIG_ERROR for a profile that is none.
+    Raises PTY_NOT_AVAILABLE without the extra, CONFIG_ERROR for an invalid profile.
     """
     require_extra()
-    named = environment.environ.get(PROFILE_VARIABLE, "")
-    own = named if named and named not in built_in() else None
-    profile = read_profile(Path(own)) if own else built_in().get(named) or profile_for(environment.executable)
+    profile_setting = environment.environ.get(PROFILE_VARIABLE, "")
+    profile_path = profile_setting if profile_setting and profile_setting not in built_in() else None
+    profile = (
+        read_profile(Path(profile_path))
+        if profile_path
+        else built_in().get(profile_setting) or profile_for(environment.executable)
+    )
     flags = (profile.model_flag.replace(MODEL, options.model),) if options.model and profile.model_flag else ()
     return SpawnArgs(
         argv=(environment.executable, *environment.arguments, *flags),
-        protocol=CUSTOM[profile.rest] if own else profile.name,
-        env={"TERM": _TERM, **({PROFILE_VARIABLE: own} if own else {})},
-        unset_env=("COLUMNS", "LINES"),  # of our own terminal: they would count more than the size of this one
+        protocol=CUSTOM[profile.rest] if profile_path else profile.name,
+        env={"TERM": _TERM, **({PROFILE_VARIABLE: profile_path} if profile_path else {})},
+        unset_env=("COLUMNS", "LINES"),  # those of our own terminal would override the size of this one
         terminal=TerminalSize(),
         counts_turns=False,
         notes=tuple(_notes(options, profile)),
@@ -39,16 +43,16 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 
 def codec_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec knows: its profile, where that is not a built-in one."""
+    """Return the codec's context; it contains the profile unless that is built in."""
     context = default_context("terminal", options, spawn)
-    own = spawn.env.get(PROFILE_VARIABLE)
-    if own is None:
+    profile_path = spawn.env.get(PROFILE_VARIABLE)
+    if profile_path is None:
         return context
-    return replace(context, settings={"profile": to_builtins(read_profile(Path(own)))})
+    return replace(context, settings={"profile": to_builtins(read_profile(Path(profile_path)))})
 
 
 def _notes(options: RunOptions, profile: Profile) -> list[str]:
-    unheard = {
+    unsupported = {
         "system_prompt": options.system_prompt,
         "thinking_effort": options.thinking_effort,
         "thinking_budget_tokens": options.thinking_budget_tokens,
@@ -60,5 +64,5 @@ def _notes(options: RunOptions, profile: Profile) -> list[str]:
         "no_session": options.no_session or None,
         "model": None if profile.model_flag else options.model,
     }
-    return [f"a program at a terminal cannot be told {name}: ignored"
-            for name, value in unheard.items() if value is not None]  # fmt: skip
+    return [f"terminal programs have no setting for {name}: ignored"
+            for name, value in unsupported.items() if value is not None]  # fmt: skip

@@ -1,7 +1,7 @@
-"""What a program sends to a terminal, taken apart: text, control characters, and escape sequences (ECMA-48, xterm).
+"""The parser of terminal output: text, control characters and escape sequences (ECMA-48, xterm).
 
-A state machine that takes one character after the other, so that nothing depends on where a chunk ends. What is cut
-short, malformed or of no meaning here is swallowed as a terminal would swallow it, and never becomes text.
+A state machine consumes one character at a time, so the result does not depend on where chunks end. Sequences that are
+incomplete, malformed or unsupported are dropped, as a terminal does, and never become text.
 """
 
 import re
@@ -9,41 +9,45 @@ from collections.abc import Callable
 from typing import Protocol
 
 LONGEST_SEQUENCE = 256
-"""Characters of the parameters of a sequence; a longer one is noise and does nothing."""
+"""Maximum characters of a sequence's parameters; longer sequences are ignored."""
 _TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f]+")
 _STRING_BODY = re.compile(r"[^\x07\x18\x1a\x1b\x9c]+")
 _ESCAPE, _BELL, _TERMINATOR = "\x1b", "\x07", "\x9c"
 _ABORTS = "\x18\x1a"
 _STRINGS = "]PX^_"
-"""Begin a string for the terminal (a title, a colour, an image): all that is in it is no text."""
+"""Introduce a string for the terminal (title, colour, image), whose content is not text."""
+_DIGITS = 5
+"""Digits of a parameter that are read: no screen is larger."""
+_PARAMETERS = re.compile(r"([<-?]?)([0-9;]*)")
+"""Private prefix and parameters; sequences with intermediate characters or sub-parameters are not supported."""
 
 
-class Listener(Protocol):
-    """Is told what there was."""
+class SequenceHandler(Protocol):
+    """The receiver of the parsed output."""
 
     def text(self, text: str) -> None:
-        """Printable characters."""
+        """Receive a run of printable characters."""
 
     def control(self, character: str) -> None:
-        """One of the control characters below U+0020."""
+        """Receive one control character below U+0020."""
 
     def escape(self, rest: str) -> None:
-        """A short sequence, without its `ESC`."""
+        """Receive a short sequence, without its `ESC`."""
 
     def sequence(self, prefix: str, parameters: tuple[int, ...], final: str) -> None:
-        """`ESC [ prefix parameters final`. A parameter that was left out is 0."""
+        """Receive `ESC [ prefix parameters final`; omitted parameters are 0."""
 
 
-class Parser:
-    """One stream of characters."""
+class EscapeParser:
+    """The parser of one stream of characters."""
 
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+    def __init__(self, handler: SequenceHandler) -> None:
+        self._handler = handler
         self._collected = ""
         self._state: Callable[[str], None] = self._ground
 
     def feed(self, text: str) -> None:
-        """Take these characters apart."""
+        """Parse the next characters of the stream."""
         position = 0
         while position < len(text):
             run = self._run(text, position)
@@ -54,11 +58,11 @@ class Parser:
                 position = run
 
     def _run(self, text: str, position: int) -> int | None:
-        """Where a run of characters ends that all mean the same, where there is one."""
+        """Consume a run of text or string characters; return its end, None if there is none."""
         if self._state == self._ground:
             found = _TEXT.match(text, position)
             if found is not None:
-                self._listener.text(found.group())
+                self._handler.text(found.group())
         elif self._state == self._string:
             found = _STRING_BODY.match(text, position)
         else:
@@ -71,8 +75,8 @@ class Parser:
         if character == _ESCAPE:
             self._begin(self._escape)
         elif character < " ":
-            self._listener.control(character)
-        elif character > "\x7f":  # a control character of eight bits: as an escape and one of seven
+            self._handler.control(character)
+        elif character > "\x7f":  # an 8-bit control character is `ESC` and a 7-bit one
             self._begin(self._escape)
             self._escape(chr(ord(character) - 0x40))
 
@@ -88,7 +92,7 @@ class Parser:
         else:
             rest = self._collected + character
             self._begin(self._ground)
-            self._listener.escape(rest)
+            self._handler.escape(rest)
 
     def _sequence(self, character: str) -> None:
         if self._interrupts(character):
@@ -103,24 +107,24 @@ class Parser:
             self._collected += character
 
     def _string(self, character: str) -> None:
-        if character == _ESCAPE:  # begins its terminator, or the next sequence: the string is over in any case
+        if character == _ESCAPE:  # ends the string: it starts the terminator or another sequence
             self._begin(self._escape)
         elif character in {_BELL, _TERMINATOR} or character in _ABORTS:
             self._begin(self._ground)
 
-    # -- inside
+    # -- helpers
 
     def _begin(self, state: Callable[[str], None]) -> None:
         self._state, self._collected = state, ""
 
     def _interrupts(self, character: str) -> bool:
-        """A control character within a sequence is obeyed, or ends it."""
+        """Execute a control character within a sequence; return whether it was one. Some end the sequence."""
         if character == _ESCAPE:
             self._begin(self._escape)
         elif character in _ABORTS:
             self._begin(self._ground)
         elif character < " ":
-            self._listener.control(character)
+            self._handler.control(character)
         return character < " "
 
     def _dispatch(self, collected: str, final: str) -> None:
@@ -129,10 +133,4 @@ class Parser:
             return
         prefix, numbers = found.groups()
         parameters = tuple(int(number[:_DIGITS] or 0) for number in numbers.split(";"))
-        self._listener.sequence(prefix, parameters, final)
-
-
-_DIGITS = 5
-"""Of a number that counts: no screen is larger."""
-_PARAMETERS = re.compile(r"([<-?]?)([0-9;]*)")
-"""Without a character between parameters and end, and without sub-parameters: neither means anything to us."""
+        self._handler.sequence(prefix, parameters, final)

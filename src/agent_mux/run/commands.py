@@ -2,7 +2,7 @@
 
 A line that begins with `{` is a command, any other is a prompt. Each command is answered by one line, `ack` or
 `command_error`, which has the command's `id` if it had one; neither is the type of an event. Documented in
-docs/how-to/talk-to-an-agent.md.
+docs/how-to/run-interactively.md.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

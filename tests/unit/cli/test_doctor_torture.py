@@ -10,7 +10,7 @@ from tests.unit.cli.conftest import Amux
 from agent_mux.testing import torture
 from agent_mux.testing.torture import CASES, Row
 
-DOCS = Path(__file__).parents[3] / "docs/how-to/torture.md"
+DOCS = Path(__file__).parents[3] / "docs/how-to/test-supervision.md"
 
 
 def row(case: str, *findings: str) -> Row:

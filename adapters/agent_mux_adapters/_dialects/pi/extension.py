@@ -1,12 +1,13 @@
-"""An extension of ours for one run: plain JavaScript, in the run's own directory, loaded with `--extension`.
+"""The JavaScript extension that agent-mux writes into the run's own directory and loads with `--extension`.
 
-It does what these agents leave to extensions, and tells what they do not say:
+It adds what these agents leave to extensions:
 
-- whether a file was there before `write` wrote it: `details.existedBefore` of the result;
-- where asked to: it asks the client of rpc mode before a tool runs. The dialog carries the call as JSON, so that what
-  is shown is what will run; the answer is JSON, too. What is allowed for the rest of the session it remembers itself. A
-  dialog that is dismissed, or ended by an interruption, blocks;
-- images for the first prompt, which rpc mode takes only inline.
+- whether a file existed before `write` wrote it: `details.existedBefore` of the result;
+- approvals, where a run asks for them: before a tool runs, the extension opens an input dialog in the client of rpc
+  mode. The dialog carries the call as JSON, so that the shown call is the call that runs; the response is JSON, too.
+  The extension remembers tools that are allowed for the rest of the session. A dialog that is dismissed, or ended by
+  an interruption, blocks the call;
+- images for the first prompt from files; rpc mode itself takes images only inline.
 """
 
 import json
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 FILE = "agent-mux.ts"
 TITLE = "agent-mux: may this tool run?"
 UNASKED = ("find", "grep", "ls", "read")
-"""Tools that only read."""
+"""Tools that only read: they run without asking."""
 DENIED = "denied by the user"
 
 _CODE = """\
@@ -36,12 +37,12 @@ export default function (pi) {
 
   async function ask(event, ctx) {
     const call = JSON.stringify({ id: event.toolCallId, name: event.toolName, input: event.input });
-    const said = await ctx.ui.input(TITLE, call, { signal: ctx.signal });
+    const reply = await ctx.ui.input(TITLE, call, { signal: ctx.signal });
     let answer = {};
     try {
-      answer = JSON.parse(said ?? "{}");
+      answer = JSON.parse(reply ?? "{}");
     } catch {
-      // Not ours: as good as no answer.
+      // No JSON of ours: treated as no answer.
     }
     if (answer.decision === "always") allowed.add(event.toolName);
     if (answer.decision === "allow" || answer.decision === "always") return undefined;
@@ -78,8 +79,11 @@ export default function (pi) {
 """
 
 
-def extension(*, asks: bool, asks_everything: bool = False, images: Mapping[str, str] | None = None) -> str:
-    """The code. `asks_everything`: tools that only read wait, too; `images`: absolute path -> MIME type."""
+def extension_code(*, asks: bool, asks_everything: bool = False, images: Mapping[str, str] | None = None) -> str:
+    """Return the code of the extension.
+
+    With `asks_everything`, tools that only read ask as well. `images` maps absolute paths to MIME types.
+    """
     return _CODE % {
         "asks": json.dumps(asks),
         "title": json.dumps(TITLE),

@@ -1,58 +1,60 @@
-"""What differs between the agents of this dialect: data, and small functions of one line."""
+"""The table of differences between the agents of this dialect: data and small pure functions."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent_mux.facts import FileEffect, Shell
-from agent_mux_adapters._dialects.pi.dialogs import Dialog
+from agent_mux_adapters._dialects.pi.approvals import PiDialog
 
 Arguments = Mapping[str, Any]
 Details = Mapping[str, Any]
-Effects = Callable[[Arguments, Details], tuple[FileEffect, ...]]
-"""What a successful call did to files: from its input and from the `details` of its result."""
+FileEffectsReader = Callable[[Arguments, Details], tuple[FileEffect, ...]]
+"""Returns the effects of a successful call on files, from its input and the `details` of its result."""
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
-    """What a shell tool's result says, taken apart."""
+class ShellResult:
+    """The result of a shell tool, split into its parts."""
 
     stdout: str
-    """What the command printed, as far as it is shown."""
+    """The output of the command, as far as the agent shows it."""
     total_bytes: int | None = None
-    """Of all that it printed, where the agent counts; `stdout` is the end of it."""
+    """Size of the whole output, where the agent counts it; `stdout` is then its end."""
     is_cut: bool = False
-    """Something is left out of `stdout`."""
+    """Whether parts of the output are missing in `stdout`."""
     exit_code: int | None = None
     duration_ms: int | None = None
-    runs_on: bool = False
-    """It was moved to the background."""
+    is_background: bool = False
+    """Whether the agent moved the command to the background."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flavor:
-    """One agent."""
+    """The differences of one agent."""
 
     agent: str
     shell_of: Callable[[str, Arguments], Shell | None]
-    """The foreground command of a call."""
-    printed: Callable[[str, Details, bool], Printed]
-    """The text of a shell tool's result, partial or final, its details, and whether it failed."""
-    effects: Mapping[str, Effects]
-    """Tool name -> what it does to files."""
-    mcp_name: Callable[[str, Collection[str]], tuple[str, str] | None] = field(default=lambda _, _servers: None)
-    """Server and tool, where a tool of this name is one of an MCP server. With it: the servers that the run has."""
-    delegating: frozenset[str] = frozenset()
-    """Tools that start sub-agents."""
-    approval_of: Callable[[str, Mapping[str, Any]], Dialog | None]
-    """A dialog that asks for permission, by its key and its line; None when it is a question."""
-    free_option: str = ""
-    """The option of a question that stands for an answer in the person's own words."""
-    names_terminal_end: bool = False
-    """`agent_end` itself says whether it is the last; otherwise what follows does."""
-    opening: str = "get_state"
-    """The command whose response names the session."""
-    greeting: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """Commands of rpc mode to begin with, and their fields."""
-    silent: Mapping[str, str] = field(default_factory=dict)
-    """Line types of this agent alone that say nothing about the run, and why."""
+    """Returns the foreground command of a tool call; None for other calls. Takes the tool's name and its input."""
+    read_shell_result: Callable[[str, Details, bool], ShellResult]
+    """Splits a shell tool's result, partial or final; takes the shown text, the details, whether the call failed."""
+    file_effects: Mapping[str, FileEffectsReader]
+    """Tool name -> the reader of its effects on files."""
+    mcp_server_and_tool: Callable[[str, Collection[str]], tuple[str, str] | None] = field(
+        default=lambda _, _servers: None
+    )
+    """Returns server and tool for the name of an MCP tool, else None. Takes the name and the run's MCP servers."""
+    delegating_tools: frozenset[str] = frozenset()
+    """Names of the tools that start sub-agents."""
+    read_approval: Callable[[str, Mapping[str, Any]], PiDialog | None]
+    """Returns a dialog that asks for permission; None for other dialogs. Takes the request's id and its line."""
+    free_text_option: str = ""
+    """The option of a question that asks for a free text; empty if the agent has none."""
+    marks_final_end: bool = False
+    """Whether `agent_end` states that it is the last one (`isTerminal`); otherwise the lines after it decide."""
+    session_command: str = "get_state"
+    """The command whose response contains the session id."""
+    initial_commands: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """Commands to send first in rpc mode, with their fields."""
+    ignored_lines: Mapping[str, str] = field(default_factory=dict)
+    """Line types of this agent alone that carry nothing about the run -> why."""

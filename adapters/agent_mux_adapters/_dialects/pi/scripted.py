@@ -1,4 +1,4 @@
-"""How the family is driven against the scripted model: an own provider that speaks chat completions."""
+"""Test-kit helpers: a provider in the agents' configuration that speaks chat completions with the scripted model."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ PER_CALL = CostRecord(
 
 
 def provider(place: Place, key: str) -> dict[str, object]:
-    """The provider as the agent's list of models holds it."""
+    """Return the provider as an entry of the agent's list of models."""
     model = {
         "id": MODEL,
         "name": "Scripted",
@@ -37,22 +37,22 @@ def provider(place: Place, key: str) -> dict[str, object]:
     return {"baseUrl": f"{place.url}/v1", "api": "openai-completions", "apiKey": key, "models": models}
 
 
-def settle(place: Place, name: str, said: object) -> None:
-    """A file of settings, where there is none: what a scenario changes in it counts in its next run."""
+def write_settings_once(place: Place, name: str, settings: object) -> None:
+    """Write a settings file unless it exists, so that changes of a scenario last until its next run."""
     if not (place.home / name).exists():
-        place.write(name, json.dumps(said))
+        place.write(name, json.dumps(settings))
 
 
 def skill_package(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str]:
-    """A package with one skill, as all of them install it from a folder: what comes first, and its source."""
+    """Create a package with one skill; return the commands to run before its installation (none), and its source."""
     skill = directory / "skills" / "demo" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: demo\ndescription: A demo\n---\nDo.\n", "utf-8")
-    about = {"name": "demo-package", "version": "1.2.0", "description": "A demo", "pi": {"skills": ["./skills"]}}
-    (directory / "package.json").write_text(json.dumps(about), "utf-8")
+    manifest = {"name": "demo-package", "version": "1.2.0", "description": "A demo", "pi": {"skills": ["./skills"]}}
+    (directory / "package.json").write_text(json.dumps(manifest), "utf-8")
     return (), str(directory)
 
 
 def subtask(task: str) -> str:
-    """The prompt of a sub-agent."""
+    """Return the prompt for a sub-agent."""
     return f"{SUBTASK} {task}"

@@ -1,12 +1,12 @@
 """When a turn is over, and how it ended.
 
-`agent_end` comes after every attempt; retries and compactions may follow, and then it was not the end. What tells:
+`agent_end` comes after every attempt. Retries and compactions may follow, and then the turn continues. The final end:
 
-    pi until 0.73   nothing. It is over when something else begins, when the agent is idle (rpc), or at the exit
+    pi until 0.73   not reported: the turn is over when something else begins, the agent is idle (rpc), or exits
     pi since 0.87   `agent_settled`
     omp             `agent_end.isTerminal`
 
-So the closing message is kept until then. How the turn ended stands in the last message of the model: `stopReason`.
+Until then the closing fact is kept. How the turn ended is in the last message of the model: `stopReason`.
 """
 
 from collections.abc import Mapping
@@ -15,140 +15,131 @@ from typing import Any
 import msgspec
 
 from agent_mux import facts
-from agent_mux_adapters._dialects.pi.failures import ABORTED, failure_of, refusal_of, retrying
-from agent_mux_adapters._dialects.pi.meter import Meter
+from agent_mux_adapters._dialects.pi.outcome import ABORTED, failure_of, refusal_of, retrying
+from agent_mux_adapters._dialects.pi.usage import PiUsage
 from agent_mux_adapters._dialects.pi.wire import AgentEnd
-from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text, whole
+from agent_mux_adapters._dialects.tolerant import optional_whole, text, whole
 
 Facts = tuple[facts.Fact, ...]
 Closing = facts.TurnDone | facts.TurnFailed | facts.TurnStopped
-CUT = "the model reached its limit of output tokens: the answer is cut"
+CUT_ANSWER = "the answer was truncated at the model's output token limit"
 
 
-class Turns:
-    """The turn that runs."""
+class PiTurns:
+    """The current turn: whether it runs, its last message, and its closing fact."""
 
-    def __init__(self, *, names_terminal_end: bool) -> None:
-        self.meter = Meter()
-        self.idle_unknown = False
-        """An attempt ended, and only the agent's state can tell whether that was all."""
+    def __init__(self, *, marks_final_end: bool) -> None:
+        self.usage_totals = PiUsage()
+        self.is_idle_unknown = False
+        """Whether an attempt ended and only the agent's state can show whether it was the last."""
         self.is_running = False
-        self.interrupting = False
-        """We asked it to stop."""
-        self._names_terminal_end = names_terminal_end
-        self._last: Mapping[str, Any] = {}
-        """The model's last message."""
-        self._kept: Closing | None = None
-        self._settles = names_terminal_end
-        """The agent tells the true end."""
-        self._begun = False
+        self.is_interrupting = False
+        """Whether we asked the agent to stop the turn."""
+        self._marks_final_end = marks_final_end
+        self._last_message: Mapping[str, Any] = {}
+        """The last message of the model in this turn."""
+        self._pending_closing: Closing | None = None
+        self._reports_final_end = marks_final_end
+        """Whether this version of the agent reports the final end of a turn."""
+        self._has_begun = False
 
-    # -- what happens
+    # -- lines
 
-    def began(self) -> Facts:
-        """`agent_start`: a prompt, or another attempt at it."""
-        # Where nothing tells the true end, the beginning of something else does.
-        before = self._tell() if not self._settles else ()
-        self.is_running = self._begun = True
-        self.idle_unknown, self._kept, self._last = False, None, {}
+    def begin(self) -> Facts:
+        """Read `agent_start`: a prompt, or another attempt at it."""
+        # An agent that does not report the final end of a turn shows it by starting something else.
+        before = self._emit_closing() if not self._reports_final_end else ()
+        self.is_running = self._has_begun = True
+        self.is_idle_unknown, self._pending_closing, self._last_message = False, None, {}
         return *before, facts.TurnBegin()
 
-    def answered(self, message: Mapping[str, Any]) -> Facts:
-        """The model's message is complete."""
-        self._last = message
-        return self.meter.called(message.get("usage"))
+    def record_message(self, message: Mapping[str, Any]) -> Facts:
+        """Note the model's complete message and its usage."""
+        self._last_message = message
+        return self.usage_totals.record_call(message.get("usage"))
 
-    def ended(self, end: AgentEnd) -> Facts:
-        """`agent_end`."""
-        self._kept = self._closing()
-        if self._names_terminal_end:
-            if end.is_terminal is False:  # then it is the last word only if the agent leaves
+    def end_attempt(self, end: AgentEnd) -> Facts:
+        """Read `agent_end`: an attempt is over, and perhaps the turn."""
+        self._pending_closing = self._closing()
+        if self._marks_final_end:
+            if end.is_terminal is False:  # this closing counts only if the agent exits now
                 return (facts.Ignored("agent_end", "a background job will wake the agent again"),)
-            return self._tell()
-        self._settles = end.will_retry is not msgspec.UNSET
-        self.idle_unknown = not self._settles
-        return (facts.Ignored("agent_end", "whether it was the last attempt is told by what follows"),)
+            return self._emit_closing()
+        self._reports_final_end = end.will_retry is not msgspec.UNSET
+        self.is_idle_unknown = not self._reports_final_end
+        return (facts.Ignored("agent_end", "the next line shows whether it was the last attempt"),)
 
-    def settled(self) -> Facts:
-        """Nothing more comes of its own accord."""
-        self.idle_unknown = False
-        return self._tell()
+    def settle(self) -> Facts:
+        """End the turn: the agent will do nothing more on its own."""
+        self.is_idle_unknown = False
+        return self._emit_closing()
 
-    def stopped(self) -> Facts:
-        """We asked it to stop, it says that it did, and no closing message came."""
-        self._kept = self._kept or facts.TurnStopped()
-        return self._tell()
+    def stop(self) -> Facts:
+        """End the turn after the response to our `abort`, if no closing line came."""
+        self._pending_closing = self._pending_closing or facts.TurnStopped()
+        return self._emit_closing()
 
-    def retries(self, line: Mapping[str, Any]) -> Facts:
-        """`auto_retry_start`."""
-        self._kept, self.idle_unknown = None, False
+    def begin_retry(self, line: Mapping[str, Any]) -> Facts:
+        """Read `auto_retry_start`: the turn continues with another attempt."""
+        self._pending_closing, self.is_idle_unknown = None, False
         delay, reason = whole(line.get("delayMs")), text(line.get("errorMessage"))
         return retrying(whole(line.get("attempt")), whole(line.get("maxAttempts")), delay, reason or "unknown")
 
-    def retries_ended(self, line: Mapping[str, Any]) -> Facts:
-        """`auto_retry_end`: it worked, or the agent gave up."""
+    def end_retry(self, line: Mapping[str, Any]) -> Facts:
+        """Read `auto_retry_end`: the retry succeeded, or the agent gave up."""
         if line.get("success") is not True and self.is_running:
             last = text(line.get("finalError"))
-            self._kept = self._kept or self._failed(last or "the agent gave up repeating the model call", None)
-            self.idle_unknown = not self._settles
+            self._pending_closing = self._pending_closing or self._failed(
+                last or "the agent gave up retrying the model call", None
+            )
+            self.is_idle_unknown = not self._reports_final_end
         return ()
 
-    def compacts(self) -> None:
-        """A compaction begins: the agent is not idle."""
-        self.idle_unknown = False
+    def begin_compaction(self) -> None:
+        """Note that a compaction begins, so the agent is not idle."""
+        self.is_idle_unknown = False
 
-    def compacted(self, *, will_retry: bool) -> None:
-        """A compaction ended; if it was to make room for the same prompt, that is tried again."""
+    def end_compaction(self, *, will_retry: bool) -> None:
+        """Note that a compaction ended; the agent repeats the prompt if the compaction made space for it."""
         if will_retry:
-            self._kept = None
-        self.idle_unknown = self._kept is not None and not self._settles
+            self._pending_closing = None
+        self.is_idle_unknown = self._pending_closing is not None and not self._reports_final_end
 
-    def refused(self, message: str) -> Facts:
-        """A prompt was not even taken up."""
+    def refuse(self, message: str) -> Facts:
+        """Fail the turn of a prompt that the agent rejected."""
         return (facts.TurnFailed(failure_of(message)),)
 
-    def finish(self, complaints: list[str], exit_code: int | None) -> Facts:
-        """The process is gone. `complaints`: its standard error."""
-        left_early = self._names_terminal_end and exit_code != 0
-        told = () if left_early else self._tell()
-        if told or self._begun or not exit_code:
-            return told
-        failure = refusal_of(complaints)
+    def finish(self, stderr_lines: list[str], exit_code: int | None) -> Facts:
+        """Return the closing fact after the exit of the process; standard error explains a failed start."""
+        left_early = self._marks_final_end and exit_code != 0
+        emitted = () if left_early else self._emit_closing()
+        if emitted or self._has_begun or not exit_code:
+            return emitted
+        failure = refusal_of(stderr_lines)
         return (facts.TurnFailed(failure),) if failure is not None else ()
 
-    # -- inside
+    # -- the closing fact
 
-    def _tell(self) -> Facts:
-        kept, self._kept = self._kept, None
-        if kept is None:
+    def _emit_closing(self) -> Facts:
+        closing, self._pending_closing = self._pending_closing, None
+        if closing is None:
             return ()
-        self.is_running = self.interrupting = self.idle_unknown = False
-        cut = isinstance(kept, facts.TurnDone) and self._last.get("stopReason") == "length"
-        note = (facts.Note(CUT, "warn"),) if cut else ()
-        return *note, msgspec.structs.replace(kept, cost=self.meter.take_turn())
+        self.is_running = self.is_interrupting = self.is_idle_unknown = False
+        cut = isinstance(closing, facts.TurnDone) and self._last_message.get("stopReason") == "length"
+        note = (facts.Note(CUT_ANSWER, "warn"),) if cut else ()
+        return *note, msgspec.structs.replace(closing, cost=self.usage_totals.take_turn())
 
     def _closing(self) -> Closing:
-        reason, message = self._last.get("stopReason"), text(self._last.get("errorMessage"))
+        reason, message = self._last_message.get("stopReason"), text(self._last_message.get("errorMessage"))
         if reason == "aborted":
             return facts.TurnStopped()
         if reason == "error":
-            return self._failed(message or "the agent does not say why it failed", self._last.get("errorStatus"))
+            return self._failed(
+                message or "the agent reported a failure without a reason", self._last_message.get("errorStatus")
+            )
         return facts.TurnDone()
 
     def _failed(self, message: str, status: Any) -> Closing:
-        if message in ABORTED or self.interrupting:
+        if message in ABORTED or self.is_interrupting:
             return facts.TurnStopped()
         return facts.TurnFailed(failure_of(message, optional_whole(status)))
-
-
-def summary_of(line: Mapping[str, Any], *, in_turn: bool) -> Facts:
-    """What a compaction did: the end line of either agent. Between two turns, a client wanted it."""
-    result = mapping(line.get("result"))
-    before, after = whole(result.get("tokensBefore")), optional_whole(result.get("estimatedTokensAfter"))
-    if result and not in_turn:
-        return (facts.Note(f"the context was compacted: {text(result.get('summary'))}"),)
-    if result:
-        saved = max(before - after, 0) if after is not None else 0
-        return (facts.ContextCompacted(text(result.get("summary")), saved),)
-    error = text(line.get("errorMessage"))
-    return (facts.Note(error, "warn"),) if error else ()

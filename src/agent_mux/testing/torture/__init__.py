@@ -1,7 +1,7 @@
 """The torture suite: an agent that misbehaves on demand, and what must be true afterwards. `amux doctor --torture`.
 
 Each case has a bound, and after each nothing may be left: no process, no descriptor, no thread, no temp directory, no
-line of the agent's. See docs/how-to/torture.md.
+line of the agent's. See docs/how-to/test-supervision.md.
 """
 
 from agent_mux.testing.torture.case import Case, Circumstances, Outcome, RunCase

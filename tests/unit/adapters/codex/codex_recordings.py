@@ -1,4 +1,4 @@
-"""The recordings of the real CLI, and what the codecs and the whole pipeline make of them."""
+"""Recordings of Codex, with the facts and the events of each."""
 
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,12 @@ from agent_mux.adapter import Codec
 from agent_mux_adapters.codex import ADAPTER
 from agent_mux_adapters.codex.argv import APP_SERVER, EXEC
 
-OWN = Path(__file__).parent / "recordings"  # what the shared ones do not have
+OWN = Path(__file__).parent / "recordings"  # in addition to the shared recordings
 OWN_THREAD = "01a20000-0000-7000-8000-000000000000"
 RECORDINGS = Recordings(ADAPTER, EXEC, OWN)
 NAMES = RECORDINGS.names
 recording, native, codec_for = RECORDINGS.get, RECORDINGS.native, RECORDINGS.codec
-told, events_of = RECORDINGS.facts, RECORDINGS.events
+recorded_facts, events_of = RECORDINGS.facts, RECORDINGS.events
 
 
 def new_codec(protocol: str = APP_SERVER, **context: Any) -> Codec:
@@ -24,5 +24,5 @@ def new_codec(protocol: str = APP_SERVER, **context: Any) -> Codec:
 
 __all__ = [
     "ADAPTER", "APP_SERVER", "EXEC", "NAMES", "OWN_THREAD", "codec_for", "events_of", "native", "new_codec",
-    "recording", "told",
+    "recorded_facts", "recording",
 ]  # fmt: skip

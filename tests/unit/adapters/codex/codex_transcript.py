@@ -1,4 +1,4 @@
-"""Both sides of a conversation with the app-server, as a test reads best: what we do, and what comes of it."""
+"""A simulated app-server for tests of both directions of the protocol."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from agent_mux.adapter import Step
 
 
 class Talk(talking.Talk):
-    """A live codec, and a server that says what the test wants."""
+    """A codec of a live run, and an app-server that the test controls."""
 
     def __init__(self, **context: Any) -> None:
         super().__init__(new_codec(APP_SERVER, **{"prompt": "hello", **context}))
@@ -20,26 +20,26 @@ class Talk(talking.Talk):
     def refuses(self, request_id: int, message: str) -> list[Step]:
         return self.says({"id": request_id, "error": {"code": -32600, "message": message}})
 
-    def tells(self, method: str, **params: Any) -> list[Step]:
+    def notifies(self, method: str, **params: Any) -> list[Step]:
         return self.says({"method": method, "params": {"threadId": OWN_THREAD, **params}})
 
     def asks(self, request_id: Any, method: str, **params: Any) -> list[Step]:
         return self.says({"method": method, "id": request_id, "params": {"threadId": OWN_THREAD, **params}})
 
     def begins(self, turn: str) -> list[Step]:
-        return self.tells("turn/started", turn={"id": turn, "status": "inProgress"})
+        return self.notifies("turn/started", turn={"id": turn, "status": "inProgress"})
 
     def ends(self, turn: str, status: str = "completed", **fields: Any) -> list[Step]:
-        return self.tells("turn/completed", turn={"id": turn, "status": status, **fields})
+        return self.notifies("turn/completed", turn={"id": turn, "status": status, **fields})
 
     def opened(self) -> "Talk":
-        """The handshake is over; the first prompt, if there is one, is sent."""
+        """Complete the handshake; the codec sends the first prompt, if any."""
         self.answers(1, {"userAgent": "x", "codexHome": "/home/dev/.codex"})
         self.answers(2, {"thread": {"id": OWN_THREAD, "turns": []}, "model": "gpt-5.5"})
         return self
 
     def running(self) -> "Talk":
-        """The first turn runs."""
+        """Complete the handshake and begin the first turn."""
         self.opened()
         self.begins("turn-1")
         self.sent()
@@ -47,6 +47,6 @@ class Talk(talking.Talk):
 
 
 def start(number: int, text: str, **params: Any) -> dict[str, Any]:
-    """Our `turn/start`."""
+    """Return the `turn/start` that the codec should send."""
     prompt = {"threadId": OWN_THREAD, "input": [{"type": "text", "text": text}], **params}
     return {"id": number, "method": "turn/start", "params": prompt}

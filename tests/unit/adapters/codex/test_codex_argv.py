@@ -1,4 +1,4 @@
-"""How Codex is started."""
+"""Command line, environment and context of Codex runs."""
 
 import json
 import tomllib
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.errors import ValidationError
 from agent_mux.options import Attachment, McpServer, RunOptions
-from agent_mux_adapters.codex.settings import effort_of
-from agent_mux_adapters.codex.toml import toml_list, toml_string, toml_table
+from agent_mux_adapters.codex.argv import toml_list, toml_string, toml_table
+from agent_mux_adapters.codex.requests import effort_of
 
 BOUNDED = "--config=features.unbounded_connection_retries=false"
 
@@ -25,7 +25,7 @@ def spawn(environ: dict[str, str] | None = None, **options: Any) -> SpawnArgs:
 
 
 def config(args: SpawnArgs) -> dict[str, Any]:
-    """What Codex reads from the command line."""
+    """Return the settings that Codex reads from the command line."""
     return tomllib.loads("\n".join(arg.removeprefix("--config=") for arg in args.argv if arg.startswith("--config=")))
 
 
@@ -53,13 +53,13 @@ def test_a_one_shot_run_is_codex_exec_with_its_prompt_on_stdin() -> None:
         {"attachments": [Attachment(url="https://x/a.png")]},
     ],
 )
-def test_whatever_exec_cannot_do_takes_the_app_server(options: dict[str, Any]) -> None:
+def test_options_that_exec_lacks_select_the_app_server(options: dict[str, Any]) -> None:
     args = spawn(**{"approval_mode": "yolo", **options})
     assert args.argv[:3] == ("/bin/codex", "app-server", BOUNDED)
     assert (args.protocol, args.stdin_text, args.stdin) == (APP_SERVER, None, "pipe")
 
 
-def test_questions_are_switched_on_where_somebody_can_answer() -> None:
+def test_questions_are_enabled_when_the_consumer_can_answer() -> None:
     questions = "--config=features.default_mode_request_user_input=true"
     assert questions in spawn(approval_mode="prompt").argv
     assert questions in spawn(approval_mode="yolo", on_input_required=print).argv
@@ -67,7 +67,7 @@ def test_questions_are_switched_on_where_somebody_can_answer() -> None:
     assert questions not in spawn(approval_mode="yolo").argv
 
 
-def test_exec_is_told_what_the_options_say() -> None:
+def test_exec_gets_the_options_as_flags() -> None:
     args = spawn(
         approval_mode="yolo",
         model="--help",
@@ -81,10 +81,10 @@ def test_exec_is_told_what_the_options_say() -> None:
         *("--output-schema=/run/tmp/output-schema.json", '--config=model_reasoning_effort="xhigh"'),
     }
     assert json.loads(args.files["output-schema.json"]) == {"type": "object"}
-    assert args.notes == ("codex takes images only: 1 attachment(s) are not sent",)
+    assert args.notes == ("codex supports only images: 1 attachment(s) are not sent",)
 
 
-def test_what_codex_has_no_setting_for_is_noted() -> None:
+def test_unsupported_options_are_noted() -> None:
     notes = spawn(
         temperature=0.5, top_p=0.5, top_k=3, max_tokens=9, thinking_budget_tokens=2000,
         system_prompt="x", system_prompt_mode="prepend",
@@ -118,7 +118,7 @@ def test_the_highest_effort_is_the_highest_the_model_has(
     assert effort_of(level, model) == effort
 
 
-def test_the_codec_knows_what_the_protocol_does_not_carry_in_its_arguments() -> None:
+def test_the_codec_context_has_what_argv_lacks() -> None:
     options = RunOptions(
         agent="codex",
         prompt=["one", "two"],
@@ -149,20 +149,20 @@ def test_an_mcp_servers_secrets_are_in_the_environment_and_not_in_the_arguments(
     args = spawn({"HOME": "/home/dev"}, mcp_servers=[server])
     assert not any("s3cret" in arg or "/srv" in arg for arg in args.argv)
     assert args.env == {"DB_KEY": "s3cret", "AMUX_MCP_0_HOME": "/srv"}  # Codex keeps its own HOME
-    told = config(args)["mcp_servers"]["db"]
-    assert told["env_vars"] == ["DB_KEY", "AMUX_MCP_0_HOME"]
-    assert (told["command"], told["args"][2:]) == ("/bin/sh", ["db-mcp", "--port", "1"])
-    assert told["args"][1] == 'export HOME="$AMUX_MCP_0_HOME"; unset AMUX_MCP_0_HOME; exec "$0" "$@"'
+    settings = config(args)["mcp_servers"]["db"]
+    assert settings["env_vars"] == ["DB_KEY", "AMUX_MCP_0_HOME"]
+    assert (settings["command"], settings["args"][2:]) == ("/bin/sh", ["db-mcp", "--port", "1"])
+    assert settings["args"][1] == 'export HOME="$AMUX_MCP_0_HOME"; unset AMUX_MCP_0_HOME; exec "$0" "$@"'
 
 
 def test_a_server_without_colliding_variables_is_started_directly() -> None:
-    told = config(spawn({"A": "1"}, mcp_servers=[McpServer("s", command="x", env={"A": "1", "B": "2"})]))
-    assert told["mcp_servers"]["s"] == {"command": "x", "args": [], "env_vars": ["A", "B"]}
+    settings = config(spawn({"A": "1"}, mcp_servers=[McpServer("s", command="x", env={"A": "1", "B": "2"})]))
+    assert settings["mcp_servers"]["s"] == {"command": "x", "args": [], "env_vars": ["A", "B"]}
     plain = config(spawn(mcp_servers=[McpServer("s", command="x")]))
     assert plain["mcp_servers"]["s"] == {"command": "x", "args": []}
 
 
-def test_two_servers_may_want_the_same_variable_with_different_values() -> None:
+def test_two_servers_can_have_one_variable_with_different_values() -> None:
     servers = [McpServer(name, command="x", env={"KEY": name}) for name in ("one", "two")]
     args = spawn(mcp_servers=servers)
     assert args.env == {"KEY": "one", "AMUX_MCP_1_KEY": "two"}
@@ -209,5 +209,5 @@ def test_any_list_and_table_come_back_from_toml(texts: list[str], table: dict[st
     assert tomllib.loads(f"x = {toml_list(texts)}\ny = {toml_table(table)}") == {"x": texts, "y": table}
 
 
-def test_a_lone_surrogate_is_replaced() -> None:
+def test_an_unpaired_surrogate_is_replaced() -> None:
     assert tomllib.loads(f"x = {toml_string(chr(0xD800))}") == {"x": "?"}

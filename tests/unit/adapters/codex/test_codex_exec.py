@@ -1,7 +1,7 @@
-"""`codex exec --json`, by its recordings: one test per trap."""
+"""`codex exec --json`, with its recordings: one test for each peculiarity."""
 
 import pytest
-from codex_recordings import EXEC, codec_for, native, new_codec, recording, told
+from codex_recordings import EXEC, codec_for, native, new_codec, recorded_facts, recording
 from tests.unit.adapters.talking import receive, speaking
 
 from agent_mux import facts
@@ -11,16 +11,16 @@ from agent_mux.effects import Refuse, SignalGroup
 
 
 def codes(name: str) -> list[str]:
-    return [fact.failure.code for fact in told(name, facts.TurnFailed)]
+    return [fact.failure.code for fact in recorded_facts(name, facts.TurnFailed)]
 
 
 def test_the_session_is_known_from_the_first_line() -> None:
     first = native("plain_text")[0]["thread_id"]
-    assert told("plain_text")[0] == facts.SessionKnown(first)
+    assert recorded_facts("plain_text")[0] == facts.SessionKnown(first)
 
 
 def test_messages_and_thoughts_come_whole() -> None:
-    assert told("reasoning", facts.Text, facts.Thinking) == [
+    assert recorded_facts("reasoning", facts.Text, facts.Thinking) == [
         facts.Thinking("**Thinking** about it."),
         facts.Text("Answer 42"),
     ]
@@ -28,60 +28,63 @@ def test_messages_and_thoughts_come_whole() -> None:
 
 def test_a_command_is_shown_as_it_was_executed() -> None:
     command = "/bin/bash -lc 'echo hi; pwd'"
-    [ready], [done] = told("exec_ok", facts.ToolReady), told("exec_ok", facts.ToolDone)
+    [ready], [done] = recorded_facts("exec_ok", facts.ToolReady), recorded_facts("exec_ok", facts.ToolDone)
     assert (ready.name, ready.input, ready.shell) == ("exec_command", {"command": command}, facts.Shell(command))
     assert (done.output, done.stdout, done.exit_code, done.error) == ("hi\n/home/dev/project\n",) * 2 + (0, None)
 
 
 def test_a_command_that_exits_non_zero_is_a_failed_tool_with_its_output() -> None:
-    [done] = told("exec_fail", facts.ToolDone)
+    [done] = recorded_facts("exec_fail", facts.ToolDone)
     assert (done.error, done.stdout, done.exit_code) == ("out\nerr\n", "out\nerr\n", 3)
 
 
 def test_polling_a_long_command_makes_no_second_call() -> None:
-    [ready], [done] = told("exec_long_yield", facts.ToolReady), told("exec_long_yield", facts.ToolDone)
+    [ready], [done] = (
+        recorded_facts("exec_long_yield", facts.ToolReady),
+        recorded_facts("exec_long_yield", facts.ToolDone),
+    )
     assert done.call_id == ready.call_id
     assert done.stdout == "line 1\nline 2\nline 3\nline 4\n"
 
 
 def test_a_command_left_running_never_ends() -> None:
-    assert len(told("exec_background_left", facts.ToolReady)) == 1
-    assert told("exec_background_left", facts.ToolDone) == []
-    assert isinstance(told("exec_background_left")[-1], facts.TurnDone)
+    assert len(recorded_facts("exec_background_left", facts.ToolReady)) == 1
+    assert recorded_facts("exec_background_left", facts.ToolDone) == []
+    assert isinstance(recorded_facts("exec_background_left")[-1], facts.TurnDone)
 
 
-def test_a_patch_shows_deletions_only_because_sizes_and_diffs_are_not_told() -> None:
-    done = told("apply_patch_add", facts.ToolDone)
+def test_a_patch_shows_only_deletions_because_sizes_and_diffs_are_missing() -> None:
+    done = recorded_facts("apply_patch_add", facts.ToolDone)
     assert [call.name for call in done] == ["apply_patch"] * 3
     assert [call.files for call in done] == [(), (), (facts.FileDeleted("/home/dev/project/a.txt"),)]
     assert done[1].output["changes"][0] == {"path": "/home/dev/project/a.txt", "kind": "update"}
 
 
 def test_a_rejected_patch_is_only_on_stderr_and_is_kept_as_a_log_line() -> None:
-    assert told("apply_patch_readonly", facts.ToolReady) == []
-    lines = [line.line for line in told("apply_patch_readonly", facts.LogLine)]
+    assert recorded_facts("apply_patch_readonly", facts.ToolReady) == []
+    lines = [line.line for line in recorded_facts("apply_patch_readonly", facts.LogLine)]
     assert any("patch rejected" in line for line in lines)
 
 
 def test_an_mcp_call_is_no_native_tool_and_fails_when_its_tool_does() -> None:
-    assert told("mcp_tool_yolo", facts.ToolReady, facts.ToolDone) == []
-    first, second = told("mcp_tool_yolo", facts.McpBegin)
+    assert recorded_facts("mcp_tool_yolo", facts.ToolReady, facts.ToolDone) == []
+    first, second = recorded_facts("mcp_tool_yolo", facts.McpBegin)
     assert (first.server, first.tool, first.input) == ("echo", "echo", {"text": "ping"})
-    good, bad = told("mcp_tool_yolo", facts.McpDone)
+    good, bad = recorded_facts("mcp_tool_yolo", facts.McpDone)
     assert (good.call_id, good.error) == (first.call_id, None)
     assert (bad.call_id, bad.error) == (second.call_id, "boom failed")
 
 
 def test_an_mcp_call_without_permission_fails_with_the_reason() -> None:
-    assert {done.error for done in told("mcp_tool", facts.McpDone)} == {
+    assert {done.error for done in recorded_facts("mcp_tool", facts.McpDone)} == {
         "MCP tool call requires approval, but approval policy is never"
     }
 
 
 def test_the_second_id_of_a_web_search_counts_in_both_of_its_lines() -> None:
-    # {"id":"item_0","type":"web_search","id":"ws_fake0002",...}: every parser keeps the last one.
-    ready, again = told("web_search", facts.ToolReady)
-    [done] = told("web_search", facts.ToolDone)
+    # {"id":"item_0","type":"web_search","id":"ws_fake0002",...}: parsers keep the last id.
+    ready, again = recorded_facts("web_search", facts.ToolReady)
+    [done] = recorded_facts("web_search", facts.ToolDone)
     assert ready == again
     assert {ready.call_id, done.call_id} == {native("web_search", type="item.started")[0]["item"]["id"]}
     assert ready.call_id.startswith("ws_")
@@ -99,26 +102,29 @@ def test_a_web_search_whose_query_comes_late_is_ready_late() -> None:
 
 
 def test_each_version_of_the_plan_is_one_finished_call() -> None:
-    ready = told("plan_tool", facts.ToolReady)
+    ready = recorded_facts("plan_tool", facts.ToolReady)
     assert [call.name for call in ready] == ["update_plan"] * 2
     assert len({call.call_id for call in ready}) == 2
-    assert [done.call_id for done in told("plan_tool", facts.ToolDone)] == [call.call_id for call in ready]
+    assert [done.call_id for done in recorded_facts("plan_tool", facts.ToolDone)] == [call.call_id for call in ready]
     assert [step["completed"] for step in ready[1].input["plan"]] == [True, False]
 
 
-def test_a_sub_agent_is_begun_when_it_has_an_id_and_done_when_somebody_saw_it_done() -> None:
-    [begun], [done] = told("spawn_agent", facts.SubagentBegin), told("spawn_agent", facts.SubagentDone)
+def test_a_sub_agent_begins_with_its_id_and_ends_with_its_reported_state() -> None:
+    [begun], [done] = (
+        recorded_facts("spawn_agent", facts.SubagentBegin),
+        recorded_facts("spawn_agent", facts.SubagentDone),
+    )
     assert begun.prompt == "SUBTASK count the files"
     assert (done.subagent_id, done.summary, done.error) == (begun.subagent_id, "sub result: 3 files", None)
-    assert told("spawn_agent", facts.ToolReady, facts.ToolDone) == []
+    assert recorded_facts("spawn_agent", facts.ToolReady, facts.ToolDone) == []
 
 
 def test_the_sub_agents_of_newer_models_are_invisible_here() -> None:
-    assert told("agents_v2", facts.SubagentBegin, facts.SubagentDone, facts.Unknown) == []
+    assert recorded_facts("agents_v2", facts.SubagentBegin, facts.SubagentDone, facts.Unknown) == []
 
 
 def test_cached_tokens_are_no_input_tokens() -> None:
-    [usage] = told("plain_text", facts.Usage)
+    [usage] = recorded_facts("plain_text", facts.Usage)
     assert usage == facts.Usage(70, 20, thinking_tokens=5, cached_tokens=30, cache_creation_tokens=0, of_one_call=False)
 
 
@@ -134,31 +140,31 @@ def test_a_turns_tokens_are_what_the_threads_counter_grew_by() -> None:
 @pytest.mark.parametrize(
     ("name", "context"), [("resume_2_id", {"session_id": "s"}), ("resume_4_fork", {"fork_session_id": "s"})]
 )
-def test_a_resumed_runs_tokens_are_unknown_rather_than_the_whole_sessions(name: str, context: dict[str, str]) -> None:
-    assert told(name, facts.Usage, facts.RunCost, **context) == []
-    [done] = told(name, facts.TurnDone, **context)
+def test_the_tokens_of_a_resumed_run_are_unknown(name: str, context: dict[str, str]) -> None:
+    assert recorded_facts(name, facts.Usage, facts.RunCost, **context) == []
+    [done] = recorded_facts(name, facts.TurnDone, **context)
     assert done.cost is None
-    assert "not known" in told(name, facts.Note, **context)[-1].message
-    [known] = told(name, facts.SessionKnown, **context)
+    assert "unknown" in recorded_facts(name, facts.Note, **context)[-1].message
+    [known] = recorded_facts(name, facts.SessionKnown, **context)
     assert (known.resumed, known.forked_from) == ("session_id" in context, context.get("fork_session_id"))
 
 
 def test_reconnecting_is_a_retry_and_no_failure() -> None:
-    retries = told("err_default_retries_500", facts.Retrying)
+    retries = recorded_facts("err_default_retries_500", facts.Retrying)
     assert [(retry.attempt, retry.max_attempts) for retry in retries] == [(n, 5) for n in range(1, 6)]
     assert codes("err_default_retries_500") == ["AGENT_CRASH"]
-    assert told("err_drop_midstream", facts.TurnFailed) == []
+    assert recorded_facts("err_drop_midstream", facts.TurnFailed) == []
 
 
 def test_waiting_for_the_network_is_a_retry_without_an_end() -> None:
-    retries = told("err_conn_refused", facts.Retrying)
+    retries = recorded_facts("err_conn_refused", facts.Retrying)
     assert [(retry.attempt, retry.max_attempts) for retry in retries] == [(n, 0) for n in range(1, 6)]
     assert retries[0].reason == "Connection failed: error sending request"
 
 
-def test_a_retried_rate_limit_says_how_long_to_wait() -> None:
-    assert told("err_rate_failed", facts.RateLimited) == [facts.RateLimited(1500)]
-    assert told("err_429_recover", facts.RateLimited) == [facts.RateLimited(None)]
+def test_a_retried_rate_limit_has_its_waiting_time() -> None:
+    assert recorded_facts("err_rate_failed", facts.RateLimited) == [facts.RateLimited(1500)]
+    assert recorded_facts("err_429_recover", facts.RateLimited) == [facts.RateLimited(None)]
 
 
 @pytest.mark.parametrize(
@@ -186,18 +192,18 @@ def test_failures_are_classified_by_their_prose(name: str, code: str) -> None:
 
 
 def test_an_error_item_is_a_warning() -> None:
-    [note] = told("err_404_model", facts.Note)
+    [note] = recorded_facts("err_404_model", facts.Note)
     assert note.level == "warn"
     assert "fallback metadata" in note.message
-    assert told("default_provider_api_key", facts.TurnFailed) == []
+    assert recorded_facts("default_provider_api_key", facts.TurnFailed) == []
 
 
-def test_the_error_before_turn_failed_is_told_once() -> None:
-    assert [type(fact) for fact in told("err_400")][-1:] == [facts.TurnFailed]
-    assert told("err_400", facts.Trouble) == []
+def test_the_error_before_turn_failed_is_emitted_once() -> None:
+    assert [type(fact) for fact in recorded_facts("err_400")][-1:] == [facts.TurnFailed]
+    assert recorded_facts("err_400", facts.Trouble) == []
 
 
-def test_an_error_that_nothing_repeats_is_the_last_word() -> None:
+def test_an_error_without_turn_failed_is_emitted_at_the_end() -> None:
     codec = new_codec(EXEC)
     receive(codec, {"type": "turn.started"}, {"type": "error", "message": "unexpected status 401 Unauthorized: no"})
     assert list(codec.finish(Exit(code=1))) == [
@@ -206,36 +212,36 @@ def test_an_error_that_nothing_repeats_is_the_last_word() -> None:
 
 
 @pytest.mark.parametrize("name", ["bad_flag", "err_bad_config", "mcp_broken_required", "resume_5_missing"])
-def test_a_run_that_never_began_tells_nothing_but_its_stderr(name: str) -> None:
+def test_a_run_that_never_began_emits_only_stderr(name: str) -> None:
     assert recording(name).exit.code in (1, 2)
-    assert told(name) == []
-    assert told(name, facts.LogLine)
+    assert recorded_facts(name) == []
+    assert recorded_facts(name, facts.LogLine)
 
 
 @pytest.mark.parametrize("name", ["signal_sigint_text", "signal_sigterm_tool", "signal_sighup_text", "orphan_sigkill"])
 def test_a_signal_leaves_no_closing_message(name: str) -> None:
-    assert told(name, facts.TurnDone, facts.TurnFailed, facts.TurnStopped) == []
+    assert recorded_facts(name, facts.TurnDone, facts.TurnFailed, facts.TurnStopped) == []
 
 
 def test_compaction_is_invisible_here() -> None:
-    assert told("compact_auto", facts.ContextCompacted, facts.Unknown) == []
+    assert recorded_facts("compact_auto", facts.ContextCompacted, facts.Unknown) == []
 
 
 def test_the_answer_to_a_schema_is_parsed() -> None:
-    [done] = told("output_schema", facts.TurnDone, output_schema={"type": "object"})
+    [done] = recorded_facts("output_schema", facts.TurnDone, output_schema={"type": "object"})
     assert done.structured_output == {"answer": 42}
-    [unasked] = told("output_schema", facts.TurnDone)
+    [unasked] = recorded_facts("output_schema", facts.TurnDone)
     assert unasked.structured_output is None
 
 
-def test_a_step_begins_where_the_model_speaks_after_a_tool() -> None:
-    kinds = [type(fact) for fact in told("exec_ok", facts.StepBegin, facts.Text, facts.ToolReady)]
+def test_a_step_begins_with_a_message_after_a_tool() -> None:
+    kinds = [type(fact) for fact in recorded_facts("exec_ok", facts.StepBegin, facts.Text, facts.ToolReady)]
     assert kinds == [facts.StepBegin, facts.Text, facts.ToolReady, facts.StepBegin, facts.Text]
-    assert len(told("web_search", facts.StepBegin)) == 1  # the search is part of the model call
+    assert len(recorded_facts("web_search", facts.StepBegin)) == 1  # the search is part of the model call
 
 
 def test_a_line_separator_inside_a_text_splits_nothing() -> None:
-    assert told("unicode", facts.Text)[0] == facts.Text("日本語 😀 \u2028 end")
+    assert recorded_facts("unicode", facts.Text)[0] == facts.Text("日本語 😀 \u2028 end")
 
 
 def test_noise_is_a_log_line() -> None:
@@ -262,7 +268,7 @@ def test_noise_is_a_log_line() -> None:
         {},
     ],
 )
-def test_what_is_not_known_is_unknown_and_kept(line: dict[str, object]) -> None:
+def test_unknown_lines_are_emitted_whole_as_unknown(line: dict[str, object]) -> None:
     [fact] = receive(new_codec(EXEC), line)
     assert isinstance(fact, facts.Unknown)
 

@@ -1,4 +1,4 @@
-"""Fragments however they are spelled, and what the recordings prove; the rest is in `test_robustness.py`."""
+"""Fragments in any spelling, and the claimed event types. See `test_robustness.py` for other robustness tests."""
 
 from codex_recordings import ADAPTER, APP_SERVER, NAMES, events_of, new_codec
 from tests.unit.adapters.talking import as_line
@@ -23,5 +23,5 @@ def test_broken_characters_in_a_fragment_are_replaced() -> None:
 
 def test_the_recordings_prove_what_the_adapter_claims() -> None:
     emitted = {event.type for name in NAMES for event in events_of(name)}
-    only_here = {"agentdoc_read", "file_write"}  # the shared recordings prove the claim; these two are in none of them
+    only_here = {"agentdoc_read", "file_write"}  # the shared recordings contain all other claimed types
     assert emitted == ADAPTER.capabilities.emits | only_here

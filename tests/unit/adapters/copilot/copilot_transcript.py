@@ -1,4 +1,4 @@
-"""What copilot says and what we answer, as a test reads best. And the recordings of the real CLI."""
+"""A simulated Copilot runtime for tests of both directions, and the recordings of Copilot."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from agent_mux.adapter import Codec, CodecContext, Exit, Step
 from agent_mux.effects import Effect, WriteStdin
 from agent_mux_adapters.copilot import ADAPTER
 from agent_mux_adapters.copilot.argv import HEADLESS, JSON
-from agent_mux_adapters.copilot.settings import HeadlessContext
+from agent_mux_adapters.copilot.requests import HeadlessContext
 
 RECORDINGS = Recordings(ADAPTER, JSON)
 NAMES = RECORDINGS.spoken
@@ -20,7 +20,7 @@ SESSION = "11111111-2222-4333-8444-555555555555"
 
 
 def new_codec(protocol: str = HEADLESS, **context: Any) -> Codec:
-    """A codec with this context; without a prompt it only looks on."""
+    """Return a codec with this context. Without a prompt it only observes."""
     kind = HeadlessContext if protocol == HEADLESS else CodecContext
     return ADAPTER.protocols[protocol].codec(
         kind(**{"agent": "copilot", "protocol": protocol, "cwd": PLACE, **context})
@@ -28,34 +28,34 @@ def new_codec(protocol: str = HEADLESS, **context: Any) -> Codec:
 
 
 def event(kind: str, agent: str | None = None, /, **data: Any) -> dict[str, Any]:
-    """A session event, as `--output-format json` prints it."""
+    """Return a session event as `--output-format json` prints it."""
     envelope = {"id": "e", "timestamp": "2026-11-22T02:00:00.000Z", "parentId": None}
     return {"type": kind, "data": data, **envelope, **({"agentId": agent} if agent else {})}
 
 
-def said_by(*events: dict[str, Any], **context: Any) -> list[Step]:
-    """What these events say."""
+def facts_from(*events: dict[str, Any], **context: Any) -> list[Step]:
+    """Return the facts of these events."""
     return facts_of(receive(new_codec(JSON, **context), *events))
 
 
 def done_with(call_id: str, content: str = "", **data: Any) -> dict[str, Any]:
-    """A call succeeded."""
+    """Return the event of a call that succeeded."""
     result = {"content": content, **data.pop("result", {})}
     return event("tool.execution_complete", toolCallId=call_id, success=True, result=result, **data)
 
 
 def failed_with(call_id: str, message: str) -> dict[str, Any]:
-    """A call failed."""
+    """Return the event of a call that failed."""
     return event("tool.execution_complete", toolCallId=call_id, success=False, error={"message": message})
 
 
 def calls(call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
-    """A call begins."""
+    """Return the event of the start of a call."""
     return event("tool.execution_start", toolCallId=call_id, toolName=name, arguments=arguments)
 
 
 class Talk(talking.Talk):
-    """A live headless codec, and a runtime that says what the test wants."""
+    """A headless codec of a live run, and a runtime that the test controls."""
 
     def __init__(self, **context: Any) -> None:
         super().__init__(new_codec(**{"prompt": "hello", **context}))
@@ -66,7 +66,7 @@ class Talk(talking.Talk):
     def refuses(self, request_id: int, message: str) -> list[Step]:
         return self.says({"jsonrpc": "2.0", "id": request_id, "error": {"code": -32603, "message": message}})
 
-    def tells(self, kind: str, agent: str | None = None, /, **data: Any) -> list[Step]:
+    def notifies(self, kind: str, agent: str | None = None, /, **data: Any) -> list[Step]:
         params = {"sessionId": SESSION, "event": event(kind, agent, **data)}
         return self.says({"jsonrpc": "2.0", "method": "session.event", "params": params})
 
@@ -74,13 +74,13 @@ class Talk(talking.Talk):
         return self.says({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
 
     def opened(self) -> "Talk":
-        """The handshake is over, and the first prompt is sent."""
+        """Complete the handshake; the codec sends the first prompt."""
         self.answers(1, {"protocolVersion": 3})
         self.answers(2, {"sessionId": SESSION, "workspacePath": "/w"})
         return self
 
     def running(self) -> "Talk":
-        """The first turn runs; the requests 1 to 4 were made and read."""
+        """Complete the handshake and begin the first turn. The requests 1 to 4 are consumed."""
         self.opened()
         self.answers(3, {"success": True})
         self.takes_up(4, "m1")
@@ -88,19 +88,19 @@ class Talk(talking.Talk):
         return self
 
     def takes_up(self, request_id: int, message: str) -> None:
-        """A prompt was accepted, and its turn begins."""
+        """Accept a prompt and begin its turn."""
         self.answers(request_id, {"messageId": message})
-        self.tells("user.message", messageId=message, content="hello")
-        self.tells("assistant.turn_start", turnId="0")
+        self.notifies("user.message", messageId=message, content="hello")
+        self.notifies("assistant.turn_start", turnId="0")
 
     def hands_back(self, *, aborted: bool = False) -> list[Step]:
-        """The turn is over, and nothing goes on in the background."""
-        return [*self.tells("assistant.idle", aborted=aborted), *self.tells("session.idle")]
+        """End the turn, with nothing in the background."""
+        return [*self.notifies("assistant.idle", aborted=aborted), *self.notifies("session.idle")]
 
-    # -- we
+    # -- our side
 
     def methods(self) -> list[str]:
-        """The methods of what was sent since the last look."""
+        """Return the methods that were sent since the last call."""
         return [one if isinstance(one, str) else one["method"] for one in self.sent()]
 
     def facts(self) -> list[Step]:
@@ -115,5 +115,5 @@ class Talk(talking.Talk):
 
 
 def gone(codec: Codec, code: int = 0) -> list[Step]:
-    """What is said when the process is gone."""
+    """Return the facts that are emitted when the process has exited."""
     return facts_of(codec.finish(Exit(code=code)))

@@ -1,4 +1,4 @@
-"""`copilot --acp`: what its own lines mean beside the protocol's."""
+"""`copilot --acp`: Copilot's conventions on top of the protocol."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def update(kind: str, /, **fields: Any) -> dict[str, Any]:
 
 
 def chunk(text: str, kind: str = "agent_message_chunk") -> bytes:
-    """As copilot prints it: without spaces."""
+    """Return a line as Copilot prints it, without spaces."""
     content = f'{{"type":"text","text":"{text}"}}'
     head = f'{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"{SESSION}"'
     return f'{head},"update":{{"sessionUpdate":"{kind}","content":{content}}}}}}}'.encode()
@@ -34,8 +34,8 @@ def call(title: str, kind: str, **fields: Any) -> dict[str, Any]:
 
 def ended(content: str, status: str = "completed", **output: Any) -> dict[str, Any]:
     shown = [{"type": "content", "content": {"type": "text", "text": content}}]
-    told = {"content": content, "detailedContent": content, **output}
-    return update("tool_call_update", toolCallId="c", status=status, content=shown, rawOutput=told)
+    raw_output = {"content": content, "detailedContent": content, **output}
+    return update("tool_call_update", toolCallId="c", status=status, content=shown, rawOutput=raw_output)
 
 
 USAGE = update("usage_update", used=10, size=100)
@@ -47,7 +47,7 @@ def done(**usage: int) -> bytes:
 
 
 def prompted() -> Codec:
-    """A codec that looks on, in a turn."""
+    """Return an observing codec in a turn."""
     codec = new_codec("acp")
     for ours in SIDES:
         receive(codec, ours, source=Source.STDIN)
@@ -55,8 +55,8 @@ def prompted() -> Codec:
     return codec
 
 
-def told(*lines: Any) -> list[Any]:
-    """What is told of these lines, without what every turn has."""
+def emitted(*lines: Any) -> list[Any]:
+    """Return the facts of these lines, without those of every turn."""
     steps = facts_of(receive(prompted(), *lines))
     return [step for step in steps if not isinstance(step, facts.TurnBegin | facts.StepBegin)]
 
@@ -80,7 +80,7 @@ def told(*lines: Any) -> list[Any]:
     ],
 )
 def test_names_of_tools(title: str, kind: str, given: dict[str, Any], name: str) -> None:
-    ready = told(call(title, kind, rawInput=given))[0]
+    ready = emitted(call(title, kind, rawInput=given))[0]
     assert isinstance(ready, facts.ToolReady)
     assert (ready.name, ready.input) == (name, given)
 
@@ -88,21 +88,23 @@ def test_names_of_tools(title: str, kind: str, given: dict[str, Any], name: str)
 def test_a_failing_command_is_completed() -> None:
     exited = [{"type": "shell_exit", "exitCode": 3}]
     for contents in (exited, []):
-        ran = told(call("run it", "execute", rawInput={"command": "x"}), ended(f"out{FINISHED}", contents=contents))[-1]
+        ran = emitted(call("run it", "execute", rawInput={"command": "x"}), ended(f"out{FINISHED}", contents=contents))[
+            -1
+        ]
         assert (ran.exit_code, ran.stdout, ran.error) == (3, "out", f"out{FINISHED}")
 
 
 def test_a_command_in_the_background() -> None:
     given = {"command": "serve", "mode": "async"}
-    ready, ran = told(call("run it", "execute", rawInput=given), ended("<started>"))
+    ready, ran = emitted(call("run it", "execute", rawInput=given), ended("<started>"))
     assert (ready.shell, ran.exit_code, ran.error, ran.output) == (None, None, None, "<started>")
-    ran = told(call("run it", "execute", rawInput={"command": "serve"}), ended("<moved>"))[-1]
+    ran = emitted(call("run it", "execute", rawInput={"command": "serve"}), ended("<moved>"))[-1]
     assert (ran.exit_code, ran.error, ran.output) == (-1, None, "<moved>")
 
 
 def test_a_refused_call() -> None:
     refused = update("tool_call_update", toolCallId="c", status="failed", rawOutput={"message": "no", "code": "x"})
-    ran = told(call("run it", "execute", rawInput={"command": "x"}), refused)[-1]
+    ran = emitted(call("run it", "execute", rawInput={"command": "x"}), refused)[-1]
     assert (ran.error, ran.exit_code) == ("no", None)
 
 
@@ -115,18 +117,18 @@ def test_files() -> None:
     assert patched.diff.endswith("a.txt\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n")  # type: ignore[union-attr]
 
 
-# -- words of copilot itself
+# -- errors, notes and captions
 
 
-def test_a_failure_is_the_last_word_of_a_turn() -> None:
-    *_, failed = told(USAGE, chunk("Error: 400 maximum context length is 10 tokens"), USAGE, done())
+def test_an_error_message_at_the_end_of_a_turn_is_its_failure() -> None:
+    *_, failed = emitted(USAGE, chunk("Error: 400 maximum context length is 10 tokens"), USAGE, done())
     assert isinstance(failed, facts.TurnFailed)
     assert failed.failure.code == "CONTEXT_EXCEEDED"
     assert failed.failure.message.startswith("400 ")
 
 
 def test_a_message_that_begins_like_a_failure_is_a_message() -> None:
-    steps = told(USAGE, chunk("Error: so"), chunk("Error: and"), chunk(" on"), done())
+    steps = emitted(USAGE, chunk("Error: so"), chunk("Error: and"), chunk(" on"), done())
     assert steps[:3] == [facts.TextDelta("Error: so"), facts.TextDelta("Error: and"), facts.TextDelta(" on")]
     assert isinstance(steps[-1], facts.TurnDone)
 
@@ -138,8 +140,8 @@ def test_a_message_is_not_lost_with_the_process() -> None:
 
 
 def test_infos_are_notes() -> None:
-    assert told(chunk("Info: Operation cancelled by user")) == [facts.Note("Operation cancelled by user")]
-    assert told(chunk("Info: /home/dev/project/a.txt")) == []
+    assert emitted(chunk("Info: Operation cancelled by user")) == [facts.Note("Operation cancelled by user")]
+    assert emitted(chunk("Info: /home/dev/project/a.txt")) == []
 
 
 def test_each_model_call_is_a_step() -> None:
@@ -148,16 +150,16 @@ def test_each_model_call_is_a_step() -> None:
     assert kept == [facts.StepBegin(), facts.TextDelta("One."), facts.StepBegin(), facts.TextDelta("Two.")]
 
 
-def test_the_caption_of_what_is_in_progress_is_no_thought() -> None:
+def test_the_caption_of_a_tool_call_is_not_a_thought() -> None:
     lines = (USAGE, call("Plan", "other", rawInput={"query": "x"}), ended("1 row"))
     caption = chunk("first", "agent_thought_chunk")
-    assert not [step for step in told(*lines, caption) if isinstance(step, facts.ThinkingDelta)]
-    assert told(*lines, USAGE, caption)[-1] == facts.ThinkingDelta("first")
+    assert not [step for step in emitted(*lines, caption) if isinstance(step, facts.ThinkingDelta)]
+    assert emitted(*lines, USAGE, caption)[-1] == facts.ThinkingDelta("first")
 
 
-def test_what_a_sub_agent_says_is_not_said_by_the_agent() -> None:
+def test_messages_of_a_sub_agent_are_not_messages_of_the_agent() -> None:
     given = {"agent_type": "task", "prompt": "look", "mode": "sync"}
-    steps = told(USAGE, call("Look", "other", rawInput=given), USAGE, chunk("Found."), ended("Found."))
+    steps = emitted(USAGE, call("Look", "other", rawInput=given), USAGE, chunk("Found."), ended("Found."))
     assert steps == [facts.SubagentBegin("c", "task", "look"), facts.SubagentDone("c", "Found.")]
 
 

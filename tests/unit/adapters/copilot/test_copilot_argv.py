@@ -1,4 +1,4 @@
-"""How copilot is started, and what of the user's provider is said to it."""
+"""Command line and context of Copilot runs, with the user's own provider."""
 
 import json
 from typing import Any
@@ -8,8 +8,8 @@ import pytest
 from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.options import Attachment, McpServer, RunOptions
 from agent_mux_adapters.copilot import ADAPTER
-from agent_mux_adapters.copilot.provider import model_of, provider_of, unspeakable
-from agent_mux_adapters.copilot.settings import HeadlessContext, session_params
+from agent_mux_adapters.copilot.argv import model_of, provider_of, unsendable_secrets
+from agent_mux_adapters.copilot.requests import HeadlessContext, session_params
 
 HEAD = ("/bin/copilot", "--headless", "--no-auto-update", "--stdio")
 ONE_SHOT = ("/bin/copilot", "--output-format=json", "--yolo", "--no-color", "--no-auto-update")
@@ -34,7 +34,7 @@ def context(environ: dict[str, str] | None = None, **options: Any) -> HeadlessCo
     return made
 
 
-def test_a_run_is_headless_and_its_prompt_is_said_in_the_protocol() -> None:
+def test_a_run_is_headless_and_its_prompt_is_not_in_argv() -> None:
     args = spawn(prompt="--help\nme")
     assert (args.argv, args.protocol, args.stdin_text) == (HEAD, "headless", None)
     assert context(prompt="--help\nme").prompt == "--help\nme"
@@ -48,14 +48,14 @@ def test_without_a_provider_the_stored_login_is_used() -> None:
 
 
 @pytest.mark.parametrize("name", ["temperature", "top_p", "top_k", "thinking_budget_tokens"])
-def test_what_copilot_has_no_setting_for_is_noted(name: str) -> None:
+def test_unsupported_options_are_noted(name: str) -> None:
     assert spawn(**{name: 1}).notes == (f"copilot has no setting for {name}: ignored",)
 
 
-def test_what_cannot_be_done_is_noted() -> None:
+def test_unsupported_attachments_and_prompts_are_noted() -> None:
     notes = spawn(system_prompt="x", system_prompt_mode="prepend", attachments=[Attachment(url="https://x/y")]).notes
-    assert ["means 'append'" in notes[0], "takes no links" in notes[1]] == [True, True]
-    assert "own provider only" in spawn(max_output_tokens=5).notes[0]
+    assert ["acts as 'append'" in notes[0], "does not support links" in notes[1]] == [True, True]
+    assert "only of the user's own provider" in spawn(max_output_tokens=5).notes[0]
 
 
 def test_mcp_servers_are_in_a_file_of_the_run() -> None:
@@ -77,10 +77,10 @@ def test_mcp_servers_are_in_a_file_of_the_run() -> None:
         }  # fmt: skip
 
 
-# -- where a secret could not be passed on
+# -- secrets that the headless protocol cannot carry
 
 
-def test_a_plain_run_with_a_secret_that_cannot_be_said_is_one_shot() -> None:
+def test_a_plain_run_with_an_unsendable_secret_is_one_shot() -> None:
     args = spawn(HEADERS, prompt="--help", model="m", thinking_effort="low", session_id="-s",
                  attachments=[Attachment(file_path="/a.png")])  # fmt: skip
     assert args.argv == (*ONE_SHOT, "--model=m", "--reasoning-effort=low", "--resume=-s", "--attachment=/a.png")
@@ -104,7 +104,7 @@ def test_a_plain_run_with_a_secret_that_cannot_be_said_is_one_shot() -> None:
         {"attachments": [Attachment(base64="AA==", mime_type="image/png")]},
     ],
 )
-def test_a_run_that_wants_more_goes_without_the_secret_and_says_so(options: dict[str, Any]) -> None:
+def test_a_headless_run_omits_an_unsendable_secret_with_a_note(options: dict[str, Any]) -> None:
     args = spawn(HEADERS, **options)
     assert args.protocol == "headless"
     assert any("COPILOT_PROVIDER_HEADERS is not passed on" in note for note in args.notes)
@@ -113,7 +113,7 @@ def test_a_run_that_wants_more_goes_without_the_secret_and_says_so(options: dict
 # -- the user's own provider
 
 
-def test_a_provider_is_said_without_its_key() -> None:
+def test_a_provider_is_sent_without_its_key() -> None:
     made = context(OWN)
     assert made.provider == {"type": "openai", "baseUrl": URL, "apiKeyCommand": "printenv COPILOT_PROVIDER_API_KEY"}
     assert made.model == "big"
@@ -150,20 +150,22 @@ def test_the_whole_provider() -> None:
          'sh -c "$COPILOT_PROVIDER_API_KEY_COMMAND"'),
     ],
 )  # fmt: skip
-def test_a_command_tells_the_key(environ: dict[str, str], command: str | None) -> None:
+def test_a_command_prints_the_key(environ: dict[str, str], command: str | None) -> None:
     provider = provider_of({"COPILOT_PROVIDER_BASE_URL": URL, **environ})
     assert provider is not None
     assert provider.get("apiKeyCommand") == command
 
 
-def test_what_no_command_can_tell() -> None:
-    assert unspeakable({}) == unspeakable(OWN) == ()
-    assert unspeakable({"COPILOT_PROVIDER_HEADERS": "X: y"}) == ()  # no provider of one's own
-    assert unspeakable(HEADERS) == ("COPILOT_PROVIDER_HEADERS",)
+def test_unsendable_secrets() -> None:
+    assert unsendable_secrets({}) == unsendable_secrets(OWN) == ()
+    assert unsendable_secrets({"COPILOT_PROVIDER_HEADERS": "X: y"}) == ()  # without a provider of the user
+    assert unsendable_secrets(HEADERS) == ("COPILOT_PROVIDER_HEADERS",)
     token = {"COPILOT_PROVIDER_BEARER_TOKEN": "t"}
-    assert unspeakable({**OWN, **token}) == ()
-    assert unspeakable({**OWN, **token, "COPILOT_PROVIDER_TYPE": "anthropic"}) == ("COPILOT_PROVIDER_BEARER_TOKEN",)
-    assert unspeakable({"COPILOT_PROVIDER_BASE_URL": "https://me:pw@x/v1"}) == ("COPILOT_PROVIDER_BASE_URL",)
+    assert unsendable_secrets({**OWN, **token}) == ()
+    assert unsendable_secrets({**OWN, **token, "COPILOT_PROVIDER_TYPE": "anthropic"}) == (
+        "COPILOT_PROVIDER_BEARER_TOKEN",
+    )
+    assert unsendable_secrets({"COPILOT_PROVIDER_BASE_URL": "https://me:pw@x/v1"}) == ("COPILOT_PROVIDER_BASE_URL",)
 
 
 def test_the_model_of_the_environment() -> None:
@@ -172,14 +174,14 @@ def test_the_model_of_the_environment() -> None:
     assert model_of({"COPILOT_PROVIDER_MODEL_ID": "id", "COPILOT_MODEL": "m"}) == "m"
 
 
-# -- what the codec knows
+# -- the codec context
 
 
-def test_who_is_asked() -> None:
-    assert context().asks_nobody
+def test_approvals_and_questions_follow_the_options() -> None:
+    assert context().approves_all
     assert not context().answers_questions
-    assert not context(on_approval_request=print).asks_nobody
-    assert not context(approval_mode="prompt").asks_nobody
+    assert not context(on_approval_request=print).approves_all
+    assert not context(approval_mode="prompt").approves_all
     assert not context(approval_mode="deny").answers_questions
     for options in ({"approval_mode": "prompt"}, {"interactive": True}, {"on_input_required": print}):
         assert context(**options).answers_questions

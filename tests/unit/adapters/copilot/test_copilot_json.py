@@ -1,9 +1,9 @@
-"""`copilot --output-format json`: one run, and how it ends."""
+"""`copilot --output-format json`: one run and its end."""
 
 from typing import Any
 
 import pytest
-from copilot_transcript import SESSION, event, events_of, gone, new_codec, recording, said_by
+from copilot_transcript import SESSION, event, events_of, facts_from, gone, new_codec, recording
 from tests.unit.adapters.talking import PLACE, facts_of, receive
 
 from agent_mux import facts
@@ -22,26 +22,26 @@ def result(code: int = 0) -> dict[str, Any]:
 
 
 def test_the_session_is_known_by_the_last_line() -> None:
-    assert said_by(PROMPT, IDLE, result()) == [facts.TurnBegin(), facts.TurnDone(), facts.SessionKnown(SESSION)]
+    assert facts_from(PROMPT, IDLE, result()) == [facts.TurnBegin(), facts.TurnDone(), facts.SessionKnown(SESSION)]
     [started] = [one for one in events_of("tools") if one.type == "session_start"]
     assert started.session_id  # type: ignore[union-attr]
 
 
 def test_the_last_line_closes_a_turn_that_nothing_else_closed() -> None:
-    assert said_by(PROMPT, result())[-1] == facts.TurnDone()
-    failed = said_by(PROMPT, result(1))[-1]
+    assert facts_from(PROMPT, result())[-1] == facts.TurnDone()
+    failed = facts_from(PROMPT, result(1))[-1]
     assert isinstance(failed, facts.TurnFailed)
-    assert failed.failure.message == "copilot ends with code 1"
+    assert failed.failure.message == "copilot exited with code 1"
 
 
 @pytest.mark.parametrize("name", ["sigint_sleep", "sigint_slow", "sigterm_slow", "sigkill_sleep"])
 def test_a_run_that_a_signal_ends_did_not_complete_whatever_its_exit_code(name: str) -> None:
-    told = {one.type for one in events_of(name)}
-    assert ("crash" if name == "sigkill_sleep" else "interrupted") in told
+    types = {one.type for one in events_of(name)}
+    assert ("crash" if name == "sigkill_sleep" else "interrupted") in types
     assert recording(name).exit.code in (0, None)
 
 
-def test_a_complaint_instead_of_a_beginning_is_the_failure() -> None:
+def test_an_error_on_stderr_instead_of_a_start_is_the_failure() -> None:
     codec = new_codec("json")
     receive(codec, b"Error: No authentication information found.", source=Source.STDERR)
     receive(codec, b"Something else", source=Source.STDERR)
@@ -51,7 +51,7 @@ def test_a_complaint_instead_of_a_beginning_is_the_failure() -> None:
     assert "auth_error" in {one.type for one in events_of("no_auth")}
 
 
-def test_a_complaint_of_a_run_that_worked_is_none() -> None:
+def test_an_error_on_stderr_of_a_completed_run_is_no_failure() -> None:
     codec = new_codec("json")
     receive(codec, b"Error: No authentication information found.", source=Source.STDERR)
     receive(codec, PROMPT, IDLE)
@@ -59,7 +59,7 @@ def test_a_complaint_of_a_run_that_worked_is_none() -> None:
     assert facts_of(receive(new_codec("json"), b"a word")) == [facts.LogLine("a word")]
 
 
-def test_what_no_turn_told_is_told_at_the_end() -> None:
+def test_facts_outside_of_turns_are_emitted_at_the_end() -> None:
     codec = new_codec("json")
     receive(codec, event("session.error", message="no more", errorType="quota"))
     receive(codec, event("session.compaction_complete", success=True, summaryContent="A summary."))
@@ -90,10 +90,10 @@ def test_a_retry_streams_again_what_was_cut() -> None:
     assert len([one for one in events_of("drop") if one.type == "retry"]) == 5
 
 
-# -- which protocol a line is of
+# -- recognition of the protocol
 
 
-def test_lines_are_told_apart() -> None:
+def test_lines_are_recognized_by_protocol() -> None:
     assert is_json_line(event("session.start"))
     assert is_json_line(result())
     assert not is_json_line({"type": "result"})

@@ -1,4 +1,4 @@
-"""Whatever copilot prints: nothing raises, nothing is dropped, and the events stay lawful."""
+"""Any output of Copilot: nothing raises, nothing is dropped, and the events conform to the contract."""
 
 import pytest
 from copilot_transcript import NAMES, RECORDINGS, Talk, events_of, new_codec
@@ -47,14 +47,14 @@ def test_a_live_conversation_with_a_strange_runtime(data: st.DataObject) -> None
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @given(line=st.binary(max_size=40) | st.sampled_from([b"{", b"[]", b"null", b'{"type":5}', b'{"id":[]}', b"\xff\xfe"]))
-def test_any_bytes_are_told(protocol: str, line: bytes) -> None:
+def test_any_bytes_result_in_steps(protocol: str, line: bytes) -> None:
     codec = new_codec(protocol)
     for source in (Source.STDOUT, Source.STDERR):
         assert list(codec.receive(line, source))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_recordings_are_lawful_with_the_insides_of_sub_agents(name: str) -> None:
+def test_recordings_with_sub_agent_events_conform(name: str) -> None:
     assert validate(events_of(name, include_subagent_events=True)) == []
 
 

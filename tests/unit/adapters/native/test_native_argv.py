@@ -1,4 +1,4 @@
-"""How a program is started: nothing but its command; what the run is like goes by its standard input."""
+"""How a program is started: by its command alone; the options of the run are sent on standard input."""
 
 import json
 import sys
@@ -17,44 +17,44 @@ def environment(executable: str, *arguments: str) -> SpawnEnvironment:
 
 
 def started(**options: Any) -> list[dict[str, Any]]:
-    """The lines that the codec begins with."""
+    """Return the lines that the codec sends first."""
     asked = RunOptions(agent="native", **{"prompt": "hi", **options})
     context = build_context(asked, build_spawn_args(asked, environment("/bin/amux-agent")))
     return [json.loads(step.data) for step in AgentEventsCodec(context).start() if isinstance(step, WriteStdin)]
 
 
-def test_the_embedded_agent_is_told_to_listen_and_nothing_else() -> None:
+def test_embedded_agent_starts_with_the_control_flag_only() -> None:
     options = RunOptions(agent="native", prompt="--secret", model="m", session_id="--x", system_prompt="y")
     assert build_spawn_args(options, environment("/bin/amux-agent")).argv == ("/bin/amux-agent", "--control")
 
 
-def test_where_there_is_no_command_the_interpreter_runs_the_module() -> None:
+def test_without_a_program_the_interpreter_runs_the_module() -> None:
     spawn = build_spawn_args(RunOptions(agent="native", prompt="hi"), environment(sys.executable))
     assert spawn.argv == (sys.executable, "-m", "agent_loop", "--control")
     assert ADAPTER.executables[0] == "amux-agent"
     assert ADAPTER.executables[-1] == sys.executable
 
 
-def test_a_command_is_started_as_it_is_and_its_turns_are_counted_for_it() -> None:
+def test_command_starts_unchanged_and_the_core_counts_turns() -> None:
     options = RunOptions(agent="native", prompt="hi", command=("my-agent", "--flag"))
     spawn = build_spawn_args(options, environment("/bin/my-agent", "--flag"))
     assert spawn.argv == ("/bin/my-agent", "--flag")
     assert not spawn.counts_turns
 
 
-def test_the_first_line_has_what_was_said_and_nothing_that_was_not() -> None:
+def test_first_line_contains_given_options_only() -> None:
     assert started() == [
         {"type": "start", "protocol": 1, "approvalMode": "prompt"},
         {"type": "prompt", "id": "1", "text": "hi"},
     ]
 
 
-def test_skills_of_the_run_may_be_read() -> None:
+def test_skills_of_the_run_are_readable() -> None:
     start, _ = started(skills=("/s/singing", "/s/dancing/SKILL.md"))
     assert start["readable"] == ["/s/singing", "/s/dancing"]
 
 
-def test_servers_go_by_the_first_line() -> None:
+def test_mcp_servers_are_in_the_first_line() -> None:
     servers = [McpServer("a", command="x", args=("y",), env={"K": "v"}), McpServer("b", "sse", url="http://b")]
     start, _ = started(mcp_servers=servers, interactive=True, no_session=True, max_tokens_total=5, top_k=2)
     assert start["mcpServers"] == [
@@ -64,7 +64,7 @@ def test_servers_go_by_the_first_line() -> None:
     assert (start["interactive"], start["noSession"], start["maxTokensTotal"], start["topK"]) == (True, True, 5, 2)
 
 
-def test_images_go_along_and_other_files_are_mentioned() -> None:
+def test_images_are_sent_and_other_files_mentioned() -> None:
     attachments = (
         Attachment(base64="aGk=", mime_type="image/png"),
         Attachment(file_path="/a/b.txt"),

@@ -1,4 +1,4 @@
-"""Whatever a program prints: each line says something, nothing raises, and the events are lawful."""
+"""Any output of a program: each line yields a fact, nothing raises, and the events conform to the contract."""
 
 import json
 from typing import Any
@@ -31,14 +31,14 @@ RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(LINES | JUNK, max_size=30), st.booleans())
-def test_any_lines_make_a_lawful_run(lines: list[bytes], live: bool) -> None:
+def test_any_lines_make_a_conforming_stream(lines: list[bytes], live: bool) -> None:
     codec = AgentEventsCodec(CodecContext(agent="native", protocol="agent-events", prompt="hi" if live else None))
     assembler = StreamAssembler(StreamContext(run_id=RUN, agent="native", include_subagent_events=True))
     steps: list[Any] = list(codec.start())
     for line in lines:
-        told = list(codec.receive(line, STDOUT))
-        assert any(isinstance(step, Fact) for step in told), line
-        steps += told
+        received = list(codec.receive(line, STDOUT))
+        assert any(isinstance(step, Fact) for step in received), line
+        steps += received
     steps += codec.finish(Exit(0))
     for step in steps:
         if isinstance(step, Fact) and not isinstance(step, Ignored):
@@ -47,27 +47,27 @@ def test_any_lines_make_a_lawful_run(lines: list[bytes], live: bool) -> None:
     assert validate(assembler.take()) == []
 
 
-def told(*lines: dict[str, Any]) -> list[Any]:
+def received(*lines: dict[str, Any]) -> list[Any]:
     codec = AgentEventsCodec(CodecContext(agent="native", protocol="agent-events"))
     return [step for line in lines for step in codec.receive(json.dumps(line).encode(), STDOUT)]
 
 
-def test_an_unknown_type_is_unknown() -> None:
-    assert told({"type": "new"}) == [Unknown("new", '{"type": "new"}')]
+def test_unknown_type_is_reported() -> None:
+    assert received({"type": "new"}) == [Unknown("new", '{"type": "new"}')]
 
 
-def test_a_field_of_another_type_makes_the_line_unknown() -> None:
-    assert told({"type": "text_delta", "delta": 3}) == [Unknown("text_delta", '{"type": "text_delta", "delta": 3}')]
+def test_field_of_wrong_type_makes_the_line_unknown() -> None:
+    assert received({"type": "text_delta", "delta": 3}) == [Unknown("text_delta", '{"type": "text_delta", "delta": 3}')]
 
 
-def test_a_text_so_far_of_another_type_makes_the_line_unknown() -> None:
+def test_accumulated_text_of_wrong_type_makes_the_line_unknown() -> None:
     line = {"type": "tool_input_delta", "toolCallId": "t1", "delta": "x", "inputAccumulated": 0}
-    assert told(line) == [Unknown("tool_input_delta", json.dumps(line))]
+    assert received(line) == [Unknown("tool_input_delta", json.dumps(line))]
 
 
-def test_a_breach_of_the_order_is_told_once() -> None:
-    told_twice = told(*[{"type": "file_read", "path": "x"}] * 3)
-    notes = [step.message for step in told_twice if isinstance(step, Note)]
+def test_order_violation_is_reported_once() -> None:
+    repeated = received(*[{"type": "file_read", "path": "x"}] * 3)
+    notes = [step.message for step in repeated if isinstance(step, Note)]
     assert notes == [
         "the program violates the order of events: file_read before session_start",
         "the program violates the order of events: file_read outside a turn",

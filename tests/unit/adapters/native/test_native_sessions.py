@@ -1,4 +1,4 @@
-"""The sessions of the embedded agent, written by its own types and read as plain data."""
+"""Stored sessions of the embedded agent, written with its own types and read as plain data."""
 
 from pathlib import Path
 
@@ -37,11 +37,11 @@ def loop(number: int, *messages: object, **known: object) -> LoopRecord:
     )
 
 
-def answered(said: str) -> AssistantMessage:
-    return AssistantMessage(content=(Text(said),), model="m", timestamp=7, usage=Usage(3, 4, cost_usd=0.5))
+def answered(text: str) -> AssistantMessage:
+    return AssistantMessage(content=(Text(text),), model="m", timestamp=7, usage=Usage(3, 4, cost_usd=0.5))
 
 
-def test_a_session_is_told_in_facts(tmp_path: Path) -> None:
+def test_stored_session_is_emitted_as_facts(tmp_path: Path) -> None:
     call = AssistantMessage(content=(Thinking("hm"), ToolCall("c1", "shell", {"command": "ls"})))
     result = ToolMessage(tool_call_id="c1", name="shell", content=(Text("a file"),))
     first = loop(0, user("go", timestamp=7), call, result, answered("done"))
@@ -60,7 +60,7 @@ def test_a_session_is_told_in_facts(tmp_path: Path) -> None:
     ]
 
 
-def test_a_command_that_failed_is_an_error_as_it_was_told(tmp_path: Path) -> None:
+def test_failed_command_is_an_error(tmp_path: Path) -> None:
     results = [
         ToolMessage(tool_call_id=str(code), name="shell", content=(Text("out"),), details={"exit_code": code})
         for code in (0, 3)
@@ -72,7 +72,7 @@ def test_a_command_that_failed_is_an_error_as_it_was_told(tmp_path: Path) -> Non
     ]
 
 
-def test_commands_and_files_are_told_as_the_events_of_the_loop_say_it(tmp_path: Path) -> None:
+def test_commands_and_files_come_from_the_loop_events(tmp_path: Path) -> None:
     call = ToolCall("c1", "shell", {"command": "ls"})
     result = ToolMessage(tool_call_id="c1", name="shell", content=(Text("a"),), details={"exit_code": 0})
     effects = (
@@ -101,7 +101,7 @@ def test_commands_and_files_are_told_as_the_events_of_the_loop_say_it(tmp_path: 
     ]  # fmt: skip
 
 
-def test_what_a_branch_left_behind_is_not_told(tmp_path: Path) -> None:
+def test_abandoned_messages_are_omitted(tmp_path: Path) -> None:
     two = loop(1, user("two"), answered("2"), base=2)
     loops = [loop(0, user("one"), answered("1")), two, loop(2, user("other"), base=2)]
     stored(tmp_path, Session(session_id="s1", agent_id="a", loops=loops))
@@ -118,12 +118,12 @@ def test_what_a_branch_left_behind_is_not_told(tmp_path: Path) -> None:
         ({"status": "running"}, Prompted("go")),
     ],
 )
-def test_how_a_loop_ended(tmp_path: Path, known: dict[str, object], closing: object) -> None:
+def test_loop_status_becomes_the_closing_fact(tmp_path: Path, known: dict[str, object], closing: object) -> None:
     stored(tmp_path, Session(session_id="s1", agent_id="a", loops=[loop(0, user("go"), **known)]))
     assert entries(tmp_path)[-1].fact == closing
 
 
-def test_a_session_that_grew_is_read_on(tmp_path: Path) -> None:
+def test_grown_session_is_read_incrementally(tmp_path: Path) -> None:
     session = Session(session_id="s1", agent_id="a", loops=[loop(0, user("one"))])
     stored(tmp_path, session)
     (found,) = STORE.find(Place(environ={"AMUX_AGENT_HOME": str(tmp_path)}))
@@ -146,7 +146,7 @@ def test_a_session_that_grew_is_read_on(tmp_path: Path) -> None:
         b"\xff",
     ],
 )
-def test_what_is_no_session_says_so(tmp_path: Path, data: bytes) -> None:
+def test_invalid_session_is_reported(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "sessions").mkdir()
     (tmp_path / "sessions" / "x.json").write_bytes(data)
     (tmp_path / "sessions" / ".x.json").write_bytes(data)

@@ -1,4 +1,4 @@
-"""omp over ACP: what its tool calls mean, and what is an error of the provider."""
+"""omp over ACP: the meaning of its tool calls, and errors of the provider."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from agent_mux import facts
 from agent_mux.adapter import Codec
 from agent_mux_adapters._dialects.acp import AcpCall
 from agent_mux_adapters.omp import ADAPTER
-from agent_mux_adapters.omp.acp import OmpTools
+from agent_mux_adapters.omp.acp_reader import OmpAcpTools
 
 ALL = Recordings(ADAPTER, "json")
 
@@ -56,25 +56,25 @@ def called(
         ("other", {}, "Doing something", "tool"),
     ],
 )
-def test_tools_are_not_named_but_can_be_told_apart(kind: str, given: Any, title: str, name: str) -> None:
-    assert OmpTools().name(AcpCall("c", title=title, first_title=title, kind=kind, raw_input=given)) == name
+def test_tool_names_are_derived_from_kind_and_input(kind: str, given: Any, title: str, name: str) -> None:
+    assert OmpAcpTools().name(AcpCall("c", title=title, first_title=title, kind=kind, raw_input=given)) == name
 
 
-def test_a_command_is_told_as_in_rpc_mode() -> None:
+def test_command_facts_match_rpc_mode() -> None:
     ready, done = called("execute", {"command": "x"}, result("a\n\n\nWall time: 0.1 seconds", exitCode=3), "failed")
     assert ready.shell == facts.Shell("x")
     assert (done.stdout, done.exit_code) == ("a\n", 3)
     assert done.error == "a\n\n\nWall time: 0.1 seconds"
 
 
-def test_files_are_told_as_in_rpc_mode() -> None:
+def test_file_facts_match_rpc_mode() -> None:
     came = result("ok", path=f"{PLACE}/a.txt", oldText="a\n", newText="b\n", op="update")
     [_, done] = called("edit", {"input": "..."}, came)
     assert done.files == (facts.FilePatched(f"{PLACE}/a.txt", "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-a\n+b\n"),)
     assert done.output == "ok"
 
 
-def test_mcp_tools_and_sub_agents_are_told_as_such() -> None:
+def test_mcp_tools_and_sub_agents_are_recognized() -> None:
     begun, done = called("other", {"a": 1}, result("ok"), title="mcp__echo_echo")
     assert (begun, done) == (facts.McpBegin("c", "echo", "echo", {"a": 1}), facts.McpDone("c", "ok"))
     begun, done = called("other", {"agent": "explore", "task": "look"}, result("found it"))
@@ -84,7 +84,7 @@ def test_mcp_tools_and_sub_agents_are_told_as_such() -> None:
 ERROR = "401 bad key\nbad key (type=invalid_request_error param=invalid_api_key)"
 
 
-def test_the_words_of_a_provider_fail_the_turn_although_it_ends_well() -> None:
+def test_provider_error_text_fails_the_turn() -> None:
     chunk = update("agent_message_chunk", content={"type": "text", "text": ERROR})
     prompt = {"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}}
     one = codec_of(ADAPTER, "acp", prompt="hello")
@@ -95,6 +95,6 @@ def test_the_words_of_a_provider_fail_the_turn_although_it_ends_well() -> None:
     assert failed == facts.TurnFailed(facts.Failure("AUTH_ERROR", ERROR))
 
 
-def test_a_message_that_begins_with_a_number_is_a_message() -> None:
+def test_message_that_begins_with_a_number_is_a_message() -> None:
     chunk = update("agent_message_chunk", content={"type": "text", "text": "401 files were changed"})
     assert facts_of(receive(codec(), chunk), facts.TextDelta) == [facts.TextDelta("401 files were changed")]

@@ -1,4 +1,4 @@
-"""How omp is started."""
+"""Run options to omp's command line."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ def run_options(**options: Any) -> RunOptions:
     return RunOptions(**{"agent": "omp", "prompt": "do it", "cwd": "/", "approval_mode": "yolo", **options})
 
 
-def test_a_run_that_nobody_has_to_answer_for_is_json_mode_with_its_prompt_on_stdin() -> None:
+def test_unattended_run_uses_json_mode_with_prompt_on_stdin() -> None:
     args = spawn(prompt="--version @x")
     assert args.argv == (*JSON_MODE, EXTENSION)
     assert (args.protocol, args.stdin_text) == ("json", "--version @x")
@@ -42,7 +42,7 @@ def test_a_run_that_nobody_has_to_answer_for_is_json_mode_with_its_prompt_on_std
         ({"on_input_required": print}, "rpc-ui", "yolo"),
     ],
 )
-def test_whatever_json_mode_cannot_do_takes_rpc_mode(options: dict[str, Any], mode: str, approvals: str) -> None:
+def test_options_beyond_json_mode_use_rpc_mode(options: dict[str, Any], mode: str, approvals: str) -> None:
     args = spawn(**options)
     assert args.argv[:4] == ("/bin/omp", f"--mode={mode}", "--no-title", f"--approval-mode={approvals}")
     assert (args.protocol, args.stdin_text) == ("rpc", None)
@@ -64,18 +64,18 @@ def test_whatever_json_mode_cannot_do_takes_rpc_mode(options: dict[str, Any], mo
         ),
     ],
 )
-def test_what_the_options_say_becomes_flags(options: dict[str, Any], flag: str) -> None:
+def test_options_become_flags(options: dict[str, Any], flag: str) -> None:
     assert spawn(**options).argv == (*JSON_MODE, flag, EXTENSION)
 
 
-def test_what_has_no_flag_goes_into_a_configuration_for_this_run() -> None:
+def test_options_without_a_flag_go_into_a_run_configuration() -> None:
     args = spawn(temperature=0.5, top_p=0.25, top_k=3)
     assert "--config=/run/tmp/config.yml" in args.argv
     assert json.loads(args.files["config.yml"]) == {"temperature": 0.5, "topP": 0.25, "topK": 3}
     assert "config.yml" not in spawn().files
 
 
-def test_a_thinking_budget_is_one_for_whatever_level_is_chosen() -> None:
+def test_thinking_budget_applies_to_every_level() -> None:
     args = spawn(thinking_budget_tokens=2000)
     assert "--thinking=high" in args.argv
     assert set(json.loads(args.files["config.yml"])["thinkingBudgets"].values()) == {2000}
@@ -83,7 +83,7 @@ def test_a_thinking_budget_is_one_for_whatever_level_is_chosen() -> None:
     assert "thinking budget" in note
 
 
-def test_mcp_servers_are_loaded_from_the_runs_own_directory() -> None:
+def test_mcp_servers_are_loaded_from_the_run_directory() -> None:
     web = McpServer(name="web", transport="streamable-http", url="https://x/mcp", headers={"Authorization": "secret"})
     events = McpServer(name="events", transport="sse", url="https://x/sse")
     args = spawn(mcp_servers=[ECHO, web, events])
@@ -98,14 +98,14 @@ def test_mcp_servers_are_loaded_from_the_runs_own_directory() -> None:
     }
 
 
-def test_with_mcp_servers_no_questions_are_asked() -> None:
+def test_with_mcp_servers_rpc_ui_is_not_used() -> None:
     args = spawn(mcp_servers=[ECHO], on_input_required=print)
     assert args.argv[1] == "--mode=rpc"
     [note] = args.notes
     assert "asks no questions" in note
 
 
-def test_json_mode_takes_files_by_their_paths_and_rpc_mode_mentions_them() -> None:
+def test_json_mode_takes_files_by_path_and_rpc_mode_mentions_them() -> None:
     files = [Attachment(file_path="/a b.txt"), Attachment(file_path="/c.png")]
     assert spawn(attachments=files).argv[-2:] == ("@/a b.txt", "@/c.png")
     options = run_options(interactive=True, attachments=[*files, Attachment(base64="AA==", mime_type="image/gif")])
@@ -114,13 +114,13 @@ def test_json_mode_takes_files_by_their_paths_and_rpc_mode_mentions_them() -> No
     assert context.images == ("data:image/gif;base64,AA==",)
 
 
-def test_the_codec_says_the_prompt_only_in_rpc_mode() -> None:
+def test_codec_sends_prompt_in_rpc_mode_only() -> None:
     for interactive, prompt in ((True, "do it"), (False, None)):
         options = run_options(interactive=interactive)
         assert ADAPTER.context(options, spawn(interactive=interactive)).prompt == prompt
 
 
-def test_omp_itself_asks_for_permission_and_our_extension_does_not() -> None:
+def test_omp_asks_for_approval_itself() -> None:
     assert "const ASKS = false;" in spawn(approval_mode="prompt").files[FILE]
 
 
@@ -129,9 +129,9 @@ def test_omp_itself_asks_for_permission_and_our_extension_does_not() -> None:
     [
         ({"max_output_tokens": 2}, "max_output_tokens"),
         ({"system_prompt": "x", "system_prompt_mode": "prepend"}, "appended"),
-        ({"attachments": [Attachment(url="https://x/a.png")]}, "1 of the attachments"),
+        ({"attachments": [Attachment(url="https://x/a.png")]}, "1 attachments"),
     ],
 )
-def test_what_omp_cannot_do_is_said(options: dict[str, Any], word: str) -> None:
+def test_unsupported_options_are_noted(options: dict[str, Any], word: str) -> None:
     [note] = spawn(**options).notes
     assert word in note

@@ -1,4 +1,4 @@
-"""Sub-agents of omp: begun by a call, at work in the background, reported when they are done."""
+"""omp's sub-agents: started by a call, running in the background, ended by their report."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ USAGE = {"input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0, "cost": {"to
 
 
 def working(job: str = "KindFox") -> Codec:
-    """A sub-agent works in the background."""
+    """Return a codec with a sub-agent that runs in the background."""
     codec = codec_of(ADAPTER, "rpc")
     background = result("started", **{"async": {"jobId": job, "state": "running"}})
     receive(codec, BEGINS, answer(TASK), starts("c", "task"), ends("c", "task", background))
@@ -29,59 +29,59 @@ def report(*results: str, custom_type: str = "async-result") -> dict[str, Any]:
     return {"type": "message_end", "message": message}
 
 
-def task_result(said: str, job: str = "KindFox", status: str = "completed") -> str:
-    return f'<task-result id="{job}" agent="explore" status="{status}">\n<output>\n{said}\n</output>\n</task-result>'
+def task_result(text: str, job: str = "KindFox", status: str = "completed") -> str:
+    return f'<task-result id="{job}" agent="explore" status="{status}">\n<output>\n{text}\n</output>\n</task-result>'
 
 
 def inside(event: dict[str, Any], job: str = "KindFox") -> dict[str, Any]:
     return {"type": "subagent_event", "payload": {"id": job, "event": event}}
 
 
-def test_a_delegating_call_is_the_beginning_of_a_sub_agent() -> None:
+def test_task_call_begins_a_sub_agent() -> None:
     codec = codec_of(ADAPTER, "rpc")
     assert facts_of(receive(codec, answer(TASK))) == [facts.SubagentBegin("c", "explore", "look around")]
     assert facts_of(receive(codec, ends("c", "task", result("found it")))) == [facts.SubagentDone("c", "found it")]
 
 
-def test_a_delegation_that_fails_is_the_end_of_it() -> None:
+def test_failed_task_call_ends_the_sub_agent() -> None:
     codec = codec_of(ADAPTER, "rpc")
     receive(codec, answer(TASK))
     failed = ends("c", "task", result("no such agent"), is_error=True)
     assert facts_of(receive(codec, failed)) == [facts.SubagentDone("c", "no such agent", "no such agent")]
 
 
-def test_work_in_the_background_ends_with_its_report() -> None:
+def test_background_job_ends_with_its_report() -> None:
     codec = working()
     assert facts_of(receive(codec, report(task_result('"found it"'))), *KINDS) == [facts.SubagentDone("c", "found it")]
     assert facts_of(receive(codec, report(task_result("again"))), *KINDS) == []
 
 
-def test_the_agent_may_fetch_the_report_with_a_tool() -> None:
+def test_fetched_report_ends_the_sub_agent() -> None:
     fetched = ends("w", "hub", result(f"done:\n{task_result('found it')}"))
     assert facts_of(receive(working(), fetched), *KINDS) == [facts.SubagentDone("c", "found it")]
 
 
-def test_a_report_of_a_failure_is_one() -> None:
-    for said, error in (("boom", "boom"), ("", "the sub-agent failed")):
-        [done] = facts_of(receive(working(), report(task_result(said, status="failed"))), *KINDS)
+def test_failure_report_is_an_error() -> None:
+    for text, error in (("boom", "boom"), ("", "the sub-agent failed")):
+        [done] = facts_of(receive(working(), report(task_result(text, status="failed"))), *KINDS)
         assert done.error == error
 
 
-def test_reports_may_be_of_somebody_else_or_broken() -> None:
+def test_unknown_and_broken_reports_are_ignored() -> None:
     codec = working()
     assert facts_of(receive(codec, report(task_result("x", job="OtherFox")), report("<task-result")), *KINDS) == []
     assert facts_of(receive(codec, report(task_result("x"), custom_type="other")), *KINDS) == []
     assert facts_of(receive(codec, report(task_result('"\\ud800'))), *KINDS) == [facts.SubagentDone("c", '"\\ud800')]
 
 
-def test_who_has_not_reported_when_all_is_over_was_heard_by_the_agent_alone() -> None:
+def test_sub_agent_without_report_ends_with_the_turn() -> None:
     codec = working()
     assert facts_of(receive(codec, agent_end(isTerminal=False)), *KINDS) == []
-    unheard = facts.SubagentDone("c", "its report went to the agent alone")
+    unheard = facts.SubagentDone("c", "the agent received the report without printing it")
     assert facts_of(receive(codec, agent_end(isTerminal=True)), *KINDS) == [unheard]
 
 
-def test_what_happens_inside_is_inside() -> None:
+def test_facts_of_a_sub_agent_are_wrapped() -> None:
     codec = working()
     lines = [
         inside({"type": "agent_start"}),
@@ -98,7 +98,7 @@ def test_what_happens_inside_is_inside() -> None:
     ]
 
 
-def test_what_happens_inside_costs_the_run_and_is_no_call_of_the_main_agent() -> None:
+def test_sub_agent_calls_add_cost_but_no_main_usage() -> None:
     codec = working()
     steps = receive(codec, inside(answer("a", usage=USAGE)), inside(answer("b", usage=USAGE)))
     assert facts_of(steps, facts.Usage) == []
@@ -108,24 +108,24 @@ def test_what_happens_inside_costs_the_run_and_is_no_call_of_the_main_agent() ->
     assert done.cost.total_usd == 0.5
 
 
-def test_a_lifecycle_line_names_the_work_of_a_call() -> None:
+def test_lifecycle_line_links_job_and_call() -> None:
     codec = codec_of(ADAPTER, "rpc")
     started = {"id": "KindFox", "parentToolCallId": "c", "status": "started"}
     receive(codec, BEGINS, answer(TASK), {"type": "subagent_lifecycle", "payload": started})
-    [said] = facts_of(receive(codec, inside(answer("hi"))), facts.InSubagent)
-    assert said == facts.InSubagent("c", facts.Text("hi"))
+    [text] = facts_of(receive(codec, inside(answer("hi"))), facts.InSubagent)
+    assert text == facts.InSubagent("c", facts.Text("hi"))
 
 
-def test_fragments_inside_are_skipped_without_being_read() -> None:
+def test_sub_agent_deltas_are_skipped_undecoded() -> None:
     line = b'{"type":"subagent_event","payload":{"id":"KindFox","event":{"type":"message_update",' + b"x" * 1000
     assert facts_of(receive(working(), line)) == []
 
 
-def test_events_of_somebody_unknown_say_nothing() -> None:
+def test_events_of_unknown_sub_agents_are_ignored() -> None:
     assert facts_of(receive(working(), inside(answer("hi"), job="OtherFox"))) == []
 
 
-def test_the_recordings_tell_the_whole_story() -> None:
+def test_recordings_contain_complete_sub_agents() -> None:
     for name in ("18.2.3/rpc_subagent", "18.2.3/rpc_subagent_injected"):
         events = ALL.events(name, include_subagent_events=True)
         [spawned] = [event for event in events if event.type == "subagent_spawn"]

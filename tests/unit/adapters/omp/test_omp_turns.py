@@ -1,4 +1,4 @@
-"""What omp tells otherwise than pi: ends of turns, tools, permissions."""
+"""What omp reports differently from pi: ends of turns, tools, approvals."""
 
 import base64
 from typing import Any
@@ -48,26 +48,26 @@ def running(**context: Any) -> Talk:
 # -- turns
 
 
-def test_the_end_itself_says_whether_it_is_the_last() -> None:
+def test_is_terminal_marks_the_final_end() -> None:
     one = codec()
     assert facts_of(receive(one, BEGINS, answer("wait"), agent_end(isTerminal=False)), *TURNS) == [facts.TurnBegin()]
     assert facts_of(receive(one, BEGINS, answer("done"), LAST), *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
 
 
 @pytest.mark.parametrize(("ending", "last"), [(Exit(code=0), [facts.TurnDone()]), (Exit(signal=9), [])])
-def test_an_agent_that_leaves_in_peace_has_ended_its_turn(ending: Exit, last: list[Any]) -> None:
+def test_exit_code_0_ends_the_turn(ending: Exit, last: list[Any]) -> None:
     one = codec()
     receive(one, BEGINS, answer("wait"), agent_end(isTerminal=False))
     assert facts_of(one.finish(ending), *TURNS) == last
 
 
-def test_an_error_of_the_api_fails_the_turn() -> None:
+def test_api_error_fails_the_turn() -> None:
     failure = facts.Failure("RATE_LIMITED", "nope")
     lines = [BEGINS, failed("nope", errorStatus=429), LAST]
     assert facts_of(receive(codec(), *lines), *TURNS)[1:] == [facts.TurnFailed(failure)]
 
 
-def test_a_run_asks_for_the_statistics_and_not_for_the_long_state() -> None:
+def test_run_requests_statistics_instead_of_the_state() -> None:
     talk = Talk(ADAPTER)
     assert talk.sent() == [
         {"id": "mux-1", "type": "set_subagent_subscription", "level": "events"},
@@ -81,13 +81,13 @@ def test_a_run_asks_for_the_statistics_and_not_for_the_long_state() -> None:
     assert talk.sent() == ["EOF"]
 
 
-def test_a_continued_session_says_how_many_turns_it_has() -> None:
+def test_continued_session_reports_its_turn_count() -> None:
     talk = Talk(ADAPTER, session_id="s")
     [known] = facts_of(talk.answers("mux-2", "get_session_stats", sessionId="s", userMessages=2))
     assert known == facts.SessionKnown("s", resumed=True, prior_turns=2)
 
 
-def test_a_busy_agent_answers_a_prompt_twice() -> None:
+def test_second_response_to_a_prompt_is_ignored() -> None:
     talk = running()
     talk.answers("mux-3", "prompt")
     assert facts_of(talk.refuses("mux-3", "prompt", "Agent is already processing.")) == [
@@ -96,7 +96,7 @@ def test_a_busy_agent_answers_a_prompt_twice() -> None:
 
 
 @pytest.mark.parametrize("told_with_the_response", [True, False])
-def test_a_command_that_needs_no_model_is_a_turn_all_the_same(told_with_the_response: bool) -> None:
+def test_command_without_model_call_is_a_turn(told_with_the_response: bool) -> None:
     talk = Talk(ADAPTER, prompt="/name x")
     talk.answers("mux-2", "get_session_stats", sessionId="s")
     if told_with_the_response:
@@ -108,22 +108,22 @@ def test_a_command_that_needs_no_model_is_a_turn_all_the_same(told_with_the_resp
     assert talk.sent()[-1] == "EOF"
 
 
-def test_a_prompt_that_the_model_answers_says_nothing_by_itself() -> None:
+def test_prompt_result_with_model_call_is_ignored() -> None:
     assert facts_of(running().says({"type": "prompt_result", "id": "mux-3", "agentInvoked": True})) == []
 
 
-def test_another_model_is_a_warning() -> None:
+def test_fallback_model_is_a_warning() -> None:
     line = {"type": "retry_fallback_applied", "from": "a/b", "to": "c/d"}
-    assert facts_of(receive(codec(), line)) == [facts.Note("the agent goes on with c/d instead of a/b", "warn")]
+    assert facts_of(receive(codec(), line)) == [facts.Note("the agent continues with c/d instead of a/b", "warn")]
 
 
 @pytest.mark.parametrize(("level", "ours"), [("info", "info"), ("warning", "warn"), ("error", "warn")])
-def test_notices_are_notes(level: str, ours: str) -> None:
+def test_notices_become_notes(level: str, ours: str) -> None:
     line = {"type": "notice", "level": level, "message": "look"}
     assert facts_of(receive(codec(), line)) == [facts.Note("look", ours)]
 
 
-def test_long_lines_come_in_parts() -> None:
+def test_chunked_lines_are_reassembled() -> None:
     whole = as_line(answer("hello"))
     parts = [whole[:20], whole[20:]]
     chunks = [
@@ -133,8 +133,8 @@ def test_long_lines_come_in_parts() -> None:
     one = codec("rpc")
     assert facts_of(receive(one, chunks[0])) == []
     assert facts_of(receive(one, chunks[1])) == [facts.Text("hello")]
-    assert facts_of(receive(one, chunks[1])) == []  # its beginning is missing
-    assert facts_of(receive(one, {**chunks[0], "chunkId": "l", "count": 1, "data": "A"})) == []  # no base64
+    assert facts_of(receive(one, chunks[1])) == []  # the first chunk is missing
+    assert facts_of(receive(one, {**chunks[0], "chunkId": "l", "count": 1, "data": "A"})) == []  # not base64
 
 
 # -- tools
@@ -151,7 +151,7 @@ def files(name: str, arguments: dict[str, Any], came: dict[str, Any]) -> tuple[A
     return effects
 
 
-def test_a_command_has_its_time_below_its_output() -> None:
+def test_wall_time_below_the_output_is_split_off() -> None:
     came = [result("hi\n"), result("hi\n\n\nWall time: 0.04 seconds", wallTimeMs=44.7)]
     ready, output, done = of_call("bash", {"command": "echo hi", "cwd": "/tmp"}, *came)
     assert ready.shell == facts.Shell("echo hi", "/tmp")
@@ -169,34 +169,34 @@ def test_a_command_has_its_time_below_its_output() -> None:
         (result("Tool call denied by user: bash"), "", None),
     ],
 )
-def test_a_failed_command_says_how_below_its_output(came: dict[str, Any], printed: str, code: int | None) -> None:
+def test_status_below_the_output_is_split_off(came: dict[str, Any], printed: str, code: int | None) -> None:
     _, *output, done = of_call("bash", {"command": "x"}, came, is_error=True)
     assert "".join(fact.text for fact in output) == printed
     assert done.exit_code == code
 
 
-def test_a_command_in_the_background_is_no_command_whose_exit_is_told() -> None:
+def test_background_command_has_no_exit_code() -> None:
     [ready, _] = of_call("bash", {"command": "x", "async": True}, result("started"))
     assert ready.shell is None
     moved = result("Backgrounded as job bg_1", **{"async": {"jobId": "bg_1", "state": "running"}})
     assert of_call("bash", {"command": "x"}, moved)[-1].exit_code == -1
 
 
-def test_a_file_that_was_read_is_named_by_the_result() -> None:
+def test_read_file_is_named_by_the_result() -> None:
     source = {"source": {"type": "path", "value": f"{PLACE}/a.txt"}}
     assert files("read", {"path": "a.txt:3-5"}, result("x", meta=source)) == (facts.FileRead(f"{PLACE}/a.txt"),)
     assert files("read", {"path": "."}, result("x", meta=source, isDirectory=True)) == ()
     assert files("read", {"path": "https://x"}, result("x", meta={"source": {"type": "url", "value": "x"}})) == ()
 
 
-def test_a_file_that_was_written_is_named_by_the_result() -> None:
+def test_written_file_is_named_by_the_result() -> None:
     written = facts.FileWritten(f"{PLACE}/a.txt", 2, True)
     came = result("ok", resolvedPath=f"{PLACE}/a.txt", existedBefore=False)
     assert files("write", {"path": "a.txt", "content": "hi"}, came) == (written,)
     assert files("write", {"path": "xd://github", "content": "{}"}, result("ok")) == ()
 
 
-def test_edits_tell_whole_texts_or_diffs_for_people_and_deletions_and_moves() -> None:
+def test_edits_deletions_and_moves_become_file_effects() -> None:
     place = f"{PLACE}/a.txt"
     known = result("ok", path=place, oldText="a\nb\n", newText="a\nB\n", op="update")
     assert files("edit", {}, known) == (
@@ -233,13 +233,11 @@ def test_edits_tell_whole_texts_or_diffs_for_people_and_deletions_and_moves() ->
         ("bash", ("bash",), None),
     ],
 )
-def test_the_servers_of_the_run_tell_where_the_name_of_a_tool_begins(
-    name: str, servers: tuple[str, ...], split: tuple[str, str] | None
-) -> None:
+def test_known_servers_split_mcp_tool_names(name: str, servers: tuple[str, ...], split: tuple[str, str] | None) -> None:
     assert split_mcp_name(name, servers) == split
 
 
-def test_mcp_calls_are_told_as_such() -> None:
+def test_mcp_calls_are_recognized() -> None:
     one = codec("rpc", mcp_servers=(McpServer(name="my-server", command="x"),))
     lines = [answer(call_block("c", "mcp__my_server_do_it", a=1)), ends("c", "mcp__my_server_do_it", result("ok"))]
     assert facts_of(receive(one, *lines)) == [
@@ -266,9 +264,9 @@ def gate(tool: str, *details: str) -> dict[str, Any]:
         (gate("browser", "open"), "Use browser", "open", "high"),
     ],
 )
-def test_a_dialog_of_omp_that_asks_for_permission(title: dict[str, Any], action: str, detail: str, risk: str) -> None:
-    [asked] = facts_of(running().asks("r", "select", **title))
-    assert (asked.action, asked.detail, asked.risk) == (action, detail, risk)
+def test_approval_dialog_is_recognized(title: dict[str, Any], action: str, detail: str, risk: str) -> None:
+    [request] = facts_of(running().asks("r", "select", **title))
+    assert (request.action, request.detail, request.risk) == (action, detail, risk)
 
 
 @pytest.mark.parametrize(
@@ -280,12 +278,12 @@ def test_a_dialog_of_omp_that_asks_for_permission(title: dict[str, Any], action:
         (gate("edit", "File: (unknown)"), None, ()),
     ],
 )
-def test_a_dialog_shows_what_it_is_about(title: dict[str, Any], command: str | None, paths: tuple[str, ...]) -> None:
-    [asked] = facts_of(running().asks("r", "select", **title))
-    assert (asked.command, asked.paths) == (command, paths)
+def test_dialog_shows_detail_and_paths(title: dict[str, Any], command: str | None, paths: tuple[str, ...]) -> None:
+    [request] = facts_of(running().asks("r", "select", **title))
+    assert (request.command, request.paths) == (command, paths)
 
 
-def test_a_permission_is_about_the_first_call_of_that_tool_that_waits() -> None:
+def test_approval_belongs_to_first_pending_call_of_its_tool() -> None:
     talk = running()
     talk.says(answer(call_block("a", "bash", command="x"), call_block("b", "bash", command="y")))
     [first] = facts_of(talk.asks("r", "select", **gate("bash", "Command: x")))
@@ -294,22 +292,22 @@ def test_a_permission_is_about_the_first_call_of_that_tool_that_waits() -> None:
     assert (first.call_id, second.call_id, third.call_id) == ("a", "b", None)
 
 
-def test_a_dialog_that_says_nothing_shows_the_input_of_the_call() -> None:
+def test_dialog_without_detail_shows_the_call_input() -> None:
     talk = running()
     talk.says(answer(call_block("a", "mcp__echo_echo", text="hi")))
-    [asked] = facts_of(talk.asks("r", "select", **gate("mcp__echo_echo")))
-    assert (asked.call_id, asked.detail) == ("a", '{"text":"hi"}')
+    [request] = facts_of(talk.asks("r", "select", **gate("mcp__echo_echo")))
+    assert (request.call_id, request.detail) == ("a", '{"text":"hi"}')
 
 
 @pytest.mark.parametrize(("action", "value"), [(Approve("r"), "Approve"), (Deny("r", "no"), "Deny")])
-def test_the_decision_is_a_choice(action: Any, value: str) -> None:
+def test_decision_selects_an_option(action: Any, value: str) -> None:
     talk = running()
     talk.asks("r", "select", **gate("bash", "Command: x"))
     talk.want(action)
     assert talk.sent() == [{"type": "extension_ui_response", "id": "r", "value": value}]
 
 
-def test_what_was_allowed_for_the_rest_of_the_run_is_not_asked_again() -> None:
+def test_tool_allowed_for_the_run_is_not_asked_again() -> None:
     talk = running()
     talk.asks("r", "select", **gate("bash", "Command: x"))
     talk.want(Approve("r", always=True))
@@ -321,17 +319,17 @@ def test_what_was_allowed_for_the_rest_of_the_run_is_not_asked_again() -> None:
     assert facts_of(talk.asks("t", "select", **gate("write")), facts.ApprovalAsked)
 
 
-def test_a_question_may_be_answered_in_own_words_by_way_of_an_editor() -> None:
+def test_free_text_answer_goes_through_the_editor() -> None:
     talk = running()
-    asked = facts_of(talk.asks("q", "select", title="Which?", options=["red", "Other (type your own)"]))
-    assert asked == [facts.InputAsked("q", "Which?", options=("red",), source="tool")]
+    request = facts_of(talk.asks("q", "select", title="Which?", options=["red", "Other (type your own)"]))
+    assert request == [facts.InputAsked("q", "Which?", options=("red",), source="tool")]
     talk.want(Answer("q", "blue"))
     assert talk.sent() == [{"type": "extension_ui_response", "id": "q", "value": "Other (type your own)"}]
     assert facts_of(talk.asks("e", "editor", title="Which?")) == []
     assert talk.sent() == [{"type": "extension_ui_response", "id": "e", "value": "blue"}]
 
 
-def test_an_interruption_is_an_abort() -> None:
+def test_interrupt_sends_abort() -> None:
     talk = running()
     talk.want(Interrupt())
     assert talk.sent() == [{"id": "mux-4", "type": "abort"}]
@@ -341,6 +339,6 @@ def test_an_interruption_is_an_abort() -> None:
     assert talk.sent() == [{"id": "mux-5", "type": "prompt", "message": "go on"}]
 
 
-def test_json_mode_takes_no_answers() -> None:
+def test_json_mode_refuses_answers() -> None:
     [refused] = codec().request(Approve("r"))
     assert isinstance(refused, Refuse)

@@ -1,4 +1,4 @@
-"""Both sides of a conversation with `opencode serve`, as a test reads best: what we do, and what comes of it."""
+"""Transcripts of both sides of `opencode serve`: our actions, the server's lines, and the resulting steps."""
 
 from typing import Any
 
@@ -23,17 +23,23 @@ def event(kind: str, properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def message(message_id: str, role: str = "assistant", **info: Any) -> dict[str, Any]:
-    """`message.updated`. `completed=True`: the answer is done."""
+    """Return `message.updated`; with `completed=True` the answer is complete."""
     time = {"created": 1, **({"completed": 2} if info.pop("completed", False) else {})}
     where = info.pop("session", SESSION)
-    said = {"id": message_id, "role": role, "sessionID": where, "time": time, **info}
-    return event("message.updated", {"sessionID": where, "info": said})
+    fields_sent = {"id": message_id, "role": role, "sessionID": where, "time": time, **info}
+    return event("message.updated", {"sessionID": where, "info": fields_sent})
 
 
 def part(message_id: str, kind: str, session: str = SESSION, **fields: Any) -> dict[str, Any]:
-    """`message.part.updated`."""
-    said = {"id": f"prt_{message_id}_{kind}", "messageID": message_id, "sessionID": session, "type": kind, **fields}
-    return event("message.part.updated", {"sessionID": session, "part": said})
+    """Return `message.part.updated`."""
+    fields_sent = {
+        "id": f"prt_{message_id}_{kind}",
+        "messageID": message_id,
+        "sessionID": session,
+        "type": kind,
+        **fields,
+    }
+    return event("message.part.updated", {"sessionID": session, "part": fields_sent})
 
 
 def text_part(message_id: str, text: str, *, complete: bool = True, **fields: Any) -> dict[str, Any]:
@@ -47,7 +53,7 @@ def delta(message_id: str, text: str, kind: str = "text", session: str = SESSION
 
 
 def tool(call_id: str, name: str, status: str, session: str = SESSION, **state: Any) -> dict[str, Any]:
-    """A tool part."""
+    """Return the update of a tool part."""
     return part(f"msg_{call_id}", "tool", session, tool=name, callID=call_id, state={"status": status, **state})
 
 
@@ -69,7 +75,7 @@ ANSWERED = [message("m1"), text_part("m1", "done"), step_finish("m1"), message("
 
 
 class Talk(talking.Talk):
-    """A live codec, and a server that says what the test wants."""
+    """A live codec, with a server whose lines the test provides."""
 
     def __init__(self, **context: Any) -> None:
         super().__init__(new_codec("serve", **{"prompt": "hello", **context}))
@@ -81,14 +87,14 @@ class Talk(talking.Talk):
         return self.says(event("server.connected", {}))
 
     def opened(self) -> "Talk":
-        """The session is there; the first prompt, if there is one, is sent."""
+        """Open the session; the first prompt, if any, is sent."""
         self.connects()
         self.answers(1, {"fake": {"status": "connected"}})
         self.answers(2, {"id": SESSION})
         return self
 
     def running(self) -> "Talk":
-        """The first turn runs."""
+        """Let the first turn run."""
         self.opened()
         self.shows("hello")
         self.says(status("busy"))
@@ -96,14 +102,14 @@ class Talk(talking.Talk):
         return self
 
     def shows(self, prompt: str, message_id: str = "msg_user") -> list[Step]:
-        """The session shows a prompt."""
+        """Let the session contain a prompt."""
         return self.says(message(message_id, "user"), part(message_id, "text", text=prompt))
 
     def rests(self) -> list[Step]:
         return self.says(status("idle"), event("session.idle", {"sessionID": SESSION}))
 
     def shown(self, effect: Effect) -> Any:
-        """A request is `METHOD path`, with its body if it has one."""
+        """Return the requests, each as `METHOD path` with its body if it has one."""
         line = super().shown(effect)
         if not isinstance(effect, WriteStdin):
             return line
@@ -112,7 +118,7 @@ class Talk(talking.Talk):
 
 
 def prompt(text: str, **body: Any) -> tuple[str, dict[str, Any]]:
-    """Our request that sends a prompt."""
+    """Return our request for a prompt."""
     return f"POST /session/{SESSION}/prompt_async", {"parts": [{"type": "text", "text": text}], **body}
 
 

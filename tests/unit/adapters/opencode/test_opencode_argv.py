@@ -1,4 +1,4 @@
-"""How OpenCode is started."""
+"""Run options to OpenCode's command line, environment and configuration."""
 
 import json
 import sys
@@ -24,11 +24,11 @@ def spawn(environ: dict[str, str] | None = None, **options: Any) -> SpawnArgs:
 
 
 def config(args: SpawnArgs) -> dict[str, Any]:
-    """What OpenCode is told for this run only."""
+    """Return the configuration of this run."""
     return dict(json.loads(args.env.get(CONFIG, "{}")))
 
 
-def test_a_run_whose_answer_is_wanted_whole_is_opencode_run_with_its_prompt_on_stdin() -> None:
+def test_run_without_streaming_uses_opencode_run_with_prompt_on_stdin() -> None:
     args = spawn(**ONE_SHOT, prompt="-n what\nis this")
     assert args.argv == ("/bin/opencode", "run", "--format=json", "--thinking", "--auto")
     assert (args.protocol, args.stdin_text) == ("run-json", "-n what\nis this")
@@ -49,14 +49,14 @@ def test_a_run_whose_answer_is_wanted_whole_is_opencode_run_with_its_prompt_on_s
         {"attachments": [Attachment(url="https://x/a.png")]},
     ],
 )
-def test_everything_else_takes_the_server_behind_the_bridge(options: dict[str, Any]) -> None:
+def test_other_runs_use_the_server_behind_the_bridge(options: dict[str, Any]) -> None:
     args = spawn(**{**ONE_SHOT, **options})
     assert args.argv == (sys.executable, "-I", "-S", str(BRIDGE), "/bin/opencode", "/")
     assert (args.protocol, args.stdin_text, args.stdin, args.counts_turns) == ("serve", None, "pipe", False)
     assert Path(BRIDGE).is_file()
 
 
-def test_run_is_told_what_the_options_say() -> None:
+def test_run_options_become_flags() -> None:
     args = spawn(**ONE_SHOT, model="--help", thinking_effort="high", fork_session_id="-c", system_prompt="be brief")
     assert args.argv[5:] == ("--model=--help", "--variant=high", "--session=-c", "--fork")
     assert args.files == {"instructions.md": "be brief"}
@@ -64,33 +64,33 @@ def test_run_is_told_what_the_options_say() -> None:
     assert spawn(**ONE_SHOT, session_id="ses_1").argv[5:] == ("--session=ses_1",)
 
 
-def test_nobody_is_asked_a_question_where_nobody_can_answer() -> None:
+def test_questions_are_denied_where_they_cannot_be_answered() -> None:
     assert config(spawn(approval_mode="yolo"))["permission"] == {"question": "deny"}
     assert config(spawn(approval_mode="deny"))["permission"]["question"] == "deny"
     assert "question" not in config(spawn(approval_mode="prompt"))["permission"]
     assert config(spawn(approval_mode="yolo", on_input_required=print)) == {}
 
 
-def test_in_mode_prompt_whatever_changes_something_has_to_be_permitted() -> None:
+def test_prompt_mode_asks_before_changes() -> None:
     assert config(spawn(approval_mode="prompt"))["permission"] == {
         "bash": {"*": "ask"}, "edit": {"*": "ask"}, "webfetch": "ask", "websearch": "ask", "*_*": "ask",
     }  # fmt: skip
 
 
-def test_in_mode_deny_everything_has_to_be_permitted() -> None:
+def test_deny_mode_asks_for_everything() -> None:
     permission = config(spawn(approval_mode="deny"))["permission"]
     assert permission.pop("question") == "deny"
     assert set(permission.values()) == {"ask"}
     assert {"*", "bash", "edit", "read", "task"} <= set(permission)
 
 
-def test_where_rules_decide_everything_has_to_be_permitted() -> None:
+def test_policy_rules_ask_for_everything() -> None:
     permission = config(spawn(approval_mode="prompt", policy=Policy()))["permission"]
     assert permission["read"] == permission["*"] == "ask"
     assert "question" not in permission
 
 
-def test_what_the_environment_configures_already_is_kept() -> None:
+def test_inherited_configuration_is_kept() -> None:
     theirs = {"model": "a/b", "permission": {"bash": {"*": "allow", "git *": "allow"}}, "mcp": {"old": {}},
               "instructions": ["x.md"]}  # fmt: skip
     args = spawn(
@@ -108,12 +108,12 @@ def test_what_the_environment_configures_already_is_kept() -> None:
     assert args.notes == ()
 
 
-def test_what_of_it_cannot_be_read_is_noted() -> None:
+def test_unreadable_inherited_configuration_is_noted() -> None:
     [note] = spawn({CONFIG: "{// a comment\n}"}).notes
-    assert "no plain JSON" in note
+    assert "not plain JSON" in note
 
 
-def test_secrets_of_mcp_servers_are_in_the_environment_only() -> None:
+def test_mcp_secrets_are_in_the_environment_only() -> None:
     servers = [
         McpServer("one", command="run", env={"TOKEN": "s3cret"}),
         McpServer("two", transport="streamable-http", url="https://x/?k=s3cret", headers={"authorization": "s3cret"}),
@@ -126,16 +126,16 @@ def test_secrets_of_mcp_servers_are_in_the_environment_only() -> None:
     }  # fmt: skip
 
 
-def test_settings_of_an_agent_are_given_to_the_one_that_runs() -> None:
+def test_agent_settings_go_to_the_build_agent() -> None:
     args = spawn(temperature=0.5, top_p=0.25, system_prompt="You are x.", system_prompt_mode="replace", max_tokens=500)
-    told = config(args)
-    assert told["agent"] == {"build": {"prompt": "You are x.", "temperature": 0.5, "top_p": 0.25}}
-    assert told["default_agent"] == "build"
+    settings = config(args)
+    assert settings["agent"] == {"build": {"prompt": "You are x.", "temperature": 0.5, "top_p": 0.25}}
+    assert settings["default_agent"] == "build"
     assert args.env["OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX"] == "500"  # noqa: S105
     assert any("'build'" in note for note in args.notes)
 
 
-def test_what_opencode_has_no_setting_for_is_noted() -> None:
+def test_unsupported_options_are_noted() -> None:
     notes = spawn(
         top_k=3, thinking_budget_tokens=2000, thinking_effort="max", model="gpt",
         system_prompt="x", system_prompt_mode="prepend",
@@ -144,7 +144,7 @@ def test_what_opencode_has_no_setting_for_is_noted() -> None:
         assert any(word in note for note in notes), word
 
 
-def test_attachments_are_handed_to_the_codec_as_urls(tmp_path: Path) -> None:
+def test_attachments_reach_the_codec_as_urls(tmp_path: Path) -> None:
     picture, notes = tmp_path / "a.png", tmp_path / "b.txt"
     picture.write_bytes(b"\x89PNG")
     notes.write_text("x")

@@ -1,4 +1,4 @@
-"""The bridge to `opencode serve`: a program of its own, against a pretended server."""
+"""The bridge to `opencode serve`, run as a process against a fake server."""
 
 import json
 import os
@@ -15,13 +15,13 @@ import pytest
 
 from agent_mux_adapters.opencode.argv import BRIDGE
 
-SERVER = Path(__file__).with_name("pretended_server.py")
+SERVER = Path(__file__).with_name("fake_server.py")
 BOUND = 20.0  # seconds for one bridge
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """A program that behaves like `opencode`."""
+    """Return a program that behaves like `opencode`."""
     path = tmp_path / "opencode"
     path.write_text(f'#!/bin/sh\nexec {sys.executable} {SERVER} "$@"\n')
     path.chmod(0o755)
@@ -57,7 +57,7 @@ def ask(process: subprocess.Popen[bytes], line: Any) -> Any:
 
 
 def listening(process: subprocess.Popen[bytes]) -> None:
-    """The server talks; what it says for nothing is left out."""
+    """Wait until the server listens; heartbeats are omitted."""
     assert read(process) == {"type": "bridge.starting", "properties": {}}
     assert read(process) == {"type": "server.connected"}
     long = read(process)
@@ -73,7 +73,7 @@ def is_alive(pid: int) -> bool:
 
 
 def is_gone(pid: int) -> bool:
-    """The process ends in time."""
+    """Return whether the process ends in time."""
     deadline = time.monotonic() + BOUND
     while is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -84,7 +84,7 @@ def server_of(program: Path) -> int:
     return int((program.parent / "pid").read_text())
 
 
-def test_events_and_answers_are_lines_and_the_end_of_stdin_ends_both(program: Path) -> None:
+def test_bridge_forwards_lines_and_ends_with_stdin(program: Path) -> None:
     with bridge(program) as process:
         listening(process)
         answer = ask(process, {"id": 1, "method": "POST", "path": "/session?x=1", "body": {"title": "ä"}})
@@ -96,16 +96,16 @@ def test_events_and_answers_are_lines_and_the_end_of_stdin_ends_both(program: Pa
         _, stderr = process.communicate(timeout=BOUND)
         assert process.returncode == 0
     assert is_gone(server_of(program))
-    told = (program.parent / "told").read_text().splitlines()
-    assert told[0] == "GET /event right "
-    assert told[1] == 'POST /session right {"title": "\\u00e4"}'
-    assert told[-1] == "POST /global/dispose right "
-    assert b"something to say first" in stderr
+    requests = (program.parent / "log").read_text().splitlines()
+    assert requests[0] == "GET /event right "
+    assert requests[1] == 'POST /session right {"title": "\\u00e4"}'
+    assert requests[-1] == "POST /global/dispose right "
+    assert b"a line before listening" in stderr
     assert b"something later" in stderr
 
 
 @pytest.mark.parametrize("line", ["nonsense", "[]", '{"id":7}', '{"id":7,"method":"GET","path":5}'])
-def test_a_request_that_makes_no_sense_is_answered_too(program: Path, line: str) -> None:
+def test_invalid_request_gets_a_response(program: Path, line: str) -> None:
     with bridge(program) as process:
         listening(process)
         answer = ask(process, line)
@@ -113,7 +113,7 @@ def test_a_request_that_makes_no_sense_is_answered_too(program: Path, line: str)
         assert answer["error"]
 
 
-def test_a_signal_ends_both(program: Path) -> None:
+def test_signal_ends_bridge_and_server(program: Path) -> None:
     with bridge(program) as process:
         listening(process)
         process.send_signal(signal.SIGTERM)
@@ -121,7 +121,7 @@ def test_a_signal_ends_both(program: Path) -> None:
     assert is_gone(server_of(program))
 
 
-def test_a_server_that_does_not_leave_is_killed(program: Path) -> None:
+def test_server_that_ignores_sigterm_is_killed(program: Path) -> None:
     with bridge(program, "stay") as process:
         listening(process)
         process.communicate(timeout=BOUND)
@@ -129,8 +129,8 @@ def test_a_server_that_does_not_leave_is_killed(program: Path) -> None:
     assert is_gone(server_of(program))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent is gone")
-def test_a_bridge_that_is_killed_leaves_no_server_behind(program: Path) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals a child when its parent dies")
+def test_killed_bridge_leaves_no_server(program: Path) -> None:
     with bridge(program) as process:
         listening(process)
         process.kill()
@@ -138,21 +138,21 @@ def test_a_bridge_that_is_killed_leaves_no_server_behind(program: Path) -> None:
         assert is_gone(server_of(program))
 
 
-def test_a_server_that_ends_by_itself_ends_the_bridge_with_its_code(program: Path) -> None:
+def test_bridge_exits_with_the_code_of_an_ended_server(program: Path) -> None:
     with bridge(program, "drop") as process:
         listening(process)
         assert process.wait(BOUND) == 5
 
 
-def test_a_server_that_never_listens_ends_the_bridge_with_its_code(program: Path) -> None:
+def test_bridge_exits_with_the_code_of_a_server_that_never_listens(program: Path) -> None:
     with bridge(program, "exit") as process:
         stdout, stderr = process.communicate(timeout=BOUND)
         assert (process.returncode, stdout.count(b"\n")) == (3, 1)
-        assert b"something to say first" in stderr
+        assert b"a line before listening" in stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_the_password_is_nowhere_but_in_the_environment_of_the_server(program: Path) -> None:
+def test_password_is_in_the_server_environment_only(program: Path) -> None:
     with bridge(program) as process:
         listening(process)
         environment = Path(f"/proc/{server_of(program)}/environ").read_bytes().split(b"\0")
@@ -165,14 +165,14 @@ def test_the_password_is_nowhere_but_in_the_environment_of_the_server(program: P
     assert "OPENCODE_SERVER_PASSWORD" not in os.environ
 
 
-def test_the_bridge_wants_two_arguments() -> None:
+def test_bridge_requires_two_arguments() -> None:
     done = subprocess.run([sys.executable, "-I", "-S", str(BRIDGE)], capture_output=True, timeout=BOUND, check=False)
     assert done.returncode == 2
     assert b"usage" in done.stderr
 
 
-def test_a_program_that_cannot_be_started_is_said(tmp_path: Path) -> None:
+def test_program_that_cannot_start_is_reported(tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-S", str(BRIDGE), str(tmp_path / "nothing"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, timeout=BOUND, check=False)
     assert done.returncode == 127
-    assert b"could not be started: No such file" in done.stderr
+    assert b"nothing: No such file" in done.stderr

@@ -1,4 +1,4 @@
-"""Our side of the conversation with `opencode serve`, read like a transcript."""
+"""Our side of the conversation with `opencode serve`, as transcripts of both sides."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ CREATE = ("POST /session", {})
 OVERFLOW = failure("ContextOverflowError", message="maximum context length is 10 tokens, resulted in 99 tokens")
 
 
-def test_a_one_turn_run_from_the_first_event_to_the_end_of_input() -> None:
+def test_one_turn_run_from_first_event_to_end_of_input() -> None:
     talk = Talk()
     assert talk.sent() == []
     talk.connects()
@@ -45,15 +45,15 @@ def test_a_one_turn_run_from_the_first_event_to_the_end_of_input() -> None:
     talk.rests()
     assert talk.sent() == ["EOF"]
     assert talk.rests() == [
-        facts.Ignored("session.status", "it rests already"),
-        facts.Ignored("session.idle", "session.status tells it"),
+        facts.Ignored("session.status", "already idle"),
+        facts.Ignored("session.idle", "emitted from session.status"),
     ]
     assert [type(fact).__name__ for fact in facts_of(talk.steps)] == [
         "SessionKnown", "TurnBegin", "TextDelta", "TextEnd", "Usage", "RunCost", "StepDone", "TurnDone",
     ]  # fmt: skip
 
 
-def test_everything_the_options_say_is_said() -> None:
+def test_options_are_in_the_requests() -> None:
     talk = Talk(
         model="openrouter/acme/coder",
         system_prompt="be brief",
@@ -78,7 +78,7 @@ def test_everything_the_options_say_is_said() -> None:
     )
 
 
-def test_files_go_with_the_first_prompt_only() -> None:
+def test_files_are_sent_with_first_prompt_only() -> None:
     talk = Talk(images=("file:///a.txt",), interactive=True).running()
     talk.says(*ANSWERED)
     talk.rests()
@@ -87,20 +87,20 @@ def test_files_go_with_the_first_prompt_only() -> None:
 
 
 @pytest.mark.parametrize("context", [{"approval_mode": "deny"}, {"asks_everything": True}])
-def test_where_it_matters_the_session_itself_asks_for_everything(context: dict[str, Any]) -> None:
+def test_deny_mode_session_asks_for_everything(context: dict[str, Any]) -> None:
     talk = Talk(**context)
     talk.connects()
     assert talk.sent()[-1] == ("POST /session", {"permission": [{"permission": "*", "pattern": "*", "action": "ask"}]})
 
 
-def test_a_session_is_continued() -> None:
+def test_session_is_continued() -> None:
     talk = Talk(session_id="ses_old/../x")
     talk.connects()
     assert talk.sent() == ["GET /mcp", "GET /session/ses_old%2F..%2Fx"]
     assert facts_of(talk.answers(2, {"id": SESSION})) == [facts.SessionKnown(SESSION, resumed=True)]
 
 
-def test_a_session_is_forked_and_its_history_is_not_told_again() -> None:
+def test_forked_session_does_not_repeat_its_history() -> None:
     talk = Talk(fork_session_id="ses_old")
     talk.connects()
     assert talk.sent() == ["GET /mcp", ("POST /session/ses_old/fork", {})]
@@ -110,7 +110,7 @@ def test_a_session_is_forked_and_its_history_is_not_told_again() -> None:
     assert facts_of(talk.says(*history)) == []
 
 
-def test_a_session_that_is_not_there_fails_the_run() -> None:
+def test_missing_session_fails_the_run() -> None:
     talk = Talk(session_id="ses_none")
     talk.connects()
     talk.sent()
@@ -119,7 +119,7 @@ def test_a_session_that_is_not_there_fails_the_run() -> None:
     assert talk.sent() == ["EOF"]
 
 
-def test_a_prompt_that_is_refused_fails_its_turn() -> None:
+def test_refused_prompt_fails_its_turn() -> None:
     talk = Talk().opened()
     talk.sent()
     steps = talk.answers(3, {"_tag": "InvalidRequestError", "message": "bad schema"}, 400)
@@ -127,14 +127,14 @@ def test_a_prompt_that_is_refused_fails_its_turn() -> None:
     assert talk.sent() == ["EOF"]
 
 
-def test_a_server_that_does_not_answer_fails_the_run() -> None:
+def test_server_without_response_fails_the_run() -> None:
     talk = Talk()
     talk.connects()
     [failed, *_] = talk.says({"id": 2, "status": 0, "error": "ConnectionRefusedError: refused"})
     assert failed == facts.TurnFailed(facts.Failure("AGENT_CRASH", "ConnectionRefusedError: refused"))
 
 
-def test_prompts_wait_for_the_turn_before_them() -> None:
+def test_prompts_wait_for_the_previous_turn() -> None:
     talk = Talk(interactive=True).running()
     talk.want(Send("two"))
     talk.want(Send("three"))
@@ -142,7 +142,7 @@ def test_prompts_wait_for_the_turn_before_them() -> None:
     talk.says(*ANSWERED)
     talk.rests()
     assert talk.sent() == [prompt("two")]
-    talk.rests()  # the second half of what ended the first turn
+    talk.rests()  # the second `idle` of the first turn
     assert talk.sent() == []
     talk.says(status("busy"), *ANSWERED)
     talk.rests()
@@ -157,7 +157,7 @@ def test_prompts_wait_for_the_turn_before_them() -> None:
     ]
 
 
-def test_a_message_goes_into_the_turn_that_runs() -> None:
+def test_message_is_sent_into_the_running_turn() -> None:
     talk = Talk().running()
     talk.want(Steer("faster"))
     assert talk.sent() == [prompt("faster")]
@@ -167,7 +167,7 @@ def test_a_message_goes_into_the_turn_that_runs() -> None:
     assert talk.sent() == ["EOF"]
 
 
-def test_a_message_waits_until_the_turn_runs() -> None:
+def test_message_waits_until_the_turn_runs() -> None:
     talk = Talk().opened()
     talk.sent()
     talk.want(Steer("faster"))
@@ -176,13 +176,13 @@ def test_a_message_waits_until_the_turn_runs() -> None:
     assert talk.sent() == [prompt("faster")]
 
 
-def test_a_message_that_came_too_late_has_a_turn_of_its_own() -> None:
+def test_late_message_gets_its_own_turn() -> None:
     talk = Talk().running()
     talk.says(*ANSWERED)
     talk.want(Steer("and this"))
     talk.sent()
     talk.rests()
-    assert talk.sent() == []  # it is on its way
+    assert talk.sent() == []  # the message is already sent
     talk.shows("and this", "msg_2")
     talk.says(status("busy"), *ANSWERED)
     talk.rests()
@@ -190,14 +190,14 @@ def test_a_message_that_came_too_late_has_a_turn_of_its_own() -> None:
     assert sum(isinstance(step, facts.TurnDone) for step in talk.steps) == 2
 
 
-def test_without_a_turn_a_message_is_a_prompt() -> None:
+def test_message_without_a_turn_is_a_prompt() -> None:
     talk = Talk(prompt="", interactive=True).opened()
     talk.sent()
     talk.want(Steer("go"))
     assert talk.sent() == [prompt("go")]
 
 
-def test_an_interruption_ends_the_turn_and_the_next_prompt_follows() -> None:
+def test_interrupt_ends_the_turn_and_the_next_prompt_follows() -> None:
     talk = Talk(interactive=True).running()
     talk.says(message("m1"), text_part("m1", "half", complete=False))
     talk.want(Interrupt())
@@ -205,14 +205,14 @@ def test_an_interruption_ends_the_turn_and_the_next_prompt_follows() -> None:
     aborted = {"name": "MessageAbortedError", "data": {"message": "Aborted"}}
     talk.says(failure("MessageAbortedError", message="Aborted"))
     talk.rests()
-    assert not any(isinstance(step, facts.TurnStopped) for step in talk.steps)  # it is not done with the answer yet
+    assert not any(isinstance(step, facts.TurnStopped) for step in talk.steps)  # the answer is not complete yet
     talk.says(message("m1", error=aborted, completed=True))
     assert facts.TurnStopped(None) in talk.rests()
     talk.want(Send("go on"))
     assert talk.sent() == [prompt("go on")]
 
 
-def test_an_interruption_waits_until_the_server_has_taken_up_the_prompt() -> None:
+def test_interrupt_waits_until_the_turn_runs() -> None:
     talk = Talk().opened()
     talk.sent()
     talk.want(Interrupt())
@@ -222,34 +222,34 @@ def test_an_interruption_waits_until_the_server_has_taken_up_the_prompt() -> Non
     assert facts.TurnStopped(None) in talk.rests()  # before there was any answer
 
 
-def test_an_interruption_that_came_too_late_changes_nothing() -> None:
+def test_late_interrupt_changes_nothing() -> None:
     talk = Talk().running()
     talk.says(*ANSWERED)
     talk.want(Interrupt())
     assert any(isinstance(step, facts.TurnDone) for step in talk.rests())
 
 
-def test_there_is_nothing_to_interrupt_between_turns() -> None:
+def test_interrupt_between_turns_is_noted() -> None:
     talk = Talk(prompt="", interactive=True).opened()
     talk.sent()
-    assert talk.want(Interrupt()) == [facts.Note("nothing to interrupt: opencode waits for a prompt")]
+    assert talk.want(Interrupt()) == [facts.Note("nothing to interrupt: opencode is waiting for a prompt")]
 
 
-def test_cancelling_aborts_and_forgets_the_prompts() -> None:
+def test_cancel_aborts_and_drops_waiting_prompts() -> None:
     talk = Talk(interactive=True, no_session=True).running()
     talk.want(Send("two"))
     talk.want(Cancel())
     assert talk.sent() == [ABORT, f"DELETE /session/{SESSION}"]
 
 
-def test_a_session_that_is_not_to_be_kept_is_deleted_before_the_end() -> None:
+def test_no_session_deletes_the_session_before_the_end() -> None:
     talk = Talk(no_session=True).running()
     talk.says(*ANSWERED)
     talk.rests()
     assert talk.sent() == [f"DELETE /session/{SESSION}", "EOF"]
 
 
-def test_compacting_again_and_again_is_stopped() -> None:
+def test_repeated_compaction_is_stopped() -> None:
     talk = Talk().running()
     summary = [message("s1", summary=True), text_part("s1", "short"), step_finish("s1")]
     talk.says(message("m1"), OVERFLOW, message("m1", completed=True), status("busy"), *summary)
@@ -264,7 +264,7 @@ def test_compacting_again_and_again_is_stopped() -> None:
     assert talk.sent() == ["EOF"]
 
 
-def test_compacting_once_is_no_failure() -> None:
+def test_single_compaction_is_no_failure() -> None:
     talk = Talk().running()
     talk.says(message("m1"), OVERFLOW, message("m1", completed=True), status("busy"))
     talk.says(message("m2"), step_finish("m2"), message("m2", finish="tool-calls", completed=True), status("busy"))
@@ -274,19 +274,19 @@ def test_compacting_once_is_no_failure() -> None:
     assert sum(isinstance(step, facts.Trouble) for step in talk.steps) == 2
 
 
-def test_a_broken_mcp_server_is_noted() -> None:
+def test_broken_mcp_server_is_noted() -> None:
     talk = Talk()
     talk.connects()
     [note] = talk.answers(1, {"good": {"status": "connected"}, "bad": {"status": "failed", "error": "no such file"}})
     assert note == facts.Note("MCP server bad does not work: no such file", "warn")
 
 
-def test_what_another_client_does_on_the_server_is_not_told() -> None:
+def test_other_clients_of_the_server_are_ignored() -> None:
     talk = Talk().running()
     assert facts_of(talk.says(status("busy", "ses_other"), part("x", "text", "ses_other", text="hi"))) == []
 
 
-def test_an_observer_sends_nothing_and_learns_of_the_session_from_the_answers() -> None:
+def test_observer_sends_nothing_and_reads_session_from_responses() -> None:
     codec = new_codec("serve")
     asked = {"id": 7, "method": "POST", "path": "/session/ses_old/fork", "body": {}}
     assert list(codec.receive(json.dumps(asked).encode(), Source.STDIN)) == [
@@ -301,13 +301,13 @@ def test_an_observer_sends_nothing_and_learns_of_the_session_from_the_answers() 
 
 
 @pytest.mark.parametrize("line", [b"nonsense", b'{"method":"GET"}', b"[]"])
-def test_a_line_to_the_bridge_that_is_no_request_is_noted(line: bytes) -> None:
+def test_invalid_line_to_the_bridge_is_noted(line: bytes) -> None:
     assert list(new_codec("serve").receive(line, Source.STDIN)) == [
-        facts.Note("a line to the bridge that is no request", "warn")
+        facts.Note("a line to the bridge is not a request", "warn")
     ]
 
 
-def test_a_prompt_that_is_never_taken_up_fails_its_turn() -> None:
+def test_prompt_without_a_turn_fails() -> None:
     talk = Talk().opened()
     talk.sent()
     steps = talk.says(failure("UnknownError", message='Agent not found: "nobody".'))
@@ -315,9 +315,9 @@ def test_a_prompt_that_is_never_taken_up_fails_its_turn() -> None:
     assert talk.sent() == ["EOF"]
 
 
-def test_what_cannot_be_the_id_of_a_session_is_none_that_is_there() -> None:
+def test_invalid_session_id_is_reported_as_not_found() -> None:
     talk = Talk(fork_session_id="a/7")
     talk.connects()
     [failed, *_] = talk.answers(2, {"name": "UnknownError", "data": {"message": "Unexpected server error."}}, 500)
-    why = "'a/7' is not the id of a session of opencode"
+    why = "'a/7' is not an id of an opencode session"
     assert failed == facts.TurnFailed(facts.Failure("SESSION_NOT_FOUND", why))

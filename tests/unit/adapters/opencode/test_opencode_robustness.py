@@ -1,4 +1,4 @@
-"""Whatever OpenCode prints: nothing raises, nothing is dropped, and the hot path stays one."""
+"""Any output of OpenCode: nothing raises, no line is dropped, and deltas take the hot path."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ LINES = {protocol: RECORDINGS.lines(protocol) for protocol in ADAPTER.protocols}
 @pytest.mark.parametrize("protocol", ADAPTER.protocols)
 @patient
 @given(data=st.data())
-def test_any_value_may_be_of_any_type(protocol: str, data: st.DataObject) -> None:
+def test_values_of_any_type_raise_nothing(protocol: str, data: st.DataObject) -> None:
     codec = new_codec(protocol)
     check(list(codec.receive(data.draw(damaged(LINES[protocol])), Source.STDOUT)))
     list(codec.finish(Exit(code=0)))
@@ -29,7 +29,7 @@ def test_any_value_may_be_of_any_type(protocol: str, data: st.DataObject) -> Non
 
 @patient
 @given(answer=ANYTHING)
-def test_any_answer_may_be_anything(answer: Any) -> None:
+def test_responses_of_any_shape_raise_nothing(answer: Any) -> None:
     talk = Talk()
     talk.connects()
     for request_id in (1, 2, 3):
@@ -38,33 +38,33 @@ def test_any_answer_may_be_anything(answer: Any) -> None:
 
 @patient
 @given(status=ANYTHING, request_id=ANYTHING)
-def test_an_answer_may_have_any_status_and_any_id(status: Any, request_id: Any) -> None:
+def test_response_may_have_any_status_and_id(status: Any, request_id: Any) -> None:
     talk = Talk()
     talk.connects()
     assert talk.says(json.dumps({"id": request_id, "status": status}).encode())
 
 
-def test_a_fragment_that_the_hot_path_cannot_read_is_read_the_long_way() -> None:
+def test_delta_of_another_shape_is_decoded_fully() -> None:
     talk = Talk().running()
     talk.says(message("m1"), text_part("m1", "", complete=False))
     odd = delta("m1", "x")
     odd["properties"]["delta"] = None
-    [told] = talk.says(odd)
-    assert isinstance(told, facts.Unknown | facts.Ignored)
+    [emitted] = talk.says(odd)
+    assert isinstance(emitted, facts.Unknown | facts.Ignored)
     assert talk.says(b"\xff" + as_line(delta("m1", "x")))
 
 
-def test_a_fragment_of_a_field_that_is_not_text_is_not_told() -> None:
+def test_delta_of_another_field_is_ignored() -> None:
     talk = Talk().running()
     odd = delta("m1", "x")
     odd["properties"]["field"] = "metadata"
     assert talk.says(odd) == [facts.Ignored("message.part.delta", "a field that is not shown")]
 
 
-def test_fragments_of_other_sessions_are_not_told() -> None:
+def test_deltas_of_other_sessions_are_ignored() -> None:
     talk = Talk().running()
-    [told] = talk.says(delta("m1", "x", session="ses_x"))
-    assert isinstance(told, facts.Ignored)
+    [emitted] = talk.says(delta("m1", "x", session="ses_x"))
+    assert isinstance(emitted, facts.Ignored)
     talk.rests()
-    [told] = talk.says(delta("m1", "x", session=SESSION))
-    assert isinstance(told, facts.Ignored)
+    [emitted] = talk.says(delta("m1", "x", session=SESSION))
+    assert isinstance(emitted, facts.Ignored)

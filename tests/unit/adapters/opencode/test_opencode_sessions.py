@@ -1,4 +1,4 @@
-"""The store that OpenCode 1.18.33 left behind: tests/stores/README.md says how."""
+"""Stored sessions of OpenCode 1.18.33; tests/stores/README.md describes how they were made."""
 
 import json
 import sqlite3
@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def database(path: Path) -> Iterator[sqlite3.Connection]:
-    """What the agent goes on to write."""
+    """Return a writer for what the agent stores next."""
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         yield database
 
@@ -51,7 +51,7 @@ def prompts(sessions: Sessions, session: str = ORIGIN) -> list[str]:
     return [message.text for message in sessions.get(session).messages if message.role == "user"]
 
 
-def test_every_session_is_listed_with_what_it_was(sessions: Sessions, skipped: list[Any]) -> None:
+def test_sessions_are_listed_with_their_metadata(sessions: Sessions, skipped: list[Any]) -> None:
     found = {summary.native_id: summary for summary in sessions.list()}
     assert set(found) == {ORIGIN, FORK}  # not that of the sub-agent
     origin = found[ORIGIN]
@@ -59,13 +59,13 @@ def test_every_session_is_listed_with_what_it_was(sessions: Sessions, skipped: l
     assert (origin.agent_version, origin.models) == ("1.18.33", ("scripted/scripted",))
     assert (origin.turn_count, origin.tool_call_count) == (5, 6)
     assert origin.cost.source == "native"
-    # Seven calls, and one of the sub-agent: the output with the thoughts.
+    # Seven calls, and one of the sub-agent; output tokens include thinking.
     assert origin.cost.total_usd == pytest.approx(8 * PER_CALL)
     assert (origin.cost.input_tokens, origin.cost.output_tokens, origin.cost.cached_tokens) == (960, 96, 240)
     assert skipped == []
 
 
-def test_messages_are_told_with_what_became_of_their_turns(sessions: Sessions) -> None:
+def test_messages_are_emitted_with_their_turns(sessions: Sessions) -> None:
     assert prompts(sessions) == [f"{which} question" for which in ("first", "second", "third", "fourth", "fifth")]
     messages = sessions.get(ORIGIN).messages
     answers = [message.text for message in messages if message.role == "assistant" and message.text]
@@ -100,7 +100,7 @@ def test_the_events_keep_the_contract(sessions: Sessions) -> None:
     assert errors == ["AUTH_ERROR", "ABORTED"]
 
 
-def test_a_fork_has_what_it_was_copied_from_and_costs_only_what_it_added(sessions: Sessions) -> None:
+def test_fork_contains_copied_messages_and_costs_its_own_calls(sessions: Sessions) -> None:
     difference = sessions.diff(ORIGIN, FORK)
     assert [[message.text for message in change.added] for change in difference.changes] == [
         ["another question", "Another answer."],
@@ -109,7 +109,7 @@ def test_a_fork_has_what_it_was_copied_from_and_costs_only_what_it_added(session
     assert (total.calls, total.native_usd) == (9, pytest.approx(9 * PER_CALL))
 
 
-def test_the_place_can_be_another(sessions: Sessions, path: Path) -> None:
+def test_database_path_can_be_configured(sessions: Sessions, path: Path) -> None:
     listed = sessions.list()
     assert Sessions(environ={"XDG_DATA_HOME": str(path.parents[1])}).list() == listed
     assert Sessions(environ={"HOME": "/nowhere", "OPENCODE_DB": str(path)}).list() == listed
@@ -118,16 +118,14 @@ def test_the_place_can_be_another(sessions: Sessions, path: Path) -> None:
     assert Sessions(environ={"HOME": "/nowhere"}).list() == []
 
 
-def test_what_was_reverted_is_not_part_of_the_conversation_but_cost_something(
-    sessions: Sessions, database: sqlite3.Connection
-) -> None:
+def test_reverted_messages_are_omitted_but_their_cost_counts(sessions: Sessions, database: sqlite3.Connection) -> None:
     [before] = [summary.cost for summary in sessions.list() if summary.native_id == ORIGIN]
     database.execute("UPDATE session SET revert = ? WHERE id = ?", (json.dumps({"messageID": THIRD}), ORIGIN))
     assert prompts(sessions) == ["first question", "second question"]
     assert sessions.get(ORIGIN).summary.cost == before
 
 
-def test_a_message_may_be_reverted_in_part(sessions: Sessions, database: sqlite3.Connection) -> None:
+def test_message_may_be_partly_reverted(sessions: Sessions, database: sqlite3.Connection) -> None:
     [[message, part]] = database.execute(
         'SELECT message_id, id FROM part WHERE session_id = ? AND data LIKE \'%"callID":"call_1006"%\'', (ORIGIN,)
     ).fetchall()
@@ -139,7 +137,7 @@ def test_a_message_may_be_reverted_in_part(sessions: Sessions, database: sqlite3
 
 
 class Written:
-    """A session that is still written, and what is read of it."""
+    """A session that is still being written, and its reader."""
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
         self._database = database
@@ -148,8 +146,8 @@ class Written:
         self.read()
 
     def read(self) -> list[Any]:
-        told = [entry.fact for entry in self._cursor.read()]
-        return [fact for fact in told if fact.__class__.__name__ != "Described"]
+        emitted = [entry.fact for entry in self._cursor.read()]
+        return [fact for fact in emitted if fact.__class__.__name__ != "Described"]
 
     def message(self, name: str, role: str, **info: Any) -> None:
         info = {"role": role, "time": {"created": self.at}, **info}
@@ -167,9 +165,9 @@ def written(path: Path, database: sqlite3.Connection) -> Written:
     return Written(path, database)
 
 
-def test_what_is_still_written_is_told_as_it_is_complete(written: Written) -> None:
+def test_unfinished_messages_are_emitted_as_they_complete(written: Written) -> None:
     written.message("msg_3", "user")
-    assert written.read() == []  # its words follow
+    assert written.read() == []  # its parts follow
     written.part("prt_30", "msg_3", type="text", text="sixth question")
     assert written.read() == [Prompted("sixth question")]
     written.at += 1
@@ -199,7 +197,7 @@ def test_what_is_still_written_is_told_as_it_is_complete(written: Written) -> No
     assert written.read() == []
 
 
-def test_compacting_the_context_is_no_prompt_and_no_answer(written: Written) -> None:
+def test_compaction_is_neither_prompt_nor_answer(written: Written) -> None:
     time = {"created": written.at, "completed": written.at}
     overflow = {"name": "ContextOverflowError", "data": {"message": "too long"}}
     written.message("msg_3", "assistant", time=time, error=overflow)
@@ -212,10 +210,10 @@ def test_compacting_the_context_is_no_prompt_and_no_answer(written: Written) -> 
     written.part("prt_60", "msg_6", type="text", text="Continue if you have next steps.", synthetic=True)
     compacted, failed = written.read()
     assert compacted == facts.ContextCompacted("All of it, in short.")
-    assert failed.failure.code == "CONTEXT_EXCEEDED"  # nothing came after it
+    assert failed.failure.code == "CONTEXT_EXCEEDED"  # it was the last message
 
 
-def test_a_command_that_a_person_ran_changes_nothing_about_the_turn(written: Written) -> None:
+def test_user_command_does_not_affect_the_turn(written: Written) -> None:
     time = {"created": written.at, "completed": written.at}
     written.message("msg_3", "user")
     written.part("prt_30", "msg_3", type="text", text="The user ran a tool.", synthetic=True)
@@ -226,16 +224,16 @@ def test_a_command_that_a_person_ran_changes_nothing_about_the_turn(written: Wri
     assert written.read() == []
 
 
-def test_a_session_that_was_deleted_says_so(sessions: Sessions, database: sqlite3.Connection, path: Path) -> None:
+def test_deleted_session_is_reported(sessions: Sessions, database: sqlite3.Connection, path: Path) -> None:
     cursor = STORE.open(Found(path, "ses_gone", 0, 0))
-    with pytest.raises(Exception, match="does not have this session"):
+    with pytest.raises(Exception, match="no longer contains this session"):
         list(cursor.read())
 
 
-def test_another_database_is_passed_over_with_a_reason(tmp_path: Path, path: Path, skipped: list[Any]) -> None:
+def test_foreign_database_is_skipped_with_a_reason(tmp_path: Path, path: Path, skipped: list[Any]) -> None:
     path.unlink()
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE session (id TEXT)")
     assert Sessions(environ={"HOME": str(tmp_path)}, on_skipped=skipped.append).list() == []
-    [told] = skipped
-    assert "cannot be read" in str(told)
+    [emitted] = skipped
+    assert "cannot be read" in str(emitted)

@@ -1,4 +1,4 @@
-"""How pi is started."""
+"""Run options to pi's command line."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def run_options(**options: Any) -> RunOptions:
     return RunOptions(**{"agent": "pi", "prompt": "do it", "cwd": "/", "approval_mode": "yolo", **options})
 
 
-def test_a_run_that_nobody_has_to_answer_for_is_json_mode_with_its_prompt_on_stdin() -> None:
+def test_unattended_run_uses_json_mode_with_prompt_on_stdin() -> None:
     args = spawn(prompt="--version @x")
     assert args.argv == ("/bin/pi", "--print", "--mode", "json", *EXTENSION)
     assert (args.protocol, args.stdin_text) == ("json", "--version @x")
@@ -40,7 +40,7 @@ def test_a_run_that_nobody_has_to_answer_for_is_json_mode_with_its_prompt_on_std
         {"attachments": [Attachment(base64="AA==", mime_type="image/png")]},
     ],
 )
-def test_whatever_json_mode_cannot_do_takes_rpc_mode(options: dict[str, Any]) -> None:
+def test_options_beyond_json_mode_use_rpc_mode(options: dict[str, Any]) -> None:
     args = spawn(**options)
     assert args.argv[:3] == ("/bin/pi", "--mode", "rpc")
     assert (args.protocol, args.stdin_text) == ("rpc", None)
@@ -61,24 +61,24 @@ def test_whatever_json_mode_cannot_do_takes_rpc_mode(options: dict[str, Any]) ->
         ),
     ],
 )
-def test_what_the_options_say_becomes_flags(options: dict[str, Any], flags: tuple[str, ...]) -> None:
+def test_options_become_flags(options: dict[str, Any], flags: tuple[str, ...]) -> None:
     assert spawn(**options).argv == ("/bin/pi", "--print", "--mode", "json", *flags, *EXTENSION)
 
 
-def test_long_and_private_texts_are_never_on_the_command_line() -> None:
+def test_system_prompts_are_passed_by_file() -> None:
     args = spawn(system_prompt="secret", prompt="secret, too")
     assert "secret" not in str(args.argv)
     assert args.files["system-prompt.md"] == "secret"
 
 
-def test_json_mode_takes_files_by_their_paths() -> None:
+def test_json_mode_takes_files_by_path() -> None:
     assert spawn(attachments=[Attachment(file_path="/a b.txt"), Attachment(file_path="/c.png")]).argv[-2:] == (
         "@/a b.txt",
         "@/c.png",
     )
 
 
-def test_in_rpc_mode_images_go_through_the_extension_and_other_files_are_mentioned() -> None:
+def test_rpc_mode_sends_images_by_extension_and_mentions_other_files() -> None:
     options = run_options(
         interactive=True,
         attachments=[
@@ -106,16 +106,16 @@ def test_in_rpc_mode_images_go_through_the_extension_and_other_files_are_mention
         ({"approval_mode": "yolo", "on_approval_request": print}, "true"),
     ],
 )
-def test_the_extension_asks_for_permission_unless_everything_is_allowed(options: dict[str, Any], asks: str) -> None:
+def test_extension_asks_unless_everything_is_allowed(options: dict[str, Any], asks: str) -> None:
     assert f"const ASKS = {asks};" in spawn(**options).files[FILE]
 
 
-def test_where_rules_decide_tools_that_only_read_ask_too() -> None:
+def test_with_policy_rules_read_only_tools_ask_too() -> None:
     assert 'new Set(["find", "grep", "ls", "read"])' in spawn(approval_mode="prompt").files[FILE]
     assert "new Set([])" in spawn(approval_mode="prompt", policy=Policy()).files[FILE]
 
 
-def test_the_codec_says_the_prompt_only_in_rpc_mode() -> None:
+def test_codec_sends_prompt_in_rpc_mode_only() -> None:
     for interactive, prompt in ((True, "do it"), (False, None)):
         options = run_options(interactive=interactive)
         assert ADAPTER.context(options, spawn(interactive=interactive)).prompt == prompt
@@ -131,13 +131,13 @@ def test_the_codec_says_the_prompt_only_in_rpc_mode() -> None:
         ({"thinking_budget_tokens": 2000}, "thinking_budget_tokens"),
         ({"thinking_effort": "max"}, "'max'"),
         ({"system_prompt": "x", "system_prompt_mode": "prepend"}, "appended"),
-        ({"attachments": [Attachment(url="https://x/a.png")]}, "1 of the attachments"),
+        ({"attachments": [Attachment(url="https://x/a.png")]}, "1 attachments"),
     ],
 )
-def test_what_pi_cannot_do_is_said(options: dict[str, Any], word: str) -> None:
+def test_unsupported_options_are_noted(options: dict[str, Any], word: str) -> None:
     [note] = spawn(**options).notes
     assert word in note
 
 
-def test_nothing_is_said_where_everything_can_be_done() -> None:
+def test_supported_options_add_no_notes() -> None:
     assert spawn().notes == ()

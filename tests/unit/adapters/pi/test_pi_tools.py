@@ -1,4 +1,4 @@
-"""What the tools of pi do, as their results tell it."""
+"""pi's tools: commands, file effects and diffs, from their results."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from tests.unit.adapters.pi_family import ends, goes_on, result, starts
 from tests.unit.adapters.talking import PLACE, codec_of, facts_of, receive
 
 from agent_mux import facts
-from agent_mux_adapters._dialects.pi.numbered import from_numbered
+from agent_mux_adapters._dialects.pi.tool_results import from_numbered
 from agent_mux_adapters.pi import ADAPTER
 
 
 def of_call(name: str, arguments: dict[str, Any], *came: dict[str, Any], is_error: bool = False) -> list[Any]:
-    """What is told about a call from its start to its end; the last result is the final one."""
+    """Return the facts of a call from its start to its end; the last result is the final one."""
     lines = [starts("c", name, **arguments), *(goes_on("c", name, part) for part in came[:-1])]
     steps = receive(codec_of(ADAPTER, "json"), *lines, ends("c", name, came[-1], is_error=is_error))
     return facts_of(steps, facts.ToolOutput, facts.ToolDone, facts.Note)
@@ -31,14 +31,14 @@ def bash(*came: dict[str, Any], is_error: bool = False) -> list[Any]:
 # -- commands
 
 
-def test_output_is_told_as_it_grows() -> None:
+def test_command_output_streams() -> None:
     assert bash(result("a\n"), result("a\nb\n"), result("a\nb\nc\n")) == [
         *(facts.ToolOutput("c", "a\n"), facts.ToolOutput("c", "b\n"), facts.ToolOutput("c", "c\n")),
         facts.ToolDone("c", output="a\nb\nc\n", name="bash"),
     ]
 
 
-def test_a_command_that_printed_nothing_printed_nothing() -> None:
+def test_command_without_output_has_empty_stdout() -> None:
     assert bash(result(""), result("(no output)")) == [facts.ToolDone("c", output="(no output)", name="bash")]
 
 
@@ -51,13 +51,13 @@ def test_a_command_that_printed_nothing_printed_nothing() -> None:
         ("a\n\nCommand aborted", "a", None),
     ],
 )
-def test_a_failed_command_says_how_below_its_output(shown: str, printed: str, code: int | None) -> None:
+def test_status_below_the_output_is_split_off(shown: str, printed: str, code: int | None) -> None:
     *output, done = bash(result(shown), is_error=True)
     assert [fact.text for fact in output] == [printed] * bool(printed)
     assert (done.error, done.exit_code) == (shown, code)
 
 
-def test_a_command_that_was_blocked_never_ran() -> None:
+def test_blocked_command_has_no_exit_code() -> None:
     [done] = bash(result("denied by the user"), is_error=True)
     assert (done.error, done.exit_code) == ("denied by the user", None)
 
@@ -66,77 +66,77 @@ def window(content: str, total: int) -> dict[str, Any]:
     return result("...", truncation={"truncated": True, "content": content, "totalBytes": total})
 
 
-def test_of_long_output_only_the_end_is_shown_and_what_is_new_in_it_is_told() -> None:
-    facts_told = bash(result("0123456789"), window("3456789abc", 13), window("6789abcdef", 16))
-    texts = [fact.text for fact in facts_told if isinstance(fact, facts.ToolOutput)]
+def test_new_output_is_found_in_the_shown_end() -> None:
+    emitted = bash(result("0123456789"), window("3456789abc", 13), window("6789abcdef", 16))
+    texts = [fact.text for fact in emitted if isinstance(fact, facts.ToolOutput)]
     assert texts == ["0123456789", "abc", "def"]
 
 
-def test_a_gap_in_long_output_is_said() -> None:
-    facts_told = bash(result("01"), window("6789", 10))
-    assert [fact.text for fact in facts_told if isinstance(fact, facts.ToolOutput)] == ["01", "6789"]
-    assert facts.Note("the agent does not show all that this command printed") in facts_told
+def test_gap_in_long_output_is_noted() -> None:
+    emitted = bash(result("01"), window("6789", 10))
+    assert [fact.text for fact in emitted if isinstance(fact, facts.ToolOutput)] == ["01", "6789"]
+    assert facts.Note("the agent does not show all of this command's output") in emitted
 
 
 # -- files
 
 
 @pytest.mark.parametrize(("existed", "created"), [(False, True), (True, False)])
-def test_our_extension_tells_whether_a_file_is_new(existed: bool, created: bool) -> None:
+def test_extension_reports_whether_a_file_is_new(existed: bool, created: bool) -> None:
     arguments = {"path": f"{PLACE}/a.txt", "content": "größe"}
     written = facts.FileWritten(f"{PLACE}/a.txt", 7, created)
     assert files("write", arguments, result("ok", existedBefore=existed)) == (written,)
 
 
-def test_without_our_extension_nobody_knows_whether_a_file_is_new() -> None:
+def test_without_the_extension_a_file_is_not_reported_as_new() -> None:
     assert files("write", {"path": "a", "content": "b"}, result("ok")) == (facts.FileWritten("a", 1, False),)
 
 
-def test_the_patch_of_an_edit_is_its_diff() -> None:
+def test_patch_of_an_edit_is_its_diff() -> None:
     patch = "--- src/a.py\n+++ src/a.py\n@@ -1,1 +1,1 @@\n-a\n+b\n"
     arguments = {"path": "src/a.py", "edits": [{"oldText": "a", "newText": "b"}]}
     [patched] = files("edit", arguments, result("ok", patch=patch, diff="-1 x"))
     assert patched == facts.FilePatched("src/a.py", "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,1 +1,1 @@\n-a\n+b\n")
 
 
-def test_until_0_73_an_edit_has_a_diff_for_people_only() -> None:
+def test_until_0_73_the_numbered_diff_is_converted() -> None:
     arguments = {"path": "a.py", "edits": [{"oldText": "b", "newText": "B"}]}
     [patched] = files("edit", arguments, result("ok", diff=" 1 a\n-2 b\n+2 B\n 3 c"))
     assert patched.diff == "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
 
 
-def test_without_any_diff_the_replacements_are_the_diff() -> None:
+def test_without_a_diff_replacements_make_one() -> None:
     arguments = {"path": "a.py", "edits": [{"oldText": "b\n", "newText": "B\n"}]}
     [patched] = files("edit", arguments, result("ok"))
     assert patched.diff.endswith("-b\n+B\n")
 
 
-def test_a_path_in_a_diff_is_relative_to_where_the_agent_works() -> None:
+def test_diff_paths_are_relative_to_cwd() -> None:
     patch = f"--- {PLACE}/a.py\n+++ {PLACE}/a.py\n@@ -1,1 +1,1 @@\n-a\n+b\n"
     [patched] = files("edit", {"path": f"{PLACE}/a.py"}, result("ok", patch=patch))
     assert patched.diff.startswith("--- a/a.py\n+++ b/a.py\n")
 
 
-def test_a_call_that_failed_did_nothing_to_files() -> None:
+def test_failed_call_has_no_file_effects() -> None:
     [done] = of_call("write", {"path": "a", "content": "b"}, result("EACCES"), is_error=True)
     assert (done.files, done.error) == ((), "EACCES")
 
 
-def test_a_failure_without_words_has_some() -> None:
+def test_failure_without_message_gets_one() -> None:
     [done] = of_call("read", {"path": "a"}, {"content": []}, is_error=True)
-    assert done.error == "the tool failed and said nothing"
+    assert done.error == "the tool failed without a message"
 
 
 @pytest.mark.parametrize("name", ["grep", "find", "ls", "another"])
-def test_other_tools_do_nothing_to_files(name: str) -> None:
+def test_other_tools_have_no_file_effects(name: str) -> None:
     assert files(name, {"path": "."}, result("x")) == ()
 
 
-def test_reading_is_told() -> None:
+def test_read_is_emitted() -> None:
     assert files("read", {"path": "a.txt", "offset": 3}, result("x")) == (facts.FileRead("a.txt"),)
 
 
-# -- diffs for people
+# -- numbered diffs
 
 
 @pytest.mark.parametrize(
@@ -156,5 +156,5 @@ def test_numbered_lines_become_hunks(shown: str, hunks: str) -> None:
 
 
 @pytest.mark.parametrize("shown", ["", "...", "no numbers here"])
-def test_what_has_no_numbered_lines_is_no_diff(shown: str) -> None:
+def test_text_without_numbered_lines_is_no_diff(shown: str) -> None:
     assert from_numbered("f", shown) == ""

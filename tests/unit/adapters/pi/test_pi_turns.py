@@ -1,4 +1,4 @@
-"""When a turn of pi is over, and how it ended: one test per trap."""
+"""When a turn of pi is over, and how it ended."""
 
 from typing import Any
 
@@ -29,40 +29,40 @@ def turns(*lines: Any, ending: Exit | None = None) -> list[Any]:
 # -- the true end
 
 
-def test_since_0_87_a_turn_is_over_when_the_agent_has_settled() -> None:
+def test_since_0_87_agent_settled_ends_the_turn() -> None:
     one = codec()
     assert facts_of(receive(one, BEGINS, answer("hi"), agent_end(willRetry=False)), *ENDS) == []
     assert facts_of(receive(one, SETTLED), *ENDS) == [facts.TurnDone()]
 
 
-def test_an_attempt_that_is_repeated_is_no_turn_of_its_own() -> None:
+def test_retried_attempt_stays_in_its_turn() -> None:
     retry = {"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 2000, "errorMessage": "500 oops"}
     lines = [BEGINS, failed("500 oops"), agent_end(willRetry=True), retry, BEGINS, answer("hi")]
     assert turns(*lines, agent_end(willRetry=False), {"type": "auto_retry_end", "success": True}, SETTLED) == [
         facts.TurnBegin(),
-        facts.TurnBegin(),  # the assembler knows that one runs
+        facts.TurnBegin(),  # the assembler merges it into the running turn
         facts.TurnDone(),
     ]
     assert facts_of(receive(codec(), *lines), facts.Retrying) == [facts.Retrying(1, 3, "500 oops", 2000)]
 
 
-def test_giving_up_on_repeating_fails_the_turn_with_the_last_error() -> None:
+def test_exhausted_retries_fail_the_turn_with_the_last_error() -> None:
     gave_up = {"type": "auto_retry_end", "success": False, "attempt": 3, "finalError": "429: too many requests"}
     lines = [BEGINS, failed("429: too many requests"), agent_end(willRetry=False), gave_up, SETTLED]
     assert turns(*lines)[1:] == [facts.TurnFailed(facts.Failure("RATE_LIMITED", "429: too many requests"))]
 
 
-def test_until_0_73_nothing_tells_the_end_so_the_next_beginning_does() -> None:
+def test_until_0_73_the_next_start_ends_the_turn() -> None:
     one = codec()
     assert facts_of(receive(one, BEGINS, answer("hi"), agent_end()), *ENDS) == []
     assert facts_of(receive(one, BEGINS), *TURNS) == [facts.TurnDone(), facts.TurnBegin()]
 
 
-def test_until_0_73_the_exit_is_the_end_of_the_last_turn() -> None:
+def test_until_0_73_the_exit_ends_the_last_turn() -> None:
     assert turns(BEGINS, answer("hi"), agent_end()) == [facts.TurnBegin(), facts.TurnDone()]
 
 
-def test_until_0_73_a_live_run_asks_whether_the_agent_is_idle() -> None:
+def test_until_0_73_a_live_run_probes_for_idle() -> None:
     talk = Talk(ADAPTER, interactive=True)
     talk.answers("mux-1", "get_state", sessionId="s")
     talk.answers("mux-2", "prompt")
@@ -76,7 +76,7 @@ def test_until_0_73_a_live_run_asks_whether_the_agent_is_idle() -> None:
 
 
 @pytest.mark.parametrize("busy", [{"isStreaming": True}, {"isCompacting": True}])
-def test_until_0_73_an_agent_that_goes_on_by_itself_has_not_ended_its_turn(busy: dict[str, bool]) -> None:
+def test_until_0_73_a_busy_agent_keeps_its_turn_open(busy: dict[str, bool]) -> None:
     talk = Talk(ADAPTER, interactive=True)
     talk.answers("mux-1", "get_state", sessionId="s")
     talk.says(BEGINS, failed("500 oops"), agent_end())
@@ -87,7 +87,7 @@ def test_until_0_73_an_agent_that_goes_on_by_itself_has_not_ended_its_turn(busy:
     assert talk.sent() == [{"id": "mux-4", "type": "get_state"}]
 
 
-def test_a_compaction_that_makes_room_for_the_same_prompt_is_in_the_turn() -> None:
+def test_compaction_before_a_retry_stays_in_the_turn() -> None:
     compaction = {"type": "compaction_end", "reason": "overflow", "willRetry": True,
                   "result": {"summary": "all so far", "tokensBefore": 900, "estimatedTokensAfter": 100}}  # fmt: skip
     lines = [BEGINS, failed("prompt is too long"), agent_end(), {"type": "compaction_start"}, compaction]
@@ -97,18 +97,18 @@ def test_a_compaction_that_makes_room_for_the_same_prompt_is_in_the_turn() -> No
     assert facts_of(one.finish(Exit(code=0)), *ENDS) == [facts.TurnDone()]
 
 
-def test_a_compaction_between_two_turns_is_a_note() -> None:
+def test_compaction_between_turns_is_a_note() -> None:
     compaction = {"type": "compaction_end", "reason": "manual", "result": {"summary": "all so far", "tokensBefore": 9}}
     facts_told = facts_of(receive(codec(), {"type": "compaction_start"}, compaction))
     assert facts_told == [facts.Note("the context was compacted: all so far")]
 
 
-def test_a_compaction_that_failed_is_a_warning() -> None:
+def test_failed_compaction_is_a_warning() -> None:
     compaction = {"type": "compaction_end", "errorMessage": "Nothing to compact", "aborted": False}
     assert facts_of(receive(codec(), compaction)) == [facts.Note("Nothing to compact", "warn")]
 
 
-def test_a_repeated_summary_is_a_retry() -> None:
+def test_repeated_summary_is_a_retry() -> None:
     line = {"type": "summarization_retry_scheduled", "attempt": 1, "maxAttempts": 3, "delayMs": 5}
     assert facts_of(receive(codec(), line)) == [facts.Retrying(1, 3, "unknown", 5)]
 
@@ -116,7 +116,7 @@ def test_a_repeated_summary_is_a_retry() -> None:
 # -- how it ended
 
 
-def test_an_error_of_the_api_is_a_failed_turn_although_pi_exits_well() -> None:
+def test_api_error_fails_the_turn_despite_exit_code_0() -> None:
     lines = [BEGINS, failed("401 Incorrect API key provided"), agent_end(willRetry=False), SETTLED]
     failure = facts.Failure("AUTH_ERROR", "401 Incorrect API key provided")
     assert turns(*lines, ending=Exit(code=0)) == [facts.TurnBegin(), facts.TurnFailed(failure)]
@@ -131,11 +131,11 @@ def test_an_error_of_the_api_is_a_failed_turn_although_pi_exits_well() -> None:
         failed("Interrupted by user"),
     ],
 )
-def test_an_interruption_has_many_names(message: dict[str, Any]) -> None:
+def test_abort_messages_stop_the_turn(message: dict[str, Any]) -> None:
     assert turns(BEGINS, message, agent_end(willRetry=False), SETTLED)[1:] == [facts.TurnStopped()]
 
 
-def test_any_error_after_we_asked_it_to_stop_is_the_interruption() -> None:
+def test_error_after_an_interrupt_stops_the_turn() -> None:
     talk = Talk(ADAPTER, interactive=True)
     talk.answers("mux-1", "get_state", sessionId="s")
     talk.says(BEGINS)
@@ -145,20 +145,20 @@ def test_any_error_after_we_asked_it_to_stop_is_the_interruption() -> None:
     ]
 
 
-def test_an_answer_that_is_cut_at_the_token_limit_is_done_with_a_warning() -> None:
+def test_truncated_answer_completes_with_a_warning() -> None:
     lines = [BEGINS, answer("so fa", stopReason="length"), agent_end(willRetry=False), SETTLED]
     assert facts_of(receive(codec(), *lines), facts.Note, *ENDS) == [
-        facts.Note("the model reached its limit of output tokens: the answer is cut", "warn"),
+        facts.Note("the answer was truncated at the model's output token limit", "warn"),
         facts.TurnDone(),
     ]
 
 
-def test_an_error_without_words_fails_the_turn() -> None:
+def test_error_without_message_fails_the_turn() -> None:
     [failure] = turns(BEGINS, answer(stopReason="error"), agent_end(willRetry=False), SETTLED)[1:]
-    assert failure == facts.TurnFailed(facts.Failure("AGENT_CRASH", "the agent does not say why it failed"))
+    assert failure == facts.TurnFailed(facts.Failure("AGENT_CRASH", "the agent reported a failure without a reason"))
 
 
-def test_a_run_that_is_cut_off_in_a_turn_leaves_the_verdict_to_the_run() -> None:
+def test_exit_during_a_turn_emits_no_closing() -> None:
     assert turns(BEGINS, answer("hi"), ending=Exit(signal=9)) == [facts.TurnBegin()]
 
 
@@ -170,14 +170,14 @@ def test_a_run_that_is_cut_off_in_a_turn_leaves_the_verdict_to_the_run() -> None
         ("No models available. Set an API key", "AUTH_ERROR"),
     ],
 )
-def test_an_agent_that_does_not_begin_says_why_on_standard_error(complaint: str, code: str) -> None:
+def test_failed_start_is_explained_by_stderr(complaint: str, code: str) -> None:
     one = codec()
     receive(one, complaint.encode(), source=Source.STDERR)
     assert facts_of(one.finish(Exit(code=1))) == [facts.TurnFailed(facts.Failure(code, complaint))]
 
 
 @pytest.mark.parametrize("complaint", ["Unknown option: --x", 'Model "x" not found. Set an API key to see more models'])
-def test_other_refusals_are_left_to_the_exit_code(complaint: str) -> None:
+def test_unknown_stderr_emits_no_failure(complaint: str) -> None:
     one = codec()
     receive(one, complaint.encode(), source=Source.STDERR)
     assert facts_of(one.finish(Exit(code=1))) == []
@@ -186,7 +186,7 @@ def test_other_refusals_are_left_to_the_exit_code(complaint: str) -> None:
 # -- costs
 
 
-def test_the_cost_of_a_turn_is_the_sum_of_its_model_calls_and_native() -> None:
+def test_turn_cost_is_the_native_sum_of_its_calls() -> None:
     usage = {"input": 10, "output": 5, "cacheRead": 3, "cacheWrite": 0, "cost": {"total": 0.25}}
     lines = [BEGINS, answer("a", usage=usage), answer("b", usage=usage), agent_end(willRetry=False), SETTLED]
     steps = receive(codec(), *lines)
@@ -196,18 +196,18 @@ def test_the_cost_of_a_turn_is_the_sum_of_its_model_calls_and_native() -> None:
     assert facts_of(steps, facts.RunCost)[-1].cost == done.cost
 
 
-def test_a_model_without_a_price_costs_an_unknown_amount() -> None:
+def test_model_without_price_has_unknown_cost() -> None:
     usage = {"input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0, "cost": {"total": 0}}
     [cost] = facts_of(receive(codec(), BEGINS, answer("a", usage=usage)), facts.RunCost)
     assert (cost.cost.total_usd, cost.cost.source) == (0.0, "unknown")
 
 
-def test_a_failed_call_has_no_usage() -> None:
+def test_failed_call_has_no_usage() -> None:
     usage = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "cost": {"total": 0}}
     assert facts_of(receive(codec(), BEGINS, failed("500 oops", usage=usage)), facts.Usage, facts.RunCost) == []
 
 
-def test_reasoning_tokens_are_told_where_pi_counts_them() -> None:
+def test_reasoning_tokens_are_emitted_where_counted() -> None:
     [usage] = {fact.thinking_tokens for fact in ALL.facts("0.87.1/file_tools", facts.Usage)}
     assert usage is not None
     assert {fact.thinking_tokens for fact in ALL.facts("0.73.1/file_tools", facts.Usage)} == {None}
@@ -216,12 +216,12 @@ def test_reasoning_tokens_are_told_where_pi_counts_them() -> None:
 # -- sessions
 
 
-def test_the_header_names_the_session_and_the_one_it_was_forked_from() -> None:
+def test_header_names_session_and_fork_origin() -> None:
     header = {"type": "session", "version": 3, "id": "new", "cwd": "/", "parentSession": "/x/2026-11-22_old.jsonl"}
     assert facts_of(receive(codec(), header)) == [facts.SessionKnown("new", forked_from="old")]
 
 
-def test_what_we_asked_for_decides_whether_a_session_is_resumed_or_forked() -> None:
+def test_options_decide_whether_a_session_is_resumed_or_forked() -> None:
     header = {"type": "session", "version": 3, "id": "s", "cwd": "/"}
     resumed = codec_of(ADAPTER, "json", session_id="s")
     assert facts_of(receive(resumed, header)) == [facts.SessionKnown("s", resumed=True)]
@@ -229,12 +229,12 @@ def test_what_we_asked_for_decides_whether_a_session_is_resumed_or_forked() -> N
     assert facts_of(receive(forked, header)) == [facts.SessionKnown("s", forked_from="old")]
 
 
-def test_a_session_is_named_once() -> None:
+def test_session_is_emitted_once() -> None:
     header = {"type": "session", "version": 3, "id": "s", "cwd": "/"}
     assert len(facts_of(receive(codec(), header, {**header, "id": "t"}))) == 1
 
 
-def test_the_model_that_answers_is_the_model() -> None:
+def test_answering_model_is_emitted() -> None:
     header = {"type": "session", "version": 3, "id": "s", "cwd": "/"}
     named = answer("hi", provider="fake", model="fake-model")
     known = facts_of(receive(codec(), header, named, named), facts.SessionKnown)

@@ -1,4 +1,4 @@
-"""Small recordings, made up."""
+"""Helper that writes small synthetic recordings."""
 
 import datetime as dt
 from collections.abc import Sequence

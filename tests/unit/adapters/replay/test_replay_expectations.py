@@ -1,12 +1,12 @@
-"""What a run sends, against what was sent when the recording was made."""
+"""The input of a run, matched with the input of the recording."""
 
 import json
 from typing import Any
 
 import pytest
 
-from agent_mux_adapters.replay.playing import lines
-from agent_mux_adapters.replay.playing.expectations import Expectations, MismatchError
+from agent_mux_adapters.replay.playback import lines
+from agent_mux_adapters.replay.playback.expectations import Expectations, MismatchError
 
 
 def data(native: Any) -> bytes:
@@ -29,39 +29,39 @@ USER = {"type": "user", "message": {}}
 @pytest.mark.parametrize(
     ("native", "line"),
     [
-        (USER, lines.Line("prompt")),
-        (control("k", "initialize"), lines.Line("handshake", "initialize", '"k"')),
-        (control("k", "interrupt"), lines.Line("interrupt", "", '"k"')),
-        (control("k", "set_model"), lines.Line("aside", "set_model", '"k"')),
-        (answer("k", "allow"), lines.Line("answer", "allow", '"k"')),
-        (answer("k", "deny"), lines.Line("answer", "deny", '"k"')),
-        (REFUSED, lines.Line("answer", "error", '"k"')),
-        ({"type": "control_response", "response": None}, lines.Line("answer", "done", None)),
-        ({"type": "keep_alive"}, lines.Line("aside", "keep_alive")),
-        ({"id": 1, "method": "initialize"}, lines.Line("handshake", "initialize", "1")),
-        ({"method": "initialized"}, lines.Line("handshake", "initialized")),
-        ({"id": 2, "method": "thread/resume"}, lines.Line("handshake", "session", "2")),
-        ({"id": 3, "method": "turn/start"}, lines.Line("prompt", "", "3")),
-        ({"id": 4, "method": "turn/steer"}, lines.Line("steer", "", "4")),
-        ({"id": 5, "method": "turn/interrupt"}, lines.Line("interrupt", "", "5")),
-        ({"id": 6, "method": "thread/list"}, lines.Line("aside", "thread/list", "6")),
-        ({"id": 0, "result": {"decision": "acceptForSession"}}, lines.Line("answer", "allow", "0")),
-        ({"id": 0, "result": {"decision": {"acceptWithAmendment": {}}}}, lines.Line("answer", "allow", "0")),
-        ({"id": 0, "result": {"decision": "cancel"}}, lines.Line("answer", "deny", "0")),
-        ({"id": 0, "result": {"action": "decline"}}, lines.Line("answer", "deny", "0")),
-        ({"id": "0", "result": {"answers": {}}}, lines.Line("answer", "done", '"0"')),
-        ({"id": 0, "error": {}}, lines.Line("answer", "error", "0")),
-        ([1], lines.Line("aside", "not a JSON object")),
+        (USER, lines.ReplayLine("prompt")),
+        (control("k", "initialize"), lines.ReplayLine("handshake", "initialize", '"k"')),
+        (control("k", "interrupt"), lines.ReplayLine("interrupt", "", '"k"')),
+        (control("k", "set_model"), lines.ReplayLine("aside", "set_model", '"k"')),
+        (answer("k", "allow"), lines.ReplayLine("answer", "allow", '"k"')),
+        (answer("k", "deny"), lines.ReplayLine("answer", "deny", '"k"')),
+        (REFUSED, lines.ReplayLine("answer", "error", '"k"')),
+        ({"type": "control_response", "response": None}, lines.ReplayLine("answer", "done", None)),
+        ({"type": "keep_alive"}, lines.ReplayLine("aside", "keep_alive")),
+        ({"id": 1, "method": "initialize"}, lines.ReplayLine("handshake", "initialize", "1")),
+        ({"method": "initialized"}, lines.ReplayLine("handshake", "initialized")),
+        ({"id": 2, "method": "thread/resume"}, lines.ReplayLine("handshake", "session", "2")),
+        ({"id": 3, "method": "turn/start"}, lines.ReplayLine("prompt", "", "3")),
+        ({"id": 4, "method": "turn/steer"}, lines.ReplayLine("steer", "", "4")),
+        ({"id": 5, "method": "turn/interrupt"}, lines.ReplayLine("interrupt", "", "5")),
+        ({"id": 6, "method": "thread/list"}, lines.ReplayLine("aside", "thread/list", "6")),
+        ({"id": 0, "result": {"decision": "acceptForSession"}}, lines.ReplayLine("answer", "allow", "0")),
+        ({"id": 0, "result": {"decision": {"acceptWithAmendment": {}}}}, lines.ReplayLine("answer", "allow", "0")),
+        ({"id": 0, "result": {"decision": "cancel"}}, lines.ReplayLine("answer", "deny", "0")),
+        ({"id": 0, "result": {"action": "decline"}}, lines.ReplayLine("answer", "deny", "0")),
+        ({"id": "0", "result": {"answers": {}}}, lines.ReplayLine("answer", "done", '"0"')),
+        ({"id": 0, "error": {}}, lines.ReplayLine("answer", "error", "0")),
+        ([1], lines.ReplayLine("aside", "not a JSON object")),
     ],
 )  # fmt: skip
-def test_what_a_sent_line_means(native: Any, line: lines.Line) -> None:
-    assert lines.sent(data(native)) == line
+def test_sent_lines_are_classified(native: Any, line: lines.ReplayLine) -> None:
+    assert lines.parse_sent(data(native)) == line
 
 
-def test_noise_means_nothing_on_either_side() -> None:
+def test_invalid_lines_are_asides_and_notices() -> None:
     for noise in (b"", b"not json", b"\xff", b"[" * 100_000, b"null"):
-        assert lines.sent(noise).kind == lines.ASIDE
-        assert lines.printed(noise).kind == lines.NOTICE
+        assert lines.parse_sent(noise).kind == lines.ASIDE
+        assert lines.parse_printed(noise).kind == lines.NOTICE
 
 
 @pytest.mark.parametrize(
@@ -74,42 +74,42 @@ def test_noise_means_nothing_on_either_side() -> None:
         ),
     ],
 )
-def test_a_response_is_given_to_the_request_of_this_run(native: Any, renamed: Any) -> None:
+def test_response_gets_the_id_of_this_run(native: Any, renamed: Any) -> None:
     assert json.loads(lines.with_key(data(native), "7")) == renamed
 
 
 def expectations(*natives: Any) -> Expectations:
-    return Expectations([lines.sent(data(native)) for native in natives])
+    return Expectations([lines.parse_sent(data(native)) for native in natives])
 
 
-def test_lines_are_ticked_off_by_kind_be_they_early() -> None:
+def test_early_lines_match_by_kind() -> None:
     expected = expectations(control("a", "initialize"), USER, answer("q", "allow"), USER)
-    assert not any(expected.is_settled(index) for index in range(4))
-    expected.take(data(control("mux-1", "initialize")))
-    expected.take(data(USER))
-    expected.take(data(USER))
-    assert [expected.is_settled(index) for index in range(4)] == [True, True, False, True]
+    assert not any(expected.is_satisfied(index) for index in range(4))
+    expected.match(data(control("mux-1", "initialize")))
+    expected.match(data(USER))
+    expected.match(data(USER))
+    assert [expected.is_satisfied(index) for index in range(4)] == [True, True, False, True]
     assert expected.renamed == {'"a"': '"mux-1"'}
-    expected.take(data(answer("q", "allow")))
-    assert expected.is_settled(2)
+    expected.match(data(answer("q", "allow")))
+    assert expected.is_satisfied(2)
 
 
-def test_a_handshake_that_never_comes_is_given_up_when_a_later_line_does() -> None:
+def test_later_line_satisfies_a_missing_handshake() -> None:
     expected = expectations(control("a", "initialize"), USER)
-    expected.take(data(USER))
-    assert expected.is_settled(0)
+    expected.match(data(USER))
+    assert expected.is_satisfied(0)
 
 
-def test_asides_are_never_waited_for() -> None:
+def test_asides_are_optional() -> None:
     expected = expectations(control("a", "set_model"), {"type": "nonsense"})
-    assert expected.is_settled(0)
-    assert expected.is_settled(1)
-    expected.take(data(control("b", "get_settings")))
+    assert expected.is_satisfied(0)
+    assert expected.is_satisfied(1)
+    expected.match(data(control("b", "get_settings")))
     assert expected.renamed == {}
 
 
 @pytest.mark.parametrize(
-    ("recorded", "now", "says"),
+    ("recorded", "now", "reason"),
     [
         (USER, control("i", "interrupt"), "this run sent: interrupt; the recording expects prompt"),
         (answer("q", "allow"), answer("q", "deny"), r'"q" \(deny\); the recording has: answer .* \(allow\)'),
@@ -117,13 +117,13 @@ def test_asides_are_never_waited_for() -> None:
         (control("a", "initialize"), USER, "this run sent: prompt; the recording expects nothing more"),
     ],
 )  # fmt: skip
-def test_what_was_never_recorded_is_a_mismatch(recorded: Any, now: Any, says: str) -> None:
-    with pytest.raises(MismatchError, match=says):
-        expectations(recorded).take(data(now))
+def test_unrecorded_input_is_a_mismatch(recorded: Any, now: Any, reason: str) -> None:
+    with pytest.raises(MismatchError, match=reason):
+        expectations(recorded).match(data(now))
 
 
-def test_one_prompt_is_not_two() -> None:
+def test_second_prompt_is_a_mismatch() -> None:
     expected = expectations(USER)
-    expected.take(data(USER))
+    expected.match(data(USER))
     with pytest.raises(MismatchError):
-        expected.take(data(USER))
+        expected.match(data(USER))

@@ -1,4 +1,4 @@
-"""Recordings as a list of what happened, and where the lines that were sent belong."""
+"""Recordings: their items, and the order of input and output lines."""
 
 import json
 from pathlib import Path
@@ -11,8 +11,7 @@ from agent_mux.actions import Send
 from agent_mux.run.journal import JournalWriter
 from agent_mux.run.records import Exited, Kind, Record, encode
 from agent_mux.testing.fixtures import find_fixtures
-from agent_mux_adapters.replay.playing.order import places
-from agent_mux_adapters.replay.playing.recording import STDERR, STDIN, STDOUT, Item, load
+from agent_mux_adapters.replay.playback.recording import STDERR, STDIN, STDOUT, RecordedItem, load, sent_positions
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
 
@@ -52,7 +51,7 @@ def shaken(key: Any) -> dict[str, Any]:
     [
         ([INIT, RESULT], [PROMPT], [0]),
         ([INIT, RESULT, INIT, RESULT], [PROMPT, PROMPT], [0, 2]),
-        ([INIT, RESULT], [PROMPT, PROMPT], [0, 0]),  # merged into the turn: nothing says when
+        ([INIT, RESULT], [PROMPT, PROMPT], [0, 0]),  # merged into the turn: its time is unknown
         ([shaken("i"), INIT, ask("a"), RESULT], [shake("i"), PROMPT, allow("a")], [0, 1, 3]),
         ([INIT, ask("a"), ask("b"), RESULT], [PROMPT, allow("b"), allow("a")], [0, 3, 3]),
         ([INIT, shaken("late"), shaken("early"), RESULT], [shake("late"), shake("early")], [1, 2]),
@@ -63,22 +62,24 @@ def shaken(key: Any) -> dict[str, Any]:
         ([b"noise\n"], [b"not json\n"], [0]),
     ],
 )  # fmt: skip
-def test_without_times_the_lines_prove_their_order(agent: list[Any], driver: list[Any], expected: list[int]) -> None:
-    said = [line if isinstance(line, bytes) else lines(line)[0] for line in agent]
+def test_without_times_the_lines_determine_their_order(
+    agent: list[Any], driver: list[Any], expected: list[int]
+) -> None:
+    printed = [line if isinstance(line, bytes) else lines(line)[0] for line in agent]
     sent = [line if isinstance(line, bytes) else lines(line)[0] for line in driver]
-    assert places(said, sent, times=[0.0] * len(said), sent_times=[]) == expected
+    assert sent_positions(printed, sent, times=[0.0] * len(printed), sent_times=[]) == expected
 
 
-def test_with_times_the_clock_decides_within_what_the_lines_prove() -> None:
+def test_with_times_the_clock_decides_within_the_possible_order() -> None:
     agent, driver = lines(INIT, ask("a"), INIT), lines(PROMPT, allow("a"), PROMPT)
-    assert places(agent, driver, times=[0.1, 0.2, 0.3], sent_times=[0.0, 0.25, 0.3]) == [0, 2, 3]
-    assert places(agent, driver, times=[0.2, 0.2, 0.2], sent_times=[0.2, 0.2, 0.2]) == [3, 3, 3]
+    assert sent_positions(agent, driver, times=[0.1, 0.2, 0.3], sent_times=[0.0, 0.25, 0.3]) == [0, 2, 3]
+    assert sent_positions(agent, driver, times=[0.2, 0.2, 0.2], sent_times=[0.2, 0.2, 0.2]) == [3, 3, 3]
     before = lines({"id": 1, "result": {}})
-    assert places(before, lines({"id": 1, "method": "turn/start"}), times=[0.1], sent_times=[0.1]) == [0]
+    assert sent_positions(before, lines({"id": 1, "method": "turn/start"}), times=[0.1], sent_times=[0.1]) == [0]
 
 
 @pytest.mark.parametrize("agent", sorted(folder.name for folder in FIXTURES.iterdir()))
-def test_every_fixture_is_a_recording_with_all_its_bytes(agent: str) -> None:
+def test_every_fixture_loads_with_all_its_bytes(agent: str) -> None:
     for folder in find_fixtures(FIXTURES, agent):
         recording = load(folder)
         for stream, name in ((STDOUT, "stdout.jsonl"), (STDERR, "stderr.txt"), (STDIN, "stdin.jsonl")):
@@ -90,7 +91,7 @@ def test_every_fixture_is_a_recording_with_all_its_bytes(agent: str) -> None:
         assert recording.end >= max(times, default=0), folder
 
 
-def test_a_journal_is_a_recording(tmp_path: Path) -> None:
+def test_journal_loads_as_recording(tmp_path: Path) -> None:
     records = [
         control("start"),
         Record(Kind.STDIN, 10, b'{"type":"user"}\n'),
@@ -107,18 +108,18 @@ def test_a_journal_is_a_recording(tmp_path: Path) -> None:
     writer.close()
     recording = load(path)
     assert recording.items == [
-        Item(0.00001, STDIN, b'{"type":"user"}\n'),
-        Item(1.0, STDOUT, b"one\n"),
-        Item(1.001, STDOUT, b"two\r\n"),
-        Item(1.5, STDERR, b"oh\n"),
-        Item(2.0, STDOUT, b"three"),
+        RecordedItem(0.00001, STDIN, b'{"type":"user"}\n'),
+        RecordedItem(1.0, STDOUT, b"one\n"),
+        RecordedItem(1.001, STDOUT, b"two\r\n"),
+        RecordedItem(1.5, STDERR, b"oh\n"),
+        RecordedItem(2.0, STDOUT, b"three"),
     ]
     assert (recording.agent, recording.protocol) == ("scripted", "lines")
     assert (recording.code, recording.signal, recording.end) == (4, None, 3.0)
     assert recording.is_two_way
 
 
-def test_a_journal_that_was_cut_off_ends_as_killed(tmp_path: Path) -> None:
+def test_torn_journal_ends_as_killed(tmp_path: Path) -> None:
     path = tmp_path / "run.journal"
     writer = JournalWriter(path, header())
     writer.append(printed(b"one\n")[0])
@@ -131,7 +132,7 @@ def test_a_journal_that_was_cut_off_ends_as_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "reason"),
     [
         (None, "does not exist"),
         ({}, "run.toml"),
@@ -143,7 +144,7 @@ def test_a_journal_that_was_cut_off_ends_as_killed(tmp_path: Path) -> None:
         (b"", "neither a fixture folder nor a journal"),
     ],
 )
-def test_what_is_no_recording_says_why(tmp_path: Path, content: Any, says: str) -> None:
+def test_invalid_recording_is_reported(tmp_path: Path, content: Any, reason: str) -> None:
     path = tmp_path / "thing"
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -151,5 +152,5 @@ def test_what_is_no_recording_says_why(tmp_path: Path, content: Any, says: str) 
         path.mkdir()
         for name, data in content.items():
             (path / name).write_bytes(data)
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=reason):
         load(path)

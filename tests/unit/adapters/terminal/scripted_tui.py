@@ -1,4 +1,4 @@
-"""A program for people, as awkward as they are: alternate screen, box around the input, spinner, colours, dialogs.
+"""An interactive test program: alternate screen, box around the input, spinner, colours, dialogs.
 
     python scripted_tui.py
 
@@ -21,22 +21,22 @@ from pathlib import Path
 SPINNER = "⠋⠙⠹⠸⠼"
 WORKING = Path("working")
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
-said: list[str] = []
+transcript: list[str] = []
 
 
 def draw(status: str = "", typed: str = "", dialog: str = "") -> None:
     columns, rows = shutil.get_terminal_size()
-    body = [*said, *([f"{status} Working..."] if status else []), *dialog.splitlines()]
+    body = [*transcript, *([f"{status} Working..."] if status else []), *dialog.splitlines()]
     box = ["─" * columns, typed, "─" * columns, "\x1b[2mscripted 1.0\x1b[0m"]
     shown = body[-(rows - len(box)) :]
     out = ["\x1b[H\x1b[2J", *(f"{line}\x1b[K\r\n" for line in shown), "\r\n".join(box)]
     whole = "".join(out).encode()
-    for start in range(0, len(whole), 7):  # in small pieces: sequences and characters are cut anywhere
+    for start in range(0, len(whole), 7):  # small chunks split sequences and characters
         os.write(1, whole[start : start + 7])
 
 
 def key(timeout: float | None = None) -> str:
-    """A key; empty when none is pressed. What the terminal says of itself, as it was asked to, is no key."""
+    """Return a key, or an empty string when none is pressed; replies of the terminal are skipped."""
     ready, _, _ = select.select([0], [], [], timeout)
     pressed = os.read(0, 1).decode("latin-1") if ready else ""
     if pressed != "\x1b" or not select.select([0], [], [], 0.05)[0]:
@@ -47,7 +47,7 @@ def key(timeout: float | None = None) -> str:
 
 
 def work(seconds: float) -> bool:
-    """False: it was stopped."""
+    """Show progress; return False if it was interrupted."""
     end = time.monotonic() + seconds
     turn = 0
     WORKING.touch()
@@ -55,7 +55,7 @@ def work(seconds: float) -> bool:
         draw(status=SPINNER[turn % len(SPINNER)])
         turn += 1
         if key(0.1) == "\x03":
-            said.append("\x1b[31mStopped.\x1b[0m")
+            transcript.append("\x1b[31mStopped.\x1b[0m")
             WORKING.unlink()
             return False
     WORKING.unlink()
@@ -63,7 +63,7 @@ def work(seconds: float) -> bool:
 
 
 def line(dialog: str = "") -> str:
-    """What is typed until it is submitted; within a paste, a line break is a line break."""
+    """Return the text typed until it is submitted; line breaks within a paste are kept."""
     typed, is_pasted = b"", False
     while True:
         draw(typed=typed.decode("utf-8", "ignore").replace("\n", " "), dialog=dialog)
@@ -85,7 +85,7 @@ def asked(command: str) -> str:
 
 
 def chosen(dialog: str) -> bool:
-    """Whether the first entry of a menu is taken; Escape takes none."""
+    """Return whether the first entry of a menu is selected; Escape selects none."""
     while True:
         draw(dialog=dialog)
         pressed = key()
@@ -94,40 +94,40 @@ def chosen(dialog: str) -> bool:
 
 
 def stream(text: str) -> None:
-    """Word by word, with pauses that are no rest."""
-    said.append("")
+    """Print word by word, with pauses shorter than the rest."""
+    transcript.append("")
     for word in text.split():
-        said[-1] += f"{word} "
+        transcript[-1] += f"{word} "
         draw(status="+")
         time.sleep(0.15)
 
 
 def answer(prompt: str) -> None:
-    said.extend(f"\x1b[1m> {part}\x1b[0m" for part in prompt.split("\n"))
+    transcript.extend(f"\x1b[1m> {part}\x1b[0m" for part in prompt.split("\n"))
     word, _, rest = prompt.partition(" ")
     if not work(float(os.environ.get("TUI_SECONDS", "0.3"))):
         return
     if word == "stream":
         stream(rest)
     elif word == "ask":
-        said.append({"y": "It ran.", "a": "It ran, and will run."}.get(asked(rest), "It did not run."))
+        transcript.append({"y": "It ran.", "a": "It ran, and will run."}.get(asked(rest), "It did not run."))
     elif word == "twice":
-        said.append(f"You said {asked(rest)} and {asked(rest)}.")
+        transcript.append(f"You said {asked(rest)} and {asked(rest)}.")
     elif word == "menu":
         runs = chosen(f"Run this command?\n\n  {rest}\n\n\u276f 1. Yes\n  2. No (esc)")
-        said.append("It ran." if runs else "It did not run.")
+        transcript.append("It ran." if runs else "It did not run.")
     elif word == "fail":
-        said.append("\x1b[31mError: the provider says 401\x1b[0m")
+        transcript.append("\x1b[31mError: the provider says 401\x1b[0m")
     elif word == "question":
-        said.append(f"You like {line('Which colour?')}.")
+        transcript.append(f"You like {line('Which colour?')}.")
     elif word == "long":
-        said.extend(f"line {number} of many" for number in range(100))
+        transcript.extend(f"line {number} of many" for number in range(100))
     elif word == "die":
         draw(status="!")
         os._exit(3)
     else:
-        heard, columns = prompt.replace("\n", " / "), shutil.get_terminal_size().columns
-        said.append(f"You said \x1b[4m{heard}\x1b[0m on {columns} columns — naïve 日本 😀")
+        typed, columns = prompt.replace("\n", " / "), shutil.get_terminal_size().columns
+        transcript.append(f"You said \x1b[4m{typed}\x1b[0m on {columns} columns — naïve 日本 😀")
 
 
 def main() -> None:

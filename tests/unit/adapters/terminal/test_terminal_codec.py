@@ -1,4 +1,4 @@
-"""What the codec makes of a screen that has come to rest, and what it types."""
+"""The terminal codec: how it reads quiet screens, and which keys it types."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -39,19 +39,19 @@ PROFILE = parse_profile({
 
 
 class Talk:
-    """A codec, and what it said and typed."""
+    """A codec under test, with the facts and keys that it returned."""
 
     def __init__(self, prompt: str | None = "hello", profile: Any = PROFILE, **context: Any) -> None:
         self.codec = TerminalCodec(profile, CodecContext(agent="terminal", protocol="test", prompt=prompt, **context))
         assert list(self.codec.start()) == []
 
     def draw(self, text: str) -> "Talk":
-        told = list(self.codec.receive(text.encode(), Source.STDOUT))
-        assert isinstance(told[0], facts.Ignored)
+        steps = list(self.codec.receive(text.encode(), Source.STDOUT))
+        assert isinstance(steps[0], facts.Ignored)
         return self
 
     def rest(self, text: str = "") -> list[Step]:
-        """The program shows this and is quiet."""
+        """Draw a screen and let the program be quiet."""
         return list(self.draw(CLEAR + text.replace("\n", "\r\n")).codec.quiet())
 
     def ask(self, action: actions.AnyAction) -> list[Step]:
@@ -65,7 +65,7 @@ def typed(steps: Iterable[Step]) -> str:
     return b"".join(step.data for step in steps if isinstance(step, WriteStdin)).decode()
 
 
-def told(steps: Iterable[Step]) -> Sequence[facts.Fact]:
+def facts_in(steps: Iterable[Step]) -> Sequence[facts.Fact]:
     return [step for step in steps if isinstance(step, facts.Fact)]
 
 
@@ -76,34 +76,34 @@ def test_nothing_is_typed_before_the_program_is_ready() -> None:
     assert talk.rest("> ") == [facts.TurnBegin(), WriteStdin(b"hello\r")]
 
 
-def test_the_answer_is_what_stands_between_the_echo_and_the_prompt() -> None:
+def test_answer_is_between_echo_and_prompt() -> None:
     talk = Talk()
     talk.rest("Welcome\n> ")
     assert talk.rest("Welcome\n: hello\nThinking\n> ") == []
-    assert talk.rest("Welcome\n: hello\n> ") == []  # nothing is said yet
+    assert talk.rest("Welcome\n: hello\n> ") == []  # no prompt is answered yet
     steps = talk.rest("Welcome\n: hello\nTip: press x\n  It is\n\n\n  so.\n> ")
     assert steps == [facts.Text("It is\n\nso."), facts.TurnDone(), WriteStdin(b"/quit\r"), CloseStdin()]
 
 
-def test_prompts_are_taken_one_after_the_other() -> None:
+def test_prompts_are_typed_one_at_a_time() -> None:
     talk = Talk("one", interactive=True)
     talk.rest("> ")
     assert talk.ask(actions.Send("two")) == []
     steps = talk.rest("one\nfirst\n> ")
-    assert told(steps) == [facts.Text("first"), facts.TurnDone(), facts.TurnBegin()]
+    assert facts_in(steps) == [facts.Text("first"), facts.TurnDone(), facts.TurnBegin()]
     assert typed(steps) == "two\r"
-    assert told(talk.rest("one\nfirst\ntwo\nsecond\n> ")) == [facts.Text("second"), facts.TurnDone()]
+    assert facts_in(talk.rest("one\nfirst\ntwo\nsecond\n> ")) == [facts.Text("second"), facts.TurnDone()]
     assert typed(talk.ask(actions.Close())) == "/quit\r"
     assert talk.ask(actions.Close()) == []
 
 
-def test_the_same_prompt_again_has_its_own_answer() -> None:
+def test_repeated_prompt_has_its_own_answer() -> None:
     talk = Talk("go", interactive=True)
     talk.rest("> ")
     talk.rest("go\nfirst\n> ")
     talk.ask(actions.Send("go"))
     assert talk.rest("go\nfirst\ngo\n> ") == []
-    assert told(talk.rest("go\nfirst\ngo\nsecond\n> "))[0] == facts.Text("second")
+    assert facts_in(talk.rest("go\nfirst\ngo\nsecond\n> "))[0] == facts.Text("second")
 
 
 @pytest.mark.parametrize(
@@ -120,17 +120,17 @@ def test_the_same_prompt_again_has_its_own_answer() -> None:
         ("same", ": same\nsame\n> ", "same"),
     ],
 )
-def test_the_echo_of_a_prompt_is_no_answer(prompt: str, screen: str, answer: str) -> None:
+def test_echo_is_not_part_of_the_answer(prompt: str, screen: str, answer: str) -> None:
     talk = Talk(prompt)
     talk.rest("Welcome\n> ")
-    assert told(talk.rest(screen))[0] == facts.Text(answer)
+    assert facts_in(talk.rest(screen))[0] == facts.Text(answer)
 
 
-def test_keys_within_a_prompt_are_not_pressed() -> None:
+def test_control_characters_in_a_prompt_are_removed() -> None:
     assert typed(Talk("a\x03b\x1b[201~c\td\re").rest("> ")) == "ab[201~cd e\r"
 
 
-def test_several_lines_are_pasted_where_the_program_takes_pastes() -> None:
+def test_lines_are_pasted_where_the_program_supports_it() -> None:
     assert typed(Talk("one\ntwo").rest("> ")) == "one two\r"
     assert typed(Talk("one\ntwo").draw("\x1b[?2004h").rest("> ")) == "\x1b[200~one\rtwo\x1b[201~\r"
     assert typed(Talk("one").draw("\x1b[?2004h").rest("> ")) == "one\r"
@@ -162,30 +162,30 @@ def test_approvals_press_their_keys(action: Any, keys: str, granted: bool) -> No
     talk = dialog()
     reason = "no" if isinstance(action, actions.Deny) else None
     assert talk.ask(action) == [facts.RequestSettled("1", granted, reason), WriteStdin(keys.encode())]
-    assert talk.ask(action) == [Refuse("INTERACTION_NOT_FOUND", "the dialog is gone from the screen")]
+    assert talk.ask(action) == [Refuse("INTERACTION_NOT_FOUND", "the dialog is no longer on the screen")]
 
 
-def test_always_is_yes_where_there_is_no_always() -> None:
+def test_always_falls_back_to_approve() -> None:
     talk = Talk()
     asked = talk.rest("Bare dialog\n> ")
     assert asked == [facts.ApprovalAsked("1", "Bare dialog", "Bare dialog", "medium")]
     assert typed(talk.ask(actions.Approve("1", always=True))) == "y\r"
 
 
-def test_a_dialog_is_asked_once_while_it_is_shown() -> None:
+def test_dialog_is_reported_once_while_shown() -> None:
     talk = dialog()
     assert talk.rest(DIALOG + "\n tick") == []
 
 
-def test_a_dialog_that_comes_again_after_its_answer_is_asked_again() -> None:
+def test_dialog_shown_after_its_answer_is_reported_again() -> None:
     talk = dialog()
     talk.ask(actions.Approve("1"))
     assert talk.rest(DIALOG) == [facts.ApprovalAsked("2", "a command", "rm -rf build", "high")]
 
 
-def test_a_dialog_that_goes_away_is_withdrawn() -> None:
+def test_dialog_that_disappears_is_settled() -> None:
     talk = dialog()
-    assert talk.rest("Thinking\n> ") == [facts.RequestSettled("1", False, "the dialog is gone")]
+    assert talk.rest("Thinking\n> ") == [facts.RequestSettled("1", False, "the dialog disappeared")]
 
 
 def test_questions_are_answered_with_text() -> None:
@@ -212,23 +212,23 @@ def test_questions_are_declined_with_a_key() -> None:
         ("Fatal: gone", facts.Failure("AGENT_CRASH", "Fatal: gone")),
     ],
 )
-def test_failures_are_failures_and_no_answer(screen: str, failure: facts.Failure) -> None:
+def test_failure_text_is_not_an_answer(screen: str, failure: facts.Failure) -> None:
     talk = Talk()
     talk.rest("> ")
-    assert told(talk.rest(f"hello\n{screen}\n> ")) == [facts.TurnFailed(failure)]
+    assert facts_in(talk.rest(f"hello\n{screen}\n> ")) == [facts.TurnFailed(failure)]
 
 
-def test_an_interruption_ends_the_turn_whatever_was_said() -> None:
+def test_interrupt_ends_the_turn_with_partial_answer() -> None:
     talk = Talk(interactive=True)
     talk.rest("> ")
     assert typed(talk.ask(actions.Interrupt())) == "\x1b"
-    assert told(talk.rest("hello\nhalf an ans\n> ")) == [facts.Text("half an ans"), facts.TurnStopped()]
+    assert facts_in(talk.rest("hello\nhalf an ans\n> ")) == [facts.Text("half an ans"), facts.TurnStopped()]
     talk.ask(actions.Send("more"))
     talk.ask(actions.Interrupt())
-    assert told(talk.rest("hello\nhalf an ans\nmore\n> ")) == [facts.TurnStopped()]
+    assert facts_in(talk.rest("hello\nhalf an ans\nmore\n> ")) == [facts.TurnStopped()]
 
 
-def test_a_turn_cannot_be_steered_and_without_one_it_is_a_prompt() -> None:
+def test_steering_a_turn_is_refused_and_without_one_is_a_prompt() -> None:
     talk = Talk(interactive=True)
     talk.rest("> ")
     steps = talk.ask(actions.Steer("faster"))
@@ -237,7 +237,7 @@ def test_a_turn_cannot_be_steered_and_without_one_it_is_a_prompt() -> None:
     assert typed(talk.ask(actions.Steer("more"))) == "more\r"
 
 
-def test_cancel_leaves_at_once() -> None:
+def test_cancel_quits_at_once() -> None:
     talk = Talk()
     talk.rest("> ")
     talk.ask(actions.Send("more"))
@@ -246,7 +246,7 @@ def test_cancel_leaves_at_once() -> None:
     assert list(talk.codec.finish(Exit(code=0))) == []
 
 
-def test_what_was_shown_last_says_why_it_died() -> None:
+def test_last_rows_are_logged_after_a_crash() -> None:
     talk = Talk()
     talk.draw("module not found\r\n")
     assert list(talk.codec.finish(Exit(code=1))) == [facts.LogLine("module not found")]
@@ -260,39 +260,39 @@ def test_what_was_shown_last_says_why_it_died() -> None:
     assert list(talk.codec.finish(Exit(code=0))) == []
 
 
-def test_another_size_is_told_and_read() -> None:
+def test_resize_is_noted_and_the_screen_rewrapped() -> None:
     talk = Talk()
-    assert told(talk.codec.resized(TerminalSize(10, 4))) == [
-        facts.Note("the terminal has 10 columns and 4 rows now", "verbose")
+    assert facts_in(talk.codec.resized(TerminalSize(10, 4))) == [
+        facts.Note("the terminal now has 10 columns and 4 rows", "verbose")
     ]
     talk.rest("> ")
     talk.draw(CLEAR + "hello\r\nabcdefghijklm\r\n> ")
-    assert told(talk.codec.quiet())[0] == facts.Text("abcdefghij\nklm")
+    assert facts_in(talk.codec.quiet())[0] == facts.Text("abcdefghij\nklm")
 
 
-# -- watching
+# -- observing
 
 
-def test_an_observer_types_nothing_and_understands_the_keys() -> None:
+def test_observer_types_nothing_and_reads_recorded_keys() -> None:
     talk = Talk(prompt=None)
     assert talk.draw("\x1b[c").rest("> ") == []
     assert isinstance(talk.hear("\x1b[?6c")[0], facts.Ignored)
     assert talk.hear("\x1b[200~one\rtwo\x1b[201~\r") == [facts.TurnBegin()]
     assert talk.rest(DIALOG) == [facts.ApprovalAsked("1", "a command", "rm -rf build", "high")]
-    assert isinstance(talk.hear("\x1b[1;1R")[0], facts.Ignored)  # no answer of a person
+    assert isinstance(talk.hear("\x1b[1;1R")[0], facts.Ignored)  # a reply of the terminal, no key
     assert talk.hear("n") == [facts.RequestSettled("1", False)]
-    assert told(talk.rest("one\ntwo\nNot done.\n> ")) == [facts.Text("Not done."), facts.TurnDone()]
+    assert facts_in(talk.rest("one\ntwo\nNot done.\n> ")) == [facts.Text("Not done."), facts.TurnDone()]
     assert talk.hear("more\r") == [facts.TurnBegin()]
     assert isinstance(talk.hear("\x1b")[0], facts.Ignored)
-    assert told(talk.rest("more\nhalf\n> ")) == [facts.Text("half"), facts.TurnStopped()]
+    assert facts_in(talk.rest("more\nhalf\n> ")) == [facts.Text("half"), facts.TurnStopped()]
 
 
-def test_a_recording_without_its_profile_is_read_as_lines() -> None:
+def test_recording_without_profile_uses_the_line_profile() -> None:
     codec = CustomTerminalCodec(CodecContext(agent="terminal", protocol="custom"))
     assert codec._profile == built_in()["line"]
 
 
-# -- profiles that come with it
+# -- built-in profiles
 
 
 @pytest.mark.parametrize(
@@ -308,17 +308,17 @@ def test_a_recording_without_its_profile_is_read_as_lines() -> None:
         ("screen", "Overwrite a.txt? [Y/n]", facts.ApprovalAsked("1", "Overwrite a.txt?", "[Y/n]", "medium")),
     ],
 )
-def test_common_dialogs_are_known(profile: str, screen: str, expected: facts.Fact) -> None:
+def test_common_dialogs_are_recognized(profile: str, screen: str, expected: facts.Fact) -> None:
     assert Talk(profile=built_in()[profile]).rest(screen) == [expected]
 
 
 @pytest.mark.parametrize("busy", ["Working (esc to interrupt)", "⠋ thinking", "press Ctrl+C to stop", "Esc to cancel"])
-def test_the_profile_for_anything_knows_work(busy: str) -> None:
+def test_screen_profile_recognizes_busy_programs(busy: str) -> None:
     talk = Talk(profile=built_in()["screen"])
     assert talk.rest(f"hello\n{busy}") == []
     assert typed(talk.rest("Welcome\n│ >   │")) == "hello\r"
 
 
 @pytest.mark.parametrize("prompt", ["$ ", ">>> ", "user@host:~$ ", "sqlite> ", "\u276f "])
-def test_the_profile_for_lines_knows_prompts(prompt: str) -> None:
+def test_line_profile_recognizes_prompts(prompt: str) -> None:
     assert typed(Talk(profile=built_in()["line"]).rest(f"Welcome\n{prompt}")) == "hello\r"

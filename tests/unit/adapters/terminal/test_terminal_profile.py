@@ -1,4 +1,4 @@
-"""Profiles: which one is taken, what it does to the command line, and what is said of one that is wrong."""
+"""Terminal profiles: which one is selected, its effect on the command line, and errors in user profiles."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.options import RunOptions
 from agent_mux_adapters.terminal import ADAPTER
 from agent_mux_adapters.terminal.argv import build_spawn_args, codec_context
-from agent_mux_adapters.terminal.profile import Dialog, Failing, Profile, built_in, profile_for, read_profile
+from agent_mux_adapters.terminal.profile import Dialog, FailurePattern, Profile, built_in, profile_for, read_profile
 
 HOW_TO = Path(__file__).parents[4] / "docs/how-to/drive-any-program.md"
 
@@ -28,23 +28,23 @@ def options(**fields: Any) -> RunOptions:
     ("program", "name"),
     [("/usr/bin/pi", "pi"), ("/x/openclaw", "openclaw"), ("/x/openclaw.mjs", "openclaw"), ("/bin/sh", "line")],
 )
-def test_the_name_of_the_program_chooses(program: str, name: str) -> None:
+def test_program_name_selects_the_profile(program: str, name: str) -> None:
     assert profile_for(program).name == name
     assert build_spawn_args(options(), environment(program)).protocol == name
 
 
 @pytest.mark.parametrize("name", built_in())
-def test_a_built_in_one_can_be_named(name: str) -> None:
+def test_built_in_profile_can_be_selected(name: str) -> None:
     assert build_spawn_args(options(), environment(AMUX_TERMINAL_PROFILE=name)).protocol == name
 
 
 @pytest.mark.parametrize("name", built_in())
-def test_each_built_in_one_is_a_protocol_of_its_own(name: str) -> None:
+def test_each_built_in_profile_is_a_protocol(name: str) -> None:
     assert ADAPTER.protocols[name].quiet_after == {"short": 0.7, "long": 3.0}[built_in()[name].rest]
 
 
 @pytest.mark.parametrize(("rest", "protocol"), [("short", "custom"), ("long", "custom-patient")])
-def test_a_file_of_the_users_own_goes_to_the_codec(tmp_path: Path, rest: str, protocol: str) -> None:
+def test_user_profile_reaches_the_codec(tmp_path: Path, rest: str, protocol: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(f'name = "mine"\nready = "^> $"\nrest = "{rest}"\n')
     spawn = build_spawn_args(options(), environment(AMUX_TERMINAL_PROFILE=str(path)))
@@ -55,7 +55,7 @@ def test_a_file_of_the_users_own_goes_to_the_codec(tmp_path: Path, rest: str, pr
     assert codec._profile == read_profile(path)  # type: ignore[attr-defined]
 
 
-def test_the_command_line_is_the_users_with_the_model_where_it_can_be_said() -> None:
+def test_command_line_gets_the_model_flag() -> None:
     spawn = build_spawn_args(options(model="--evil"), environment("/x/pi", ("--provider", "p")))
     assert spawn.argv == ("/x/pi", "--provider", "p", "--model=--evil")
     assert spawn.terminal == TerminalSize(120, 40)
@@ -63,10 +63,10 @@ def test_the_command_line_is_the_users_with_the_model_where_it_can_be_said() -> 
     assert spawn.notes == ()
 
 
-def test_what_cannot_be_said_is_noted() -> None:
+def test_unsupported_options_are_noted() -> None:
     asked = options(model="m", system_prompt="s", temperature=0.0, max_turns=3, no_session=True)
     spawn = build_spawn_args(asked, environment("/bin/sh"))
-    assert [note.split(" told ")[1].removesuffix(": ignored") for note in spawn.notes] == [
+    assert [note.split(" setting for ")[1].removesuffix(": ignored") for note in spawn.notes] == [
         "system_prompt", "temperature", "max_turns", "no_session", "model",
     ]  # fmt: skip
     assert spawn.argv == ("/bin/sh",)
@@ -77,9 +77,9 @@ def test_what_cannot_be_said_is_noted() -> None:
     [
         ("name = ", "at end of document"),
         ('name = "x"', "missing required field `ready`"),
-        ('name = "x"\nready = "("', "'(' is no regular expression"),
-        ('name = "x"\nready = "a"\nbusy = "["', "'[' is no regular expression"),
-        ('name = "x"\nready = "a"\n[[dialogs]]\npattern = "*"', "'*' is no regular expression"),
+        ('name = "x"\nready = "("', "'(' is not a regular expression"),
+        ('name = "x"\nready = "a"\nbusy = "["', "'[' is not a regular expression"),
+        ('name = "x"\nready = "a"\n[[dialogs]]\npattern = "*"', "'*' is not a regular expression"),
         ('name = "x"\nready = "a"\n[[failures]]\npattern = "a"\ncode = "NO"', "$.failures[0].code"),
         ('name = "x"\nready = "a"\ncolour = 3', "unknown field `colour`"),
         ('name = "x"\nready = "a"\nrest = "forever"', "$.rest"),
@@ -88,7 +88,7 @@ def test_what_cannot_be_said_is_noted() -> None:
         ('name = "x"\nready = "a"\n[[dialogs]]\npattern = "a"\nrisk = "huge"', "$.dialogs[0].risk"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, text: str, wrong: str) -> None:
+def test_invalid_profile_is_reported_with_its_file(tmp_path: Path, text: str, wrong: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(AgentMuxError) as caught:
@@ -98,19 +98,19 @@ def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, text: str, wrong: s
     assert wrong in str(caught.value)
 
 
-def test_a_file_that_is_not_there_and_one_that_is_no_text(tmp_path: Path) -> None:
-    with pytest.raises(AgentMuxError, match=r"nowhere\.toml is no profile of a terminal program: No such file"):
+def test_missing_and_binary_profiles_are_reported(tmp_path: Path) -> None:
+    with pytest.raises(AgentMuxError, match=r"nowhere\.toml is not a terminal profile: No such file"):
         read_profile(tmp_path / "nowhere.toml")
     path = tmp_path / "mine.toml"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(AgentMuxError, match=r"mine\.toml is no profile .*utf-8"):
+    with pytest.raises(AgentMuxError, match=r"mine\.toml is not a terminal profile:.*utf-8"):
         read_profile(path)
 
 
-def test_the_how_to_has_every_key_and_an_example_that_works(tmp_path: Path) -> None:
+def test_how_to_documents_every_key_with_a_valid_example(tmp_path: Path) -> None:
     page = HOW_TO.read_text("utf-8")
     keys = {key for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for key in re.findall(r"`([\w.]+)`", row)}
-    nested = {"dialogs": Dialog, "failures": Failing}
+    nested = {"dialogs": Dialog, "failures": FailurePattern}
     expected = {*Profile.__struct_fields__, *built_in()}
     expected |= {f"{name}.{key}" for name, kind in nested.items() for key in kind.__struct_fields__}
     assert keys == expected

@@ -1,4 +1,4 @@
-"""The screen: what a person would see, however the bytes are cut, and whatever a program sends."""
+"""The emulated screen: contents for any chunking, and for any output of a program."""
 
 import sys
 from itertools import pairwise
@@ -12,7 +12,7 @@ from agent_mux.errors import AgentMuxError
 
 pytest.importorskip("pyte")
 
-from agent_mux_adapters.terminal.screen import MOST_ANSWERS, SCROLLED_OFF, Screen
+from agent_mux_adapters.terminal.screen import MAX_REPLIES, MAX_SCROLLBACK, Screen
 from agent_mux_adapters.terminal.sequences import LONGEST_SEQUENCE
 
 SMALL = TerminalSize(20, 5)
@@ -48,13 +48,13 @@ def seen(data: bytes, cuts: list[int]) -> tuple[list[str], list[str], bool, byte
 
 @given(data=DRAWN, cuts=st.lists(st.integers(0, 10_000), max_size=12))
 @settings(max_examples=300, deadline=None)
-def test_where_the_bytes_are_cut_does_not_matter(data: bytes, cuts: list[int]) -> None:
+def test_chunk_boundaries_do_not_matter(data: bytes, cuts: list[int]) -> None:
     assert seen(data, cuts) == seen(data, [])
 
 
 @given(data=DRAWN)
 @settings(max_examples=60, deadline=None)
-def test_single_bytes_give_the_same(data: bytes) -> None:
+def test_single_bytes_give_the_same_screen(data: bytes) -> None:
     assert seen(data, list(range(len(data)))) == seen(data, [])
 
 
@@ -63,7 +63,7 @@ def test_single_bytes_give_the_same(data: bytes) -> None:
     sizes=st.lists(st.builds(TerminalSize, st.integers(1, 30), st.integers(1, 12)), max_size=3),
 )
 @settings(max_examples=300, deadline=None)
-def test_nothing_is_raised_whatever_comes(data: bytes, sizes: list[TerminalSize]) -> None:
+def test_any_output_raises_nothing(data: bytes, sizes: list[TerminalSize]) -> None:
     screen = Screen(SMALL)
     screen.feed(data)
     for size in sizes:
@@ -83,8 +83,8 @@ def test_nothing_is_raised_whatever_comes(data: bytes, sizes: list[TerminalSize]
         "\x9d0;title\x9c".encode(), b"\x1b[3\x18", b"\x00\x07\x7f",
     ],
 )  # fmt: skip
-def test_sequences_are_no_text(hidden: bytes) -> None:
-    # The one that is cut short takes the letter behind it for its end.
+def test_escape_sequences_are_not_text(hidden: bytes) -> None:
+    # An incomplete sequence consumes the next letter as its end.
     assert shown(b"be" + hidden + (b"m" if hidden.endswith(b";") else b"") + b"fore").rows[0] == "before"
 
 
@@ -103,11 +103,11 @@ def test_sequences_are_no_text(hidden: bytes) -> None:
         ("\u0301first", "first"),
     ],
 )
-def test_characters_stand_where_they_belong(data: str, expected: str) -> None:
+def test_characters_are_drawn_in_their_cells(data: str, expected: str) -> None:
     assert shown(data.encode()).rows[0] == expected
 
 
-def test_an_endless_title_is_not_kept_and_ends_with_the_next_sequence() -> None:
+def test_endless_title_is_dropped_at_the_next_sequence() -> None:
     screen = shown(b"\x1b]0;" + b"x" * 100_000)
     assert screen._parser._collected == ""
     screen.feed(b"\x1b[Hhere")
@@ -116,19 +116,19 @@ def test_an_endless_title_is_not_kept_and_ends_with_the_next_sequence() -> None:
     assert len(screen._parser._collected) <= LONGEST_SEQUENCE
 
 
-def test_what_scrolls_off_is_kept_and_bounded() -> None:
-    screen = shown(b"".join(b"line %d\r\n" % number for number in range(SCROLLED_OFF + 50)))
-    assert len(screen.lines) == SCROLLED_OFF + 5
-    assert screen.lines[-2] == f"line {SCROLLED_OFF + 49}"
+def test_scrollback_is_kept_and_bounded() -> None:
+    screen = shown(b"".join(b"line %d\r\n" % number for number in range(MAX_SCROLLBACK + 50)))
+    assert len(screen.lines) == MAX_SCROLLBACK + 5
+    assert screen.lines[-2] == f"line {MAX_SCROLLBACK + 49}"
     screen.feed(b"\x1b[3J")
     assert len(screen.lines) == 5
 
 
-def test_lines_that_wrap_at_the_last_row_scroll_off_too() -> None:
+def test_wrapped_lines_scroll_off() -> None:
     assert shown(b"first\r\n\n\n\n" + b"x" * 25).lines == ["first", "", "", "", "x" * 20, "xxxxx"]
 
 
-def test_the_alternate_screen_leaves_no_trace() -> None:
+def test_alternate_screen_is_discarded() -> None:
     screen = shown(b"before\r\n", b"\x1b[?1049h\x1b[2J\x1b[H" + b"full\r\n" * 9)
     assert screen.lines == ["full"] * 4 + [""]
     screen.feed(b"\x1b[?1049l")
@@ -151,7 +151,7 @@ def test_lines_are_inserted_and_deleted_within_the_margins() -> None:
         (TerminalSize(30, 7), ["one", "two", "three", "", "", "", ""]),
     ],
 )
-def test_resizing_keeps_what_is_near_the_cursor(size: TerminalSize, expected: list[str]) -> None:
+def test_resize_keeps_lines_near_the_cursor(size: TerminalSize, expected: list[str]) -> None:
     screen = shown(b"one\r\ntwo\r\nthree")
     screen.resize(size)
     assert screen.rows == expected
@@ -167,7 +167,7 @@ def test_resizing_keeps_what_is_near_the_cursor(size: TerminalSize, expected: li
         (b"x" * 20 + b"\x1b[6n", b"\x1b[1;20R"),
     ],
 )
-def test_the_terminal_says_what_it_is(question: bytes, answer: bytes) -> None:
+def test_terminal_replies_to_queries(question: bytes, answer: bytes) -> None:
     assert Screen(SMALL).feed(question) == answer
 
 
@@ -181,15 +181,15 @@ def test_the_terminal_says_what_it_is(question: bytes, answer: bytes) -> None:
         b"\x05", b"\x1bZ",
     ],
 )  # fmt: skip
-def test_nothing_that_a_program_chose_is_answered(question: bytes) -> None:
+def test_replies_contain_no_program_text(question: bytes) -> None:
     assert Screen(SMALL).feed(question) == b""
 
 
-def test_a_flood_of_questions_is_answered_a_few_times() -> None:
-    assert Screen(SMALL).feed(b"\x1b[c" * 5000) == b"\x1b[?6c" * MOST_ANSWERS
+def test_replies_per_chunk_are_bounded() -> None:
+    assert Screen(SMALL).feed(b"\x1b[c" * 5000) == b"\x1b[?6c" * MAX_REPLIES
 
 
-def test_a_recording_without_the_extra_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyte", None)
-    with pytest.raises(AgentMuxError, match=r"needs pyte: pip install 'agent-mux\[terminal\]'"):
+    with pytest.raises(AgentMuxError, match=r"need pyte: pip install 'agent-mux\[terminal\]'"):
         Screen(SMALL)

@@ -1,0 +1,62 @@
+"""What the embedded agent keeps on a machine besides its sessions: the model setting, and skills."""
+
+from pathlib import Path
+
+from agent_mux.auth.methods import AgentAuth, AuthMethod, SetupStep
+from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
+from agent_mux.definitions.folders import DefinitionFolders, Folder
+from agent_mux.home import AgentHome
+from agent_mux.place import Place
+from agent_mux_adapters._dialects.tolerant import text
+
+
+def directory(place: Place) -> Path:
+    """Return `$AMUX_AGENT_HOME`, by default a directory in the user's data directory."""
+    named = place.environ.get("AMUX_AGENT_HOME")
+    if named:
+        return Path(named)
+    data = place.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else place.home / ".local/share") / "agent-mux" / "native"
+
+
+CONFIG = AgentConfig(
+    files=(ConfigFile(scope="global", format="json", path=lambda place: directory(place) / "settings.json"),),
+    fields={"model": Field(kind="string", meaning="default model, as provider:model")},
+    model=ModelField(
+        read=lambda data: text(data.get("model")) or None,
+        write=lambda model, _: {("model",): model},
+    ),
+)
+SKILLS = DefinitionFolders(
+    folders=(
+        Folder(scope="global", path=lambda place: directory(place) / "skills"),
+        Folder(scope="project", path=lambda place: place.project_file(".agents", "skills"), is_shared=True),
+    ),
+    layout="folder",
+    file="SKILL.md",
+    depth=5,
+)
+
+AUTH = AgentAuth(
+    methods=(
+        AuthMethod(
+            name="api_key",
+            display_name="the API key of a provider",
+            variables=(
+                "ANTHROPIC_API_KEY",
+                "OPENAI_API_KEY",
+                "GEMINI_API_KEY",
+                "GOOGLE_API_KEY",
+                "AZURE_OPENAI_API_KEY",
+                "OPENAI_COMPATIBLE_API_KEY",
+            ),
+        ),
+    ),
+    steps=(
+        SetupStep(text="Set a provider's API key, for example Anthropic's.", variable="ANTHROPIC_API_KEY"),
+        SetupStep(text="Or that of another provider.", variable="OPENAI_API_KEY"),
+    ),
+)
+
+
+HOME = AgentHome(config=CONFIG, auth=AUTH, skills=SKILLS, host_variables=("AMUX_AGENT",))

@@ -1,0 +1,223 @@
+"""Permissions and questions of OpenCode, and the replies to them. Each request is settled once."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from agent_mux.actions import Answer, Approve, Deny
+from agent_mux.adapter import Step
+from agent_mux.effects import Refuse
+from agent_mux.facts import ApprovalAsked, Fact, Ignored, InputAsked, RequestSettled, Risk
+from agent_mux.risk import risk_of_command
+from agent_mux_adapters._dialects.tolerant import as_json, mapping, need_text, rows, text
+from agent_mux_adapters.opencode.requests import OpencodeRequests
+from agent_mux_adapters.opencode.tool_results import shown_diff
+from agent_mux_adapters.opencode.tools import SHELL_TOOL, McpToolNames
+
+DENIED = "The user denied this call."
+"""Sent with a rejection: the model receives it and continues; without a message OpenCode would end the turn."""
+STOPPED = "the turn was stopped"
+TURN_OVER = "the turn ended"
+_ACTIONS = {
+    "bash": "Run a command",
+    "doom_loop": "Repeat the same call again",
+    "edit": "Change files",
+    "external_directory": "Leave the working directory",
+    "read": "Read a file",
+    "skill": "Load a skill",
+    "task": "Start a sub-agent",
+    "webfetch": "Fetch a web page",
+    "websearch": "Search the web",
+}
+_ABOUT_FILES = frozenset({"edit", "external_directory", "list", "read"})
+"""Permissions whose patterns are paths."""
+_GRANTED = {"once": True, "always": True, "reject": False}
+_RISKS: dict[str, Risk] = {
+    "codesearch": "high",
+    "external_directory": "high",
+    "glob": "low",
+    "grep": "low",
+    "list": "low",
+    "lsp": "low",
+    "read": "low",
+    "skill": "low",
+    "todowrite": "low",
+    "webfetch": "high",
+    "websearch": "high",
+}
+
+
+class _OpenRequest(msgspec.Struct):
+    answers: list[list[str] | None]
+    """The answers to a question's parts, None while open; empty for a permission."""
+    takes_several: list[bool]
+    """For each part, whether it takes several answers."""
+    is_withdrawn: bool = False
+
+
+class OpencodeApprovals:
+    """The requests of a run that wait for a reply."""
+
+    def __init__(self, server_requests: OpencodeRequests, names: McpToolNames, cwd: str) -> None:
+        self._server_requests = server_requests
+        self._names = names
+        self._cwd = cwd
+        self._open: dict[str, _OpenRequest] = {}
+
+    # -- requests of OpenCode
+
+    def read_permission(self, native: Mapping[str, Any], tool: str | None, call_id: str | None) -> tuple[Fact, ...]:
+        """Read `permission.asked`.
+
+        `tool` is the tool that waits; `call_id` the id of its call, None for a call inside a sub-agent.
+        """
+        key, permission, metadata = (
+            need_text(native, "id"),
+            need_text(native, "permission"),
+            mapping(native.get("metadata")),
+        )
+        command, diff = text(metadata.get("command")), text(metadata.get("diff"))
+        mcp = None if permission in _ACTIONS else self._names.mcp(permission)
+        action = f"Call a tool of the MCP server {mcp[0]}" if mcp else _ACTIONS.get(permission, f"Use {permission}")
+        patterns = _texts(native.get("patterns"))
+        detail = command or (shown_diff(diff, self._cwd) if diff else ", ".join(patterns) or as_json(metadata))
+        self._open[key] = _OpenRequest([], [])
+        shown = (mcp[1] if mcp else permission) if tool is None else tool
+        risk = risk_of(permission, command)
+        paths = _paths(text(metadata.get("filepath")), patterns) if permission in _ABOUT_FILES else ()
+        name = SHELL_TOOL if command else shown
+        return (ApprovalAsked(key, action, detail, risk, name, call_id, command or None, paths),)
+
+    def read_question(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
+        """Read `question.asked`: one or more parts, each with options or a free text."""
+        key, parts = need_text(native, "id"), rows(native.get("questions"))
+        if not parts:
+            return ()
+        self._open[key] = _OpenRequest([None] * len(parts), [part.get("multiple") is True for part in parts])
+        return tuple(_question_part(_part_key(key, index), part) for index, part in enumerate(parts))
+
+    # -- our replies
+
+    def reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
+        """Reply with the decision of the consumer; refuse an action that does not fit the request."""
+        key, _, part = action.request_id.partition("/")
+        request = self._open.get(key)
+        if request is None or request.is_withdrawn:
+            return (Refuse("INTERACTION_NOT_FOUND", f"opencode is not waiting for {action.request_id}"),)
+        if request.answers:
+            return self._record_answer(key, request, part, action)
+        match action:
+            case Approve(always=always):
+                return self._send_decision(key, {"reply": "always" if always else "once"}, granted=True)
+            case Deny(reason=reason):
+                return self._send_decision(
+                    key, {"reply": "reject", "message": reason or DENIED}, granted=False, reason=reason
+                )
+        return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
+
+    def _send_decision(self, key: str, body: Any, *, granted: bool, reason: str | None = None) -> tuple[Step, ...]:
+        del self._open[key]
+        return self._server_requests.send("permission", "POST", f"/permission/{key}/reply", body), RequestSettled(
+            key, granted, reason
+        )
+
+    def _record_answer(
+        self, key: str, request: _OpenRequest, part: str, action: Approve | Deny | Answer
+    ) -> tuple[Step, ...]:
+        index = int(part) if part.isdigit() and int(part) < len(request.answers) else None
+        if index is None or isinstance(action, Approve):
+            return (Refuse("VALIDATION_ERROR", f"{action.request_id} is a question: answer it"),)
+        if request.answers[index] is not None:
+            return (Refuse("INTERACTION_NOT_FOUND", f"{action.request_id} is already answered"),)
+        # An empty answer lets the model continue; rejecting the whole question would end the turn.
+        request.answers[index] = (
+            [] if isinstance(action, Deny) else _split_answer(action.text, takes_several=request.takes_several[index])
+        )
+        reason = action.reason if isinstance(action, Deny) else None
+        settled = RequestSettled(action.request_id, isinstance(action, Answer), reason)
+        if None in request.answers:
+            return (settled,)
+        del self._open[key]
+        return self._server_requests.send(
+            "question", "POST", f"/question/{key}/reply", {"answers": request.answers}
+        ), settled
+
+    def withdraw(self) -> tuple[Step, ...]:
+        """Reject all open requests of a stopped turn: OpenCode keeps them, and would run what is granted later."""
+        steps: list[Step] = []
+        for key, request in self._open.items():
+            path = f"/question/{key}/reject" if request.answers else f"/permission/{key}/reply"
+            steps.append(
+                self._server_requests.send("question", "POST", path)
+                if request.answers
+                else self._server_requests.send("permission", "POST", path, {"reply": "reject"})
+            )
+            steps += _settle(key, request, granted=False, reason=STOPPED)
+            request.is_withdrawn = True
+        return tuple(steps)
+
+    # -- replies seen in the stream
+
+    def read_reply(self, kind: str, reply: Mapping[str, Any]) -> tuple[Fact, ...]:
+        """Read `permission.replied`, `question.replied` or `question.rejected`.
+
+        The reply may be ours, of another client, or of OpenCode itself for a request like one that was decided.
+        """
+        key = need_text(reply, "requestID")
+        request = self._open.pop(key, None)
+        if request is None or request.is_withdrawn:
+            return (Ignored(kind, "already settled"),)
+        granted = _GRANTED.get(text(reply.get("reply")), kind == "question.replied")
+        return _settle(key, request, granted=granted) or (Ignored(kind, "already settled"),)
+
+    def end_turn(self) -> tuple[Fact, ...]:
+        """Settle all open requests as not granted: the turn is over."""
+        open_, self._open = self._open, {}
+        return tuple(
+            fact
+            for key, request in open_.items()
+            if not request.is_withdrawn
+            for fact in _settle(key, request, granted=False, reason=TURN_OVER)
+        )
+
+
+def _question_part(key: str, part: Mapping[str, Any]) -> InputAsked:
+    options = rows(part.get("options"))
+    described = [f"{text(o.get('label'))}: {text(o.get('description'))}" for o in options if text(o.get("description"))]
+    context = "\n".join(filter(None, (text(part.get("header")), *described)))
+    labels = tuple(text(option.get("label")) for option in options)
+    return InputAsked(key, text(part.get("question")), context or None, labels)
+
+
+def _paths(path: str, patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the file of the request; else the paths in its patterns, which name a folder as `folder/*`."""
+    named = tuple(pattern.removesuffix("/*") for pattern in patterns)
+    return (path,) if path else tuple(name for name in named if name and "*" not in name)
+
+
+def _texts(items: Any) -> tuple[str, ...]:
+    return tuple(item for item in items if isinstance(item, str)) if isinstance(items, list) else ()
+
+
+def _split_answer(text_given: str, *, takes_several: bool) -> list[str]:
+    """Split an answer; where several are allowed, each is on its own line."""
+    return [line for line in text_given.split("\n") if line] if takes_several else [text_given]
+
+
+def _part_key(key: str, index: int) -> str:
+    return f"{key}/{index}"
+
+
+def _unanswered(key: str, request: _OpenRequest) -> list[str]:
+    return [_part_key(key, index) for index, answer in enumerate(request.answers) if answer is None]
+
+
+def _settle(key: str, request: _OpenRequest, *, granted: bool, reason: str | None = None) -> tuple[RequestSettled, ...]:
+    names = _unanswered(key, request) if request.answers else [key]
+    return tuple(RequestSettled(name, granted, reason) for name in names)
+
+
+def risk_of(permission: str, command: str) -> Risk:
+    """Return the risk of granting a permission. `command`: what would run, empty for other tools."""
+    return risk_of_command(command) if permission == "bash" else _RISKS.get(permission, "medium")

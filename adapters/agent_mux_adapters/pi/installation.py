@@ -1,0 +1,220 @@
+"""What pi keeps on a machine: settings, credentials, skills, packages.
+
+Measured with 0.87.1 and 0.73.1; tests/e2e/test_live_home.py checks it against the CLI.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
+from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
+from agent_mux.documents import FieldPath
+from agent_mux.home import AgentHome
+from agent_mux.place import Place
+from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux_adapters._dialects.pi.installation import (
+    CLOUD_VARIABLES,
+    KEY_VARIABLES,
+    aws_keys,
+    is_key,
+    provider_key,
+    skill_folders,
+)
+from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
+
+
+def directory(place: Place) -> Path:
+    """Return pi's own directory (`$PI_CODING_AGENT_DIR`, default ~/.pi/agent)."""
+    return place.home_of("PI_CODING_AGENT_DIR", ".pi/agent")
+
+
+ONE_BY_ONE = ("all", "one-at-a-time")
+DISTANT = ("npm:", "git:", "http:", "https:", "ssh:")
+"""Prefixes of package sources that are not folders."""
+NO_PACKAGES = "No packages installed."
+SCOPES = {"User packages:": "user", "Project packages:": "project"}
+PATH = "    "
+"""Indentation of the line with a package's path in `pi list`."""
+
+
+def _read_model(data: Mapping[str, Any]) -> str | None:
+    provider, model = text(data.get("defaultProvider")), text(data.get("defaultModel"))
+    return (f"{provider}/{model}" if provider else model) if model else None
+
+
+def _write_model(model: str, _: Mapping[str, Any]) -> Mapping[FieldPath, Any]:
+    provider, slash, name = model.partition("/")
+    if not provider or not slash or not name:
+        raise ValueError("provider/model, for example anthropic/claude-opus-4-6")
+    return {("defaultProvider",): provider, ("defaultModel",): name}
+
+
+CONFIG = AgentConfig(
+    files=(
+        ConfigFile(scope="global", format="json", path=lambda place: directory(place) / "settings.json"),
+        # pi reads it only in trusted projects (`/trust`, `defaultProjectTrust`); before 0.79 in all projects.
+        ConfigFile(scope="project", format="json", path=lambda place: place.project_file(".pi", "settings.json")),
+    ),
+    fields={
+        "defaultProvider": Field(kind="string", meaning="provider of new sessions"),
+        "defaultModel": Field(kind="string", meaning="model of new sessions, from that provider"),
+        "defaultThinkingLevel": Field(
+            kind="string",
+            meaning="thinking level of new sessions",
+            choices=("off", "minimal", "low", "medium", "high", "xhigh", "max"),
+        ),
+        "enabledModels": Field(kind="list", meaning="patterns of the models to choose from"),
+        "packages": Field(kind="list", meaning="packages of extensions, skills, prompts and themes"),
+        "extensions": Field(kind="list", meaning="additional extension files or folders"),
+        "skills": Field(kind="list", meaning="additional skill files or folders"),
+        "sessionDir": Field(kind="string", meaning="directory of stored sessions"),
+        "steeringMode": Field(
+            kind="string",
+            meaning="whether all queued steering messages are sent together or one at a time",
+            choices=ONE_BY_ONE,
+        ),
+        "followUpMode": Field(
+            kind="string",
+            meaning="whether all queued follow-up messages are sent together or one at a time",
+            choices=ONE_BY_ONE,
+        ),
+        "compaction.enabled": Field(kind="boolean", meaning="compact the context when it is full"),
+        "compaction.reserveTokens": Field(kind="number", meaning="tokens reserved for the answer"),
+        "compaction.keepRecentTokens": Field(kind="number", meaning="recent tokens to keep unsummarized"),
+        "retry.enabled": Field(kind="boolean", meaning="retry model calls after transient failures"),
+        "retry.maxRetries": Field(kind="number", meaning="maximum number of retries"),
+        "retry.baseDelayMs": Field(kind="number", meaning="initial retry delay in milliseconds; doubles each time"),
+        "shellPath": Field(kind="string", meaning="shell for commands"),
+        "shellCommandPrefix": Field(kind="string", meaning="prefix of every command"),
+        "images.blockImages": Field(kind="boolean", meaning="never send images to the model"),
+        "defaultProjectTrust": Field(
+            kind="string",
+            meaning="default trust for project files; global only, not in 0.73",
+            choices=("ask", "always", "never"),
+        ),
+    },
+    model=ModelField(read=_read_model, write=_write_model),
+)
+
+
+def _credentials(place: Place) -> tuple[Path, dict[str, Any]]:
+    path = directory(place) / "auth.json"
+    try:
+        credentials = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return path, {}
+    if not isinstance(credentials, dict):
+        raise ValueError(f"{path} does not contain a JSON object")  # noqa: TRY004  # the contract of `find`
+    return path, credentials
+
+
+def _login(place: Place) -> Evidence | None:
+    """Find the login that is valid longest."""
+    path, stored = _credentials(place)
+    logins = [
+        Evidence(where=f"{path} ({name})", expires_at=_expiry(login))
+        for name, login in ((name, mapping(entry)) for name, entry in stored.items())
+        if login.get("type") == "oauth" and text(login.get("access"))
+    ]
+    return max(logins, key=lambda login: inf if login.expires_at is None else login.expires_at, default=None)
+
+
+def _expiry(login: Mapping[str, Any]) -> int | None:
+    """Return when a login expires; None if it renews itself."""
+    return None if text(login.get("refresh")) else optional_whole(login.get("expires"))
+
+
+def _key(place: Place) -> Evidence | None:
+    path, stored = _credentials(place)
+    for name, entry in stored.items():
+        key = mapping(entry)
+        own = {str(variable): text(value) for variable, value in mapping(key.get("env")).items()}
+        if key.get("type") == "api_key" and is_key(key.get("key"), {**place.environ, **own}):
+            return Evidence(where=f"{path} ({name})")
+    return provider_key(directory(place) / "models.json", "json", place.environ)
+
+
+AUTH = AgentAuth(
+    methods=(
+        AuthMethod(
+            name="oauth", display_name="an account of a provider", variables=("ANTHROPIC_OAUTH_TOKEN",), find=_login
+        ),
+        AuthMethod(
+            name="api_key",
+            display_name="the API key of a provider",
+            variables=(
+                *KEY_VARIABLES,
+                "ANTHROPIC_AUTH_TOKEN",
+                "ANT_LING_API_KEY",
+                "MINIMAX_CN_API_KEY",
+                "QWEN_TOKEN_PLAN_API_KEY",
+                "QWEN_TOKEN_PLAN_CN_API_KEY",
+                "RADIUS_API_KEY",
+                "ZAI_CODING_CN_API_KEY",
+            ),
+            find=_key,
+        ),
+        AuthMethod(
+            name="cloud",
+            display_name="a cloud provider",
+            variables=(*CLOUD_VARIABLES, "AWS_PROFILE"),
+            find=aws_keys,
+        ),
+    ),
+    steps=(
+        SetupStep(text="Run pi without arguments and log in with /login (account or API key)."),
+        SetupStep(text="Or set a provider's API key, for example Anthropic's.", variable="ANTHROPIC_API_KEY"),
+        SetupStep(text="Or that of another provider.", variable="OPENAI_API_KEY"),
+    ),
+)
+
+
+def _plugins(printed: str) -> tuple[Plugin, ...]:
+    """Parse `pi list`: two headings, below each one a line per source, and below that its path."""
+    lines = printed.splitlines()
+    if not {NO_PACKAGES, *SCOPES} & set(lines):
+        raise ValueError("the list of packages has no heading")
+    return tuple(_read_packages(lines))
+
+
+def _read_packages(lines: list[str]) -> Iterator[Plugin]:
+    scope = ""
+    for line, below in pairwise([*lines, ""]):
+        scope = SCOPES.get(line, scope)
+        if scope and line.startswith("  ") and not line.startswith(PATH):
+            yield _plugin(line.strip(), below.strip() if below.startswith(PATH) else "", scope)
+
+
+def _plugin(label: str, path: str, scope: str) -> Plugin:
+    source = label.removesuffix(" (filtered)")
+    extra = {"scope": scope, **({"path": path} if path else {})}
+    if not source.startswith(DISTANT):
+        # pi lists the source relative to its own directory, and removes it by a path relative to the cwd: use the path.
+        return Plugin(name=path or source, source=source, extra=extra)
+    package = source.removeprefix("npm:") if source.startswith("npm:") else ""
+    version = package.rpartition("@")[2] if "@" in package[1:] else None
+    return Plugin(name=source, version=version, source=source, extra=extra)
+
+
+PLUGINS = PluginCommands(
+    word="package",
+    list=("list",),
+    parse=_plugins,
+    install=lambda source: ("install", source),
+    uninstall=lambda source: ("remove", source),
+    update=lambda source: ("update", "--extensions") if source is None else ("update", "--extension", source),
+    environment={"FORCE_COLOR": "0"},
+)
+
+HOME = AgentHome(
+    config=CONFIG,
+    auth=AUTH,
+    skills=skill_folders(directory, ".pi", (("global", ".agents"), ("project", ".agents")), depth=6),
+    plugins=PLUGINS,
+    host_variables=("PI_CODING_AGENT",),
+    update=("update", "--self"),
+)

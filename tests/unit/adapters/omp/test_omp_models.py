@@ -1,0 +1,29 @@
+"""`omp models --json` of 18.2.3: offline, with keys of three providers."""
+
+from tests.unit.adapters.listings import listed, parsed, refuses, survives_every_cut
+
+from agent_mux.models import Price
+
+
+def test_models_have_sizes_and_prices() -> None:
+    models = listed("omp", "18.2.3.json")
+    assert len(models) == 124
+    fable = models["anthropic/claude-fable-5-1"]
+    assert (fable.provider, fable.display_name, fable.context_window) == ("anthropic", "Claude Fable 5.1", 1_000_000)
+    assert (fable.price, fable.max_output_tokens) == (Price(10.0, 50.0, 0.25, 12.5), 128_000)
+    assert (fable.thinking_efforts, fable.image_input) == (("low", "medium", "high", "xhigh", "max"), True)
+    astra = models["openai/gpt-6-astra"].price
+    assert astra == Price(10.0, 50.0, 1.0, 12.5, threshold=272_000, beyond=Price(20.0, 75.0, 2.0, 25.0))
+
+
+def test_without_keys_there_are_no_models() -> None:
+    assert parsed("omp", '{"models":[]}\n') == {}
+
+
+def test_invalid_output() -> None:
+    assert list(parsed("omp", 'warning\n{"models":[{"selector":"a/b"},{"id":"c"},7]}')) == ["a/b"]
+    refuses("omp", "", "not a JSON object")
+    refuses("omp", '{"models": {}}', "no list 'models'")
+    refuses("omp", '{"models": [', "Expecting")
+    refuses("omp", '{"models":' + "[" * 100_000, "nested too deeply")
+    survives_every_cut("omp", "18.2.3.json")

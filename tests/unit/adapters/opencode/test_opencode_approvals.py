@@ -1,0 +1,180 @@
+"""Permissions and questions of OpenCode, and the replies to them."""
+
+from typing import Any
+
+import pytest
+from opencode_transcript import ABORT, SESSION, Talk, event, status, tool
+from tests.unit.adapters.talking import facts_of
+
+from agent_mux import facts
+from agent_mux.actions import Answer, Approve, Deny, Interrupt
+from agent_mux.effects import Refuse
+
+ALWAYS = ["echo *"]
+
+
+@pytest.fixture
+def talk() -> Talk:
+    return Talk(approval_mode="prompt").running()
+
+
+def permission(key: str = "per_1", name: str = "bash", call_id: str = "c1", **fields: Any) -> dict[str, Any]:
+    asked = {"id": key, "sessionID": SESSION, "permission": name, "patterns": ["*"], "always": ALWAYS, "metadata": {},
+             "tool": {"messageID": "m1", "callID": call_id}}  # fmt: skip
+    return event("permission.asked", {**asked, **fields})
+
+
+def replied(key: str, reply: str) -> dict[str, Any]:
+    return event("permission.replied", {"sessionID": SESSION, "requestID": key, "reply": reply})
+
+
+def question(*parts: dict[str, Any], key: str = "que_1") -> dict[str, Any]:
+    return event("question.asked", {"id": key, "sessionID": SESSION, "questions": list(parts)})
+
+
+COLOUR = {"question": "Which?", "header": "Colour", "options": [{"label": "Red", "description": "warm"}]}
+
+
+def test_command_approval_shows_the_whole_command(talk: Talk) -> None:
+    [asked] = facts_of(talk.says(permission(metadata={"command": "sudo make"})))
+    assert asked == facts.ApprovalAsked("per_1", "Run a command", "sudo make", "high", "bash", "c1", "sudo make")
+
+
+def test_edit_approval_shows_diff_and_tool(talk: Talk) -> None:
+    talk.says(tool("c1", "write", "running", input={}))
+    diff = "Index: /home/dev/project/a\n====\n--- /home/dev/project/a\n+++ /home/dev/project/a\n@@ -0,0 +1,1 @@\n+x\n"
+    [asked] = facts_of(talk.says(permission(name="edit", metadata={"diff": diff})))
+    shown = "--- a/a\n+++ b/a\n@@ -0,0 +1,1 @@\n+x\n"
+    assert asked == facts.ApprovalAsked("per_1", "Change files", shown, "medium", "write", "c1")
+
+
+@pytest.mark.parametrize(
+    ("name", "patterns", "action", "detail", "risk"),
+    [
+        ("external_directory", ["/etc/*"], "Leave the working directory", "/etc/*", "high"),
+        ("webfetch", ["https://x"], "Fetch a web page", "https://x", "high"),
+        ("read", ["a.env", "b.env"], "Read a file", "a.env, b.env", "low"),
+        ("fake_echo", ["*"], "Call a tool of the MCP server fake", "*", "medium"),
+        ("novelty", None, "Use novelty", "{}", "medium"),
+    ],
+)
+def test_other_permissions(talk: Talk, name: str, patterns: Any, action: str, detail: str, risk: str) -> None:
+    [asked] = facts_of(talk.says(permission(name=name, patterns=patterns)))
+    assert isinstance(asked, facts.ApprovalAsked)
+    assert (asked.action, asked.detail, asked.risk) == (action, detail, risk)
+
+
+def test_sub_agent_approval_has_no_call_id(talk: Talk) -> None:
+    talk.says(event("session.created", {"info": {"id": "ses_child", "parentID": SESSION}}))
+    [asked] = facts_of(talk.says(permission(sessionID="ses_child")))
+    assert isinstance(asked, facts.ApprovalAsked)
+    assert asked.call_id is None
+
+
+@pytest.mark.parametrize(
+    ("action", "body", "settled"),
+    [
+        (Approve("per_1"), {"reply": "once"}, facts.RequestSettled("per_1", True)),
+        (Approve("per_1", always=True), {"reply": "always"}, facts.RequestSettled("per_1", True)),
+        (Deny("per_1", "why"), {"reply": "reject", "message": "why"}, facts.RequestSettled("per_1", False, "why")),
+    ],
+)
+def test_replies(talk: Talk, action: Any, body: dict[str, str], settled: facts.Fact) -> None:
+    talk.says(permission())
+    assert facts_of(talk.want(action)) == [settled]
+    assert talk.sent() == [("POST /permission/per_1/reply", body)]
+    assert facts_of(talk.says(replied("per_1", body["reply"]))) == []
+    [refused] = talk.want(Approve("per_1"))
+    assert isinstance(refused, Refuse)
+    assert refused.code == "INTERACTION_NOT_FOUND"
+
+
+def test_denial_has_a_message_so_that_the_turn_continues(talk: Talk) -> None:
+    talk.says(permission())
+    talk.want(Deny("per_1"))
+    [(_, body)] = talk.sent()
+    assert body == {"reply": "reject", "message": "The user denied this call."}
+
+
+def test_rejections_by_opencode_settle_the_other_requests(talk: Talk) -> None:
+    talk.says(permission("per_1"), permission("per_2"))
+    talk.want(Deny("per_1"))
+    talk.sent()
+    assert facts_of(talk.says(replied("per_1", "reject"), replied("per_2", "reject"))) == [
+        facts.RequestSettled("per_2", False)
+    ]
+
+
+def test_late_reply_is_ignored(talk: Talk) -> None:
+    talk.says(permission())
+    talk.want(Approve("per_1"))
+    assert facts_of(talk.answers(4, {"_tag": "PermissionNotFoundError", "message": "gone"}, 404)) == []
+
+
+def test_open_requests_are_rejected_when_the_turn_is_stopped(talk: Talk) -> None:
+    # OpenCode would still run what is granted after the abort.
+    talk.says(permission(), question(COLOUR))
+    assert facts_of(talk.want(Interrupt())) == [
+        facts.RequestSettled("per_1", False, "the turn was stopped"),
+        facts.RequestSettled("que_1/0", False, "the turn was stopped"),
+    ]
+    assert talk.sent() == [ABORT, ("POST /permission/per_1/reply", {"reply": "reject"}), "POST /question/que_1/reject"]
+    assert isinstance(talk.want(Approve("per_1"))[0], Refuse)
+    assert facts_of(talk.says(replied("per_1", "reject"))) == []
+
+
+def test_end_of_turn_settles_open_requests(talk: Talk) -> None:
+    talk.says(permission())
+    assert facts_of(talk.rests())[0] == facts.RequestSettled("per_1", False, "the turn ended")
+
+
+def test_question_is_sent_when_all_parts_are_answered(talk: Talk) -> None:
+    many = {"question": "Sizes?", "header": "", "options": [{"label": "S"}, {"label": "L"}], "multiple": True}
+    assert facts_of(talk.says(question(COLOUR, many))) == [
+        facts.InputAsked("que_1/0", "Which?", "Colour\nRed: warm", ("Red",)),
+        facts.InputAsked("que_1/1", "Sizes?", None, ("S", "L")),
+    ]
+    assert talk.want(Answer("que_1/1", "S\nL")) == [facts.RequestSettled("que_1/1", True)]
+    assert isinstance(talk.want(Answer("que_1/1", "S"))[0], Refuse)
+    talk.want(Answer("que_1/0", "Blue"))
+    assert talk.sent()[-1] == ("POST /question/que_1/reply", {"answers": [["Blue"], ["S", "L"]]})
+    answered = {"sessionID": SESSION, "requestID": "que_1", "answers": [["Blue"], ["S", "L"]]}
+    assert facts_of(talk.says(event("question.replied", answered))) == []
+
+
+def test_declined_question_gets_an_empty_answer(talk: Talk) -> None:
+    talk.says(question(COLOUR))
+    assert facts_of(talk.want(Deny("que_1/0", "no"))) == [facts.RequestSettled("que_1/0", False, "no")]
+    assert talk.sent() == [("POST /question/que_1/reply", {"answers": [[]]})]
+
+
+@pytest.mark.parametrize("action", [Answer("per_1", "x"), Approve("que_1/0"), Answer("que_1/9", "x")])
+def test_reply_of_the_wrong_kind_is_refused(talk: Talk, action: Any) -> None:
+    talk.says(permission(), question(COLOUR))
+    [refused] = talk.want(action)
+    assert isinstance(refused, Refuse)
+    assert refused.code == "VALIDATION_ERROR"
+
+
+@pytest.mark.parametrize(("reply", "granted"), [("once", True), ("always", True), ("reject", False)])
+def test_replies_of_other_clients_are_emitted(talk: Talk, reply: str, granted: bool) -> None:
+    talk.says(permission())
+    assert facts_of(talk.says(replied("per_1", reply))) == [facts.RequestSettled("per_1", granted)]
+
+
+def test_question_replies_of_other_clients_are_emitted(talk: Talk) -> None:
+    talk.says(question(COLOUR), question(COLOUR, key="que_2"))
+    gone = [event(f"question.{how}", {"sessionID": SESSION, "requestID": key})
+            for how, key in (("replied", "que_1"), ("rejected", "que_2"))]  # fmt: skip
+    assert facts_of(talk.says(*gone)) == [
+        facts.RequestSettled("que_1/0", True), facts.RequestSettled("que_2/0", False),
+    ]  # fmt: skip
+
+
+def test_question_without_parts_is_unknown(talk: Talk) -> None:
+    [emitted] = talk.says(question())
+    assert isinstance(emitted, facts.Unknown)
+
+
+def test_requests_of_other_sessions_are_ignored(talk: Talk) -> None:
+    assert facts_of(talk.says(permission(sessionID="ses_x"), status("idle", "ses_x"))) == []
