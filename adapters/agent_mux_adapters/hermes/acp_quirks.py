@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agent_mux.facts import Fact, Failure, Shell
-from agent_mux_adapters._dialects.acp import AcpQuirks, Call, ToolReader
+from agent_mux_adapters._dialects.acp import AcpCall, AcpQuirks, ToolReader
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.calls import DELEGATION, SCRIPT, SHELL
 from agent_mux_adapters.hermes.failures import failure_of
@@ -34,12 +34,12 @@ _STATUSES = (400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 52
 class HermesTools(ToolReader):
     """The meaning of Hermes' tool calls."""
 
-    def name(self, call: Call) -> str:
+    def name(self, call: AcpCall) -> str:
         """By the title, which begins with a word for the tool."""
         title = _TITLE.match(call.first_title)
         return _NAMES[title[1]] if title is not None else super().name(call)
 
-    def input(self, call: Call) -> Any:
+    def input(self, call: AcpCall) -> Any:
         """What permission was asked for, else what the title tells."""
         arguments = mapping(call.raw_input).get("arguments")
         if isinstance(arguments, dict):
@@ -54,7 +54,7 @@ class HermesTools(ToolReader):
             return {"goal": title[2]}
         return super().input(call)
 
-    def shell(self, call: Call) -> Shell | None:
+    def shell(self, call: AcpCall) -> Shell | None:
         """Scripts and delegations are of the same kind, but run no command. Long commands are whole in the content."""
         if self.name(call) != SHELL:
             return None
@@ -63,7 +63,7 @@ class HermesTools(ToolReader):
         command = shown.removeprefix("$ ") if shown.startswith("$ ") else title[2] if title is not None else ""
         return Shell(command) if command else None
 
-    def call_for(self, asked: Call, open_calls: Sequence[Call]) -> str | None:
+    def call_for(self, asked: AcpCall, open_calls: Sequence[AcpCall]) -> str | None:
         """Permission is asked for under an id of its own."""
         paths = {diff.path for diff in asked.diffs}
         command = text(mapping(asked.raw_input).get("command"))
@@ -72,7 +72,7 @@ class HermesTools(ToolReader):
         runs = [call_id for call_id, shell in shells if shell is not None and shell.command == command]
         return next(reversed([*edits, *runs]), None)
 
-    def output(self, call: Call) -> str:
+    def output(self, call: AcpCall) -> str:
         """Of a command, without the frame around it."""
         shown = super().output(call)
         result = _RESULT.fullmatch(shown)
@@ -80,16 +80,16 @@ class HermesTools(ToolReader):
             return result[1] or ""
         return shown.removeprefix(f"{self.name(call)} result\n- **result:** ")
 
-    def output_so_far(self, call: Call) -> str:  # noqa: ARG002  # as in the base
+    def output_so_far(self, call: AcpCall) -> str:  # noqa: ARG002  # as in the base
         """There is none before the end."""
         return ""
 
-    def exit_code(self, call: Call) -> int | None:
+    def exit_code(self, call: AcpCall) -> int | None:
         """Stands below the output."""
         result = _RESULT.fullmatch(super().output(call))
         return int(result[2]) if result is not None else super().exit_code(call)
 
-    def error(self, call: Call) -> str | None:
+    def error(self, call: AcpCall) -> str | None:
         """A tool of an MCP server that failed is called completed."""
         error = super().error(call)
         failed = _FAILURE.fullmatch(self.output(call))
@@ -97,7 +97,7 @@ class HermesTools(ToolReader):
             return error
         return failed[2]
 
-    def ends_silently(self, call: Call) -> bool:
+    def ends_silently(self, call: AcpCall) -> bool:
         """Those that work on files."""
         return call.name in _SILENT
 

@@ -13,7 +13,7 @@ from agent_mux.actions import Answer, Approve, Deny
 from agent_mux.adapter import Step
 from agent_mux.effects import Refuse, WriteStdin
 from agent_mux.facts import ApprovalAsked, Fact, Ignored, InputAsked, Note, RequestSettled
-from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.calls import BLOCKED, QUESTION, SCRIPT, SHELL, Call
 
@@ -83,7 +83,7 @@ class Asks:
         if self._is_observed:
             return (note,)
         params = {"session_id": session, "request_id": payload.get("request_id"), field: ""}
-        return note, WriteStdin(self._rpc.ask(method, params))
+        return note, WriteStdin(self._rpc.request(method, params))
 
     # -- a person decides
 
@@ -124,11 +124,11 @@ class Asks:
         return tuple(said)
 
     def _ask(self, method: str, session: str, **params: Any) -> tuple[WriteStdin, ...]:
-        return (WriteStdin(self._rpc.ask(method, {"session_id": session, **params})),)
+        return (WriteStdin(self._rpc.request(method, {"session_id": session, **params})),)
 
     # -- decided elsewhere
 
-    def overheard(self, asked: Asked) -> tuple[Fact, ...]:
+    def overheard(self, asked: PendingRequest) -> tuple[Fact, ...]:
         """Another client's decision arrived."""
         params = mapping(asked.params)
         if asked.method == "clarify.respond" and self._questions.pop(text(params.get("request_id")), False):

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.effects import CloseStdin, Effect, WriteStdin
 from agent_mux.facts import Fact, Ignored, ImageTaken, Note, SessionKnown, TurnFailed
-from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
-from agent_mux_adapters._dialects.prompting import Prompting
+from agent_mux_adapters._dialects.actions import PromptQueue
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.failures import failure_of, session_failure
 from agent_mux_adapters.hermes.reports import Reports
@@ -21,7 +21,7 @@ from agent_mux_adapters.hermes.steering import Steering
 OPENING = frozenset({"session.create", "session.resume", "session.branch"})
 
 
-class Conversation(Prompting):
+class Conversation(PromptQueue):
     """Our side of one run; in a transcript of another client, only what is known of it."""
 
     def __init__(self, context: CodecContext, rpc: JsonRpcClient) -> None:
@@ -72,7 +72,7 @@ class Conversation(Prompting):
 
     # -- what the gateway answers
 
-    def answered(self, asked: Asked, result: Any) -> tuple[Step, ...]:
+    def answered(self, asked: PendingRequest, result: Any) -> tuple[Step, ...]:
         """One of our requests succeeded."""
         fields = mapping(result)
         match asked.method:
@@ -86,7 +86,7 @@ class Conversation(Prompting):
                 return Ignored(_response(asked), "we are leaving"), *self._forget_session(asked)
         return self._said_of(asked, fields), *self._go_on(asked)
 
-    def refused(self, asked: Asked, error: RpcError) -> tuple[Step, ...]:
+    def refused(self, asked: PendingRequest, error: RpcError) -> tuple[Step, ...]:
         """One of our requests failed."""
         if asked.method in OPENING:
             return TurnFailed(session_failure(error.code, error.message)), *self._hang_up()
@@ -149,7 +149,7 @@ class Conversation(Prompting):
 
     # -- inside
 
-    def _opened(self, asked: Asked, fields: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _opened(self, asked: PendingRequest, fields: Mapping[str, Any]) -> tuple[Step, ...]:
         session = text(fields.get("session_id"))
         if not session:
             return TurnFailed(failure_of("hermes opened no session")), *self._hang_up()
@@ -176,7 +176,7 @@ class Conversation(Prompting):
             return ()
         return tuple(self._ask(method, params) for method, params in self._setup.early(self.session))
 
-    def _said_of(self, asked: Asked, fields: Mapping[str, Any]) -> Fact:
+    def _said_of(self, asked: PendingRequest, fields: Mapping[str, Any]) -> Fact:
         match asked.method:
             case "image.attach" | "image.attach_bytes":
                 return ImageTaken(mime_type_of(text(fields.get("name"))))
@@ -184,7 +184,7 @@ class Conversation(Prompting):
                 return Note(text(fields["warning"]), "warn")
         return Ignored(_response(asked), "the events tell what comes of it")
 
-    def _go_on(self, asked: Asked) -> tuple[Step, ...]:
+    def _go_on(self, asked: PendingRequest) -> tuple[Step, ...]:
         self._setup.done(asked.method)
         return self.next()
 
@@ -193,7 +193,7 @@ class Conversation(Prompting):
         return self.send(said) if said and not self._silent and not self._closed else ()
 
     def _ask(self, method: str, params: dict[str, Any]) -> WriteStdin:
-        return WriteStdin(self._rpc.ask(method, params))
+        return WriteStdin(self._rpc.request(method, params))
 
     def next(self) -> tuple[Effect, ...]:
         """What makes the session ready, the next prompt, or the end, if it is time for one of them."""
@@ -214,7 +214,7 @@ class Conversation(Prompting):
         self._closed = True
         return (self._ask("session.close", {"session_id": self.session}),)
 
-    def _forget_session(self, asked: Asked) -> tuple[Effect, ...]:
+    def _forget_session(self, asked: PendingRequest) -> tuple[Effect, ...]:
         stored = self._known.session_id if self._known is not None and asked.method == "session.close" else ""
         return (self._ask("session.delete", {"session_id": stored}),) if stored else self._hang_up()
 
@@ -236,5 +236,5 @@ class Conversation(Prompting):
         return tuple(effects)
 
 
-def _response(asked: Asked) -> str:
+def _response(asked: PendingRequest) -> str:
     return f"response:{asked.method}"

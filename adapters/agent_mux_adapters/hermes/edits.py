@@ -10,7 +10,7 @@ from typing import Any
 
 from agent_mux.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten
 from agent_mux_adapters._dialects.tolerant import mapping, text
-from agent_mux_adapters._dialects.unified import NO_NEWLINE, from_replacements, relative_to, with_header
+from agent_mux_adapters._dialects.unified_diff import NO_NEWLINE, from_replacements, relative_to, with_header
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _FROM_NOTHING = re.compile(r"@@ -0,0 \+")

@@ -191,7 +191,7 @@ class Events:
         if self._is_observed:
             return (known,)
         params = {"session_id": self._conversation.session, "request_id": payload.get("request_id"), "text": ""}
-        return known, WriteStdin(self._rpc.ask("terminal.read.respond", params))
+        return known, WriteStdin(self._rpc.request("terminal.read.respond", params))
 
     # -- remarks
 

@@ -12,8 +12,8 @@ from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import Fact, Ignored, LogLine, Note
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
-from agent_mux_adapters._dialects.talking import carry_out
+from agent_mux_adapters._dialects.actions import dispatch_action
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.asks import ANSWERING
 from agent_mux_adapters.hermes.conversation import Conversation
@@ -53,7 +53,9 @@ class GatewayCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """The consumer wants something."""
-        return carry_out(action, self._conversation, partial(self._events.asks.reply, self._conversation.session or ""))
+        return dispatch_action(
+            action, self._conversation, partial(self._events.asks.reply, self._conversation.session or "")
+        )
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """The process is gone: nothing was kept back."""
@@ -73,7 +75,7 @@ class GatewayCodec:
         return unknown(text(message.get("method")) or "message", line)
 
     def _answered(self, message: dict[str, Any]) -> tuple[Step, ...]:
-        asked = self._rpc.take(message["id"])
+        asked = self._rpc.take_request(message["id"])
         if message.get("error") is not None:
             error = RpcError.read(message["error"])
             if asked is None:
@@ -91,7 +93,7 @@ class GatewayCodec:
         fields = mapping(result)
         if self._is_observed and "session_id" in fields and "message_count" in fields:
             return self._conversation.answered(
-                Asked("session.resume" if "resumed" in fields else "session.create"), result
+                PendingRequest("session.resume" if "resumed" in fields else "session.create"), result
             )
         return (Ignored("response", "an answer whose request was not seen"),)
 
@@ -105,7 +107,7 @@ class GatewayCodec:
         if not isinstance(method, str):
             return unknown("stdin", line)
         if "id" in message:
-            self._rpc.overhear(message["id"], method, message.get("params"))
+            self._rpc.observe_request(message["id"], method, message.get("params"))
         self._conversation.overheard(method)
         return (Ignored(f"stdin:{method}", "our own side"),)
 

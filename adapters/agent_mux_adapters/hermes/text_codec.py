@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from agent_mux.actions import AnyAction
 from agent_mux.adapter import CodecContext, Exit, Source, Step
 from agent_mux.facts import Ignored, LogLine, SessionKnown, Trouble
-from agent_mux_adapters._dialects.talking import of_one_prompt
+from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters.hermes.failures import code_of
 
 TEXT = "text"
@@ -42,7 +42,7 @@ class TextCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """It can be signalled, and that is all."""
-        return of_one_prompt(action, "hermes chat -q")
+        return one_shot_action(action, "hermes chat -q")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """Nothing was kept back."""

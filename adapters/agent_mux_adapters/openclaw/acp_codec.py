@@ -32,7 +32,7 @@ from agent_mux.facts import (
     TurnStopped,
 )
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, Ended, Opened, Request, acp_protocol
+from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, AcpRequest, OpenedSession, PromptOutcome, acp_protocol
 from agent_mux_adapters._dialects.acp.usage import NO_TOKENS, plus
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, whole
 from agent_mux_adapters.openclaw.answers import BLANK, Answers
@@ -53,13 +53,13 @@ _LATER = Ignored("tool_call", "told with the call that it makes, or at its end")
 _AFTER = "after the end of the turn"
 
 
-def settings_of(context: CodecContext, opened: Opened) -> Sequence[Request | Note]:
+def settings_of(context: CodecContext, opened: OpenedSession) -> Sequence[AcpRequest | Note]:
     """The effort. The model is in the run's configuration."""
     effort = opened.set_effort(context.thinking_effort) if context.thinking_effort is not None else None
     return [] if effort is None else [effort]
 
 
-def closing_of(ended: Ended) -> Fact | None:
+def closing_of(ended: PromptOutcome) -> Fact | None:
     """A turn without a word and without a call has failed."""
     is_silent = ended.stop_reason == "end_turn" and not ended.spoke and ended.failure is None
     return TurnFailed(NOTHING_SAID, ended.cost) if is_silent else None
@@ -76,7 +76,7 @@ QUIRKS = AcpQuirks(
         _NO_REPLY: failure_of,
         _NO_ANSWER: failure_of,
     },
-    ended=closing_of,
+    closing_fact=closing_of,
 )
 
 

@@ -6,7 +6,7 @@ from agent_mux.actions import AnyAction
 from agent_mux.adapter import CodecContext, Exit, Source, Step
 from agent_mux.facts import Fact, Ignored, LogLine
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.talking import of_one_prompt
+from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters.openclaw.document import facts_of, is_document
 from agent_mux_adapters.openclaw.gateway_log import retry_in
 
@@ -37,7 +37,7 @@ class ExecCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """It can be signalled, and that is all."""
-        return of_one_prompt(action, "openclaw agent exec")
+        return one_shot_action(action, "openclaw agent exec")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """What was collected is no document: it is shown as it is."""

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.models import ModelCapabilities, ModelListing
-from agent_mux_adapters._dialects.listings import objects_under, tokens
-from agent_mux_adapters._dialects.tolerant import text
+from agent_mux_adapters._dialects.tolerant import printed_objects, text, token_limit
 
 
 def parse(printed: str) -> tuple[ModelCapabilities, ...]:
     """The models that can be used. Raises `ValueError` where there is no list of models."""
-    listed = objects_under("models", printed)
+    listed = printed_objects("models", printed)
     return tuple(_model(said) for said in listed if text(said.get("key")) and said.get("available") is not False)
 
 
@@ -23,7 +22,7 @@ def _model(said: Mapping[str, Any]) -> ModelCapabilities:
         model_id=name,
         provider=name.partition("/")[0],
         display_name=text(said.get("name")),
-        context_window=tokens(said.get("contextWindow")),
+        context_window=token_limit(said.get("contextWindow")),
         image_input="image" in text(said.get("input")).split("+"),
     )
 
