@@ -14,7 +14,7 @@ from agent_loop.events import LoopStatus
 from agent_loop.hooks import HOOKS, HookContext
 from agent_loop.messages import Message
 from agent_loop.providers.script import Step, call
-from agent_loop.providers.scripted import Scriptable, ScriptedProvider
+from agent_loop.providers.scripted_provider import Scriptable, ScriptedProvider
 from agent_loop.tools.function import function_tool
 from agent_mux.meanings import meanings_of
 

@@ -21,19 +21,15 @@ from agent_loop.gates import DedupMemory, framework_gates
 from agent_loop.hooks.contexts import ToolBudgetOver
 from agent_loop.hooks.registry import Handler, Hooks, Middleware
 from agent_loop.loop.engine import CLEANUP, Engine
-from agent_loop.loop.filters import InputFilter
+from agent_loop.loop.inputs import InputFilter, MessageQueue, Prompt, prompts, said_by
 from agent_loop.loop.outputs import summary
-from agent_loop.loop.queues import MessageQueue
-from agent_loop.loop.run import Ask, Run
-from agent_loop.loop.surroundings import Surroundings
+from agent_loop.loop.run import Ask, Run, Surroundings
 from agent_loop.messages import Message, UserMessage, user
-from agent_loop.prompting import Prompt, prompts, said_by
 from agent_loop.providers import Provider
-from agent_loop.results import RunResult
+from agent_loop.results import RunResult, RunStream, Watch, stream_of
 from agent_loop.sessions.ids import config_segment
 from agent_loop.sessions.session import Formation, LoopConfig, Session
 from agent_loop.sessions.store import SessionStore
-from agent_loop.streams import RunStream, Watch, stream_of
 from agent_loop.tools.tool import Tool
 from agent_loop.tools.toolset import Toolset
 from agent_loop.workspace import Workspace

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from agent_loop.errors import ConfigurationError
 from agent_loop.json_schema import check_schema
-from agent_loop.providers.request import CacheSettings, ThinkingLevel
+from agent_loop.providers.provider import CacheSettings, ThinkingLevel
 
 QueueMode = Literal["one_at_a_time", "all"]
 ToolExecution = Literal["parallel", "sequential", "batched"]

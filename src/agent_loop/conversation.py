@@ -9,14 +9,14 @@ import anyio
 
 from agent_loop.errors import ConfigurationError, SessionError, SessionNotFoundError
 from agent_loop.events import ContinuationKind, LoopEvent
-from agent_loop.loop.surroundings import Surroundings
+from agent_loop.loop.run import Surroundings
 from agent_loop.messages import AssistantMessage, Message, UserMessage
+from agent_loop.messages.chain import restore_messages, save_messages
 from agent_loop.messages.repair import answer_unanswered
-from agent_loop.messages.saving import restore_messages, save_messages
 from agent_loop.messages.validation import validate
 from agent_loop.sessions.ids import loop_id, next_number
 from agent_loop.sessions.recorder import SessionRecorder
-from agent_loop.sessions.repair import repaired
+from agent_loop.sessions.resume import repaired
 from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, Session
 from agent_loop.sessions.store import SessionStore
 

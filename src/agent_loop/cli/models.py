@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from agent_loop.cli.commands import Start
 from agent_loop.cli.places import MODEL, settings_model
-from agent_loop.providers.named import NAMES, OFFLINE
+from agent_loop.providers.registry import NAMES, OFFLINE
 
 DEFAULT_MODEL = "scripted"
 

@@ -15,8 +15,8 @@ import msgspec
 
 from agent_loop.behavior import ContextSettings
 from agent_loop.context.estimation import MESSAGE_TOKENS, Estimator
-from agent_loop.context.pairs import Split, safe_cuts, split
-from agent_loop.context.tiers import body_of, digest, latest_request, shortened, stand_in, without_images
+from agent_loop.context.splitting import Split, safe_cuts, split
+from agent_loop.context.summaries import body_of, digest, latest_request, shortened, stand_in, without_images
 from agent_loop.messages import Message, UserMessage
 
 Summarize = Callable[[Sequence[Message]], Awaitable[str]]

@@ -5,6 +5,10 @@ Source: phi-core, `estimate_tokens`; hooks seed, section 1.6.
 English text has about four characters to the token. Other scripts have fewer, and more bytes to the character, so that
 bytes come closer than characters.
 """
+# DOC: """How full the context is: what the provider counted, and estimates for what came since.
+#
+#      Source: phi-core, `ContextTracker`.
+#      """
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +23,7 @@ from agent_loop.messages import (
     Thinking,
     ToolCall,
 )
-from agent_loop.providers.request import ToolDefinition
+from agent_loop.providers.provider import ToolDefinition
 
 BYTES_PER_TOKEN = 4
 IMAGE_TOKENS = 1_600
@@ -99,3 +103,43 @@ class Estimator:
         if len(self._known) > 2 * len(messages) + 1_000:
             still = {id(each) for each in messages}
             self._known = {key: known for key, known in self._known.items() if key in still}
+
+
+MAX_SCALE = 4.0
+"""A provider that counts more than this times our estimate is counting something else."""
+MIN_TO_SCALE = 2_000
+"""Tokens: of less than this, what we do not see of a request is too large a part for the two counts to be compared."""
+
+
+class ContextTracker:
+    """Of one conversation, in the form in which it is sent."""
+
+    def __init__(self, estimator: Estimator | None = None) -> None:
+        self._estimator = estimator or Estimator()
+        self._reported: tuple[int, int] | None = None
+        self.scale = 1.0
+        """How many tokens the provider counts where we estimate one; at least 1."""
+
+    def record(self, prompt_tokens: int, messages: Sequence[Message], overhead_tokens: int = 0) -> None:
+        """The provider counted this for a request of these messages, besides the overhead. 0 is no count."""
+        if prompt_tokens <= 0:
+            return
+        self._reported = (max(0, prompt_tokens - overhead_tokens), len(messages))
+        estimated = self._estimator.total(messages) + overhead_tokens
+        if estimated >= MIN_TO_SCALE:
+            self.scale = min(MAX_SCALE, max(1.0, prompt_tokens / estimated))
+
+    def reset(self) -> None:
+        """What was sent last is not what will be sent: the provider's count no longer counts; its scale does."""
+        self._reported = None
+
+    def used(self, messages: Sequence[Message]) -> int:
+        """Tokens of these messages, which begin with those that were recorded."""
+        if self._reported is None or self._reported[1] > len(messages):
+            return self.local(messages)
+        tokens, count = self._reported
+        return tokens + self.local(messages[count:])
+
+    def local(self, messages: Sequence[Message]) -> int:
+        """Our estimate alone, at the provider's scale."""
+        return int(self._estimator.total(messages) * self.scale)

@@ -1,22 +1,64 @@
-"""What of a history is sent, so that it fits the window. Source: phi-core, "ContextManager", section 3.3; zidane.
-
-Give `fit` the history as it is, and do what else changes messages (stale reads, images) to what it returns.
-"""
+"""What comes of fitting a history into the window."""
+# DOC: """What of a history is sent, so that it fits the window. Source: phi-core, "ContextManager", section 3.3; zidane.
+#
+#      Give `fit` the history as it is, and do what else changes messages (stale reads, images) to what it returns.
+#      """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from agent_loop.behavior import ContextSettings
 from agent_loop.context.compaction import CompactionStrategy, Summarize, TieredCompaction
-from agent_loop.context.estimation import Estimator
-from agent_loop.context.fitted import Compacted, Fitted
+from agent_loop.context.estimation import ContextTracker, Estimator
 from agent_loop.context.overlay import Overlay, loaded, overlay_of, saved
-from agent_loop.context.pairs import problem_of
-from agent_loop.context.tail import keep_tail
-from agent_loop.context.tracker import ContextTracker
+from agent_loop.context.splitting import problem_of
+from agent_loop.context.tool_outputs import keep_tail
 from agent_loop.errors import MessageError
 from agent_loop.messages import ExtensionMessage, Message
 from agent_loop.usage import Usage
+
+FILLING_SHARE = 0.85
+"""Of the window: above this the context is nearly full. Source: hooks seed, section 6.4."""
+CLEARLY_SMALLER = 0.9
+"""Of what a provider refused: with more than that it makes no sense to ask again."""
+
+
+class Compacted(msgspec.Struct, frozen=True):
+    """What was done to the context, for `ContextCompacted`."""
+
+    tier: str
+    tokens_before: int
+    tokens_after: int
+    summary: str = ""
+    summary_failure: str = ""
+    """Why there is a digest where a summary was wanted."""
+
+    @property
+    def is_clear(self) -> bool:
+        """It made a difference that a provider would notice."""
+        return self.tokens_after <= self.tokens_before * CLEARLY_SMALLER
+
+
+class Fitted(msgspec.Struct, frozen=True):
+    """What to send."""
+
+    messages: tuple[Message, ...]
+    used_tokens: int
+    """Of the whole request."""
+    max_tokens: int
+    """What the whole request may take."""
+    compaction: Compacted | None = None
+    """What was done this time; what was left out before and still is, is nothing new."""
+    is_exhausted: bool = False
+    """It was forced, and cannot be made clearly smaller: asking again is in vain."""
+
+    @property
+    def is_filling(self) -> bool:
+        """The context is nearly full: `ContextFilling`."""
+        return self.used_tokens >= self.max_tokens * FILLING_SHARE
+
 
 FORCED_SHARE = 0.7
 """Of what a provider refused as too long: what the next attempt should have at most."""

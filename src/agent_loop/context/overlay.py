@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from agent_loop.messages import Message
-from agent_loop.messages.encoding import encode_json
+from agent_loop.messages.formatting import encode_json
 
 
 class Overlay(msgspec.Struct, frozen=True):

@@ -36,9 +36,8 @@ from agent_loop.hooks.contexts import (
     SystemBefore,
     Trouble,
 )
-from agent_loop.loop.ending import STOPPED_BY_HOOK, Ending
-from agent_loop.loop.filters import InputFilter, filtered
-from agent_loop.loop.run import Run
+from agent_loop.loop.inputs import InputFilter, filtered
+from agent_loop.loop.run import STOPPED_BY_HOOK, Ending, Run
 from agent_loop.loop.turns import Turns
 from agent_loop.messages import UserMessage
 from agent_loop.tools.toolset import Toolset

@@ -1,6 +1,7 @@
 """Asking the model: what is sent, what is told while it speaks, what happens when it fails."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -8,9 +9,9 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
+from agent_loop.behavior import ThinkingDecay
 from agent_loop.context.estimation import estimate_tokens
-from agent_loop.context.sightless import without_any_image
-from agent_loop.context.stale import elide_stale_reads
+from agent_loop.context.tool_outputs import elide_stale_reads, without_any_image
 from agent_loop.errors import AgentLoopError, ContextExceededError, ProviderError, words_of
 from agent_loop.events import (
     ContextCompacted,
@@ -23,9 +24,9 @@ from agent_loop.events import (
     UsageReported,
 )
 from agent_loop.hooks.contexts import StreamChunk, TransformContext, TransformSystem, UsageTold
-from agent_loop.loop.responses import sound, storable
+from agent_loop.loop.responses import is_object, sound, storable
+from agent_loop.loop.retry import with_retries
 from agent_loop.loop.run import Run
-from agent_loop.loop.schemas import is_object
 from agent_loop.providers import (
     Chunk,
     ModelRequest,
@@ -35,8 +36,6 @@ from agent_loop.providers import (
     TextChunk,
     ThinkingChunk,
 )
-from agent_loop.providers.retry import with_retries
-from agent_loop.providers.thinking import decayed_budget
 from agent_loop.usage import Usage
 
 MAX_OVERFLOW_RECOVERIES = 3
@@ -138,6 +137,26 @@ def settings_of(run: Run) -> ModelSettings:
     if behavior.thinking_decay is None or not base:
         return plain
     return replace(plain, thinking_budget=decayed_budget(base, behavior.thinking_decay, run.turn))
+
+
+def decayed_budget(base: int, decay: ThinkingDecay | Callable[[int, int], float] | None, turn: int) -> int:
+    """The thinking budget of this turn (from 0) in tokens, always within 0 and `base`.
+
+    A `ThinkingDecay` shrinks it geometrically from `after_turn` on, down to its floor. A function is asked with the
+    turn and the base; what is no number counts as the base.
+    """
+    if decay is None:
+        return base
+    wanted = _tapered(base, decay, turn) if isinstance(decay, ThinkingDecay) else float(decay(turn, base))
+    if math.isnan(wanted):
+        return base
+    return int(max(0, min(base, wanted)))
+
+
+def _tapered(base: int, decay: ThinkingDecay, turn: int) -> float:
+    if turn < decay.after_turn:
+        return base
+    return max(decay.floor, base * decay.factor ** (turn - decay.after_turn + 1))
 
 
 async def call(run: Run, request: ModelRequest, *, shown: bool = True) -> ModelResponse:

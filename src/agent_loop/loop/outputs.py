@@ -2,17 +2,18 @@
 
 None of them touches the history. Source: loop spec, section 6; zidane, "Single Turn" (`behavior.schema`).
 """
+# DOC: """The schema of a structured answer as the arguments of a tool, which must be an object."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from agent_loop.context.summary_request import SUMMARY_REQUEST
+from agent_loop.context.summaries import SUMMARY_REQUEST
 from agent_loop.errors import InvalidArgumentsError, ProviderError
 from agent_loop.loop.model_calls import call, settings_of
+from agent_loop.loop.responses import fitting, unwrapped, wrapped
 from agent_loop.loop.run import Run
-from agent_loop.loop.schemas import fitting, unwrapped, wrapped
 from agent_loop.messages import Message, user
 from agent_loop.providers import ModelRequest, ModelResponse, ToolDefinition
 

@@ -4,17 +4,21 @@ Source: loop spec, section 2.2 (messages are kept as they came); and what real p
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from agent_loop.errors import ModelAbortedError, ProviderError, words_of
+from agent_loop.errors import InvalidArgumentsError, ModelAbortedError, ProviderError, words_of
+from agent_loop.json_schema import misfit
 from agent_loop.messages import AssistantMessage, Block, ToolCall
-from agent_loop.messages.encoding import encode_json
+from agent_loop.messages.formatting import encode_json
 from agent_loop.messages.validation import says_something
 from agent_loop.providers import ModelResponse
+from agent_loop.tools.coercion import type_of
+from agent_loop.tools.validation import validate_arguments
 from agent_loop.usage import Usage
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
@@ -82,3 +86,44 @@ def _call(call: ToolCall, known: set[str], new_id: Callable[[], str]) -> ToolCal
     name = _UNFIT.sub("_", call.name)[:LONGEST_NAME] or NAMELESS
     known.add(call_id)
     return call if (call_id, name) == (call.id, call.name) else replace(call, id=call_id, name=name)
+
+
+DEFINITIONS = ("$defs", "definitions")
+"""What references of a schema lead to: they begin at its root."""
+OTHERWISE = frozenset({"anyOf", "oneOf", "allOf", "$ref", "enum", "const"})
+"""Without a type, these say what else a value may be."""
+
+
+def is_object(schema: Mapping[str, Any]) -> bool:
+    """Whatever fits it is an object."""
+    return schema["type"] == "object" if "type" in schema else not OTHERWISE & schema.keys()
+
+
+def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema as one of a tool's arguments."""
+    if is_object(schema):
+        return dict(schema)
+    roots = {key: schema[key] for key in DEFINITIONS if key in schema}
+    value = {key: each for key, each in schema.items() if key not in roots}
+    return {"type": "object", "properties": {"value": value}, "required": ["value"], **roots}
+
+
+def unwrapped(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Any:
+    """The value in a tool's arguments."""
+    return dict(arguments) if is_object(schema) else arguments.get("value")
+
+
+def fitting(schema: Mapping[str, Any], value: Any) -> Any:
+    """The value, coerced at its top level where that was necessary.
+
+    Raises `InvalidArgumentsError` where it does not fit, at whatever depth, and `ConfigurationError` where the schema
+    refers to what is not in it.
+    """
+    given = value if is_object(schema) else {"value": value}
+    if not isinstance(given, Mapping):
+        raise InvalidArgumentsError(f"the answer must be an object, not {type_of(given)}")
+    found = unwrapped(schema, validate_arguments(wrapped(schema), given).arguments)
+    problem = misfit(schema, found)
+    if problem is not None:
+        raise InvalidArgumentsError(problem)
+    return found

@@ -1,9 +1,16 @@
-"""All that one run of the loop knows: what its parts share."""
+"""Clock, chance, sleep and ids: handed in, so that a run can be played again exactly."""
+# DOC: """How a run ends."""
+# DOC: """All that one run of the loop knows: what its parts share."""
 
+import random
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
+
+import anyio
 
 from agent_loop.behavior import Behavior
 from agent_loop.context.manager import ContextManager
@@ -14,19 +21,59 @@ from agent_loop.events import (
     HookFailed,
     LoopEvent,
     LoopStart,
+    LoopStatus,
     MessageInjected,
     TurnTrigger,
 )
 from agent_loop.hooks.contexts import SessionTurns, SteerInject
 from agent_loop.hooks.registry import Chain, Hooks
+from agent_loop.loop.inputs import MessageQueue
 from agent_loop.loop.limits import ExecutionTracker
-from agent_loop.loop.queues import MessageQueue
-from agent_loop.loop.surroundings import Surroundings
 from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, ToolCall, UserMessage
 from agent_loop.providers import Provider
 from agent_loop.state import AgentState
 from agent_loop.tools.toolset import Toolset
 from agent_loop.workspace import Workspace
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _new_id() -> str:
+    return uuid4().hex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Everything about the world that a run depends on, besides its model and its tools."""
+
+    now_ms: Callable[[], int] = _now_ms
+    """Milliseconds since the Unix epoch."""
+    monotonic: Callable[[], float] = time.monotonic
+    """Seconds that never jump."""
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    """Wait so many seconds."""
+    chance: Callable[[], float] = random.random
+    """0 to 1, for jitter."""
+    new_id: Callable[[], str] = _new_id
+    """Never the same twice."""
+
+
+STOPPED_BY_HOOK = "a hook stopped the run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How the run ended."""
+
+    status: LoopStatus
+    text: str | None = None
+    """None: there is no final answer."""
+    output: Any = None
+    error: Exception | None = None
+    rejection: str | None = None
+
 
 Tell = Callable[[LoopEvent], Awaitable[None]]
 Ask = Callable[[str, tuple[str, ...]], Awaitable[str]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from agent_loop.context.output_budget import output_budget_message
+from agent_loop.context.tool_outputs import output_budget_message
 from agent_loop.errors import AbortedError, ProviderError
 from agent_loop.events import BudgetExceeded, LimitReached, OutputProduced, Reasoning, TextSaid, TurnEnd, TurnStart
 from agent_loop.hooks.contexts import (
@@ -21,12 +21,11 @@ from agent_loop.hooks.contexts import (
     TurnOver,
 )
 from agent_loop.loop.batches import Batch
-from agent_loop.loop.ending import STOPPED_BY_HOOK, Ending
 from agent_loop.loop.limits import Reached
 from agent_loop.loop.model_calls import answered, prepared
 from agent_loop.loop.outputs import final_summary, structured
 from agent_loop.loop.responses import stamped
-from agent_loop.loop.run import Run
+from agent_loop.loop.run import STOPPED_BY_HOOK, Ending, Run
 from agent_loop.messages import AssistantMessage, user
 from agent_loop.providers import ModelResponse
 from agent_loop.usage import Usage

@@ -3,15 +3,24 @@
 chain = Messages().system("You are helpful.").user("What is 2+2?")
 chain = chain.assistant("", ToolCall("call_1", "calculate", {"expr": "2+2"})).tool("call_1", "calculate", "4")
 """
+# DOC: """Conversations as JSON and back. Source: phi-core, `save_messages`, `restore_messages`.
+#
+#      The JSON is an array of messages, each with its `role`. Fields that we do not know are passed over.
+#      """
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from agent_loop.messages.content import ToolCall
+import msgspec
+
+from agent_loop.errors import MessageError
+from agent_loop.messages.formatting import encode_json, pretty
 from agent_loop.messages.message import (
     AssistantMessage,
     Message,
     Role,
     SystemMessage,
+    ToolCall,
     ToolMessage,
     UserMessage,
     assistant,
@@ -20,7 +29,6 @@ from agent_loop.messages.message import (
     tool_message,
     user,
 )
-from agent_loop.messages.printing import pretty
 from agent_loop.messages.validation import validate, validate_user_input
 
 Kind = TypeVar("Kind", SystemMessage, UserMessage, AssistantMessage, ToolMessage)
@@ -99,3 +107,22 @@ class Messages(list[Message]):
 
     def _of(self, kind: type[Kind]) -> list[Kind]:
         return [message for message in self if isinstance(message, kind)]
+
+
+_DECODER = msgspec.json.Decoder(list[Message])
+
+
+def save_messages(messages: Sequence[Message]) -> bytes:
+    """The conversation as JSON, UTF-8. Raises `MessageError` for data nested too deeply to be stored."""
+    try:
+        return encode_json(list(messages))
+    except ValueError as error:
+        raise MessageError(f"the messages cannot be saved: {error}") from error
+
+
+def restore_messages(data: bytes | str) -> Messages:
+    """The conversation that was saved. Raises `MessageError` for anything that is none."""
+    try:
+        return Messages(_DECODER.decode(data))
+    except (ValueError, RecursionError) as error:
+        raise MessageError(f"this is no saved conversation: {error}; give what save_messages wrote") from error

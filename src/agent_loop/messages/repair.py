@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from agent_loop.messages.content import Text, ToolCall
-from agent_loop.messages.message import AssistantMessage, ExtensionMessage, Message, ToolMessage
+from agent_loop.messages.message import AssistantMessage, ExtensionMessage, Message, Text, ToolCall, ToolMessage
 from agent_loop.messages.validation import says_something
 
 ABORTED = "Aborted: the run ended before this tool was done. It may have done a part of its work."

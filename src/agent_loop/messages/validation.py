@@ -10,12 +10,15 @@ from typing import Any
 import msgspec
 
 from agent_loop.errors import MessageError
-from agent_loop.messages.content import Image, Text, Thinking, ToolCall
 from agent_loop.messages.message import (
     AssistantMessage,
     ExtensionMessage,
+    Image,
     Message,
     SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
     ToolMessage,
     UserMessage,
     role_of,

@@ -1,19 +1,21 @@
 """Files for the agent: tools, a note of what they wrote, no endless results. Source: hooks seed, section 6.1."""
+# DOC: """A tool that works in a workspace of its own choice, not in the agent's."""
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
 from anyio import to_thread
 
+from agent_loop.context.tool_outputs import evicted_result
 from agent_loop.errors import WorkspaceError
 from agent_loop.hooks.contexts import BeforeAgent, LoopOver, ToolAfter
 from agent_loop.hooks.registry import Hooks, ToolRun
 from agent_loop.messages import ToolCall
-from agent_loop.middleware.evicting import evicted_result
-from agent_loop.middleware.tools_of_workspace import WorkspaceTool
 from agent_loop.state import AgentState
 from agent_loop.tools.effects import FileDeleted, FilePatched, FileWritten
-from agent_loop.tools.tool import Tool, ToolResult
+from agent_loop.tools.tool import Output, Tool, ToolContext, ToolResult
 from agent_loop.workspace import Workspace
 
 FILE_TOOLS = frozenset({"ls", "glob", "grep", "read_file", "edit", "multi_edit", "write_file"})
@@ -87,3 +89,20 @@ def _built_in() -> list[Tool]:
     from agent_loop.tools.builtin import default_tools  # noqa: PLC0415  # only who wants them pays for them
 
     return [tool for tool in default_tools() if tool.name in FILE_TOOLS or tool.name == SHELL]
+
+
+@dataclass(frozen=True)
+class WorkspaceTool:
+    """The tool, bound to these files. Everything else about it is as it is."""
+
+    tool: Tool
+    workspace: Workspace
+
+    async def execute(self, arguments: dict[str, Any], context: ToolContext) -> Output:
+        """As the tool does."""
+        return await self.tool.execute(arguments, replace(context, workspace=self.workspace))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.tool, name)

@@ -1,17 +1,150 @@
 """Skills: a catalog in the system prompt; the model reads those that it needs. Source: hooks seed, section 6.2."""
+# DOC: """Finding skills: SKILL.md files with a YAML head. Source: phi-core, "SkillSystem"; hooks seed, section 6.2.
+#
+#      Everything in such a file is hostile input: it is bounded, read without following links, and checked.
+#      """
 
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 from anyio import to_thread
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from agent_loop.hooks.contexts import BeforeAgent, TransformSystem
 from agent_loop.hooks.registry import Hooks
-from agent_loop.middleware.skill_files import Skill, SkillSet, load_skills
+
+SKILL_FILE = "SKILL.md"
+MAX_HEAD_BYTES = 64 * 1024
+"""Of a file, in which its head must end."""
+MAX_DEPTH = 5
+"""Directories below a configured one."""
+MAX_DIRECTORIES = 5_000
+"""Looked at below a configured one: somebody may configure `/`."""
+MAX_DESCRIPTION = 1024
+"""Characters. Source: the Agent Skills specification."""
+NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+MAX_NAME = 64
+HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<yaml>.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One skill, as far as its head tells."""
+
+    name: str
+    description: str
+    file_path: Path
+    """Absolute."""
+    source: str
+    """"dir:0", "dir:1" and so on: the configured directory it comes from."""
+
+    @property
+    def base_dir(self) -> Path:
+        """Its directory."""
+        return self.file_path.parent
+
+
+@dataclass(frozen=True, slots=True)
+class SkillSet:
+    """Skills by name, and what was passed over."""
+
+    skills: tuple[Skill, ...] = ()
+    """Sorted by name."""
+    notes: tuple[str, ...] = ()
+    """A sentence for each file or directory that is of no use."""
+
+    def merge(self, other: "SkillSet") -> "SkillSet":
+        """Both; those of `other` win where names are the same."""
+        by_name = {skill.name: skill for skill in (*self.skills, *other.skills)}
+        return SkillSet(tuple(by_name[name] for name in sorted(by_name)), (*self.notes, *other.notes))
+
+
+def load_skills(directories: Sequence[Path]) -> SkillSet:
+    """The skills of these directories; later directories win. Blocks. Raises nothing: what is bad becomes a note."""
+    found = SkillSet()
+    for number, directory in enumerate(directories):
+        found = found.merge(load_directory(directory, f"dir:{number}"))
+    return found
+
+
+def load_directory(directory: Path, source: str) -> SkillSet:
+    """The skills of one directory and those below it. Of two with one name the first by path counts. Blocks."""
+    if not directory.is_dir():
+        return SkillSet(notes=(f"{directory} is no directory: no skills come from it",))
+    skills: dict[str, Skill] = {}
+    notes: list[str] = []
+    for path in _skill_files(directory.absolute(), notes):
+        try:
+            skill = read_skill(path, source)
+        except ValueError as error:
+            notes.append(f"{path} is passed over: {error}")
+            continue
+        if skills.setdefault(skill.name, skill) is not skill:
+            notes.append(f"{path} is passed over: {skills[skill.name].file_path} is named {skill.name!r}, too")
+    return SkillSet(tuple(skills[name] for name in sorted(skills)), tuple(notes))
+
+
+def _skill_files(directory: Path, notes: list[str]) -> Iterator[Path]:
+    """In the order of their paths; links are not followed."""
+    for number, (place, below, files) in enumerate(os.walk(directory), 1):
+        if number > MAX_DIRECTORIES:
+            notes.append(f"{directory} has more than {MAX_DIRECTORIES} directories: skills in the others are not found")
+            return
+        depth = len(Path(place).relative_to(directory).parts)
+        below[:] = sorted(each for each in below if not each.startswith(".")) if depth < MAX_DEPTH else []
+        if SKILL_FILE in files:
+            yield Path(place, SKILL_FILE)
+
+
+def read_skill(path: Path, source: str) -> Skill:
+    """The skill in this file. Blocks. Raises `ValueError`, with a clause that says what is wrong."""
+    head = _checked_head(_head_of(path))
+    name, description = head["name"], " ".join(head["description"].split())
+    if len(name) > MAX_NAME or not NAME.fullmatch(name):
+        raise ValueError(f"a name has at most {MAX_NAME} lowercase letters, digits and single hyphens")
+    if not 0 < len(description) <= MAX_DESCRIPTION:
+        raise ValueError(f"a description has 1 to {MAX_DESCRIPTION} characters, and this one {len(description)}")
+    return Skill(name, description, path, source)
+
+
+def _head_of(path: Path) -> str:
+    if path.is_symlink() or not path.is_file():
+        raise ValueError("it is a link or no regular file")
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_HEAD_BYTES).decode(errors="replace")
+    except OSError as error:
+        raise ValueError(f"it cannot be read ({error.strerror})") from error
+    head = HEAD.match(text)
+    if head is None:
+        raise ValueError(f"it does not begin with a head between two lines of ---, of at most {MAX_HEAD_BYTES} bytes")
+    return head["yaml"]
+
+
+def _checked_head(text: str) -> dict[str, str]:
+    try:
+        # "base": all values are text, nothing is constructed of what a file says.
+        head: Any = YAML(typ="base", pure=True).load(text)
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise ValueError(f"its head is no YAML ({_first_line(error)})") from error
+    said = head if isinstance(head, dict) else {}
+    missing = [key for key in ("name", "description") if not isinstance(said.get(key), str)]
+    if missing:
+        raise ValueError(f"its head has no {' and no '.join(missing)}")
+    return {key: said[key] for key in ("name", "description")}
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
 
 HOW_TO_USE = (
     "Skills are instructions for certain kinds of work. Where one fits what you are asked to do, read the file at its "

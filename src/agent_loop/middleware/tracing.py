@@ -1,16 +1,100 @@
-"""Traces: how long model calls and tools take, and what came of them. Source: hooks seed, section 6.6."""
+"""Where traces go: a recorder of anybody, given or found in the context. Source: hooks seed, section 7.2."""
+# DOC: """Traces: how long model calls and tools take, and what came of them. Source: hooks seed, section 6.6."""
+# DOC: """Traces to OpenTelemetry, where it is installed (extra `otel`). Source: hooks seed, section 7.2."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import msgspec
 
+from agent_loop.errors import ConfigurationError
 from agent_loop.hooks.contexts import LoopOver
 from agent_loop.hooks.registry import Hooks, ModelCall, ToolRun
 from agent_loop.messages import ToolCall
-from agent_loop.middleware.trace_recorder import QuietSpan, TraceRecorder, current_recorder, quietly
 from agent_loop.providers import ModelRequest, ModelResponse
 from agent_loop.tools.tool import ToolResult
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
+
+_log = logging.getLogger("agent_loop.tracing")
+
+
+class SpanHandle(Protocol):
+    """Something that takes time."""
+
+    def set(self, key: str, value: Any) -> "SpanHandle":
+        """Note a fact about it: text, a number or a truth value. Can be chained."""
+        ...
+
+    def end(self) -> None:
+        """It is over."""
+        ...
+
+
+class TraceRecorder(Protocol):
+    """Keeps spans and events."""
+
+    def start_span(self, name: str) -> SpanHandle:
+        """Something begins."""
+        ...
+
+    def record_event(self, name: str, metadata: Mapping[str, Any]) -> None:
+        """Something happened."""
+        ...
+
+
+_RECORDER: ContextVar[TraceRecorder | None] = ContextVar("agent_loop_trace_recorder", default=None)
+
+
+def current_recorder() -> TraceRecorder | None:
+    """The recorder of this context, where there is one."""
+    return _RECORDER.get()
+
+
+@contextmanager
+def recording_to(recorder: TraceRecorder | None) -> Iterator[None]:
+    """All that is done in this block, and in tasks begun in it, is recorded there."""
+    token = _RECORDER.set(recorder)
+    try:
+        yield
+    finally:
+        _RECORDER.reset(token)
+
+
+@contextmanager
+def quietly(what: str) -> Iterator[None]:
+    """What a recorder raises in this block is logged, and no trouble of the run."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001  # a recorder of anybody
+        _log.warning("the trace recorder failed to %s; the run goes on without it", what, exc_info=True)
+
+
+class QuietSpan:
+    """A span that never gets in the way."""
+
+    def __init__(self, recorder: TraceRecorder, name: str) -> None:
+        self._span: SpanHandle | None = None
+        with quietly(f"start the span {name}"):
+            self._span = recorder.start_span(name)
+
+    def set(self, key: str, value: Any) -> "QuietSpan":
+        """As the recorder does."""
+        if self._span is not None:
+            with quietly(f"take {key}"):
+                self._span.set(key, value)
+        return self
+
+    def end(self) -> None:
+        """As the recorder does."""
+        if self._span is not None:
+            with quietly("end a span"):
+                self._span.end()
+
 
 PREVIEW = 500
 """Characters that are recorded of texts."""
@@ -98,3 +182,55 @@ def _span(recorder: TraceRecorder, name: str, *, previews: bool) -> Iterator[Qui
         raise
     finally:
         span.end()
+
+
+PREFIX = "agent_loop."
+"""Of all attributes."""
+
+
+class OpenTelemetryRecorder:
+    """A `TraceRecorder`. Spans are current while they last: those of tools and sub-agents become their children."""
+
+    def __init__(self, tracer: "Tracer | None" = None) -> None:
+        """Raises `ConfigurationError` where OpenTelemetry is not installed."""
+        try:
+            from opentelemetry import trace  # noqa: PLC0415  # an extra
+        except ImportError as error:
+            raise ConfigurationError("OpenTelemetry is not installed; try: pip install 'agent-mux[otel]'") from error
+        self._tracer = tracer or trace.get_tracer("agent_loop")
+
+    def start_span(self, name: str) -> "OpenTelemetrySpan":
+        """A span within the current one."""
+        return OpenTelemetrySpan(self._tracer.start_span(name))
+
+    def record_event(self, name: str, metadata: Mapping[str, Any]) -> None:
+        """An event of the current span."""
+        from opentelemetry import trace  # noqa: PLC0415  # an extra
+
+        trace.get_current_span().add_event(name, {PREFIX + key: value for key, value in metadata.items()})
+
+
+class OpenTelemetrySpan:
+    """A `SpanHandle`. It is ended in the task that began it."""
+
+    def __init__(self, span: "Span") -> None:
+        from opentelemetry import context, trace  # noqa: PLC0415  # an extra
+
+        self._span = span
+        self._token = context.attach(trace.set_span_in_context(span))
+
+    def set(self, key: str, value: Any) -> Self:
+        """An attribute; "error" makes the span a failed one."""
+        from opentelemetry.trace import StatusCode  # noqa: PLC0415  # an extra
+
+        self._span.set_attribute(PREFIX + key, value)
+        if key == "error":
+            self._span.set_status(StatusCode.ERROR, str(value))
+        return self
+
+    def end(self) -> None:
+        """The span before is current again."""
+        from opentelemetry import context  # noqa: PLC0415  # an extra
+
+        context.detach(self._token)
+        self._span.end()

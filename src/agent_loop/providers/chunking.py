@@ -7,8 +7,7 @@ import anyio.lowlevel
 import msgspec
 
 from agent_loop.messages import AssistantMessage, Block, Text, Thinking, ToolCall
-from agent_loop.providers.provider import OnChunk
-from agent_loop.providers.response import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
+from agent_loop.providers.provider import Chunk, OnChunk, TextChunk, ThinkingChunk, ToolCallChunk
 
 TEXT_CHUNK = 24
 """Characters after which a piece of text ends, at the next end of a word."""

@@ -24,8 +24,7 @@ import msgspec
 
 from agent_loop.errors import ConfigurationError, ProviderErrorKind
 from agent_loop.messages import StopReason
-from agent_loop.providers.provider import ProviderCapabilities
-from agent_loop.providers.request import Purpose
+from agent_loop.providers.provider import ProviderCapabilities, Purpose
 from agent_loop.usage import Usage
 
 MAX_SCRIPT_BYTES = 4 * 1024 * 1024

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from agent_loop.errors import SessionLockedError, SessionNotFoundError
 from agent_loop.sessions.session import Session
-from agent_loop.sessions.stored import decode_session, encode_session
+from agent_loop.sessions.store import decode_session, encode_session
 
 EVICTION_INTERVAL = 300.0
 """Seconds between two looks at all sessions. Source: hooks seed, "Eviction interval"."""

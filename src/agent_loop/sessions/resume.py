@@ -2,11 +2,19 @@
 
 Source: phi-core, `new_session`, `check_and_rotate`; zidane, "resume".
 """
+# DOC: """Stored sessions are made fit to go on, however their process ended.
+#
+#      Source: zidane, `synthesizeMissingToolResults`.
+#      """
 
 import copy
+from dataclasses import dataclass
 
+import msgspec
+
+from agent_loop.messages import ABORTED, ExtensionMessage, ToolMessage
+from agent_loop.messages.repair import Repair
 from agent_loop.sessions.ids import loop_id
-from agent_loop.sessions.repair import repaired
 from agent_loop.sessions.session import LoopRecord, Session
 from agent_loop.sessions.store import SessionStore
 
@@ -61,3 +69,86 @@ def _history_as_loop(
         status="completed",
         messages=copy.deepcopy(session.history(from_loop)[:length]),
     )
+
+
+ENDED = "the process ended before the loop did"
+"""Why a loop was aborted that nobody ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Mended:
+    """A loop, and where the messages of its history went."""
+
+    parent: "_Mended | None"
+    old_start: int
+    """How much of the parent's history comes before its own messages; `new_start`: after the repair."""
+    new_start: int
+    places: list[int]
+    """How many of the new own messages there are once the first n old ones are taken, for each n."""
+    new_length: int
+    """All own messages, with the results at the end that were missing."""
+
+    @property
+    def old_total(self) -> int:
+        return self.old_start + len(self.places) - 1
+
+    def place(self, length: int, *, closed: bool) -> int:
+        """How long a history is now that had this length. `closed`: the whole one, with the results at its end."""
+        if length >= self.old_total and closed:
+            return self.new_start + self.new_length
+        length = min(length, self.old_total)
+        owner = self
+        while owner.parent is not None and length < owner.old_start:
+            owner = owner.parent
+        return owner.new_start + owner.places[length - owner.old_start]
+
+
+def repaired(session: Session, text: str = ABORTED) -> Session:
+    """A session whose every history a provider would take: loops that nobody ended are aborted, calls are answered.
+
+    `text` is what the model reads of a call without a result. What is whole stays as it is. The session itself is left
+    alone; messages are shared, they are values.
+    """
+    result = msgspec.structs.replace(session, loops=[])
+    mended: dict[str, _Mended] = {}
+    for loop in session.loops:
+        parent = mended.get(loop.parent_loop_id or "")
+        record, mended[loop.loop_id] = _mend(result, loop, parent, text)
+        result.loops.append(record)
+    return result
+
+
+def _mend(done: Session, loop: LoopRecord, parent: _Mended | None, text: str) -> tuple[LoopRecord, _Mended]:
+    old_start, new_start = _starts(loop, parent)
+    repair = Repair(text, timestamp=loop.ended_at or loop.started_at)
+    if parent is not None and new_start < parent.new_start + parent.new_length:
+        # A branch may go on from between a call and its result: the result is this loop's then.
+        for message in done.history(loop.parent_loop_id)[:new_start]:
+            repair.take(message)
+    before = len(repair.messages)
+    places = [0]
+    for message in loop.messages:
+        repair.take(message)
+        places.append(len(repair.messages) - before)
+    repair.close()
+    messages = repair.messages[before:]
+    record = msgspec.structs.replace(loop, base=new_start, messages=messages)
+    return _ended(record), _Mended(parent, old_start, new_start, places, len(messages))
+
+
+def _starts(loop: LoopRecord, parent: _Mended | None) -> tuple[int, int]:
+    """How much of the parent's history comes before: as it was, and as it is now."""
+    if parent is None:
+        return 0, 0
+    return min(loop.base, parent.old_total), parent.place(loop.base, closed=not _begins_with_a_result(loop))
+
+
+def _begins_with_a_result(loop: LoopRecord) -> bool:
+    spoken = (message for message in loop.messages if not isinstance(message, ExtensionMessage))
+    return isinstance(next(spoken, None), ToolMessage)
+
+
+def _ended(loop: LoopRecord) -> LoopRecord:
+    if loop.status != "running":
+        return loop
+    return msgspec.structs.replace(loop, status="aborted", error=loop.error or ENDED)

@@ -6,7 +6,7 @@ import msgspec
 
 from agent_loop.errors import ToolError
 from agent_loop.messages import Text
-from agent_loop.messages.encoding import encode_json
+from agent_loop.messages.formatting import encode_json
 from agent_loop.tools.tool import Output, ToolResult, result_of
 
 NO_DETAILS = "(details that cannot be stored)"

@@ -33,7 +33,7 @@ from agent_loop.messages import (
     Thinking,
     ToolCall,
 )
-from agent_loop.providers.response import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
+from agent_loop.providers.provider import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
 from agent_loop.usage import Usage
 
 UNSENT = ("usage", "timestamp")  # what `native` leaves out: no provider is sent it

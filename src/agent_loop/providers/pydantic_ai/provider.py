@@ -11,13 +11,11 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition as NativeTool
 
 from agent_loop.errors import ProviderError
-from agent_loop.providers.provider import OnChunk, ProviderCapabilities
+from agent_loop.providers.provider import Chunk, ModelRequest, ModelResponse, OnChunk, ProviderCapabilities
 from agent_loop.providers.pydantic_ai.failures import provider_error
 from agent_loop.providers.pydantic_ai.incoming import Chunks, assistant_message
 from agent_loop.providers.pydantic_ai.outgoing import native_messages
 from agent_loop.providers.pydantic_ai.settings import Dialect, native_settings
-from agent_loop.providers.request import ModelRequest
-from agent_loop.providers.response import Chunk, ModelResponse
 
 
 class PydanticAIProvider:

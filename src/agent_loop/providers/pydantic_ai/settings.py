@@ -15,8 +15,7 @@ from typing import Any, cast
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings as NativeSettings
 
-from agent_loop.providers.request import ModelRequest, ModelSettings
-from agent_loop.providers.thinking import level_of
+from agent_loop.providers.provider import THINKING_TOKENS, ModelRequest, ModelSettings, ThinkingLevel
 
 Fields = dict[str, Any]
 ANTHROPIC_MINIMUM = 1024
@@ -84,6 +83,14 @@ def _cache(said: ModelSettings, dialect: Dialect) -> Fields:
 
 
 # -- thinking -------------------------------------------------------------------------------------------------------
+
+
+def level_of(settings: ModelSettings) -> ThinkingLevel | None:
+    """The level, for providers that know levels only: a budget counts as the lowest level that has as much."""
+    budget = settings.thinking_budget
+    if budget is None:
+        return settings.thinking
+    return next((level for level, tokens in THINKING_TOKENS.items() if budget <= tokens), "max")
 
 
 def _by_level(said: ModelSettings, _model: Model) -> Fields:

@@ -17,7 +17,7 @@ from agent_loop.cli.settings import SYSTEM_PROMPT, behavior_of, limits_of, not_h
 from agent_loop.cli.signals import Signals
 from agent_loop.errors import AgentLoopError, MissingKeyError
 from agent_loop.events import LoopEnd
-from agent_loop.providers.named import provider_named
+from agent_loop.providers.registry import provider_named
 from agent_loop.usage import Usage
 
 # -- the command line

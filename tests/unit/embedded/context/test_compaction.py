@@ -5,8 +5,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from agent_loop.context.compaction import TieredCompaction
-from agent_loop.context.pairs import split
-from agent_loop.context.tiers import MARKER, SUMMARY
+from agent_loop.context.splitting import split
+from agent_loop.context.summaries import MARKER, SUMMARY
 from agent_loop.messages import Image, SystemMessage, ToolMessage, user
 
 from .histories import call, lawful_histories, lines, said, settings, tokens, working

@@ -11,7 +11,7 @@ from agent_loop.context import Compaction, ContextManager
 from agent_loop.context.overlay import Overlay, loaded, saved
 from agent_loop.errors import MessageError
 from agent_loop.messages import Message, ToolCall, assistant, tool_message, user
-from agent_loop.messages.encoding import encode_json
+from agent_loop.messages.formatting import encode_json
 from agent_loop.state import AgentState
 from agent_loop.usage import Usage
 

@@ -7,8 +7,8 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import agent, kinds, streamed
+from tests.unit.embedded.fake_provider import Answering, Made, calls, says
+from tests.unit.embedded.loop.harness import agent, kinds, streamed
 
 from agent_loop.behavior import Behavior, ExecutionLimits, RetrySettings
 from agent_loop.errors import (

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import WAIT, Counted, agent, kinds, streamed
+from tests.unit.embedded.fake_provider import Answering, Made, calls, says
+from tests.unit.embedded.loop.harness import WAIT, Counted, agent, kinds, streamed
 
 from agent_loop.behavior import Behavior, ExecutionLimits, RetrySettings
 from agent_loop.errors import ConfigurationError, NetworkError, ProviderError, RateLimitedError
 from agent_loop.events import LoopEnd, LoopStart, MessageInjected, Retrying, TextSaid, ToolCalled, TurnStart
-from agent_loop.loop.filters import Pass, Reject, Warn
+from agent_loop.loop.inputs import Pass, Reject, Warn
 from agent_loop.messages import ToolMessage, UserMessage
 from agent_loop.sessions.resume import fork
 from agent_loop.usage import Usage

@@ -7,8 +7,8 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import WAIT, agent
+from tests.unit.embedded.fake_provider import Answering, Made, calls, says
+from tests.unit.embedded.loop.harness import WAIT, agent
 
 import agent_loop
 from agent_loop.hooks.contexts import HOOKS

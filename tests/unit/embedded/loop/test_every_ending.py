@@ -5,8 +5,8 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import WAIT, agent, kinds, streamed
+from tests.unit.embedded.fake_provider import Answering, Made, calls, says
+from tests.unit.embedded.loop.harness import WAIT, agent, kinds, streamed
 
 from agent_loop.behavior import Behavior, ExecutionLimits
 from agent_loop.errors import AbortedError, ConfigurationError, SessionError, SessionLockedError

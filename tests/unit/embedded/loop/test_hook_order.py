@@ -4,8 +4,8 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import WAIT, agent, kinds, streamed
+from tests.unit.embedded.fake_provider import Answering, Made, calls, says
+from tests.unit.embedded.loop.harness import WAIT, agent, kinds, streamed
 
 from agent_loop.agent import Agent
 from agent_loop.behavior import Behavior, RetrySettings

@@ -3,8 +3,8 @@
 import anyio
 import pytest
 from msgspec.structs import replace
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import WAIT, agent, kinds, streamed
+from tests.unit.embedded.fake_provider import Answering, Made, calls, says
+from tests.unit.embedded.loop.harness import WAIT, agent, kinds, streamed
 
 from agent_loop.behavior import Behavior, RetrySettings
 from agent_loop.errors import AbortedError, ProviderError, RunInProgressError, ToolError

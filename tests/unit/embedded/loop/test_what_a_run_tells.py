@@ -4,13 +4,13 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import WAIT, Counted, agent, kinds, streamed
+from tests.unit.embedded.fake_provider import Answering, Made, calls, says
+from tests.unit.embedded.loop.harness import WAIT, Counted, agent, kinds, streamed
 
 from agent_loop.behavior import Behavior
 from agent_loop.errors import ConfigurationError, ModelAbortedError, NetworkError, ProviderError
 from agent_loop.events import LoopEnd, LoopStart, Retrying, ToolProgress, TurnEnd, TurnStart, UsageReported
-from agent_loop.loop.filters import Reject, Warn
+from agent_loop.loop.inputs import Reject, Warn
 from agent_loop.messages import AssistantMessage, Image, Text, ToolMessage, UserMessage, user, validate
 from agent_loop.providers import ModelResponse, TextChunk
 from agent_loop.sessions import MemorySessionStore, Session

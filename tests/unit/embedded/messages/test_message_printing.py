@@ -4,7 +4,7 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.embedded.made_up import messages
+from tests.unit.embedded.strategies import messages
 
 from agent_loop.messages import (
     AssistantMessage,

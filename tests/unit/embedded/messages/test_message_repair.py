@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.embedded.made_up import conversations, messages
+from tests.unit.embedded.strategies import conversations, messages
 
 from agent_loop.messages import (
     ABORTED,

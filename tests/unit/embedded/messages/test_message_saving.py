@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.embedded.made_up import conversations, messages
+from tests.unit.embedded.strategies import conversations, messages
 
 from agent_loop.errors import MessageError
 from agent_loop.messages import Message, Messages, ToolCall, assistant, restore_messages, save_messages, user

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.unit.embedded.made_up import conversations
+from tests.unit.embedded.strategies import conversations
 
 from agent_loop.errors import MessageError
 from agent_loop.messages import (

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from agent_loop.errors import ConfigurationError
-from agent_loop.middleware import SummarizationMiddleware, TracingMiddleware, default_middleware, opentelemetry
+from agent_loop.middleware import SummarizationMiddleware, TracingMiddleware, default_middleware, tracing
 from agent_loop.providers import ProviderCapabilities
-from agent_loop.providers.scripted import ScriptedProvider
+from agent_loop.providers.scripted_provider import ScriptedProvider
 from agent_loop.workspace import Workspace
 
 PROVIDER = ScriptedProvider()
@@ -38,7 +38,7 @@ def test_the_context_window_is_the_given_the_providers_or_the_default(
 
 
 def test_a_recorder_reaches_the_traces() -> None:
-    recorder = opentelemetry.OpenTelemetryRecorder()
+    recorder = tracing.OpenTelemetryRecorder()
     first = default_middleware(PROVIDER, recorder=recorder)[0]
     assert isinstance(first, TracingMiddleware)
     assert first.recorder is recorder
@@ -47,4 +47,4 @@ def test_a_recorder_reaches_the_traces() -> None:
 def test_without_open_telemetry_its_recorder_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "opentelemetry", None)
     with pytest.raises(ConfigurationError, match=r"agent-mux\[otel\]"):
-        opentelemetry.OpenTelemetryRecorder()
+        tracing.OpenTelemetryRecorder()

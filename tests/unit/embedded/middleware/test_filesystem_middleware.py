@@ -4,11 +4,11 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from tests.unit.embedded.middleware.around import Around, Probe, text_result
+from tests.unit.embedded.middleware.harness import Around, Probe, text_result
 
+from agent_loop.context.tool_outputs import evicted
 from agent_loop.messages import Image, Text, ToolCall
 from agent_loop.middleware import FilesystemMiddleware
-from agent_loop.middleware.evicting import evicted
 from agent_loop.middleware.filesystem import FILE_TOOLS
 from agent_loop.state import AgentState
 from agent_loop.tools.effects import FileDeleted, FilePatched, FileRead, FileWritten

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.unit.embedded.middleware.around import Around
+from tests.unit.embedded.middleware.harness import Around
 
 from agent_loop.middleware import MemoryMiddleware
 from agent_loop.middleware.memory import GUIDELINES, load_memory, memory_block

@@ -3,19 +3,18 @@
 from collections.abc import Sequence
 
 import pytest
-from tests.unit.embedded.middleware.around import Around
-from tests.unit.embedded.providers.asking import called, result
+from tests.unit.embedded.middleware.harness import Around
+from tests.unit.embedded.providers.harness import called, result
 
 from agent_loop.context.estimation import estimate_message
-from agent_loop.context.pairs import problem_of
+from agent_loop.context.splitting import problem_of
 from agent_loop.errors import NetworkError
 from agent_loop.messages import AssistantMessage, Message, SystemMessage, Text, ToolCall, ToolMessage, user
 from agent_loop.middleware import SummarizationMiddleware
-from agent_loop.middleware.summarization import SUMMARY_HEAD
-from agent_loop.middleware.transcript import cut_edits, transcript
+from agent_loop.middleware.summarization import SUMMARY_HEAD, cut_edits, transcript
 from agent_loop.providers import ModelRequest, ModelResponse, Provider
 from agent_loop.providers.script import Step
-from agent_loop.providers.scripted import ScriptedProvider
+from agent_loop.providers.scripted_provider import ScriptedProvider
 from agent_loop.usage import Usage
 
 pytestmark = pytest.mark.anyio

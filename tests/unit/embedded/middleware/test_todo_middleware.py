@@ -1,7 +1,7 @@
 """Todos: the tool is there, and open ones are called to mind once."""
 
 import pytest
-from tests.unit.embedded.middleware.around import Around, Probe
+from tests.unit.embedded.middleware.harness import Around, Probe
 
 from agent_loop.hooks.contexts import IncompleteWork
 from agent_loop.middleware import TodoListMiddleware

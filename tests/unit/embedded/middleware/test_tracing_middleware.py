@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import anyio
 import pytest
-from tests.unit.embedded.middleware.around import Around, text_result
-from tests.unit.embedded.providers.asking import request
+from tests.unit.embedded.middleware.harness import Around, text_result
+from tests.unit.embedded.providers.harness import request
 
 from agent_loop.errors import NetworkError, ToolError
 from agent_loop.messages import AssistantMessage, Text, ToolCall

@@ -2,10 +2,10 @@
 
 import anyio
 import pytest
-from tests.unit.embedded.providers.asking import ask, converse
+from tests.unit.embedded.providers.harness import ask, converse
 
 from agent_loop.messages import AssistantMessage
-from agent_loop.providers.scripted import ScriptedProvider
+from agent_loop.providers.scripted_provider import ScriptedProvider
 
 RED = "F                [100%]\nFAILED test_calculator.py::test_add\n1 failed, 1 passed in 0.02s\n"
 GREEN = "..              [100%]\n2 passed in 0.01s\n"

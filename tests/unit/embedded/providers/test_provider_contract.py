@@ -4,7 +4,7 @@ from agent_loop import errors
 from agent_loop.errors import NetworkError, ProviderError, RateLimitedError
 from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall
 from agent_loop.providers import NO_CACHE, CacheSettings, ModelRequest, ModelResponse, ModelSettings, ToolDefinition
-from agent_loop.providers.request import THINKING_TOKENS
+from agent_loop.providers.provider import THINKING_TOKENS
 
 
 def test_thinking_levels_have_the_tokens_of_the_seed() -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
-from tests.unit.embedded.providers.asking import ask
+from tests.unit.embedded.providers.harness import ask
 
 from agent_loop.errors import ConfigurationError
 from agent_loop.messages import ToolCall
 from agent_loop.providers import script
 from agent_loop.providers.script import Script, load_script
-from agent_loop.providers.scripted import ScriptedProvider
+from agent_loop.providers.scripted_provider import ScriptedProvider
 
 TOML = r"""
 model = "tiny"

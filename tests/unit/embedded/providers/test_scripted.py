@@ -2,13 +2,13 @@
 
 import anyio
 import pytest
-from tests.unit.embedded.providers.asking import PATIENCE, Listener, ask, called, request, result, tools
+from tests.unit.embedded.providers.harness import PATIENCE, Listener, ask, called, request, result, tools
 
 from agent_loop.errors import ConfigurationError, NetworkError, ProviderError, RateLimitedError
 from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall
 from agent_loop.providers import ModelResponse, TextChunk, ThinkingChunk, ToolCallChunk
 from agent_loop.providers.script import Script, ScriptedCall, ScriptedError, Step, call, fail, say
-from agent_loop.providers.scripted import ScriptedProvider
+from agent_loop.providers.scripted_provider import ScriptedProvider
 from agent_loop.usage import Usage
 
 pytestmark = pytest.mark.anyio

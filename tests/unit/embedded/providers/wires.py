@@ -10,10 +10,8 @@ from typing import Any
 import anyio
 
 from agent_loop.messages import Message, user
-from agent_loop.providers.named import provider_named
-from agent_loop.providers.provider import Provider
-from agent_loop.providers.request import ModelRequest, ToolDefinition
-from agent_loop.providers.response import Chunk, ModelResponse
+from agent_loop.providers.provider import Chunk, ModelRequest, ModelResponse, Provider, ToolDefinition
+from agent_loop.providers.registry import provider_named
 from agent_mux.testing.model_server import ScriptedModelServer
 
 KEY = "key-made-up-0123456789"

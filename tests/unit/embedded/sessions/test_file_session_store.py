@@ -11,7 +11,7 @@ import pytest
 from agent_loop.errors import SessionError, SessionLockedError, SessionNotFoundError
 from agent_loop.messages import user
 from agent_loop.sessions import FileSessionStore, LoopRecord, Session
-from agent_loop.sessions.files import locked
+from agent_loop.sessions.file_store import locked
 
 pytestmark = pytest.mark.anyio
 BOUND = 20.0

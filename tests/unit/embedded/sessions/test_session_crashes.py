@@ -48,13 +48,13 @@ import signal
 import sys
 from pathlib import Path
 
-from agent_loop.sessions import Session, files
-from agent_loop.sessions.stored import decode_session, encode_session
+from agent_loop.sessions import Session, file_store
+from agent_loop.sessions.store import decode_session, encode_session
 
 def killed_at(line):
     def trace(frame, event, _):
         nonlocal line
-        if frame.f_code.co_filename != files.__file__:
+        if frame.f_code.co_filename != file_store.__file__:
             return None
         line -= event == "line"
         if line == 0:
@@ -70,12 +70,12 @@ status = -1
 line = 0
 while status:
     line += 1
-    files.replace_file(path, encode_session(session("old")), modified_ms=1)
+    file_store.replace_file(path, encode_session(session("old")), modified_ms=1)
     child = os.fork()
     if not child:
         sys.settrace(killed_at(line))
-        with files.locked(path.with_name(".s.lock")) as ours:
-            files.replace_file(path, encode_session(session("new")), modified_ms=2)
+        with file_store.locked(path.with_name(".s.lock")) as ours:
+            file_store.replace_file(path, encode_session(session("new")), modified_ms=2)
         sys.settrace(None)
         os._exit(0 if ours else 1)
     status = os.waitpid(child, 0)[1]

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.embedded.made_up import conversations
+from tests.unit.embedded.strategies import conversations
 
 from agent_loop.errors import SessionNotFoundError
 from agent_loop.messages import ABORTED, Message, ToolCall, assistant, tool_message, user, validate

@@ -13,20 +13,21 @@ import msgspec
 from agent_loop.errors import ProviderError
 from agent_loop.messages import ToolCall
 from agent_loop.providers.chunking import message_chunks, tell
-from agent_loop.providers.matching import Heard, filled, fits, heard_in
-from agent_loop.providers.playing import (
+from agent_loop.providers.playback import (
     SCRIPTED,
+    Heard,
     chunks_of,
     error_of,
+    filled,
+    fits,
+    heard_in,
     highest_call,
     message_of,
     output_call,
     text_of,
     tool_call,
 )
-from agent_loop.providers.provider import OnChunk, ProviderCapabilities
-from agent_loop.providers.request import ModelRequest
-from agent_loop.providers.response import ModelResponse
+from agent_loop.providers.provider import ModelRequest, ModelResponse, OnChunk, ProviderCapabilities
 from agent_loop.providers.script import Script, Step, checked_script, load_script, parse_script
 
 Answer = Step | ModelResponse | ProviderError | str

@@ -1,15 +1,63 @@
-"""Conversations for people to read. Source: hooks seed, section 1.6, "Pretty printing".
+"""Values as JSON that can always be stored: a history is never lost because something in it is odd.
 
-What models, tools and files say is hostile: control characters are shown, never obeyed by the terminal, and no line of
-a text passes for the heading of a message.
+Plain data comes back as it was. What is no plain data is stored as its text, and half of a character (a lone surrogate,
+which models do write) as the replacement character: neither can be said in JSON.
 """
+# DOC: """Conversations for people to read. Source: hooks seed, section 1.6, "Pretty printing".
+#
+#      What models, tools and files say is hostile: control characters are shown, never obeyed by the terminal, and no line of
+#      a text passes for the heading of a message.
+#      """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from agent_loop.messages.content import Block, Image, Text, Thinking, ToolCall
-from agent_loop.messages.encoding import encode_json
-from agent_loop.messages.message import ExtensionMessage, Message, SystemMessage, ToolMessage, role_of
+import msgspec
+
+from agent_loop.messages.message import (
+    Block,
+    ExtensionMessage,
+    Image,
+    Message,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolMessage,
+    role_of,
+)
+
+_LONE = re.compile("[\ud800-\udfff]")
+_ENCODER = msgspec.json.Encoder(enc_hook=str)
+
+
+def encode_json(value: Any) -> bytes:
+    """The value as JSON. Raises `ValueError` for what is nested more deeply than Python can follow."""
+    try:
+        return _encoded(value)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply to be stored") from error
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return _ENCODER.encode(value)
+    except (UnicodeEncodeError, TypeError):
+        return _ENCODER.encode(_storable(msgspec.to_builtins(value, enc_hook=str)))
+
+
+def _storable(value: Any) -> Any:
+    match value:
+        case str():
+            return _LONE.sub("\ufffd", value)
+        case Mapping():
+            return {_storable(str(name)): _storable(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_storable(each) for each in value]
+        case _:
+            return value
+
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Controls besides tab and newline, marks that change the direction of writing, and halves of characters."""

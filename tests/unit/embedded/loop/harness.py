@@ -8,7 +8,7 @@ import anyio
 from agent_loop.agent import Agent
 from agent_loop.behavior import Behavior, RetrySettings
 from agent_loop.events import LoopEvent
-from agent_loop.loop.surroundings import Surroundings
+from agent_loop.loop.run import Surroundings
 from agent_loop.results import RunResult
 
 WAIT = 20.0

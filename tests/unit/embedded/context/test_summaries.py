@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_loop.context.estimation import estimate_message, estimate_tokens
-from agent_loop.context.pairs import problem_of, safe_cuts, split
-from agent_loop.context.tiers import cut_to, digest, latest_request, shortened, stand_in, without_images
+from agent_loop.context.splitting import problem_of, safe_cuts, split
+from agent_loop.context.summaries import cut_to, digest, latest_request, shortened, stand_in, without_images
 from agent_loop.messages import Image, SystemMessage, Text, ToolMessage, user
 
 from .histories import call, lawful_histories, lines, result, said, tokens, working

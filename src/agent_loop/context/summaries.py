@@ -1,7 +1,8 @@
-"""The pieces that compaction is made of, pure: shorter outputs, digests, and the messages that stand for others.
-
-Source: phi-core, `compact_messages`.
-"""
+"""How a summary of old messages is asked for: by the engine, and by the middleware that does the same."""
+# DOC: """The pieces that compaction is made of, pure: shorter outputs, digests, and the messages that stand for others.
+#
+#      Source: phi-core, `compact_messages`.
+#      """
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,6 +10,15 @@ import msgspec
 
 from agent_loop.context.estimation import BYTES_PER_TOKEN, estimate_tokens
 from agent_loop.messages import AssistantMessage, Image, Message, Shown, Text, ToolMessage, UserMessage, user
+
+MAX_WORDS = 2_000
+SUMMARY_REQUEST = (
+    f"Summarize this conversation in at most {MAX_WORDS:,} words, for the agent, which goes on with the work and sees "
+    "nothing else of what was before. Tell what the user wants, in their words where the words matter; what was "
+    "decided and why; which files were read, made or changed, and how; what commands and tests showed; what failed; "
+    "and what is still to be done. No preface."
+)
+
 
 LINE_CHARACTERS = 200
 """What a line of tool output may have on average: a limit of lines alone is none for output of one endless line."""

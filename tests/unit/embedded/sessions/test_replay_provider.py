@@ -5,12 +5,12 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
-from tests.unit.embedded.providers.asking import PATIENCE, Listener, ask, called, converse, request, result
+from tests.unit.embedded.providers.harness import PATIENCE, Listener, ask, called, converse, request, result
 
 from agent_loop.errors import ConfigurationError, ModelAbortedError, ProviderError
 from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, SystemMessage, Text, Thinking, user
 from agent_loop.providers import TextChunk, ThinkingChunk
-from agent_loop.providers.replay import ReplayProvider
+from agent_loop.sessions.replay_provider import ReplayProvider
 from agent_loop.sessions.session import LoopRecord, Session
 from agent_loop.usage import Usage
 

@@ -1,12 +1,17 @@
 """What looks at prompts before anything is done with them. Source: phi-core, "Input Filter Errors"."""
+# DOC: """What people say, as messages."""
+# DOC: """What people say while the agent works. Source: phi-core, "QueueMode"."""
 
+from collections import deque
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from inspect import isawaitable
-from typing import Protocol
+from typing import Any, Protocol
 
+from agent_loop.behavior import QueueMode
 from agent_loop.errors import ConfigurationError
-from agent_loop.messages import Text, UserMessage
+from agent_loop.messages import Text, UserMessage, user
+from agent_loop.messages.validation import checked_user
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +80,51 @@ def _warned(prompts: Sequence[UserMessage], warnings: Sequence[str]) -> list[Use
     last = prompts[-1]
     said = tuple(Text(f"[Warning: {warning}]") for warning in warnings)
     return [*prompts[:-1], UserMessage(content=last.content + said, origin=last.origin, timestamp=last.timestamp)]
+
+
+Prompt = str | UserMessage | Sequence[UserMessage]
+"""A text, a message, or several."""
+
+
+def said_by(message: str | UserMessage, origin: Any) -> UserMessage:
+    """A message of this origin, where it is a text; else as it is. Raises `MessageError` for what is none."""
+    return checked_user(user(message, origin=origin) if isinstance(message, str) else message)
+
+
+def prompts(prompt: Prompt) -> tuple[UserMessage, ...]:
+    """A prompt as messages. Raises `ConfigurationError` for an empty one, `MessageError` for no user message."""
+    if isinstance(prompt, str):
+        if not prompt.strip():
+            raise ConfigurationError("the prompt is empty; say what the agent is to do, or use continue_run()")
+        return (user(prompt),)
+    return tuple(map(checked_user, (prompt,) if isinstance(prompt, UserMessage) else prompt))
+
+
+class MessageQueue:
+    """Messages that wait for the loop to take them. `put` may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[UserMessage] = deque()
+
+    def put(self, message: UserMessage) -> None:
+        """Let it wait."""
+        self._waiting.append(message)
+
+    def take(self, mode: QueueMode) -> list[UserMessage]:
+        """The oldest one, or all of them."""
+        if mode == "one_at_a_time":
+            return [self._waiting.popleft()] if self._waiting else []
+        taken = []
+        while self._waiting:
+            taken.append(self._waiting.popleft())
+        return taken
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._waiting.clear()
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def __len__(self) -> int:
+        return len(self._waiting)

@@ -27,8 +27,8 @@ from agent_loop.providers.access import DEFAULT_API_VERSION, VARIABLES, Access, 
 from agent_loop.providers.provider import Provider
 
 OFFLINE = {
-    "scripted": ("agent_loop.providers.scripted", "ScriptedProvider"),
-    "replay": ("agent_loop.providers.replay", "ReplayProvider"),
+    "scripted": ("agent_loop.providers.scripted_provider", "ScriptedProvider"),
+    "replay": ("agent_loop.sessions.replay_provider", "ReplayProvider"),
 }
 NAMES = (*VARIABLES, *OFFLINE)
 """What may stand before the colon."""

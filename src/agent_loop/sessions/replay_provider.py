@@ -13,10 +13,8 @@ import msgspec
 from agent_loop.errors import ConfigurationError, ModelAbortedError, ProviderError
 from agent_loop.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from agent_loop.providers.chunking import message_chunks, tell
-from agent_loop.providers.matching import since_last_answer
-from agent_loop.providers.provider import OnChunk, ProviderCapabilities
-from agent_loop.providers.request import ModelRequest
-from agent_loop.providers.response import ModelResponse
+from agent_loop.providers.playback import since_last_answer
+from agent_loop.providers.provider import ModelRequest, ModelResponse, OnChunk, ProviderCapabilities
 from agent_loop.sessions.session import Session
 from agent_loop.usage import Usage
 

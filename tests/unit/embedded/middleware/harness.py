@@ -3,7 +3,7 @@
 from typing import Any
 
 import anyio
-from tests.unit.embedded.providers.asking import PATIENCE
+from tests.unit.embedded.providers.harness import PATIENCE
 
 from agent_loop.hooks import Chain, Hooks, Middleware
 from agent_loop.hooks.contexts import BeforeAgent, HookContext, LoopOver, ToolAfter, TransformSystem

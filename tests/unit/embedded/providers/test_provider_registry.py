@@ -10,7 +10,7 @@ import pytest
 
 from agent_loop.errors import ConfigurationError
 from agent_loop.providers.access import VARIABLES, Access, completed
-from agent_loop.providers.named import NAMES, provider_named
+from agent_loop.providers.registry import NAMES, provider_named
 
 from .wires import KEY, WIRES, Wire, ask, request, served, text
 
@@ -108,9 +108,9 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "module", "kind", "rest"),
     [
-        ("scripted", "scripted", "ScriptedProvider", ""),
-        ("scripted:a.json", "scripted", "ScriptedProvider", "a.json"),
-        ("replay:C:/b.json", "replay", "ReplayProvider", "C:/b.json"),
+        ("scripted", "agent_loop.providers.scripted_provider", "ScriptedProvider", ""),
+        ("scripted:a.json", "agent_loop.providers.scripted_provider", "ScriptedProvider", "a.json"),
+        ("replay:C:/b.json", "agent_loop.sessions.replay_provider", "ReplayProvider", "C:/b.json"),
     ],
 )
 def test_offline_providers_read_their_own_names(
@@ -118,7 +118,7 @@ def test_offline_providers_read_their_own_names(
 ) -> None:
     made: list[str] = []
     stand_in = SimpleNamespace(**{kind: SimpleNamespace(from_name=lambda told: made.append(told) or "it")})
-    monkeypatch.setitem(sys.modules, f"agent_loop.providers.{module}", stand_in)
+    monkeypatch.setitem(sys.modules, module, stand_in)
     assert provider_named(name, environ={}) == "it"
     assert made == [rest]
 
@@ -130,7 +130,7 @@ def test_every_vendor_can_be_built_and_has_its_variables() -> None:
 
 
 def test_importing_providers_is_light() -> None:
-    code = "import sys, json, agent_loop.providers.named; print(json.dumps(sorted(sys.modules)))"
+    code = "import sys, json, agent_loop.providers.registry; print(json.dumps(sorted(sys.modules)))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, timeout=60)
     loaded: set[Any] = set(json.loads(said.stdout))
     assert not loaded & {"pydantic_ai", "anthropic", "openai", "google.genai", "boto3", "httpx"}

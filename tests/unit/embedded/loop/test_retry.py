@@ -1,12 +1,11 @@
 """Source: phi-core, "RetryEngine"; loop spec, section 5."""
 
 import pytest
+from tests.unit.embedded.providers.wires import BACKENDS, run
 
 from agent_loop.behavior import RetrySettings
 from agent_loop.errors import AuthenticationError, NetworkError, ProviderError, RateLimitedError
-from agent_loop.providers.retry import LONGEST_WAIT, delay_before, with_retries
-
-from .wires import BACKENDS, run
+from agent_loop.loop.retry import LONGEST_WAIT, delay_before, with_retries
 
 DOWN = NetworkError("down")
 

@@ -1,0 +1,152 @@
+"""Leave out what was read of files that were changed since. Source: zidane, `elideStaleReads`."""
+# DOC: """Leave out old tool outputs once there are too many bytes of them. Source: zidane, `compactStrategy: 'tail'`."""
+# DOC: """What models without eyes are sent of a history that has images. Source: zidane, `sanitizeStoredToolResults`.
+#
+#      New results have their markers already. A session may go on with another model than it began with, and users send
+#      images, too.
+#      """
+# DOC: """What stays of a tool result that is far too large. Pure. Source: hooks seed, sections 6.1 and 11."""
+# DOC: """Bytes of tool output, and the word about too many of them. Source: zidane, `toolOutputBudget`, "outputBytes"."""
+
+import posixpath
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from agent_loop.messages import AssistantMessage, Image, Message, Text, ToolCall, ToolMessage, UserMessage, user
+from agent_loop.tools.sizes import as_text, output_bytes
+from agent_loop.tools.tool import ToolResult
+
+READ_TOOLS = frozenset({"read_file"})
+WRITE_TOOLS = frozenset({"write_file", "edit", "multi_edit"})
+PATH = "path"
+"""The argument that names the file, of all those tools."""
+
+
+def elide_stale_reads(
+    messages: Sequence[Message], *, resolve: Callable[[str], str] = posixpath.normpath
+) -> list[Message]:
+    """The messages, with stubs for reads of files that a later call changed. Two names of one file `resolve` alike."""
+    calls = _answered(messages)
+    changed: set[str] = set()
+    kept: list[Message] = []
+    for index in range(len(messages) - 1, -1, -1):
+        message, call = messages[index], calls.get(index)
+        path = _path(call, resolve)
+        if isinstance(message, ToolMessage) and call is not None and path and not message.is_error:
+            if call.name in WRITE_TOOLS:
+                changed.add(path)
+            elif call.name in READ_TOOLS and path in changed:
+                message = _stub(message, path)
+        kept.append(message)
+    return kept[::-1]
+
+
+def _answered(messages: Sequence[Message]) -> Mapping[int, ToolCall]:
+    """Position of each tool result -> its call."""
+    calls: dict[str, ToolCall] = {}
+    answered: dict[int, ToolCall] = {}
+    for index, message in enumerate(messages):
+        if isinstance(message, AssistantMessage):
+            calls.update((call.id, call) for call in message.tool_calls)
+        elif isinstance(message, ToolMessage) and (call := calls.get(message.tool_call_id)) is not None:
+            answered[index] = call
+    return answered
+
+
+def _path(call: ToolCall | None, resolve: Callable[[str], str]) -> str | None:
+    path = call.arguments.get(PATH) if call is not None and call.name in READ_TOOLS | WRITE_TOOLS else None
+    return resolve(path) if isinstance(path, str) and path else None
+
+
+def _stub(message: ToolMessage, path: str) -> ToolMessage:
+    stub = f"[Older content of {path!r}: the file was changed since. Read it again if you need it.]"
+    is_shorter = len(stub.encode("utf-8", "replace")) < output_bytes(message.content)
+    return msgspec.structs.replace(message, content=(Text(stub),)) if is_shorter else message
+
+
+def keep_tail(messages: Sequence[Message], *, threshold: int, keep_turns: int) -> list[Message]:
+    """The messages, with stubs for outputs before the last turns, where all outputs exceed the threshold (bytes).
+
+    Whatever users and models said passes. A turn is one answer of the model with what its tools returned.
+    """
+    sizes = [output_bytes(each.content) if isinstance(each, ToolMessage) else 0 for each in messages]
+    if sum(sizes) <= threshold:
+        return list(messages)
+    border = _turn_border(messages, keep_turns)
+    return [
+        stubbed(each, size) if index < border and isinstance(each, ToolMessage) else each
+        for index, (each, size) in enumerate(zip(messages, sizes, strict=True))
+    ]
+
+
+def stubbed(message: ToolMessage, size: int) -> ToolMessage:
+    """The result without its content, unless little is won by it: a stub stays as it is, too."""
+    stub = f"[Output left out: {size} bytes. Call the tool again if you need it.]"
+    return message if size <= 2 * len(stub) else msgspec.structs.replace(message, content=(Text(stub),))
+
+
+def _turn_border(messages: Sequence[Message], keep_turns: int) -> int:
+    """Where the last turns begin; 0 where there are no more than that."""
+    if keep_turns <= 0:
+        return len(messages)
+    before = (None, *messages)
+    begins = [
+        index
+        for index, (last, this) in enumerate(pairwise(before))
+        if isinstance(this, AssistantMessage) and not isinstance(last, AssistantMessage)
+    ]
+    return begins[-keep_turns] if len(begins) > keep_turns else 0
+
+
+def without_any_image(messages: Iterable[Message]) -> list[Message]:
+    """The messages, with a line of text in the place of each image; those without images are the same objects."""
+    return [_flattened(message) for message in messages]
+
+
+def _flattened(message: Message) -> Message:
+    if not isinstance(message, UserMessage | ToolMessage) or not any(isinstance(b, Image) for b in message.content):
+        return message
+    return msgspec.structs.replace(message, content=tuple(as_text(block) for block in message.content))
+
+
+MAX_RESULT_CHARACTERS = 80_000
+"""About 20,000 tokens."""
+KEPT_CHARACTERS = 2_000
+"""Of the beginning, and of the end."""
+
+
+def evicted(text: str, limit: int = MAX_RESULT_CHARACTERS, kept: int = KEPT_CHARACTERS) -> str:
+    """Beginning and end of a text that is longer than `limit` characters; any other as it is."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:kept]}\n\n... (truncated {len(text) - 2 * kept} characters) ...\n\n{text[-kept:]}"
+
+
+def evicted_result(result: ToolResult) -> ToolResult:
+    """The result with all its text as one where that is too large: the text is evicted, images stay."""
+    if len(result.text) <= MAX_RESULT_CHARACTERS:
+        return result
+    images = tuple(block for block in result.content if not isinstance(block, Text))
+    return msgspec.structs.replace(result, content=(Text(evicted(result.text)), *images))
+
+
+def turn_output_bytes(results: Iterable[ToolMessage]) -> int:
+    """What all the tools of one turn returned, together."""
+    return sum(output_bytes(result.content) for result in results)
+
+
+def over_output_budget(results: Sequence[ToolMessage], budget: int | None) -> UserMessage | None:
+    """What to tell the model when the results of a turn are more than the budget (bytes); None: nothing."""
+    size = turn_output_bytes(results)
+    return output_budget_message(size, budget) if budget is not None and size > budget else None
+
+
+def output_budget_message(size: int, budget: int) -> UserMessage:
+    """The synthetic user message, in the words of the seed."""
+    return user(
+        f"[Tool output budget exceeded: {size} bytes returned in this turn (cap: {budget}). "
+        "Summarize the salient findings before calling more tools.]",
+        origin="budget",
+    )

@@ -1,0 +1,212 @@
+"""The order of the framework's gates. Source: zidane, "Gate precedence"."""
+# DOC: """Only some of the tools. Source: zidane, "allowed-tools"."""
+# DOC: """How often a tool may be called in one run. Source: zidane, `toolBudgets`, `runToolCounts`.
+#
+#      The gate counts for itself, when it lets a call through: calls of one batch, whose gates all run before the first of
+#      them is done, are counted one after the other. Calls that were answered by somebody else count; refused ones do not.
+#      """
+# DOC: """A call like the last one of its tool is answered with the last result. Source: zidane, `dedupTools`.
+#
+#      Only for tools without side effects whose output depends on their arguments alone. Of each tool only the latest call is
+#      remembered. What is remembered is what the tool returned, before hooks changed it: they change the replay as well.
+#      """
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent_loop.behavior import Behavior, ExceedMode, ToolBudget
+from agent_loop.errors import ConfigurationError
+from agent_loop.hooks import Hooks, Middleware, ToolRun
+from agent_loop.hooks.contexts import LoopOver, ToolBudgetOver, ToolGate
+from agent_loop.messages import ToolCall
+from agent_loop.tools.tool import ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class _AllowedTools:
+    names: frozenset[str]
+    name: str = "allowed-tools"
+
+    def install(self, hooks: Hooks) -> None:
+        hooks.on("tool:gate", self._gate)
+
+    def _gate(self, context: ToolGate) -> None:
+        if context.block or context.result is not None or context.name in self.names:
+            return
+        allowed = ", ".join(sorted(self.names)) or "none"
+        context.block, context.reason = True, f"the tool {context.name} is not allowed here; allowed: {allowed}"
+
+
+def allowed_tools(names: Collection[str]) -> Middleware:
+    """Calls of all other tools are refused."""
+    return _AllowedTools(frozenset(names))
+
+
+OnExceeded = Callable[[ToolBudgetOver], Awaitable[None]]
+"""Tells the world: the hook `tool-budget:exceeded`, the event `BudgetExceeded`."""
+Steer = Callable[[str], None]
+"""Queues a message for the model."""
+
+
+class _ToolBudgets:
+    name = "tool-budgets"
+
+    def __init__(self, budgets: Mapping[str, ToolBudget], steer: Steer, on_exceeded: OnExceeded) -> None:
+        self._budgets = dict(budgets)
+        self._steer = steer
+        self._on_exceeded = on_exceeded
+        self._counts: dict[str, Counter[str]] = {}
+        self._steered: set[tuple[str, str]] = set()
+
+    def install(self, hooks: Hooks) -> None:
+        hooks.on("tool:gate", self._gate)
+        hooks.on("agent:done", self._forget)
+
+    async def _gate(self, context: ToolGate) -> None:
+        budget = self._budgets.get(context.name)
+        if budget is None or context.block:
+            return
+        counts = self._counts.setdefault(context.loop_id, Counter())
+        count = counts[context.name]
+        if context.result is not None or count < budget.max_calls:
+            counts[context.name] += 1
+            return
+        # Nothing is awaited between reading the count and deciding by it.
+        mode = self._decide(context, budget, count)
+        counts[context.name] += mode == "steer"
+        await self._on_exceeded(_told(context, budget, count, mode))
+
+    def _decide(self, context: ToolGate, budget: ToolBudget, count: int) -> ExceedMode:
+        mode, message = (
+            budget.on_exceed(context.name, count) if callable(budget.on_exceed) else (budget.on_exceed, budget.message)
+        )
+        if mode == "block":
+            context.block, context.reason = True, message or _refusal(context.name, budget.max_calls)
+        elif (context.loop_id, context.name) not in self._steered:
+            self._steered.add((context.loop_id, context.name))
+            self._steer(message or _steering(context.name, count + 1, budget.max_calls))
+        return mode
+
+    def _forget(self, context: LoopOver) -> None:
+        self._counts.pop(context.loop_id, None)
+        self._steered = {each for each in self._steered if each[0] != context.loop_id}
+
+
+def tool_budgets(budgets: Mapping[str, ToolBudget], *, steer: Steer, on_exceeded: OnExceeded) -> Middleware:
+    """At most so many calls of each tool in a run. Raises `ConfigurationError` for a budget below zero."""
+    for tool, budget in budgets.items():
+        if budget.max_calls < 0:
+            raise ConfigurationError(f"the budget of {tool} is {budget.max_calls} calls; it must be 0 or more")
+    return _ToolBudgets(budgets, steer, on_exceeded)
+
+
+def _told(context: ToolGate, budget: ToolBudget, count: int, mode: ExceedMode) -> ToolBudgetOver:
+    return ToolBudgetOver(
+        session_id=context.session_id,
+        loop_id=context.loop_id,
+        turn=context.turn,
+        tool=context.name,
+        count=count + 1,
+        max_calls=budget.max_calls,
+        mode=mode,
+    )
+
+
+def _refusal(tool: str, max_calls: int) -> str:
+    return f"{tool} may be called {max_calls} times in one run, and was; go on without it"
+
+
+def _steering(tool: str, count: int, max_calls: int) -> str:
+    return (
+        f"[Tool budget exceeded: {tool} was called {count} times in this run (budget: {max_calls}). "
+        "Stop calling it and go on with what you have.]"
+    )
+
+
+Hasher = Callable[[Mapping[str, Any]], str]
+"""Arguments that mean the same have the same hash."""
+
+
+class DedupMemory:
+    """Of all sessions of an agent: the latest call of each tool, as hash and result."""
+
+    def __init__(self) -> None:
+        self._latest: dict[tuple[str, str], tuple[str, ToolResult]] = {}
+
+    def recall(self, session_id: str, tool: str, hashed: str) -> ToolResult | None:
+        """What came of the latest call, where it had this hash."""
+        known = self._latest.get((session_id, tool))
+        return known[1] if known is not None and known[0] == hashed else None
+
+    def remember(self, session_id: str, tool: str, hashed: str, result: ToolResult) -> None:
+        """This was the latest call."""
+        self._latest[session_id, tool] = (hashed, result)
+
+    def forget(self, session_id: str) -> None:
+        """The session is over."""
+        self._latest = {key: known for key, known in self._latest.items() if key[0] != session_id}
+
+
+class _Dedup:
+    name = "dedup-tools"
+
+    def __init__(self, hashers: Mapping[str, Hasher], memory: DedupMemory) -> None:
+        self._hashers = dict(hashers)
+        self._memory = memory
+        self._running: dict[str, tuple[str, str]] = {}
+        """Call -> session and hash, of the calls that this gate let through."""
+
+    def install(self, hooks: Hooks) -> None:
+        hooks.on("tool:gate", self._gate)
+        hooks.wrap_tool_call(self._watch)
+        hooks.on("agent:done", self._forget)
+
+    def _gate(self, context: ToolGate) -> None:
+        hasher = self._hashers.get(context.name)
+        if hasher is None or context.block or context.result is not None:
+            return
+        hashed = hasher(context.arguments)
+        context.result = self._memory.recall(context.session_id, context.name, hashed)
+        if context.result is None:
+            self._running[context.call_id] = (context.session_id, hashed)
+
+    async def _watch(self, call: ToolCall, run: ToolRun) -> ToolResult:
+        session_id, hashed = self._running.pop(call.id, (None, ""))
+        result = await run(call)
+        if session_id is not None and not result.is_error:
+            self._memory.remember(session_id, call.name, hashed, result)
+        return result
+
+    def _forget(self, context: LoopOver) -> None:
+        """Calls that were never run, because their arguments were no good."""
+        self._running = {call: known for call, known in self._running.items() if known[0] != context.session_id}
+
+
+def dedup(hashers: Mapping[str, Hasher], memory: DedupMemory | None = None) -> Middleware:
+    """Answer repeated calls of these tools. The memory is for the sessions of one agent; none: only for this run."""
+    return _Dedup(hashers, memory or DedupMemory())
+
+
+def framework_gates(
+    behavior: Behavior,
+    *,
+    steer: Steer,
+    on_exceeded: OnExceeded,
+    memory: DedupMemory | None = None,
+    allowed: Collection[str] | None = None,
+) -> Hooks:
+    """The last scope of a run's chain: what is allowed, then budgets, then repeated calls.
+
+    So a policy beats a cache, and a used-up budget is not filled up from one. `allowed`: None: all tools. Raises
+    `ConfigurationError` for a budget that cannot be.
+    """
+    gates = Hooks()
+    if allowed is not None:
+        allowed_tools(allowed).install(gates)
+    if behavior.tool_budgets:
+        tool_budgets(behavior.tool_budgets, steer=steer, on_exceeded=on_exceeded).install(gates)
+    if behavior.dedup_tools:
+        dedup(behavior.dedup_tools, memory).install(gates)
+    return gates
