@@ -144,8 +144,8 @@ class Behavior:
 
     def over(self, base: "Behavior") -> "Behavior":
         """What this one says, and `base` where it says nothing."""
-        said = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not UNSET}
-        return replace(base, **said)
+        given = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not UNSET}
+        return replace(base, **given)
 
 
 DEFAULTS = Behavior(
@@ -182,9 +182,9 @@ DEFAULTS = Behavior(
 """Where neither the run nor the agent says anything."""
 
 
-def checked(behavior: Behavior) -> Behavior:
+def validate_behavior(behavior: Behavior) -> Behavior:
     """The behavior, when everything in it can be. Raises `ConfigurationError`."""
-    wrong = [
+    rules = [
         (behavior.max_iterations < 1, "max_iterations must be at least 1"),
         (behavior.batch_size < 1, "batch_size must be at least 1"),
         (behavior.retry.max_retries < 0, "retry.max_retries must not be negative"),
@@ -192,9 +192,9 @@ def checked(behavior: Behavior) -> Behavior:
         (behavior.persist_threshold is not None and behavior.persist_dir is None,
          "persist_threshold needs persist_dir, the directory for large results"),
     ]  # fmt: skip
-    for is_wrong, sentence in wrong:
-        if is_wrong:
-            raise ConfigurationError(sentence)
+    for is_violated, message in rules:
+        if is_violated:
+            raise ConfigurationError(message)
     if behavior.output_schema is not None:
         check_schema(behavior.output_schema)
     return behavior

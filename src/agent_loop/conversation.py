@@ -16,7 +16,7 @@ from agent_loop.messages.repair import answer_unanswered
 from agent_loop.messages.validation import validate
 from agent_loop.sessions.ids import loop_id, next_number
 from agent_loop.sessions.recorder import SessionRecorder
-from agent_loop.sessions.resume import repaired
+from agent_loop.sessions.resume import repair_session
 from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, Session
 from agent_loop.sessions.store import SessionStore
 
@@ -25,7 +25,7 @@ RESTORED = "restored"
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class LoopPosition:
     """Where a loop begins."""
 
     loop_id: str
@@ -35,7 +35,7 @@ class Start:
     prior_turns: int
 
 
-class Conversation:
+class AgentConversation:
     """Keeps session and history together while runs go on."""
 
     def __init__(
@@ -52,13 +52,13 @@ class Conversation:
         self._surroundings = surroundings
         self._cwd = cwd
         self._recorder = SessionRecorder()
-        self.session = repaired(session) if session is not None else self._made("first_loop")
+        self.session = repair_session(session) if session is not None else self._create_session("first_loop")
         self._recorder.adopt(self.session)
         self.history: list[Message] = self.session.history()
-        self._before = self.history
+        self._previous_history = self.history
         """What the history was before the last loop was begun."""
 
-    def _made(self, formation: Formation) -> Session:
+    def _create_session(self, formation: Formation) -> Session:
         now = self._surroundings.now_ms()
         return Session(
             session_id=self._surroundings.new_id(),
@@ -71,7 +71,7 @@ class Conversation:
 
     def renew(self, formation: Formation) -> str:
         """A new session with an empty history; its id."""
-        self.session = self._made(formation)
+        self.session = self._create_session(formation)
         self._recorder.adopt(self.session)
         self.history = []
         return self.session.session_id
@@ -80,7 +80,7 @@ class Conversation:
         """Nobody said anything for so many seconds."""
         return self._surroundings.now_ms() - self.session.last_active_at > threshold * 1000
 
-    def saved(self) -> bytes:
+    def to_json(self) -> bytes:
         """The history as JSON."""
         return save_messages(self.history)
 
@@ -90,39 +90,43 @@ class Conversation:
         validate(messages)
         self.renew("explicit")
         now = self._surroundings.now_ms()
-        whole = LoopRecord(
+        record = LoopRecord(
             loop_id=loop_id(self.session.session_id, RESTORED, 1),
             started_at=now,
             ended_at=now,
             status="completed",
             messages=list(messages),
         )
-        self.session.loops.append(whole)
+        self.session.loops.append(record)
         self.history = list(messages)
 
-    def start(self, kind: ContinuationKind | None, at: int | None, *, prompted: bool, config: LoopConfig) -> Start:
+    def start(
+        self, kind: ContinuationKind | None, at: int | None, *, prompted: bool, config: LoopConfig
+    ) -> LoopPosition:
         """Cut the history to where this loop begins, and name the loop. Raises `ConfigurationError`."""
-        before = self.history
-        self._cut(kind, at, prompted)
-        self._before = before
+        previous = self.history
+        self._truncate_history(kind, at, prompted)
+        self._previous_history = previous
         loops = self.session.loops
-        segment, session_id = config.config_id, self.session.session_id
-        name = loop_id(session_id, segment, next_number((loop.loop_id for loop in loops), session_id, segment))
-        self._recorder.set_config(name, config)
-        return Start(
-            loop_id=name,
+        config_id, session_id = config.config_id, self.session.session_id
+        new_loop_id = loop_id(
+            session_id, config_id, next_number((loop.loop_id for loop in loops), session_id, config_id)
+        )
+        self._recorder.set_config(new_loop_id, config)
+        return LoopPosition(
+            loop_id=new_loop_id,
             parent_loop_id=loops[-1].loop_id if loops else None,
             base=len(self.history),
             index=len(loops),
             prior_turns=sum(loop.turns for loop in loops),
         )
 
-    def _cut(self, kind: ContinuationKind | None, at: int | None, prompted: bool) -> None:
+    def _truncate_history(self, kind: ContinuationKind | None, at: int | None, prompted: bool) -> None:
         if at is not None and kind != "branch":
             raise ConfigurationError("`at` says where a branch begins: use it with kind='branch'")
         kept = self.history
         if kind == "rerun":
-            users = [index for index, message in enumerate(kept) if _is_of_person(message)]
+            users = [index for index, message in enumerate(kept) if _is_user_input(message)]
             kept = kept[: users[-1] + 1 if users else 0]
         if kind == "branch":
             if at is None or not 0 <= at <= len(kept):
@@ -152,12 +156,12 @@ class Conversation:
                 await self._store.hold(self.session.session_id)
                 await self._check_stored(self._store)
         except BaseException:
-            self.history = self._before
+            self.history = self._previous_history
             raise
 
     async def _check_stored(self, store: SessionStore) -> None:
         try:
-            _check_known(await store.load(self.session.session_id), self.session)
+            _check_not_diverged(await store.load(self.session.session_id), self.session)
         except SessionNotFoundError:
             return
         except BaseException:
@@ -171,18 +175,18 @@ class Conversation:
             await self._store.release(self.session.session_id)
 
 
-def _is_of_person(message: Message) -> bool:
+def _is_user_input(message: Message) -> bool:
     """What a person said, not the loop in their place."""
     return isinstance(message, UserMessage) and message.origin in {"user", "steering", "follow_up"}
 
 
-def _check_known(stored: Session, session: Session) -> None:
-    if not _beginnings(stored) <= _beginnings(session):
+def _check_not_diverged(stored: Session, session: Session) -> None:
+    if not _loop_keys(stored) <= _loop_keys(session):
         raise SessionError(
             f"session {session.session_id!r} was gone on with by somebody else; resume it again from the store"
         )
 
 
-def _beginnings(session: Session) -> set[tuple[str, int]]:
+def _loop_keys(session: Session) -> set[tuple[str, int]]:
     """Its loops: two that were begun apart may have one name."""
     return {(loop.loop_id, loop.started_at) for loop in session.loops}

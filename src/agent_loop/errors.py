@@ -49,7 +49,7 @@ __all__ = [
 ProviderErrorKind = Literal["provider", "context_exceeded", "rate_limited", "auth", "network", "aborted"]
 
 
-def words_of(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """What an error says; nothing where it cannot even say that: errors are written by anybody."""
     try:
         return str(error)
@@ -57,7 +57,7 @@ def words_of(error: BaseException) -> str:
         return ""
 
 
-def lone(error: Exception) -> Exception:
+def first_error(error: Exception) -> Exception:
     """The error itself; of those that tools side by side raised together, the first."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]

@@ -19,7 +19,7 @@ from typing import Any
 from agent_loop.behavior import Behavior, ExceedMode, ToolBudget
 from agent_loop.errors import ConfigurationError
 from agent_loop.hooks import Hooks, Middleware, ToolRun
-from agent_loop.hooks.contexts import LoopOver, ToolBudgetOver, ToolGate
+from agent_loop.hooks.contexts import LoopEnded, ToolBudgetExceeded, ToolGate
 from agent_loop.messages import ToolCall
 from agent_loop.tools.tool import ToolResult
 
@@ -44,7 +44,7 @@ def allowed_tools(names: Collection[str]) -> Middleware:
     return _AllowedTools(frozenset(names))
 
 
-OnExceeded = Callable[[ToolBudgetOver], Awaitable[None]]
+OnExceeded = Callable[[ToolBudgetExceeded], Awaitable[None]]
 """Tells the world: the hook `tool-budget:exceeded`, the event `BudgetExceeded`."""
 Steer = Callable[[str], None]
 """Queues a message for the model."""
@@ -76,7 +76,7 @@ class _ToolBudgets:
         # Nothing is awaited between reading the count and deciding by it.
         mode = self._decide(context, budget, count)
         counts[context.name] += mode == "steer"
-        await self._on_exceeded(_told(context, budget, count, mode))
+        await self._on_exceeded(_exceeded_context(context, budget, count, mode))
 
     def _decide(self, context: ToolGate, budget: ToolBudget, count: int) -> ExceedMode:
         mode, message = (
@@ -89,7 +89,7 @@ class _ToolBudgets:
             self._steer(message or _steering(context.name, count + 1, budget.max_calls))
         return mode
 
-    def _forget(self, context: LoopOver) -> None:
+    def _forget(self, context: LoopEnded) -> None:
         self._counts.pop(context.loop_id, None)
         self._steered = {each for each in self._steered if each[0] != context.loop_id}
 
@@ -102,8 +102,8 @@ def tool_budgets(budgets: Mapping[str, ToolBudget], *, steer: Steer, on_exceeded
     return _ToolBudgets(budgets, steer, on_exceeded)
 
 
-def _told(context: ToolGate, budget: ToolBudget, count: int, mode: ExceedMode) -> ToolBudgetOver:
-    return ToolBudgetOver(
+def _exceeded_context(context: ToolGate, budget: ToolBudget, count: int, mode: ExceedMode) -> ToolBudgetExceeded:
+    return ToolBudgetExceeded(
         session_id=context.session_id,
         loop_id=context.loop_id,
         turn=context.turn,
@@ -137,8 +137,8 @@ class DedupMemory:
 
     def recall(self, session_id: str, tool: str, hashed: str) -> ToolResult | None:
         """What came of the latest call, where it had this hash."""
-        known = self._latest.get((session_id, tool))
-        return known[1] if known is not None and known[0] == hashed else None
+        entry = self._latest.get((session_id, tool))
+        return entry[1] if entry is not None and entry[0] == hashed else None
 
     def remember(self, session_id: str, tool: str, hashed: str, result: ToolResult) -> None:
         """This was the latest call."""
@@ -146,7 +146,7 @@ class DedupMemory:
 
     def forget(self, session_id: str) -> None:
         """The session is over."""
-        self._latest = {key: known for key, known in self._latest.items() if key[0] != session_id}
+        self._latest = {key: entry for key, entry in self._latest.items() if key[0] != session_id}
 
 
 class _Dedup:
@@ -179,9 +179,9 @@ class _Dedup:
             self._memory.remember(session_id, call.name, hashed, result)
         return result
 
-    def _forget(self, context: LoopOver) -> None:
+    def _forget(self, context: LoopEnded) -> None:
         """Calls that were never run, because their arguments were no good."""
-        self._running = {call: known for call, known in self._running.items() if known[0] != context.session_id}
+        self._running = {call: entry for call, entry in self._running.items() if entry[0] != context.session_id}
 
 
 def dedup(hashers: Mapping[str, Hasher], memory: DedupMemory | None = None) -> Middleware:

@@ -35,7 +35,7 @@ class RunResult:
     """Why an input filter refused it."""
 
 
-Watch = Callable[[LoopEvent], Awaitable[None]]
+EventCallback = Callable[[LoopEvent], Awaitable[None]]
 """Is told each event."""
 BUFFERED = 64
 """Events that may wait for a slow reader; then the run waits for the reader."""
@@ -62,8 +62,8 @@ class RunStream:
 
 
 @asynccontextmanager
-async def stream_of(
-    execute: Callable[[Watch], Awaitable[RunResult]], abort: Callable[[str], None]
+async def open_stream(
+    execute: Callable[[EventCallback], Awaitable[RunResult]], abort: Callable[[str], None]
 ) -> AsyncIterator[RunStream]:
     """Run it beside the block; leaving the block aborts what still runs. No `ExceptionGroup` comes out of it."""
     send, receive = anyio.create_memory_object_stream[LoopEvent](BUFFERED)

@@ -9,27 +9,27 @@ from agent_loop.context.estimation import (
     estimate_tokens,
     estimate_tools,
 )
-from agent_loop.context.manager import Compacted, ContextManager, Fitted
+from agent_loop.context.manager import AppliedCompaction, ContextManager, FittedContext
 from agent_loop.context.persistence import ResultPersistence
-from agent_loop.context.tool_outputs import elide_stale_reads, keep_tail, over_output_budget, turn_output_bytes
+from agent_loop.context.tool_outputs import elide_old_outputs, elide_stale_reads, over_output_budget, turn_output_bytes
 
 __all__ = [
-    "Compacted",
+    "AppliedCompaction",
     "Compaction",
     "CompactionStrategy",
     "ContextManager",
     "ContextTracker",
     "Estimator",
-    "Fitted",
+    "FittedContext",
     "ResultPersistence",
     "Summarize",
     "TieredCompaction",
+    "elide_old_outputs",
     "elide_stale_reads",
     "estimate_message",
     "estimate_overhead",
     "estimate_tokens",
     "estimate_tools",
-    "keep_tail",
     "over_output_budget",
     "turn_output_bytes",
 ]

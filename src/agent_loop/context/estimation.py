@@ -82,27 +82,27 @@ class Estimator:
 
     def __init__(self, measure: Callable[[Message], int] = estimate_message) -> None:
         self._measure = measure
-        self._known: dict[int, tuple[Message, int]] = {}
+        self._estimates: dict[int, tuple[Message, int]] = {}
 
     def message(self, message: Message) -> int:
         """Tokens of one message."""
-        known = self._known.get(id(message))
+        known = self._estimates.get(id(message))
         if known is None:
             # The message is kept along: its id belongs to it alone as long as it lives.
-            known = self._known[id(message)] = (message, self._measure(message))
+            known = self._estimates[id(message)] = (message, self._measure(message))
         return known[1]
 
     def total(self, messages: Sequence[Message]) -> int:
         """Tokens of all of them."""
-        known = self._known
+        known = self._estimates
         # Asked in each turn for the whole history: no call for those that are known.
         return sum(known[id(each)][1] if id(each) in known else self.message(each) for each in messages)
 
-    def forget_others(self, messages: Sequence[Message]) -> None:
+    def retain_only(self, messages: Sequence[Message]) -> None:
         """Only these will be asked for again. Does nothing while little would be forgotten."""
-        if len(self._known) > 2 * len(messages) + 1_000:
-            still = {id(each) for each in messages}
-            self._known = {key: known for key, known in self._known.items() if key in still}
+        if len(self._estimates) > 2 * len(messages) + 1_000:
+            kept_ids = {id(each) for each in messages}
+            self._estimates = {key: known for key, known in self._estimates.items() if key in kept_ids}
 
 
 MAX_SCALE = 4.0
@@ -136,10 +136,10 @@ class ContextTracker:
     def used(self, messages: Sequence[Message]) -> int:
         """Tokens of these messages, which begin with those that were recorded."""
         if self._reported is None or self._reported[1] > len(messages):
-            return self.local(messages)
+            return self.estimate(messages)
         tokens, count = self._reported
-        return tokens + self.local(messages[count:])
+        return tokens + self.estimate(messages[count:])
 
-    def local(self, messages: Sequence[Message]) -> int:
+    def estimate(self, messages: Sequence[Message]) -> int:
         """Our estimate alone, at the provider's scale."""
         return int(self._estimator.total(messages) * self.scale)

@@ -19,12 +19,12 @@ class Overlay(msgspec.Struct, frozen=True):
     covered: int
     replacement: tuple[Message, ...]
 
-    def over(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+    def apply(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The history as it is sent."""
         return (*self.replacement, *messages[self.covered :])
 
 
-class _Saved(msgspec.Struct, frozen=True):
+class _StoredOverlay(msgspec.Struct, frozen=True):
     """An overlay as plain data. A number stands for that message of the history, which is stored already."""
 
     fingerprint: str
@@ -32,7 +32,7 @@ class _Saved(msgspec.Struct, frozen=True):
     parts: tuple[int | Message, ...]
 
 
-def overlay_of(view: Sequence[Message], compacted: Sequence[Message], history_length: int, fresh: int) -> Overlay:
+def make_overlay(view: Sequence[Message], compacted: Sequence[Message], history_length: int, fresh: int) -> Overlay:
     """The overlay that makes `compacted` of a history.
 
     `fresh`: how many messages at the end of `view` are the history's own.
@@ -43,26 +43,28 @@ def overlay_of(view: Sequence[Message], compacted: Sequence[Message], history_le
     return Overlay(history_length - kept, tuple(compacted[: len(compacted) - kept]))
 
 
-def saved(overlay: Overlay, messages: Sequence[Message]) -> dict[str, Any]:
+def save_overlay(overlay: Overlay, messages: Sequence[Message]) -> dict[str, Any]:
     """The overlay as plain data, for `AgentState.extra`."""
     covered = messages[: overlay.covered]
     index_of = {id(each): index for index, each in enumerate(covered)}
     parts = tuple(index_of.get(id(each), each) for each in overlay.replacement)
-    plain: dict[str, Any] = msgspec.to_builtins(_Saved(_fingerprint(covered), overlay.covered, parts), enc_hook=str)
+    plain: dict[str, Any] = msgspec.to_builtins(
+        _StoredOverlay(_fingerprint(covered), overlay.covered, parts), enc_hook=str
+    )
     return plain
 
 
-def loaded(plain: Mapping[str, Any], messages: Sequence[Message]) -> Overlay | None:
+def load_overlay(plain: Mapping[str, Any], messages: Sequence[Message]) -> Overlay | None:
     """The overlay, where it was made of this history; None for any other, and for data that is none."""
     try:
-        data = msgspec.convert(plain, _Saved)
+        data = msgspec.convert(plain, _StoredOverlay)
     except msgspec.ValidationError:
         return None
     covered = messages[: data.covered]
-    is_sound = 0 <= data.covered <= len(messages) and all(
+    is_valid = 0 <= data.covered <= len(messages) and all(
         0 <= part < data.covered for part in data.parts if isinstance(part, int)
     )
-    if not is_sound or data.fingerprint != _fingerprint(covered):
+    if not is_valid or data.fingerprint != _fingerprint(covered):
         return None
     return Overlay(data.covered, tuple(messages[part] if isinstance(part, int) else part for part in data.parts))
 

@@ -47,7 +47,7 @@ class ResultPersistence:
         content = result.text.encode("utf-8", "backslashreplace")
         if tool in self._excluded or len(content) <= self._threshold:
             return result
-        path = self._base / _name(self._session_id) / f"{_name(call_id)}-{self._digest(call_id, content)}.txt"
+        path = self._base / _safe_name(self._session_id) / f"{_safe_name(call_id)}-{self._digest(call_id, content)}.txt"
         try:
             await anyio.to_thread.run_sync(_write_private, path, content)
         except OSError as error:
@@ -55,21 +55,21 @@ class ResultPersistence:
             self._on_problem(f"the result of {tool} could not be stored in {path.parent}: {reason}; it stays as it is")
             return result
         images = tuple(block for block in result.content if isinstance(block, Image))
-        return msgspec.structs.replace(result, content=(Text(stub(tool, content, path)), *images))
+        return msgspec.structs.replace(result, content=(Text(persisted_stub(tool, content, path)), *images))
 
     def _digest(self, call_id: str, content: bytes) -> str:
         """Makes the name one of its own, and nothing that somebody without the content could guess."""
         return sha256(f"{self._session_id}\0{call_id}\0".encode("utf-8", "backslashreplace") + content).hexdigest()[:24]
 
 
-def stub(tool: str, content: bytes, path: Path) -> str:
+def persisted_stub(tool: str, content: bytes, path: Path) -> str:
     """What the model gets: how much there is, where, and its beginning. The content cannot end the stub early."""
     preview = content[:PREVIEW_BYTES].decode("utf-8", "ignore").replace(END_TAG[:-1], "<\\/persisted-output")
     attributes = f'tool={quoteattr(tool)} bytes="{len(content)}" path={quoteattr(str(path))}'
     return f"<persisted-output {attributes}>\n{preview}\n{END_TAG}"
 
 
-def _name(identifier: str) -> str:
+def _safe_name(identifier: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", identifier)[:NAME_CHARACTERS] or "_"
 
 

@@ -9,7 +9,7 @@ from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, Sys
 
 def safe_cuts(messages: Sequence[Message]) -> list[int]:
     """Positions, ascending, at which the history can be cut in two without tearing anything; 0 and its length too."""
-    depth, change = 0, _changes(messages)
+    depth, change = 0, _depth_changes(messages)
     cuts = []
     for position in range(len(messages) + 1):
         depth += change[position]
@@ -18,7 +18,7 @@ def safe_cuts(messages: Sequence[Message]) -> list[int]:
     return cuts
 
 
-def _changes(messages: Sequence[Message]) -> list[int]:
+def _depth_changes(messages: Sequence[Message]) -> list[int]:
     """At each position: how many pairs of call and result begin to be torn by a cut there, less those that end to."""
     change = [0] * (len(messages) + 2)
     called_at: dict[str, int] = {}
@@ -59,15 +59,13 @@ def split(messages: Sequence[Message], keep_first: int, keep_recent: int) -> Spl
     return Split(tuple(messages[:begin]), tuple(messages[begin:end]), tuple(messages[end:]))
 
 
-def problem_of(messages: Sequence[Message]) -> str | None:
+def find_pairing_problem(messages: Sequence[Message]) -> str | None:
     """What no provider would take: a sentence, or None where all is well."""
-    shown = [each for each in messages if not isinstance(each, SystemMessage | ExtensionMessage)]
-    if shown and not isinstance(shown[0], UserMessage):
-        return (
-            f"the conversation begins with a message of role {shown[0].__struct_config__.tag!r} and must with a user's"
-        )
+    visible = [each for each in messages if not isinstance(each, SystemMessage | ExtensionMessage)]
+    if visible and not isinstance(visible[0], UserMessage):
+        return f"the conversation begins with a message of role {visible[0].__struct_config__.tag!r} and must with a user's"
     open_calls: set[str] = set()
-    for message in shown:
+    for message in visible:
         if isinstance(message, AssistantMessage):
             open_calls.update(call.id for call in message.tool_calls)
         elif isinstance(message, ToolMessage):

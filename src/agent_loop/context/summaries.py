@@ -35,7 +35,7 @@ MARKER = "[Earlier messages were left out here, so that the conversation fits th
 REQUEST = "\n\n[The latest request of the user was:]\n"
 
 
-def shortened(message: Message, max_lines: int, max_characters: int | None = None) -> Message:
+def shorten(message: Message, max_lines: int, max_characters: int | None = None) -> Message:
     """A tool result of at most so many lines, of its beginning and its end; any other message as it is."""
     if not isinstance(message, ToolMessage):
         return message
@@ -69,10 +69,10 @@ def _shortened(block: Shown, max_lines: int, max_characters: int) -> Shown:
 
 def digest(messages: Iterable[Message], max_tokens: int) -> str:
     """One line for each turn, without any tool output; the oldest lines go first where all would be too many."""
-    room, kept = max_tokens, []
+    remaining, kept = max_tokens, []
     for line in reversed([line for message in messages for line in _lines(message)]):
-        room -= estimate_tokens(line + "\n")
-        if room < 0:
+        remaining -= estimate_tokens(line + "\n")
+        if remaining < 0:
             break
         kept.append(line)
     return "\n".join(reversed(kept))
@@ -81,13 +81,13 @@ def digest(messages: Iterable[Message], max_tokens: int) -> str:
 def _lines(message: Message) -> Iterator[str]:
     match message:
         case UserMessage(origin="compaction"):
-            yield from filter(None, body_of(message)[0].split("\n"))
+            yield from filter(None, parse_stand_in(message)[0].split("\n"))
         case UserMessage():
             yield f"- user: {_one_line(message.text)}"
         case AssistantMessage():
             tools = ", ".join(call.name for call in message.tool_calls)
-            said = filter(None, (_one_line(message.text), _one_line(f"[called {tools}]") if tools else ""))
-            yield f"- assistant: {' '.join(said)}"
+            body = filter(None, (_one_line(message.text), _one_line(f"[called {tools}]") if tools else ""))
+            yield f"- assistant: {' '.join(body)}"
         case ToolMessage(is_error=True, name=name):
             yield f"- {_one_line(name)} failed"
         case _:
@@ -99,10 +99,10 @@ def _one_line(text: str) -> str:
     return line if len(line) <= DIGEST_CHARACTERS else line[: DIGEST_CHARACTERS - 3] + "..."
 
 
-def body_of(message: UserMessage) -> tuple[str, str]:
+def parse_stand_in(message: UserMessage) -> tuple[str, str]:
     """Of a message that stands for others: the summary, and the latest request; each may be empty."""
-    said, _, request = message.text.partition(REQUEST)
-    return said.partition("\n")[2], request
+    body, _, request = message.text.partition(REQUEST)
+    return body.partition("\n")[2], request
 
 
 def latest_request(middle: Sequence[Message], recent: Sequence[Message]) -> str:
@@ -111,7 +111,7 @@ def latest_request(middle: Sequence[Message], recent: Sequence[Message]) -> str:
         return ""
     for message in reversed(middle):
         if isinstance(message, UserMessage):
-            request = body_of(message)[1] if message.origin == "compaction" else message.text
+            request = parse_stand_in(message)[1] if message.origin == "compaction" else message.text
             if request and (message.origin == "compaction" or _is_request(message)):
                 return request[:REQUEST_CHARACTERS]
     return ""
@@ -121,16 +121,16 @@ def _is_request(message: Message) -> bool:
     return isinstance(message, UserMessage) and message.origin in {"user", "steering", "follow_up"}
 
 
-def stand_in(summary: str, request: str, max_tokens: int) -> UserMessage:
+def stand_in_message(summary: str, request: str, max_tokens: int) -> UserMessage:
     """The message in the place of others. What does not fit is left out: the end of the summary, then the request."""
     quoted = REQUEST + request if request else ""
     if estimate_tokens(MARKER) + estimate_tokens(quoted) > max_tokens:
         quoted = ""
-    said = cut_to(summary, max_tokens - estimate_tokens(SUMMARY + "\n") - estimate_tokens(quoted))
-    return user((f"{SUMMARY}\n{said}" if said else MARKER) + quoted, origin="compaction")
+    body = truncate_to_tokens(summary, max_tokens - estimate_tokens(SUMMARY + "\n") - estimate_tokens(quoted))
+    return user((f"{SUMMARY}\n{body}" if body else MARKER) + quoted, origin="compaction")
 
 
-def cut_to(text: str, max_tokens: int) -> str:
+def truncate_to_tokens(text: str, max_tokens: int) -> str:
     """The beginning of a text, as much as takes so many tokens."""
     if estimate_tokens(text) <= max_tokens:
         return text

@@ -20,7 +20,7 @@ from agent_loop.tools.tool import ToolResult
 
 READ_TOOLS = frozenset({"read_file"})
 WRITE_TOOLS = frozenset({"write_file", "edit", "multi_edit"})
-PATH = "path"
+PATH_ARGUMENT = "path"
 """The argument that names the file, of all those tools."""
 
 
@@ -28,7 +28,7 @@ def elide_stale_reads(
     messages: Sequence[Message], *, resolve: Callable[[str], str] = posixpath.normpath
 ) -> list[Message]:
     """The messages, with stubs for reads of files that a later call changed. Two names of one file `resolve` alike."""
-    calls = _answered(messages)
+    calls = _calls_by_result(messages)
     changed: set[str] = set()
     kept: list[Message] = []
     for index in range(len(messages) - 1, -1, -1):
@@ -43,20 +43,20 @@ def elide_stale_reads(
     return kept[::-1]
 
 
-def _answered(messages: Sequence[Message]) -> Mapping[int, ToolCall]:
+def _calls_by_result(messages: Sequence[Message]) -> Mapping[int, ToolCall]:
     """Position of each tool result -> its call."""
     calls: dict[str, ToolCall] = {}
-    answered: dict[int, ToolCall] = {}
+    calls_by_result: dict[int, ToolCall] = {}
     for index, message in enumerate(messages):
         if isinstance(message, AssistantMessage):
             calls.update((call.id, call) for call in message.tool_calls)
         elif isinstance(message, ToolMessage) and (call := calls.get(message.tool_call_id)) is not None:
-            answered[index] = call
-    return answered
+            calls_by_result[index] = call
+    return calls_by_result
 
 
 def _path(call: ToolCall | None, resolve: Callable[[str], str]) -> str | None:
-    path = call.arguments.get(PATH) if call is not None and call.name in READ_TOOLS | WRITE_TOOLS else None
+    path = call.arguments.get(PATH_ARGUMENT) if call is not None and call.name in READ_TOOLS | WRITE_TOOLS else None
     return resolve(path) if isinstance(path, str) and path else None
 
 
@@ -66,7 +66,7 @@ def _stub(message: ToolMessage, path: str) -> ToolMessage:
     return msgspec.structs.replace(message, content=(Text(stub),)) if is_shorter else message
 
 
-def keep_tail(messages: Sequence[Message], *, threshold: int, keep_turns: int) -> list[Message]:
+def elide_old_outputs(messages: Sequence[Message], *, threshold: int, keep_turns: int) -> list[Message]:
     """The messages, with stubs for outputs before the last turns, where all outputs exceed the threshold (bytes).
 
     Whatever users and models said passes. A turn is one answer of the model with what its tools returned.
@@ -74,38 +74,38 @@ def keep_tail(messages: Sequence[Message], *, threshold: int, keep_turns: int) -
     sizes = [output_bytes(each.content) if isinstance(each, ToolMessage) else 0 for each in messages]
     if sum(sizes) <= threshold:
         return list(messages)
-    border = _turn_border(messages, keep_turns)
+    first_kept = _first_kept_index(messages, keep_turns)
     return [
-        stubbed(each, size) if index < border and isinstance(each, ToolMessage) else each
+        stub_output(each, size) if index < first_kept and isinstance(each, ToolMessage) else each
         for index, (each, size) in enumerate(zip(messages, sizes, strict=True))
     ]
 
 
-def stubbed(message: ToolMessage, size: int) -> ToolMessage:
+def stub_output(message: ToolMessage, size: int) -> ToolMessage:
     """The result without its content, unless little is won by it: a stub stays as it is, too."""
     stub = f"[Output left out: {size} bytes. Call the tool again if you need it.]"
     return message if size <= 2 * len(stub) else msgspec.structs.replace(message, content=(Text(stub),))
 
 
-def _turn_border(messages: Sequence[Message], keep_turns: int) -> int:
+def _first_kept_index(messages: Sequence[Message], keep_turns: int) -> int:
     """Where the last turns begin; 0 where there are no more than that."""
     if keep_turns <= 0:
         return len(messages)
     before = (None, *messages)
-    begins = [
+    turn_starts = [
         index
         for index, (last, this) in enumerate(pairwise(before))
         if isinstance(this, AssistantMessage) and not isinstance(last, AssistantMessage)
     ]
-    return begins[-keep_turns] if len(begins) > keep_turns else 0
+    return turn_starts[-keep_turns] if len(turn_starts) > keep_turns else 0
 
 
-def without_any_image(messages: Iterable[Message]) -> list[Message]:
+def replace_images(messages: Iterable[Message]) -> list[Message]:
     """The messages, with a line of text in the place of each image; those without images are the same objects."""
-    return [_flattened(message) for message in messages]
+    return [_replace_images(message) for message in messages]
 
 
-def _flattened(message: Message) -> Message:
+def _replace_images(message: Message) -> Message:
     if not isinstance(message, UserMessage | ToolMessage) or not any(isinstance(b, Image) for b in message.content):
         return message
     return msgspec.structs.replace(message, content=tuple(as_text(block) for block in message.content))
@@ -117,19 +117,19 @@ KEPT_CHARACTERS = 2_000
 """Of the beginning, and of the end."""
 
 
-def evicted(text: str, limit: int = MAX_RESULT_CHARACTERS, kept: int = KEPT_CHARACTERS) -> str:
+def truncate_middle(text: str, limit: int = MAX_RESULT_CHARACTERS, kept: int = KEPT_CHARACTERS) -> str:
     """Beginning and end of a text that is longer than `limit` characters; any other as it is."""
     if len(text) <= limit:
         return text
     return f"{text[:kept]}\n\n... (truncated {len(text) - 2 * kept} characters) ...\n\n{text[-kept:]}"
 
 
-def evicted_result(result: ToolResult) -> ToolResult:
+def truncate_result(result: ToolResult) -> ToolResult:
     """The result with all its text as one where that is too large: the text is evicted, images stay."""
     if len(result.text) <= MAX_RESULT_CHARACTERS:
         return result
     images = tuple(block for block in result.content if not isinstance(block, Text))
-    return msgspec.structs.replace(result, content=(Text(evicted(result.text)), *images))
+    return msgspec.structs.replace(result, content=(Text(truncate_middle(result.text)), *images))
 
 
 def turn_output_bytes(results: Iterable[ToolMessage]) -> int:

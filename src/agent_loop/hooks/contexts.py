@@ -66,7 +66,7 @@ class BeforeLoop(HookContext):
 
 
 @dataclass(kw_only=True)
-class LoopOver(HookContext):
+class LoopEnded(HookContext):
     """`agent:done`, `session:end`, `loop:after`: the run is over, on whatever path. Source: zidane; phi-core."""
 
     status: LoopStatus
@@ -114,7 +114,7 @@ class Abort(HookContext):
 
 
 @dataclass(kw_only=True)
-class Trouble(HookContext):
+class RunFailed(HookContext):
     """`error`: the run fails, because of a model call or anything else. Source: phi-core, `on_error`."""
 
     error: Exception
@@ -187,7 +187,7 @@ class TurnAfter(HookContext):
 
 
 @dataclass(kw_only=True)
-class TurnOver(HookContext):
+class TurnEnded(HookContext):
     """`turn:end`: the turn is over, its tools included. Source: phi-core, `after_turn`."""
 
     messages: list[AssistantMessage]
@@ -196,7 +196,7 @@ class TurnOver(HookContext):
 
 
 @dataclass(kw_only=True)
-class UsageTold(HookContext):
+class UsageUpdated(HookContext):
     """`usage`: running totals."""
 
     usage: Usage
@@ -204,14 +204,14 @@ class UsageTold(HookContext):
 
 
 @dataclass(kw_only=True)
-class OutputTold(HookContext):
+class OutputReady(HookContext):
     """`output`: the structured answer."""
 
     value: Any
 
 
 @dataclass(kw_only=True)
-class BudgetOver(HookContext):
+class OutputBudgetExceeded(HookContext):
     """`budget:exceeded`: more bytes of tool output in this turn than the budget allows."""
 
     bytes: int
@@ -219,7 +219,7 @@ class BudgetOver(HookContext):
 
 
 @dataclass(kw_only=True)
-class ToolBudgetOver(HookContext):
+class ToolBudgetExceeded(HookContext):
     """`tool-budget:exceeded`: a tool was called more often than its budget allows."""
 
     tool: str
@@ -347,27 +347,27 @@ HOOKS: Mapping[str, type[HookContext]] = {
     "agent:before": BeforeAgent,
     "session:start": SessionStart,
     "session:turns": SessionTurns,
-    "session:end": LoopOver,
+    "session:end": LoopEnded,
     "system:before": SystemBefore,
     "loop:before": BeforeLoop,
-    "loop:after": LoopOver,
+    "loop:after": LoopEnded,
     "agent:abort": Abort,
-    "agent:done": LoopOver,
+    "agent:done": LoopEnded,
     "steer:inject": SteerInject,
     "work:incomplete": IncompleteWork,
-    "error": Trouble,
+    "error": RunFailed,
     "context:transform": TransformContext,
     "system:transform": TransformSystem,
     "turn:before": TurnBefore,
     "turn:after": TurnAfter,
-    "turn:end": TurnOver,
+    "turn:end": TurnEnded,
     "stream:text": StreamChunk,
     "stream:thinking": StreamChunk,
     "stream:end": StreamEnd,
-    "usage": UsageTold,
-    "output": OutputTold,
-    "budget:exceeded": BudgetOver,
-    "tool-budget:exceeded": ToolBudgetOver,
+    "usage": UsageUpdated,
+    "output": OutputReady,
+    "budget:exceeded": OutputBudgetExceeded,
+    "tool-budget:exceeded": ToolBudgetExceeded,
     "tool:gate": ToolGate,
     "tool:unknown": ToolUnknown,
     "validation:reject": ValidationRejected,

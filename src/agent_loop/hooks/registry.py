@@ -50,8 +50,8 @@ class Hooks:
         self.handlers: dict[str, list[Handler]] = {}
         self.model_call_wrappers: list[ModelCallWrapper] = []
         self.tool_call_wrappers: list[ToolCallWrapper] = []
-        for name, given in (handlers or {}).items():
-            for handler in given if isinstance(given, Sequence) else (given,):
+        for name, registered in (handlers or {}).items():
+            for handler in registered if isinstance(registered, Sequence) else (registered,):
                 self.on(name, handler)
         for each in middleware:
             each.install(self)
@@ -60,18 +60,18 @@ class Hooks:
         """Call `handler` whenever `name` fires; the return value takes it out again."""
         if name not in HOOKS:
             raise ConfigurationError(f"there is no hook {name!r}; the hooks are {', '.join(HOOKS)}")
-        return _added(self.handlers.setdefault(name, []), handler)
+        return _add(self.handlers.setdefault(name, []), handler)
 
     def wrap_model_call(self, wrapper: ModelCallWrapper) -> Unregister:
         """Go around each model call; the first that is registered is the outermost."""
-        return _added(self.model_call_wrappers, wrapper)
+        return _add(self.model_call_wrappers, wrapper)
 
     def wrap_tool_call(self, wrapper: ToolCallWrapper) -> Unregister:
         """Go around each execution of a tool; the first that is registered is the outermost."""
-        return _added(self.tool_call_wrappers, wrapper)
+        return _add(self.tool_call_wrappers, wrapper)
 
 
-def _added(items: list[Any], item: Any) -> Unregister:
+def _add(items: list[Any], item: Any) -> Unregister:
     items.append(item)
 
     def unregister() -> None:
@@ -88,13 +88,13 @@ class Chain:
         self._scopes = tuple(scopes)
         self._on_failure = on_failure
 
-    def listens(self, name: str) -> bool:
+    def has_handlers(self, name: str) -> bool:
         """Somebody wants to be called: contexts for nobody need not be made."""
         return any(scope.handlers.get(name) for scope in self._scopes)
 
     async def fire(self, name: str, context: HookContext) -> bool:
         """Call everybody, in order. False: somebody raised, which was told, and the others were called all the same."""
-        is_well = True
+        all_succeeded = True
         for scope in self._scopes:
             for handler in tuple(scope.handlers.get(name, ())):
                 try:
@@ -102,25 +102,25 @@ class Chain:
                     if isawaitable(outcome):
                         await outcome
                 except Exception as error:  # noqa: BLE001  # isolated: a hook of somebody never ends a run
-                    is_well = False
+                    all_succeeded = False
                     await self._on_failure(name, error)
-        return is_well
+        return all_succeeded
 
     def around_model_call(self, call: ModelCall) -> ModelCall:
         """The call with all wrappers around it. Source: hooks seed, section 5.1."""
         for wrapper in reversed([w for scope in self._scopes for w in scope.model_call_wrappers]):
-            call = _ring(wrapper, call)
+            call = _wrap(wrapper, call)
         return call
 
     def around_tool_call(self, run: ToolRun) -> ToolRun:
         """The execution with all wrappers around it."""
         for wrapper in reversed([w for scope in self._scopes for w in scope.tool_call_wrappers]):
-            run = _ring(wrapper, run)
+            run = _wrap(wrapper, run)
         return run
 
 
-def _ring(wrapper: Any, inner: Any) -> Any:
-    async def ring(subject: Any) -> Any:
+def _wrap(wrapper: Any, inner: Any) -> Any:
+    async def wrapped_call(subject: Any) -> Any:
         return await wrapper(subject, inner)
 
-    return ring
+    return wrapped_call

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from agent_loop.behavior import QueueMode
 from agent_loop.errors import ConfigurationError
 from agent_loop.messages import Text, UserMessage, user
-from agent_loop.messages.validation import checked_user
+from agent_loop.messages.validation import validate_user_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +33,19 @@ class Reject:
     reason: str
 
 
-Verdict = Pass | Warn | Reject
+FilterVerdict = Pass | Warn | Reject
 
 
 class InputFilter(Protocol):
     """Looks at the text of a prompt. May be a coroutine function."""
 
-    def __call__(self, text: str) -> Verdict | Awaitable[Verdict]:
+    def __call__(self, text: str) -> FilterVerdict | Awaitable[FilterVerdict]:
         """Say what is to become of it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered:
+class FilterResult:
     """What came of the filters."""
 
     prompts: list[UserMessage]
@@ -53,51 +53,51 @@ class Filtered:
     rejection: str | None = None
 
 
-async def filtered(prompts: Sequence[UserMessage], filters: Sequence[InputFilter]) -> Filtered:
+async def apply_filters(prompts: Sequence[UserMessage], filters: Sequence[InputFilter]) -> FilterResult:
     """The prompts after all filters, in order; the first rejection ends it."""
     text = "\n".join(prompt.text for prompt in prompts)
     warnings: list[str] = []
-    for each in filters:
-        outcome = each(text)
+    for input_filter in filters:
+        outcome = input_filter(text)
         verdict = await outcome if isawaitable(outcome) else outcome
         match verdict:
             case Pass():
                 continue
             case Reject(reason):
-                return Filtered(list(prompts), warnings, reason)
+                return FilterResult(list(prompts), warnings, reason)
             case Warn(message):
                 warnings.append(message)
             case _:  # nothing goes through because somebody forgot to say no
                 raise ConfigurationError(
                     f"an input filter gave {type(verdict).__name__}; it must return Pass(), Warn(...) or Reject(...)"
                 )
-    return Filtered(_warned(prompts, warnings), warnings)
+    return FilterResult(_append_warnings(prompts, warnings), warnings)
 
 
-def _warned(prompts: Sequence[UserMessage], warnings: Sequence[str]) -> list[UserMessage]:
+def _append_warnings(prompts: Sequence[UserMessage], warnings: Sequence[str]) -> list[UserMessage]:
     if not warnings or not prompts:
         return list(prompts)
     last = prompts[-1]
-    said = tuple(Text(f"[Warning: {warning}]") for warning in warnings)
-    return [*prompts[:-1], UserMessage(content=last.content + said, origin=last.origin, timestamp=last.timestamp)]
+    notes = tuple(Text(f"[Warning: {warning}]") for warning in warnings)
+    return [*prompts[:-1], UserMessage(content=last.content + notes, origin=last.origin, timestamp=last.timestamp)]
 
 
 Prompt = str | UserMessage | Sequence[UserMessage]
 """A text, a message, or several."""
 
 
-def said_by(message: str | UserMessage, origin: Any) -> UserMessage:
+def to_user_message(message: str | UserMessage, origin: Any) -> UserMessage:
     """A message of this origin, where it is a text; else as it is. Raises `MessageError` for what is none."""
-    return checked_user(user(message, origin=origin) if isinstance(message, str) else message)
+    return validate_user_message(user(message, origin=origin) if isinstance(message, str) else message)
 
 
-def prompts(prompt: Prompt) -> tuple[UserMessage, ...]:
+def to_prompt_messages(prompt: Prompt) -> tuple[UserMessage, ...]:
     """A prompt as messages. Raises `ConfigurationError` for an empty one, `MessageError` for no user message."""
     if isinstance(prompt, str):
         if not prompt.strip():
             raise ConfigurationError("the prompt is empty; say what the agent is to do, or use continue_run()")
         return (user(prompt),)
-    return tuple(map(checked_user, (prompt,) if isinstance(prompt, UserMessage) else prompt))
+    return tuple(map(validate_user_message, (prompt,) if isinstance(prompt, UserMessage) else prompt))
 
 
 class MessageQueue:

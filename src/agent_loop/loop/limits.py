@@ -9,7 +9,7 @@ from agent_loop.usage import Usage
 Limit = Literal["turns", "tokens", "duration", "cost"]
 
 
-class Reached(NamedTuple):
+class ReachedLimit(NamedTuple):
     """A limit that was reached."""
 
     limit: Limit
@@ -22,7 +22,7 @@ class ExecutionTracker:
     def __init__(self, limits: ExecutionLimits, monotonic: Callable[[], float]) -> None:
         self._limits = limits
         self._monotonic = monotonic
-        self._begun = monotonic()
+        self._started_at = monotonic()
         self.turns = 0
         self.usage = Usage()
 
@@ -37,21 +37,21 @@ class ExecutionTracker:
     def remaining_seconds(self) -> float:
         """Until the time limit; infinite without one."""
         limit = self._limits.max_duration
-        return float("inf") if limit is None else max(0.0, limit - (self._monotonic() - self._begun))
+        return float("inf") if limit is None else max(0.0, limit - (self._monotonic() - self._started_at))
 
-    def reached(self) -> Reached | None:
+    def reached(self) -> ReachedLimit | None:
         """The first limit that does not allow another turn."""
         limits = self._limits
         if limits.max_turns is not None and self.turns >= limits.max_turns:
-            return Reached("turns", f"{self.turns} of {limits.max_turns} turns were used")
+            return ReachedLimit("turns", f"{self.turns} of {limits.max_turns} turns were used")
         tokens = self.usage.total_tokens
         if limits.max_total_tokens is not None and tokens >= limits.max_total_tokens:
-            return Reached("tokens", f"{tokens} of {limits.max_total_tokens} tokens were used")
+            return ReachedLimit("tokens", f"{tokens} of {limits.max_total_tokens} tokens were used")
         cost = self.usage.cost_usd
         if limits.max_cost_usd is not None and cost is not None and cost >= limits.max_cost_usd:
-            return Reached("cost", f"{cost:.4f} of {limits.max_cost_usd} USD were spent")
+            return ReachedLimit("cost", f"{cost:.4f} of {limits.max_cost_usd} USD were spent")
         return self.out_of_time() if self.remaining_seconds() <= 0 else None
 
-    def out_of_time(self) -> Reached:
+    def out_of_time(self) -> ReachedLimit:
         """The time limit, said."""
-        return Reached("duration", f"the {self._limits.max_duration} seconds of this run are over")
+        return ReachedLimit("duration", f"the {self._limits.max_duration} seconds of this run are over")

@@ -13,7 +13,7 @@ Answer = TypeVar("Answer")
 OnRetry = Callable[[int, int, ProviderError, float], Awaitable[None]]
 """Given the attempt that comes (from 2), how many there may be, what failed, and the delay in seconds."""
 
-LONGEST_WAIT = 300.0
+MAX_REQUESTED_DELAY = 300.0
 """Seconds. A provider that wants a longer pause is not asked again: no run should stand still for that long."""
 
 
@@ -24,15 +24,15 @@ def delay_before(attempt: int, settings: RetrySettings, error: ProviderError, ch
     """
     spread = 1 + settings.jitter * (2 * chance() - 1)
     backoff = _backoff(attempt, settings) * spread
-    return max(0.0, backoff, min(_asked_for(error), LONGEST_WAIT))
+    return max(0.0, backoff, min(_requested_delay(error), MAX_REQUESTED_DELAY))
 
 
-def is_worth_repeating(attempt: int, settings: RetrySettings, error: ProviderError) -> bool:
+def should_retry(attempt: int, settings: RetrySettings, error: ProviderError) -> bool:
     """Whether this attempt (from 2) should be made after that error."""
-    return error.retryable and attempt <= settings.max_retries + 1 and _asked_for(error) <= LONGEST_WAIT
+    return error.retryable and attempt <= settings.max_retries + 1 and _requested_delay(error) <= MAX_REQUESTED_DELAY
 
 
-async def with_retries(
+async def call_with_retries(
     call: Callable[[], Awaitable[Answer]],
     settings: RetrySettings,
     *,
@@ -50,7 +50,7 @@ async def with_retries(
             return await call()
         except ProviderError as error:
             attempt += 1
-            if not is_worth_repeating(attempt, settings, error):
+            if not should_retry(attempt, settings, error):
                 raise
             delay = delay_before(attempt, settings, error, chance)
             await on_retry(attempt, settings.max_retries + 1, error, delay)
@@ -65,5 +65,5 @@ def _backoff(attempt: int, settings: RetrySettings) -> float:
     return min(delay, settings.max_delay)
 
 
-def _asked_for(error: ProviderError) -> float:
+def _requested_delay(error: ProviderError) -> float:
     return (error.retry_after or 0.0) if isinstance(error, RateLimitedError) else 0.0

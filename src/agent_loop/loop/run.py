@@ -15,7 +15,7 @@ import anyio
 from agent_loop.behavior import Behavior
 from agent_loop.context.manager import ContextManager
 from agent_loop.context.persistence import ResultPersistence
-from agent_loop.errors import words_of
+from agent_loop.errors import error_text
 from agent_loop.events import (
     ContinuationKind,
     HookFailed,
@@ -75,8 +75,8 @@ class Ending:
     rejection: str | None = None
 
 
-Tell = Callable[[LoopEvent], Awaitable[None]]
-Ask = Callable[[str, tuple[str, ...]], Awaitable[str]]
+EventSink = Callable[[LoopEvent], Awaitable[None]]
+AskUser = Callable[[str, tuple[str, ...]], Awaitable[str]]
 Save = Callable[[], Awaitable[None]]
 
 
@@ -106,8 +106,8 @@ class Run:
     steering: MessageQueue
     follow_ups: MessageQueue
     surroundings: Surroundings
-    sink: Tell
-    ask: Ask | None = None
+    sink: EventSink
+    ask: AskUser | None = None
     save: Save = _no_save
     parent_loop_id: str | None = None
     kind: ContinuationKind | None = None
@@ -115,7 +115,7 @@ class Run:
     loop_index: int = 0
     prior_turns: int = 0
     metadata: Any = None
-    own_system: bool = False
+    overrides_system: bool = False
     """The run has a system prompt of its own."""
     abort_reason: str | None = None
     turn: int = 0
@@ -128,7 +128,7 @@ class Run:
     """How long the history was that the last request was made of."""
     tool_tokens: int = 0
     """What the definitions of the tools take in each request, estimated."""
-    _early: list[LoopEvent] | None = field(default_factory=list)
+    _early_events: list[LoopEvent] | None = field(default_factory=list)
     context: ContextManager = field(init=False)
     """Set before the run begins: it needs the run to summarize with."""
     persistence: ResultPersistence | None = field(init=False)
@@ -159,11 +159,11 @@ class Run:
             exclude_tools=behavior.persist_exclude_tools,
         )
 
-    async def tell_problems(self) -> None:
+    async def emit_problems(self) -> None:
         """What went wrong beside the run."""
         while self._problems:
-            told = self._problems.pop(0)
-            await self.tell(HookFailed(loop_id=self.loop_id, hook="result persistence", error=told))
+            error = self._problems.pop(0)
+            await self.emit(HookFailed(loop_id=self.loop_id, hook="result persistence", error=error))
 
     def sendable(self) -> list[Message]:
         """The history without what no model sees."""
@@ -177,47 +177,49 @@ class Run:
     @property
     def has_begun(self) -> bool:
         """`loop_start` was told."""
-        return self._early is None
+        return self._early_events is None
 
     @property
-    def where(self) -> Mapping[str, Any]:
+    def hook_fields(self) -> Mapping[str, Any]:
         """What every hook is told."""
         return {"session_id": self.session_id, "loop_id": self.loop_id, "turn": self.turn}
 
-    async def tell(self, event: LoopEvent) -> None:
+    async def emit(self, event: LoopEvent) -> None:
         """To whoever watches. What is told before the beginning comes right after it."""
         if isinstance(event, LoopStart):
-            early, self._early = self._early or [], None
+            early, self._early_events = self._early_events or [], None
             for each in (event, *early):
                 await self.sink(each)
-        elif self._early is not None:
-            self._early.append(event)
+        elif self._early_events is not None:
+            self._early_events.append(event)
         else:
             await self.sink(event)
 
     async def _hook_failed(self, hook: str, error: Exception) -> None:
-        await self.tell(HookFailed(loop_id=self.loop_id, hook=hook, error=f"{type(error).__name__}: {words_of(error)}"))
+        await self.emit(
+            HookFailed(loop_id=self.loop_id, hook=hook, error=f"{type(error).__name__}: {error_text(error)}")
+        )
 
     async def inject(self, message: UserMessage) -> None:
         """A message of a person, or of the loop itself, goes into the history."""
         stamped = message if message.timestamp else _stamped(message, self.surroundings.now_ms())
         self.history.append(stamped)
-        if stamped.origin in {"steering", "follow_up"} and self.hooks.listens("steer:inject"):
-            await self.hooks.fire("steer:inject", SteerInject(message=stamped, **self.where))
-        await self.tell(MessageInjected(loop_id=self.loop_id, message=stamped))
+        if stamped.origin in {"steering", "follow_up"} and self.hooks.has_handlers("steer:inject"):
+            await self.hooks.fire("steer:inject", SteerInject(message=stamped, **self.hook_fields))
+        await self.emit(MessageInjected(loop_id=self.loop_id, message=stamped))
 
     async def add(self, *messages: UserMessage) -> None:
         """These go into the history, and are kept; nothing happens where there are none."""
-        since = len(self.history)
+        start = len(self.history)
         for message in messages:
             await self.inject(message)
         if messages:
-            await self.keep(since)
+            await self.store_since(start)
 
-    async def keep(self, since: int) -> None:
+    async def store_since(self, start: int) -> None:
         """What was added since then is complete: hooks hear of it, and it is stored."""
-        if self.hooks.listens("session:turns"):
-            await self.hooks.fire("session:turns", SessionTurns(messages=self.history[since:], **self.where))
+        if self.hooks.has_handlers("session:turns"):
+            await self.hooks.fire("session:turns", SessionTurns(messages=self.history[start:], **self.hook_fields))
         await self.save()
 
 

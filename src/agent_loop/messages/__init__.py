@@ -1,7 +1,7 @@
 """The conversation: typed blocks, the four roles, and the chain of them."""
 
 from agent_loop.messages.chain import Messages, restore_messages, save_messages
-from agent_loop.messages.formatting import pretty, visible
+from agent_loop.messages.formatting import escape_controls, pretty
 from agent_loop.messages.message import (
     RAW_ARGUMENTS,
     AssistantMessage,
@@ -51,6 +51,7 @@ __all__ = [
     "answer_unanswered",
     "answers_to",
     "assistant",
+    "escape_controls",
     "pretty",
     "restore_messages",
     "role_of",
@@ -61,5 +62,4 @@ __all__ = [
     "user",
     "validate",
     "validate_user_input",
-    "visible",
 ]

@@ -31,27 +31,27 @@ from agent_loop.messages.message import (
 )
 from agent_loop.messages.validation import validate, validate_user_input
 
-Kind = TypeVar("Kind", SystemMessage, UserMessage, AssistantMessage, ToolMessage)
+MessageType = TypeVar("MessageType", SystemMessage, UserMessage, AssistantMessage, ToolMessage)
 
 
 class Messages(list[Message]):
     """A list of messages. The builders give a longer chain and leave this one; what a list does, it does in place."""
 
-    def system(self, text: str, **known: Any) -> "Messages":
+    def system(self, text: str, **fields: Any) -> "Messages":
         """With a system message behind it."""
-        return self.with_(system(text, **known))
+        return self.with_(system(text, **fields))
 
-    def user(self, text: str, **known: Any) -> "Messages":
+    def user(self, text: str, **fields: Any) -> "Messages":
         """With a user message behind it. The hooks seed's `Human`."""
-        return self.with_(user(text, **known))
+        return self.with_(user(text, **fields))
 
-    def assistant(self, text: str, *calls: ToolCall, **known: Any) -> "Messages":
+    def assistant(self, text: str, *calls: ToolCall, **fields: Any) -> "Messages":
         """With an assistant message behind it. The hooks seed's `AI`."""
-        return self.with_(assistant(text, *calls, **known))
+        return self.with_(assistant(text, *calls, **fields))
 
-    def tool(self, call_id: str, name: str, text: str, **known: Any) -> "Messages":
+    def tool(self, call_id: str, name: str, text: str, **fields: Any) -> "Messages":
         """With the result of a tool call behind it."""
-        return self.with_(tool_message(call_id, name, text, **known))
+        return self.with_(tool_message(call_id, name, text, **fields))
 
     def with_(self, *messages: Message) -> "Messages":
         """With these messages behind it."""
@@ -60,22 +60,22 @@ class Messages(list[Message]):
     @property
     def system_messages(self) -> list[SystemMessage]:
         """Those of whoever runs the agent."""
-        return self._of(SystemMessage)
+        return self._of_type(SystemMessage)
 
     @property
     def user_messages(self) -> list[UserMessage]:
         """Those of the person, and what the loop says in their place."""
-        return self._of(UserMessage)
+        return self._of_type(UserMessage)
 
     @property
     def assistant_messages(self) -> list[AssistantMessage]:
         """Those of the model."""
-        return self._of(AssistantMessage)
+        return self._of_type(AssistantMessage)
 
     @property
     def tool_messages(self) -> list[ToolMessage]:
         """The results of tools."""
-        return self._of(ToolMessage)
+        return self._of_type(ToolMessage)
 
     def by_role(self, role: Role) -> "Messages":
         """Those of this role."""
@@ -105,8 +105,8 @@ class Messages(list[Message]):
         """For people to read."""
         return pretty(self)
 
-    def _of(self, kind: type[Kind]) -> list[Kind]:
-        return [message for message in self if isinstance(message, kind)]
+    def _of_type(self, message_type: type[MessageType]) -> list[MessageType]:
+        return [message for message in self if isinstance(message, message_type)]
 
 
 _DECODER = msgspec.json.Decoder(list[Message])

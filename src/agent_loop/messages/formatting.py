@@ -28,19 +28,19 @@ from agent_loop.messages.message import (
     role_of,
 )
 
-_LONE = re.compile("[\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
 def encode_json(value: Any) -> bytes:
     """The value as JSON. Raises `ValueError` for what is nested more deeply than Python can follow."""
     try:
-        return _encoded(value)
+        return _encode(value)
     except RecursionError as error:
         raise ValueError("it is nested too deeply to be stored") from error
 
 
-def _encoded(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     try:
         return _ENCODER.encode(value)
     except (UnicodeEncodeError, TypeError):
@@ -50,7 +50,7 @@ def _encoded(value: Any) -> bytes:
 def _storable(value: Any) -> Any:
     match value:
         case str():
-            return _LONE.sub("\ufffd", value)
+            return _SURROGATES.sub("\ufffd", value)
         case Mapping():
             return {_storable(str(name)): _storable(each) for name, each in value.items()}
         case list() | tuple():
@@ -69,7 +69,7 @@ def pretty(messages: Iterable[Message]) -> str:
     return "\n\n".join("\n".join((_heading(message), *_body(message))) for message in messages)
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """The text with its control characters written out, as Python would write them."""
     return _UNSAFE.sub(lambda found: _escape(found[0]), text)
 
@@ -79,17 +79,17 @@ def _escape(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def _line(text: str) -> str:
-    return visible(text).replace("\n", "\\n")
+def _one_line(text: str) -> str:
+    return escape_controls(text).replace("\n", "\\n")
 
 
 def _heading(message: Message) -> str:
     match message:
         case ToolMessage():
             failed = ", error" if message.is_error else ""
-            return f"[Tool: {_line(message.name)} (call_id={_line(message.tool_call_id)}{failed})]"
+            return f"[Tool: {_one_line(message.name)} (call_id={_one_line(message.tool_call_id)}{failed})]"
         case ExtensionMessage():
-            return f"[Extension: {_line(message.kind)}]"
+            return f"[Extension: {_one_line(message.kind)}]"
         case _:
             return f"[{role_of(message).capitalize()}]"
 
@@ -111,17 +111,17 @@ def _block(block: Block) -> str:
         case Thinking():
             return "  (thinking) " + _text(block.text or "shown only encrypted").replace("\n", "\n  ")
         case Image():
-            return f"  (image: {_line(block.mime_type)}, {len(block.data)} characters of base64)"
+            return f"  (image: {_one_line(block.mime_type)}, {len(block.data)} characters of base64)"
         case ToolCall():
-            return f"  → tool_call: {_line(block.name)}(id={_line(block.id)}, args={_json(block.arguments)})"
+            return f"  → tool_call: {_one_line(block.name)}(id={_one_line(block.id)}, args={_json(block.arguments)})"
 
 
 def _text(text: str) -> str:
-    return _HEADING.sub(r"\\", visible(text))
+    return _HEADING.sub(r"\\", escape_controls(text))
 
 
 def _json(data: object) -> str:
     try:
-        return _line(encode_json(data).decode())
+        return _one_line(encode_json(data).decode())
     except ValueError:
         return "(nested too deeply to be shown)"

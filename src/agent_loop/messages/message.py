@@ -154,25 +154,25 @@ Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage | Extensi
 """Anything in a history."""
 
 
-def user(text: str, **known: Any) -> UserMessage:
+def user(text: str, **fields: Any) -> UserMessage:
     """A user message of this text."""
-    return UserMessage(content=(Text(text),), **known)
+    return UserMessage(content=(Text(text),), **fields)
 
 
-def system(text: str, **known: Any) -> SystemMessage:
+def system(text: str, **fields: Any) -> SystemMessage:
     """A system message of this text."""
-    return SystemMessage(content=text, **known)
+    return SystemMessage(content=text, **fields)
 
 
-def assistant(text: str, *calls: ToolCall, **known: Any) -> AssistantMessage:
+def assistant(text: str, *calls: ToolCall, **fields: Any) -> AssistantMessage:
     """An assistant message of this text, where there is some, and these calls."""
-    said = (Text(text),) if text else ()
-    return AssistantMessage(content=(*said, *calls), **{"stop_reason": "tool_use" if calls else "stop", **known})
+    blocks = (Text(text),) if text else ()
+    return AssistantMessage(content=(*blocks, *calls), **{"stop_reason": "tool_use" if calls else "stop", **fields})
 
 
-def tool_message(call_id: str, name: str, text: str, **known: Any) -> ToolMessage:
+def tool_message(call_id: str, name: str, text: str, **fields: Any) -> ToolMessage:
     """The result of a tool call, of this text. The hooks seed's `ToolMsg`."""
-    return ToolMessage(tool_call_id=call_id, name=name, content=(Text(text),), **known)
+    return ToolMessage(tool_call_id=call_id, name=name, content=(Text(text),), **fields)
 
 
 def role_of(message: Message) -> Role:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from agent_loop.messages.message import AssistantMessage, ExtensionMessage, Message, Text, ToolCall, ToolMessage
-from agent_loop.messages.validation import says_something
+from agent_loop.messages.validation import has_content
 
 ABORTED = "Aborted: the run ended before this tool was done. It may have done a part of its work."
 """What the model reads where nobody knows what became of a call."""
@@ -20,7 +20,7 @@ DROPPED = "dropped"
 
 def unanswered(messages: Iterable[Message]) -> tuple[ToolCall, ...]:
     """The tool calls that have no result where one would have to be, in order. Linear."""
-    repair = Repair("")
+    repair = HistoryRepair("")
     for message in messages:
         repair.take(message)
     repair.close()
@@ -34,7 +34,7 @@ def answer_unanswered(messages: Iterable[Message], text: str = ABORTED, *, times
     notes (`ExtensionMessage`, kind "dropped"). What is whole stays as it is; a second repair changes nothing.
     `timestamp` is that of the results: milliseconds since the Unix epoch.
     """
-    repair = Repair(text, timestamp=timestamp)
+    repair = HistoryRepair(text, timestamp=timestamp)
     for message in messages:
         repair.take(message)
     repair.close()
@@ -49,7 +49,7 @@ def answers_to(calls: Sequence[ToolCall], text: str, *, timestamp: int = 0) -> t
     )
 
 
-class Repair:
+class HistoryRepair:
     """The repair, message by message. `messages` is what is there so far; calls at its end may still be answered."""
 
     def __init__(self, text: str = ABORTED, *, timestamp: int = 0) -> None:
@@ -68,10 +68,10 @@ class Repair:
                 self.messages.append(message)
             case ToolMessage():
                 self._take_result(message)
-            case AssistantMessage() if not says_something(message):
+            case AssistantMessage() if not has_content(message):
                 self.messages.append(_note(message))
             case _:
-                self._take_speech(message)
+                self._take_message(message)
 
     def close(self) -> None:
         """Nothing more answers the calls that wait."""
@@ -88,7 +88,7 @@ class Repair:
         self.messages.append(message)
         self._answering = True
 
-    def _take_speech(self, message: Message) -> None:
+    def _take_message(self, message: Message) -> None:
         if self._answering or not isinstance(message, AssistantMessage):
             self.close()
         self._answering = False

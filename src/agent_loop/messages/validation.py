@@ -53,17 +53,17 @@ def validate_user_input(messages: Sequence[Message]) -> None:
             raise _error(index, message, problem)
 
 
-def checked_user(message: object) -> UserMessage:
+def validate_user_message(message: object) -> UserMessage:
     """The user message, when it is one that says something and can be stored. Raises `MessageError`."""
     try:
-        checked = msgspec.convert(msgspec.to_builtins(message), UserMessage)
+        validated = msgspec.convert(msgspec.to_builtins(message), UserMessage)
     except (msgspec.ValidationError, TypeError, RecursionError) as error:
         raise MessageError(f"this is no user message: {error}; make it with `user(text)`") from None
-    validate_user_input([checked])
-    return checked
+    validate_user_input([validated])
+    return validated
 
 
-def says_something(message: AssistantMessage) -> bool:
+def has_content(message: AssistantMessage) -> bool:
     """It has content or tool calls: without either, no provider takes it back."""
     return any(_is_filled(block) for block in message.content)
 
@@ -79,7 +79,7 @@ class _Pairing:
 
     def take(self, index: int, message: Message) -> None:
         if isinstance(message, ToolMessage):
-            self._answered(index, message)
+            self._take_result(index, message)
             return
         if self.answering or not isinstance(message, AssistantMessage):
             self.end()
@@ -89,7 +89,7 @@ class _Pairing:
                 raise _error(index, message, f"has a second tool call of the id {call.id!r}")
             self.waiting[call.id] = index
 
-    def _answered(self, index: int, message: ToolMessage) -> None:
+    def _take_result(self, index: int, message: ToolMessage) -> None:
         if self.waiting.pop(message.tool_call_id, None) is None:
             raise _error(index, message, f"answers {message.tool_call_id!r}, which no call before it waits for")
         self.answering = True
@@ -121,7 +121,7 @@ def _assistant_problem(message: AssistantMessage) -> str | None:
         return "has a tool call without an id"
     if not all(call.name for call in message.tool_calls):
         return "has a tool call without a name"
-    return None if says_something(message) else "has neither content nor tool calls"
+    return None if has_content(message) else "has neither content nor tool calls"
 
 
 def _tool_problem(message: ToolMessage) -> str | None:

@@ -39,15 +39,15 @@ class MemoryMiddleware:
     def install(self, hooks: Hooks) -> None:
         """Register what it consists of."""
         hooks.on("agent:before", self._load)
-        hooks.on("system:transform", self._tell)
+        hooks.on("system:transform", self._append_notes)
 
     async def _load(self, context: BeforeAgent) -> None:
-        known = self.notes
+        reported = self.notes
         content, self.notes = await to_thread.run_sync(partial(load_memory, self.paths, self.max_bytes))
         self._block = memory_block(content)
-        context.notes.extend(note for note in self.notes if note not in known)
+        context.notes.extend(note for note in self.notes if note not in reported)
 
-    def _tell(self, context: TransformSystem) -> None:
+    def _append_notes(self, context: TransformSystem) -> None:
         context.system = "\n\n".join(part for part in (context.system, self._block) if part)
 
 
@@ -55,24 +55,24 @@ def load_memory(paths: Sequence[Path], max_bytes: int) -> tuple[str, tuple[str, 
     """All files as one text of at most so many bytes, and notes about what is not in it. Blocks."""
     parts: list[str] = []
     notes: list[str] = []
-    left = max_bytes
+    remaining = max_bytes
     for path in paths:
         try:
-            data = _beginning(path, left + 1)
+            data = _read_prefix(path, remaining + 1)
         except FileNotFoundError:
             continue
         except (OSError, RuntimeError) as error:
             notes.append(f"{path} cannot be read ({error}): it is not in the memory")
             continue
-        if len(data) > left:
+        if len(data) > remaining:
             notes.append(f"{path} is cut: the memory has room for {max_bytes} bytes")
-        text = data[:left].decode(errors="replace").strip()
-        left -= min(len(data), left)
+        text = data[:remaining].decode(errors="replace").strip()
+        remaining -= min(len(data), remaining)
         parts += [text] if text else []
     return SEPARATOR.join(parts), tuple(notes)
 
 
-def _beginning(path: Path, size: int) -> bytes:
+def _read_prefix(path: Path, size: int) -> bytes:
     """A repository of anybody must not make a link of its notes to a file of secrets: that would go to the model."""
     target = path.resolve(strict=True)
     if not target.is_relative_to(path.parent.resolve()):

@@ -69,10 +69,10 @@ class SkillSet:
 
 def load_skills(directories: Sequence[Path]) -> SkillSet:
     """The skills of these directories; later directories win. Blocks. Raises nothing: what is bad becomes a note."""
-    found = SkillSet()
+    skill_set = SkillSet()
     for number, directory in enumerate(directories):
-        found = found.merge(load_directory(directory, f"dir:{number}"))
-    return found
+        skill_set = skill_set.merge(load_directory(directory, f"dir:{number}"))
+    return skill_set
 
 
 def load_directory(directory: Path, source: str) -> SkillSet:
@@ -94,19 +94,21 @@ def load_directory(directory: Path, source: str) -> SkillSet:
 
 def _skill_files(directory: Path, notes: list[str]) -> Iterator[Path]:
     """In the order of their paths; links are not followed."""
-    for number, (place, below, files) in enumerate(os.walk(directory), 1):
+    for number, (directory_path, subdirectories, files) in enumerate(os.walk(directory), 1):
         if number > MAX_DIRECTORIES:
             notes.append(f"{directory} has more than {MAX_DIRECTORIES} directories: skills in the others are not found")
             return
-        depth = len(Path(place).relative_to(directory).parts)
-        below[:] = sorted(each for each in below if not each.startswith(".")) if depth < MAX_DEPTH else []
+        depth = len(Path(directory_path).relative_to(directory).parts)
+        subdirectories[:] = (
+            sorted(each for each in subdirectories if not each.startswith(".")) if depth < MAX_DEPTH else []
+        )
         if SKILL_FILE in files:
-            yield Path(place, SKILL_FILE)
+            yield Path(directory_path, SKILL_FILE)
 
 
 def read_skill(path: Path, source: str) -> Skill:
     """The skill in this file. Blocks. Raises `ValueError`, with a clause that says what is wrong."""
-    head = _checked_head(_head_of(path))
+    head = _parse_head(_read_head(path))
     name, description = head["name"], " ".join(head["description"].split())
     if len(name) > MAX_NAME or not NAME.fullmatch(name):
         raise ValueError(f"a name has at most {MAX_NAME} lowercase letters, digits and single hyphens")
@@ -115,7 +117,7 @@ def read_skill(path: Path, source: str) -> Skill:
     return Skill(name, description, path, source)
 
 
-def _head_of(path: Path) -> str:
+def _read_head(path: Path) -> str:
     if path.is_symlink() or not path.is_file():
         raise ValueError("it is a link or no regular file")
     try:
@@ -129,17 +131,17 @@ def _head_of(path: Path) -> str:
     return head["yaml"]
 
 
-def _checked_head(text: str) -> dict[str, str]:
+def _parse_head(text: str) -> dict[str, str]:
     try:
         # "base": all values are text, nothing is constructed of what a file says.
         head: Any = YAML(typ="base", pure=True).load(text)
     except (YAMLError, ValueError, RecursionError) as error:
         raise ValueError(f"its head is no YAML ({_first_line(error)})") from error
-    said = head if isinstance(head, dict) else {}
-    missing = [key for key in ("name", "description") if not isinstance(said.get(key), str)]
+    fields = head if isinstance(head, dict) else {}
+    missing = [key for key in ("name", "description") if not isinstance(fields.get(key), str)]
     if missing:
         raise ValueError(f"its head has no {' and no '.join(missing)}")
-    return {key: said[key] for key in ("name", "description")}
+    return {key: fields[key] for key in ("name", "description")}
 
 
 def _first_line(error: BaseException) -> str:
@@ -163,31 +165,31 @@ class SkillsMiddleware:
 
     def __init__(self, paths: Sequence[str | PathLike[str]]) -> None:
         self.paths = tuple(Path(path) for path in paths)
-        self.found = SkillSet()
+        self.skill_set = SkillSet()
         self._catalog = ""
 
     @property
     def skills(self) -> tuple[Skill, ...]:
         """Those of the last run, by name."""
-        return self.found.skills
+        return self.skill_set.skills
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was passed over, and why: a run tells what those before it did not."""
-        return self.found.notes
+        return self.skill_set.notes
 
     def install(self, hooks: Hooks) -> None:
         """Register what it consists of."""
         hooks.on("agent:before", self._discover)
-        hooks.on("system:transform", self._tell)
+        hooks.on("system:transform", self._append_catalog)
 
     async def _discover(self, context: BeforeAgent) -> None:
-        known = self.notes
-        self.found = await to_thread.run_sync(partial(load_skills, self.paths))
-        self._catalog = format_for_prompt(self.found.skills)
-        context.notes.extend(note for note in self.notes if note not in known)
+        reported = self.notes
+        self.skill_set = await to_thread.run_sync(partial(load_skills, self.paths))
+        self._catalog = format_for_prompt(self.skill_set.skills)
+        context.notes.extend(note for note in self.notes if note not in reported)
 
-    def _tell(self, context: TransformSystem) -> None:
+    def _append_catalog(self, context: TransformSystem) -> None:
         context.system = "\n\n".join(part for part in (context.system, self._catalog) if part)
 
 

@@ -17,7 +17,7 @@ import msgspec
 from agent_loop.context.estimation import BYTES_PER_TOKEN, estimate_message, estimate_overhead
 from agent_loop.context.splitting import safe_cuts
 from agent_loop.context.summaries import SUMMARY_REQUEST
-from agent_loop.context.tool_outputs import evicted
+from agent_loop.context.tool_outputs import truncate_middle
 from agent_loop.errors import ProviderError
 from agent_loop.hooks.registry import Hooks, ModelCall
 from agent_loop.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage, user
@@ -30,8 +30,8 @@ THRESHOLD = 0.85
 """Share of the context window above which old messages are summarized."""
 KEPT_SHARE = 0.1
 """Of the messages, at the end."""
-KEPT_AT_LEAST = 2
-REMEMBERED = 16
+MIN_KEPT = 2
+MAX_REMEMBERED = 16
 """Summaries: conversations and their branches that share this middleware."""
 
 INSTRUCTIONS = (
@@ -48,12 +48,12 @@ class _Summary(NamedTuple):
     message: UserMessage
 
     @property
-    def instead(self) -> tuple[Message, ...]:
+    def replacement(self) -> tuple[Message, ...]:
         """The summary, and the instructions among the old messages: they hold, whatever else is summarized."""
         return (self.message, *(each for each in self.old if isinstance(each, SystemMessage)))
 
 
-_NOTHING = _Summary((), user(""))
+_NO_SUMMARY = _Summary((), user(""))
 
 
 class SummarizationMiddleware:
@@ -67,7 +67,7 @@ class SummarizationMiddleware:
     def __init__(self, provider: Provider, context_window: int = DEFAULT_CONTEXT_WINDOW) -> None:
         self._provider = provider
         self.context_window = context_window
-        self._known: list[_Summary] = []
+        self._summaries: list[_Summary] = []
 
     def install(self, hooks: Hooks) -> None:
         """Register what it consists of."""
@@ -76,56 +76,56 @@ class SummarizationMiddleware:
     async def _around_model_call(self, request: ModelRequest, call: ModelCall) -> ModelResponse:
         if request.purpose == "summary":
             return await call(request)
-        known = self._recalled(tuple(request.messages))
-        head = known.instead if known.old else ()
-        messages = (*head, *request.messages[len(known.old) :])
+        previous = self._find_summary(tuple(request.messages))
+        head = previous.replacement if previous.old else ()
+        messages = (*head, *request.messages[len(previous.old) :])
         cut = _old_count(messages) if self._is_nearly_full(request, messages) else 0
         if cut <= len(head):
-            return await call(_with(request, messages))
+            return await call(_with_messages(request, messages))
         try:
-            text, usage = await self._summarized(messages[:cut])
+            text, usage = await self._summarize(messages[:cut])
         except ProviderError:
-            return await call(_with(request, messages))
-        summary = _Summary((*known.old, *messages[len(head) : cut]), user(SUMMARY_HEAD + text, origin="compaction"))
-        self._known = [*self._known[1 - REMEMBERED :], summary]
-        response = await call(_with(request, (*summary.instead, *messages[cut:])))
+            return await call(_with_messages(request, messages))
+        summary = _Summary((*previous.old, *messages[len(head) : cut]), user(SUMMARY_HEAD + text, origin="compaction"))
+        self._summaries = [*self._summaries[1 - MAX_REMEMBERED :], summary]
+        response = await call(_with_messages(request, (*summary.replacement, *messages[cut:])))
         return msgspec.structs.replace(response, usage=response.usage + usage)
 
-    def _recalled(self, messages: tuple[Message, ...]) -> _Summary:
+    def _find_summary(self, messages: tuple[Message, ...]) -> _Summary:
         """The summary of the longest beginning of these messages that there is one of."""
-        fitting = (each for each in self._known if messages[: len(each.old)] == each.old)
-        return max(fitting, key=lambda each: len(each.old), default=_NOTHING)
+        matching = (each for each in self._summaries if messages[: len(each.old)] == each.old)
+        return max(matching, key=lambda each: len(each.old), default=_NO_SUMMARY)
 
     def _is_nearly_full(self, request: ModelRequest, messages: Sequence[Message]) -> bool:
         tokens = estimate_overhead(request.system, request.tools) + sum(map(estimate_message, messages))
         return tokens > THRESHOLD * self.context_window
 
-    async def _summarized(self, old: Sequence[Message]) -> tuple[str, Usage]:
+    async def _summarize(self, old: Sequence[Message]) -> tuple[str, Usage]:
         """Raises `ProviderError`, also for a summary that says nothing."""
-        room = int(THRESHOLD * self.context_window) * BYTES_PER_TOKEN
+        max_characters = int(THRESHOLD * self.context_window) * BYTES_PER_TOKEN
         request = ModelRequest(
             system=INSTRUCTIONS,
-            messages=[user(f"{transcript(old, room)}\n\n{SUMMARY_REQUEST}")],
+            messages=[user(f"{transcript(old, max_characters)}\n\n{SUMMARY_REQUEST}")],
             tool_choice="none",
             purpose="summary",
         )
-        response = await self._provider.respond(request, _unheard)
+        response = await self._provider.respond(request, _ignore_chunk)
         if not (text := response.text.strip()):
             raise ProviderError("the summary is empty", provider=self._provider.id)
         return text, response.usage
 
 
-async def _unheard(_chunk: Chunk) -> None:
+async def _ignore_chunk(_chunk: Chunk) -> None:
     """Nobody listens to a summary."""
 
 
-def _with(request: ModelRequest, messages: Sequence[Message]) -> ModelRequest:
+def _with_messages(request: ModelRequest, messages: Sequence[Message]) -> ModelRequest:
     return msgspec.structs.replace(request, messages=messages)
 
 
 def _old_count(messages: Sequence[Message]) -> int:
     """How many messages are old: all but the last tenth, and no call is torn from its result."""
-    kept = max(KEPT_AT_LEAST, int(len(messages) * KEPT_SHARE))
+    kept = max(MIN_KEPT, int(len(messages) * KEPT_SHARE))
     return max((cut for cut in safe_cuts(messages) if cut <= len(messages) - kept), default=0)
 
 
@@ -140,7 +140,7 @@ def transcript(messages: Sequence[Message], max_characters: int) -> str:
     parts = [part for message in messages for part in _parts(message)]
     text = _TAG.sub("&lt;", "\n\n".join(parts))
     half = max(max_characters // 2, 1)
-    return f"<conversation>\n{evicted(text, max_characters, half)}\n</conversation>"
+    return f"<conversation>\n{truncate_middle(text, max_characters, half)}\n</conversation>"
 
 
 def _parts(message: Message) -> list[str]:
@@ -157,25 +157,25 @@ def _parts(message: Message) -> list[str]:
 
 
 def _arguments(call: ToolCall) -> str:
-    shortened = cut_edits(call)
-    return shortened.raw_arguments or msgspec.json.encode(shortened.arguments, enc_hook=str).decode()
+    shorter_call = shorten_edits(call)
+    return shorter_call.raw_arguments or msgspec.json.encode(shorter_call.arguments, enc_hook=str).decode()
 
 
-def cut_edits(call: ToolCall) -> ToolCall:
+def shorten_edits(call: ToolCall) -> ToolCall:
     """The call of an editing tool with long texts in its arguments cut; any other as it is."""
     if call.name not in EDITING_TOOLS:
         return call
-    return msgspec.structs.replace(call, arguments=_cut(call.arguments), raw_arguments="")
+    return msgspec.structs.replace(call, arguments=_shorten_value(call.arguments), raw_arguments="")
 
 
-def _cut(value: Any) -> Any:
+def _shorten_value(value: Any) -> Any:
     match value:
         case str() if len(value) > MAX_EDIT_CHARACTERS:
             left_out = len(value) - MAX_EDIT_CHARACTERS
             return f"{value[:MAX_EDIT_CHARACTERS]}... ({left_out} characters left out)"
         case dict():
-            return {key: _cut(item) for key, item in value.items()}
+            return {key: _shorten_value(item) for key, item in value.items()}
         case list() | tuple():
-            return [_cut(item) for item in value]
+            return [_shorten_value(item) for item in value]
         case _:
             return value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import msgspec
 
 from agent_loop.errors import ConfigurationError
-from agent_loop.hooks.contexts import LoopOver
+from agent_loop.hooks.contexts import LoopEnded
 from agent_loop.hooks.registry import Hooks, ModelCall, ToolRun
 from agent_loop.messages import ToolCall
 from agent_loop.providers import ModelRequest, ModelResponse
@@ -66,7 +66,7 @@ def recording_to(recorder: TraceRecorder | None) -> Iterator[None]:
 
 
 @contextmanager
-def quietly(what: str) -> Iterator[None]:
+def log_failures(what: str) -> Iterator[None]:
     """What a recorder raises in this block is logged, and no trouble of the run."""
     try:
         yield
@@ -74,29 +74,29 @@ def quietly(what: str) -> Iterator[None]:
         _log.warning("the trace recorder failed to %s; the run goes on without it", what, exc_info=True)
 
 
-class QuietSpan:
+class SafeSpan:
     """A span that never gets in the way."""
 
     def __init__(self, recorder: TraceRecorder, name: str) -> None:
         self._span: SpanHandle | None = None
-        with quietly(f"start the span {name}"):
+        with log_failures(f"start the span {name}"):
             self._span = recorder.start_span(name)
 
-    def set(self, key: str, value: Any) -> "QuietSpan":
+    def set(self, key: str, value: Any) -> "SafeSpan":
         """As the recorder does."""
         if self._span is not None:
-            with quietly(f"take {key}"):
+            with log_failures(f"take {key}"):
                 self._span.set(key, value)
         return self
 
     def end(self) -> None:
         """As the recorder does."""
         if self._span is not None:
-            with quietly("end a span"):
+            with log_failures("end a span"):
                 self._span.end()
 
 
-PREVIEW = 500
+PREVIEW_CHARACTERS = 500
 """Characters that are recorded of texts."""
 MODEL_SPAN = "llm.call"
 TOOL_SPAN = "tool.call"
@@ -124,7 +124,7 @@ class TracingMiddleware:
         """Register what it consists of."""
         hooks.wrap_model_call(self._around_model_call)
         hooks.wrap_tool_call(self._around_tool_call)
-        hooks.on("loop:after", self._tell_end)
+        hooks.on("loop:after", self._record_run_end)
 
     async def _around_model_call(self, request: ModelRequest, call: ModelCall) -> ModelResponse:
         recorder = self.recorder
@@ -149,33 +149,33 @@ class TracingMiddleware:
             span.set("is_error", result.is_error)
             return result
 
-    def _note_response(self, span: QuietSpan, response: ModelResponse) -> None:
+    def _note_response(self, span: SafeSpan, response: ModelResponse) -> None:
         names = [call.name for call in response.tool_calls]
         span.set("content_length", len(response.text)).set("tool_calls_count", len(names))
-        span.set("tool_call_names", ", ".join(names)[:PREVIEW]).set("stop_reason", response.stop_reason)
+        span.set("tool_call_names", ", ".join(names)[:PREVIEW_CHARACTERS]).set("stop_reason", response.stop_reason)
         span.set("input_tokens", response.usage.prompt_tokens).set("output_tokens", response.usage.output_tokens)
         self._preview(span, "content_preview", response.text)
 
-    def _preview(self, span: QuietSpan, key: str, text: str) -> None:
+    def _preview(self, span: SafeSpan, key: str, text: str) -> None:
         if self._previews:
-            span.set(key, text[:PREVIEW])
+            span.set(key, text[:PREVIEW_CHARACTERS])
 
-    def _tell_end(self, context: LoopOver) -> None:
+    def _record_run_end(self, context: LoopEnded) -> None:
         if (recorder := self.recorder) is not None:
-            facts = {"status": context.status, "turns": context.turns, "total_tokens": context.usage.total_tokens}
-            with quietly(f"take the event {RUN_EVENT}"):
-                recorder.record_event(RUN_EVENT, facts)
+            metadata = {"status": context.status, "turns": context.turns, "total_tokens": context.usage.total_tokens}
+            with log_failures(f"take the event {RUN_EVENT}"):
+                recorder.record_event(RUN_EVENT, metadata)
 
 
 @contextmanager
-def _span(recorder: TraceRecorder, name: str, *, previews: bool) -> Iterator[QuietSpan]:
+def _span(recorder: TraceRecorder, name: str, *, previews: bool) -> Iterator[SafeSpan]:
     """A span that ends in any case, and knows of what was raised; being cancelled is no error."""
-    span = QuietSpan(recorder, name)
+    span = SafeSpan(recorder, name)
     try:
         yield span
     except Exception as error:
-        sentence = f"{type(error).__name__}: {error}" if previews else type(error).__name__
-        span.set("error", sentence[:PREVIEW])
+        message = f"{type(error).__name__}: {error}" if previews else type(error).__name__
+        span.set("error", message[:PREVIEW_CHARACTERS])
         raise
     except BaseException:
         span.set("cancelled", True)

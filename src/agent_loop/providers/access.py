@@ -27,12 +27,12 @@ class Access:
 
     def all_secrets(self) -> Sequence[str]:
         """Everything that must not be in any error, as it is now: tokens of Google are renewed."""
-        handed_in = (
+        credential_secrets = (
             self.credentials.values()
             if isinstance(self.credentials, Mapping)
             else (getattr(self.credentials, "token", None),)
         )
-        return [secret for secret in (self.api_key, *self.secrets, *handed_in) if secret]
+        return [secret for secret in (self.api_key, *self.secrets, *credential_secrets) if secret]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,29 +83,29 @@ DEFAULT_API_VERSION = "2025-04-01-preview"
 """Of Azure, where nobody says one: the first with reasoning in the Responses API."""
 
 
-def completed(vendor: str, access: Access, environ: Mapping[str, str]) -> Access:
+def complete_access(vendor: str, access: Access, environ: Mapping[str, str]) -> Access:
     """With what the environment says where the caller says nothing. Raises `ConfigurationError` for what is missing."""
     names = VARIABLES[vendor]
-    found = {
-        place: getattr(access, place) or _first(getattr(names, place), environ)
-        for place in ("base_url", "api_key", "api_version", "project", "region")
+    values = {
+        field_name: getattr(access, field_name) or _first(getattr(names, field_name), environ)
+        for field_name in ("base_url", "api_key", "api_version", "project", "region")
     }
     secrets = (*access.secrets, *(environ[name] for name in names.secrets if environ.get(name)))
-    whole = replace(access, **found, secrets=secrets)
-    for place in names.needs:
-        if not getattr(whole, place) and not (place == "project" and whole.api_key):
-            missing = MissingKeyError if place == "api_key" else ConfigurationError
-            raise missing(_missing(vendor, place, getattr(names, place)))
-    if whole.base_url and not whole.base_url.startswith(("https://", "http://")):
-        raise ConfigurationError(f"{whole.base_url!r} is no address of {vendor}; begin it with https:// or http://")
-    return whole
+    resolved = replace(access, **values, secrets=secrets)
+    for field_name in names.needs:
+        if not getattr(resolved, field_name) and not (field_name == "project" and resolved.api_key):
+            error_type = MissingKeyError if field_name == "api_key" else ConfigurationError
+            raise error_type(_missing_message(vendor, field_name, getattr(names, field_name)))
+    if resolved.base_url and not resolved.base_url.startswith(("https://", "http://")):
+        raise ConfigurationError(f"{resolved.base_url!r} is no address of {vendor}; begin it with https:// or http://")
+    return resolved
 
 
 def _first(names: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
     return next((environ[name] for name in names if environ.get(name)), None)
 
 
-def _missing(vendor: str, place: str, names: tuple[str, ...]) -> str:
-    what = {"api_key": "an API key", "base_url": "an address", "project": "a project", "region": "a region"}[place]
+def _missing_message(vendor: str, field_name: str, names: tuple[str, ...]) -> str:
+    noun = {"api_key": "an API key", "base_url": "an address", "project": "a project", "region": "a region"}[field_name]
     ways = [f"set {' or '.join(names)}"] if names else []
-    return f"{vendor} needs {what}; {' or '.join([*ways, f'say {place}='])}"
+    return f"{vendor} needs {noun}; {' or '.join([*ways, f'say {field_name}='])}"

@@ -55,7 +55,7 @@ def message_chunks(messages: Sequence[AssistantMessage]) -> Iterator[Chunk]:
             yield from block_chunks(block)
 
 
-async def tell(chunk: Chunk, on_chunk: OnChunk) -> None:
+async def emit_chunk(chunk: Chunk, on_chunk: OnChunk) -> None:
     """Tell a piece; the answer can be cancelled here."""
     await anyio.lowlevel.checkpoint()
     await on_chunk(chunk)

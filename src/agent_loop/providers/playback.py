@@ -31,7 +31,7 @@ from agent_loop.providers.provider import Chunk, ModelRequest, TextChunk
 from agent_loop.providers.script import PLACEHOLDER, ScriptedCall, ScriptedError, Step
 
 
-class Heard(msgspec.Struct, frozen=True):
+class RequestExcerpt(msgspec.Struct, frozen=True):
     """What a request says to the model."""
 
     task: str
@@ -42,43 +42,43 @@ class Heard(msgspec.Struct, frozen=True):
     """The last tool result; empty where there is none."""
 
 
-def heard_in(messages: Sequence[Message]) -> Heard:
+def excerpt_of(messages: Sequence[Message]) -> RequestExcerpt:
     """What these messages say to the model."""
     users = (message.text for message in messages if isinstance(message, UserMessage))
     results = (message.text for message in reversed(messages) if isinstance(message, ToolMessage))
     latest = "\n".join(message.text for message in since_last_answer(messages))
-    return Heard(next(users, ""), latest, next(results, ""))
+    return RequestExcerpt(next(users, ""), latest, next(results, ""))
 
 
 def since_last_answer(messages: Sequence[Message]) -> list[UserMessage | ToolMessage]:
     """The user messages and tool results behind the last assistant message."""
-    spoken = [at for at, message in enumerate(messages) if isinstance(message, AssistantMessage)]
-    behind = messages[spoken[-1] + 1 if spoken else 0 :]
-    return [message for message in behind if isinstance(message, UserMessage | ToolMessage)]
+    answers = [at for at, message in enumerate(messages) if isinstance(message, AssistantMessage)]
+    newer = messages[answers[-1] + 1 if answers else 0 :]
+    return [message for message in newer if isinstance(message, UserMessage | ToolMessage)]
 
 
-def fits(step: Step, request: ModelRequest, heard: Heard, last_step: str | None) -> bool:
+def is_match(step: Step, request: ModelRequest, excerpt: RequestExcerpt, last_step: str | None) -> bool:
     """The step is for this request."""
     return (
         (step.after is None or step.after == last_step)
         and (step.purpose is None or step.purpose == request.purpose)
-        and (step.task is None or step.task in heard.task)
-        and (step.when is None or step.when in heard.latest)
-        and (step.matches is None or re.search(step.matches, heard.latest) is not None)
+        and (step.task is None or step.task in excerpt.task)
+        and (step.when is None or step.when in excerpt.latest)
+        and (step.matches is None or re.search(step.matches, excerpt.latest) is not None)
     )
 
 
-def filled(step: Step, heard: Heard) -> Step:
+def fill_placeholders(step: Step, excerpt: RequestExcerpt) -> Step:
     """The step with everything inserted. What is inserted is never looked at again: it may be hostile."""
     if not step.templates:
         return step
-    values = {"task": heard.task, "heard": heard.latest, "result": heard.result} | _groups(step, heard)
-    spoken = ("thinking", "text", "chunks", "tool_calls", "output", "error")
-    return msgspec.structs.replace(step, **{name: _insert(getattr(step, name), values) for name in spoken})
+    values = {"task": excerpt.task, "heard": excerpt.latest, "result": excerpt.result} | _groups(step, excerpt)
+    answers = ("thinking", "text", "chunks", "tool_calls", "output", "error")
+    return msgspec.structs.replace(step, **{name: _insert(getattr(step, name), values) for name in answers})
 
 
-def _groups(step: Step, heard: Heard) -> dict[str, str]:
-    found = re.search(step.matches, heard.latest) if step.matches is not None else None
+def _groups(step: Step, excerpt: RequestExcerpt) -> dict[str, str]:
+    found = re.search(step.matches, excerpt.latest) if step.matches is not None else None
     if found is None:
         return {}
     numbered = {str(number): found.group(number) or "" for number in range((found.re.groups or 0) + 1)}
@@ -130,10 +130,10 @@ def text_of(step: Step, request: ModelRequest) -> str:
 def tool_call(call: ScriptedCall, call_id: str) -> ToolCall:
     """The call, with its arguments parsed as far as they can be."""
     raw = call.raw_arguments if call.raw_arguments is not None else "".join(call.fragments)
-    return ToolCall(call_id, call.name, _parsed(raw) if raw else call.arguments, raw)
+    return ToolCall(call_id, call.name, _parse_arguments(raw) if raw else call.arguments, raw)
 
 
-def _parsed(raw: str) -> dict[str, Any]:
+def _parse_arguments(raw: str) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
@@ -141,10 +141,10 @@ def _parsed(raw: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {RAW_ARGUMENTS: raw}
 
 
-def highest_call(request: ModelRequest) -> int:
+def highest_call_number(request: ModelRequest) -> int:
     """The highest number of an id of ours in the history: ids are unique also when a session goes on."""
-    spoken = (message for message in request.messages if isinstance(message, AssistantMessage))
-    ids = (call.id for message in spoken for call in message.tool_calls)
+    answers = (message for message in request.messages if isinstance(message, AssistantMessage))
+    ids = (call.id for message in answers for call in message.tool_calls)
     return max((int(found[1]) for each in ids if (found := re.fullmatch(r"call_(\d{1,9})", each))), default=0)
 
 
@@ -154,8 +154,8 @@ def chunks_of(step: Step, text: str, calls: Sequence[ToolCall]) -> list[Chunk]:
     pieces = step.chunks if text == "".join(step.chunks) else text_pieces(text)
     chunks += map(TextChunk, pieces)
     fragments = [call.fragments for call in step.tool_calls] + [()] * (len(calls) - len(step.tool_calls))
-    for call, given in zip(calls, fragments, strict=True):
-        chunks += call_chunks(call, given)
+    for call, parts in zip(calls, fragments, strict=True):
+        chunks += call_chunks(call, parts)
     return chunks
 
 

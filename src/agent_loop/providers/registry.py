@@ -23,7 +23,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from agent_loop.errors import AgentLoopError, ConfigurationError
-from agent_loop.providers.access import DEFAULT_API_VERSION, VARIABLES, Access, completed
+from agent_loop.providers.access import DEFAULT_API_VERSION, VARIABLES, Access, complete_access
 from agent_loop.providers.provider import Provider
 
 OFFLINE = {
@@ -52,7 +52,7 @@ def provider_named(  # noqa: PLR0913  # one for each way to reach a vendor
     """
     vendor, _, rest = name.partition(":")
     if vendor in OFFLINE:
-        return _offline(vendor, rest)
+        return _offline_provider(vendor, rest)
     if vendor not in VARIABLES:
         raise ConfigurationError(f"there is no provider {vendor!r}; name one of {', '.join(NAMES)}, then a model")
     if not rest:
@@ -65,16 +65,16 @@ def provider_named(  # noqa: PLR0913  # one for each way to reach a vendor
         region=region,
         credentials=credentials,
     )
-    return _online(vendor, rest, completed(vendor, access, os.environ if environ is None else environ))
+    return _vendor_provider(vendor, rest, complete_access(vendor, access, os.environ if environ is None else environ))
 
 
-def _offline(kind: str, rest: str) -> Provider:
+def _offline_provider(kind: str, rest: str) -> Provider:
     module, class_name = OFFLINE[kind]
     provider: Any = getattr(import_module(module), class_name)
     return cast("Provider", provider.from_name(rest))
 
 
-def _online(vendor: str, model: str, access: Access) -> Provider:
+def _vendor_provider(vendor: str, model: str, access: Access) -> Provider:
     if vendor == "azure" and access.api_version is None and not (access.base_url or "").rstrip("/").endswith("/v1"):
         access = replace(access, api_version=DEFAULT_API_VERSION)
     try:
@@ -87,10 +87,10 @@ def _online(vendor: str, model: str, access: Access) -> Provider:
     except AgentLoopError:
         raise
     except Exception as error:  # noqa: BLE001  # clients refuse what cannot be in errors of their own, all at once here
-        raise ConfigurationError(f"{vendor}:{model} cannot be used: {_hidden(str(error), access)}") from None
+        raise ConfigurationError(f"{vendor}:{model} cannot be used: {_redact(str(error), access)}") from None
 
 
-def _hidden(text: str, access: Access) -> str:
+def _redact(text: str, access: Access) -> str:
     for secret in access.all_secrets():
         text = text.replace(secret, "(redacted)")
     return text

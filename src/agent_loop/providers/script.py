@@ -141,12 +141,12 @@ def parse_script(data: bytes, form: Literal["json", "toml"], name: str) -> Scrip
     """The script in this text, checked. Raises `ConfigurationError`."""
     try:
         decode = msgspec.json.decode if form == "json" else msgspec.toml.decode
-        return checked_script(decode(data, type=Script))
+        return validate_script(decode(data, type=Script))
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, ConfigurationError) as error:
         raise ConfigurationError(f"the script {name} cannot be used: {error}") from error
 
 
-def checked_script(script: Script) -> Script:
+def validate_script(script: Script) -> Script:
     """The script, when every step of it can be played. Raises `ConfigurationError`."""
     names = {step.name for step in script.steps}
     for number, step in enumerate(script.steps, 1):

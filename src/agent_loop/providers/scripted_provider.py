@@ -12,23 +12,23 @@ import msgspec
 
 from agent_loop.errors import ProviderError
 from agent_loop.messages import ToolCall
-from agent_loop.providers.chunking import message_chunks, tell
+from agent_loop.providers.chunking import emit_chunk, message_chunks
 from agent_loop.providers.playback import (
     SCRIPTED,
-    Heard,
+    RequestExcerpt,
     chunks_of,
     error_of,
-    filled,
-    fits,
-    heard_in,
-    highest_call,
+    excerpt_of,
+    fill_placeholders,
+    highest_call_number,
+    is_match,
     message_of,
     output_call,
     text_of,
     tool_call,
 )
 from agent_loop.providers.provider import ModelRequest, ModelResponse, OnChunk, ProviderCapabilities
-from agent_loop.providers.script import Script, Step, checked_script, load_script, parse_script
+from agent_loop.providers.script import Script, Step, load_script, parse_script, validate_script
 
 Answer = Step | ModelResponse | ProviderError | str
 """Text alone is a step that says it."""
@@ -53,18 +53,18 @@ class ScriptedProvider:
         keep_requests: bool = True,
     ) -> None:
         given: Iterable[Scriptable] = script.steps if isinstance(script, Script) else script
-        whole = script if isinstance(script, Script) else Script(closing=closing, model=model)
-        self._steps = [_playable(each) for each in given]
-        checked_script(Script(steps=tuple(step for step in self._steps if isinstance(step, Step))))
-        self.model = whole.model
-        self.capabilities = capabilities or whole.capabilities
+        resolved = script if isinstance(script, Script) else Script(closing=closing, model=model)
+        self._steps = [_as_step(each) for each in given]
+        validate_script(Script(steps=tuple(step for step in self._steps if isinstance(step, Step))))
+        self.model = resolved.model
+        self.capabilities = capabilities or resolved.capabilities
         self.requests: list[ModelRequest] = []
         """All that was asked, for tests."""
-        self._closing = whole.closing
+        self._closing = resolved.closing
         self._keep_requests = keep_requests
         self._uses = [0] * len(self._steps)
-        self._asked = 0
-        self._calls = 0
+        self._request_count = 0
+        self._last_call_number = 0
         self._last_step: str | None = None
         self._reached: dict[str, anyio.Event] = {}
         self._released: dict[str, anyio.Event] = {}
@@ -90,53 +90,53 @@ class ScriptedProvider:
 
     async def respond(self, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
         """Play the first step that fits. Raises `ProviderError`: as the script says, or because none fits."""
-        self._asked += 1
+        self._request_count += 1
         request = msgspec.structs.replace(request, messages=tuple(request.messages))
         if self._keep_requests:
             self.requests.append(request)
-        heard = heard_in(request.messages)
-        answer = self._choose(request, heard)
+        excerpt = excerpt_of(request.messages)
+        answer = self._choose(request, excerpt)
         match answer:
             case ModelResponse():
                 for chunk in message_chunks(answer.messages):
-                    await tell(chunk, on_chunk)
+                    await emit_chunk(chunk, on_chunk)
                 return answer
             case ProviderError():
                 raise answer
             case _:
                 return await self._play(answer, request, on_chunk)
 
-    def _choose(self, request: ModelRequest, heard: Heard) -> Step | ModelResponse | ProviderError:
+    def _choose(self, request: ModelRequest, excerpt: RequestExcerpt) -> Step | ModelResponse | ProviderError:
         for at, step in enumerate(self._steps):
-            if self._fits(at, step, request, heard):
+            if self._is_available(at, step, request, excerpt):
                 self._uses[at] += 1
                 answer = _as_answer(step(request)) if callable(step) else step
                 self._last_step = answer.name if isinstance(answer, Step) else None
-                return filled(answer, heard) if isinstance(answer, Step) else answer
+                return fill_placeholders(answer, excerpt) if isinstance(answer, Step) else answer
         if self._closing is not None:
             return Step(text=self._closing)
         return ProviderError(
-            f"no step of the script fits request {self._asked} ({sum(self._uses)} steps were played, "
+            f"no step of the script fits request {self._request_count} ({sum(self._uses)} steps were played, "
             f"{len(self._steps)} there are); add one, or a closing text",
             provider=self.id,
         )
 
-    def _fits(self, at: int, step: object, request: ModelRequest, heard: Heard) -> bool:
+    def _is_available(self, at: int, step: object, request: ModelRequest, excerpt: RequestExcerpt) -> bool:
         if not isinstance(step, Step):
             return self._uses[at] == 0
-        is_left = step.repeat is True or self._uses[at] < int(step.repeat)
-        return is_left and fits(step, request, heard, self._last_step)
+        has_uses_left = step.repeat is True or self._uses[at] < int(step.repeat)
+        return has_uses_left and is_match(step, request, excerpt, self._last_step)
 
     async def _play(self, step: Step, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
         calls = self._calls_of(step, request)
         text = text_of(step, request)
         chunks = chunks_of(step, text, calls)
-        told = chunks if step.error is None else chunks[: step.error.after_chunks]
-        for at in range(len(told) + 1):
-            if step.wait and at == min(step.wait_after_chunks, len(told)):
+        emitted = chunks if step.error is None else chunks[: step.error.after_chunks]
+        for at in range(len(emitted) + 1):
+            if step.wait and at == min(step.wait_after_chunks, len(emitted)):
                 await self._wait(step.wait)
-            if at < len(told):
-                await tell(told[at], on_chunk)
+            if at < len(emitted):
+                await emit_chunk(emitted[at], on_chunk)
         if step.error is not None:
             raise error_of(step.error)
         return ModelResponse((message_of(step, text, calls, self.model),), step.usage)
@@ -149,12 +149,12 @@ class ScriptedProvider:
         calls = []
         for each in (*step.tool_calls, *output_call(step, request)):
             if not each.id:
-                self._calls = max(self._calls, highest_call(request)) + 1
-            calls.append(tool_call(each, each.id or f"call_{self._calls}"))
+                self._last_call_number = max(self._last_call_number, highest_call_number(request)) + 1
+            calls.append(tool_call(each, each.id or f"call_{self._last_call_number}"))
         return calls
 
 
-def _playable(given: Scriptable) -> Step | ModelResponse | ProviderError | Callable[[ModelRequest], Answer]:
+def _as_step(given: Scriptable) -> Step | ModelResponse | ProviderError | Callable[[ModelRequest], Answer]:
     return given if callable(given) else _as_answer(given)
 
 

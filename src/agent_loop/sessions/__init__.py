@@ -4,7 +4,7 @@ from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.ids import LoopName, config_segment, loop_id, new_id, next_number, parse_loop_id
 from agent_loop.sessions.memory_store import MemorySessionStore
 from agent_loop.sessions.recorder import FormationPolicy, Inactivity, PerSessionId, SessionRecorder
-from agent_loop.sessions.resume import fork, is_idle, repaired, resume
+from agent_loop.sessions.resume import fork, is_idle, repair_session, resume
 from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, RecordStatus, Session
 from agent_loop.sessions.store import SessionStore
 
@@ -29,6 +29,6 @@ __all__ = [
     "new_id",
     "next_number",
     "parse_loop_id",
-    "repaired",
+    "repair_session",
     "resume",
 ]

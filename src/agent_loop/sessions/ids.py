@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 from ulid import ULID
 
-_UNFIT = re.compile(r"[^A-Za-z0-9_-]+")
+_INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
 _LOOP_ID = re.compile(r"(?P<session>.+)\.(?P<config>[A-Za-z0-9_-]+)\.(?P<number>[0-9]{1,9})", re.DOTALL)
 MAX_SEGMENT = 80
 """Characters: loop ids stand in logs and file names. Longer segments end in a hash of all of it."""
@@ -40,8 +40,8 @@ def loop_id(session_id: str, segment: str, number: int) -> str:
 
 def parse_loop_id(text: str) -> LoopName | None:
     """What a loop id says; None for what is no loop id of ours."""
-    found = _LOOP_ID.fullmatch(text)
-    return LoopName(found["session"], found["config"], int(found["number"])) if found else None
+    match = _LOOP_ID.fullmatch(text)
+    return LoopName(match["session"], match["config"], int(match["number"])) if match else None
 
 
 def next_number(loop_ids: Iterable[str], session_id: str, segment: str) -> int:
@@ -54,7 +54,9 @@ def next_number(loop_ids: Iterable[str], session_id: str, segment: str) -> int:
 def config_segment(provider: str, model: str, thinking: str | None = None, config_id: str | None = None) -> str:
     """The part of a loop id that says how it was configured: `config_id`, or what is known. Without dots and blanks."""
     parts = (config_id,) if config_id else (provider, model, thinking if thinking != "off" else None)
-    said = "-".join(cleaned for part in parts if part and (cleaned := _UNFIT.sub("_", part))) or "default"
-    if len(said) <= MAX_SEGMENT:
-        return said
-    return f"{said[: MAX_SEGMENT - 9]}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+    segment = (
+        "-".join(cleaned for part in parts if part and (cleaned := _INVALID_CHARACTERS.sub("_", part))) or "default"
+    )
+    if len(segment) <= MAX_SEGMENT:
+        return segment
+    return f"{segment[: MAX_SEGMENT - 9]}-{hashlib.sha256(segment.encode()).hexdigest()[:8]}"

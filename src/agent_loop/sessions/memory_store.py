@@ -35,11 +35,11 @@ class MemorySessionStore:
         self._clock = clock
         self._entries: dict[str, _Entry] = {}
         self._held: set[str] = set()
-        self._looked = clock()
+        self._last_eviction = clock()
 
     async def save(self, session: Session) -> None:
         """Keep it. Counts as a use. Raises `SessionError` for one that cannot be stored."""
-        self._look()
+        self._evict_if_due()
         self._entries[session.session_id] = _Entry(session, self._clock())
 
     async def load(self, session_id: str) -> Session:
@@ -61,7 +61,7 @@ class MemorySessionStore:
 
     async def get(self, session_id: str) -> Session | None:
         """The session, or None. Counts as a use."""
-        self._look()
+        self._evict_if_due()
         entry = self._entries.get(session_id)
         if entry is None or self._is_idle(entry):
             return None
@@ -85,7 +85,7 @@ class MemorySessionStore:
 
     async def list_ids(self) -> Sequence[str]:
         """All there are, the last active one first."""
-        self._look()
+        self._evict_if_due()
         alive = {key: entry for key, entry in self._entries.items() if not self._is_idle(entry)}
         return sorted(alive, key=lambda key: (alive[key].last_active_at, key), reverse=True)
 
@@ -96,14 +96,14 @@ class MemorySessionStore:
 
     async def delete(self, session_id: str) -> None:
         """Forget it. Raises `SessionNotFoundError`."""
-        self._look()
+        self._evict_if_due()
         entry = self._entries.pop(session_id, None)
         if entry is None or self._is_idle(entry):
             raise SessionNotFoundError(session_id, "memory")
 
     def evict(self) -> int:
         """Forget now what nobody used for its time; how many that were."""
-        self._looked = self._clock()
+        self._last_eviction = self._clock()
         idle = [key for key, entry in self._entries.items() if self._is_idle(entry)]
         for key in idle:
             del self._entries[key]
@@ -113,8 +113,8 @@ class MemorySessionStore:
         """How many are in memory, forgotten at the next look or not."""
         return len(self._entries)
 
-    def _look(self) -> None:
-        if self._clock() - self._looked >= EVICTION_INTERVAL:
+    def _evict_if_due(self) -> None:
+        if self._clock() - self._last_eviction >= EVICTION_INTERVAL:
             self.evict()
 
     def _is_idle(self, entry: _Entry) -> bool:

@@ -52,7 +52,9 @@ def session_for(
     last = sessions.get(latest.get(event.agent_id, ""))
     match policy:
         case PerSessionId():
-            return sessions.get(event.session_id) or _new(event, event.session_id, "explicit" if last else "first_loop")
+            return sessions.get(event.session_id) or _create_session(
+                event, event.session_id, "explicit" if last else "first_loop"
+            )
         case Inactivity():
             return _by_inactivity(event, sessions, last, policy.seconds)
 
@@ -63,13 +65,13 @@ def _by_inactivity(event: LoopStart, sessions: Mapping[str, Session], last: Sess
             if session.get_loop(event.parent_loop_id) is not None:
                 return session
     if last is None:
-        return sessions.get(event.session_id) or _new(event, event.session_id, "first_loop")
+        return sessions.get(event.session_id) or _create_session(event, event.session_id, "first_loop")
     if not is_idle(last, event.timestamp, seconds):
         return last
-    return _new(event, _free(event.session_id, sessions), "inactivity")
+    return _create_session(event, _unused_id(event.session_id, sessions), "inactivity")
 
 
-def _free(session_id: str, sessions: Mapping[str, Session]) -> str:
+def _unused_id(session_id: str, sessions: Mapping[str, Session]) -> str:
     """The id, with a number behind it where there is such a session already."""
     number, free = 1, session_id
     while free in sessions:
@@ -78,7 +80,7 @@ def _free(session_id: str, sessions: Mapping[str, Session]) -> str:
     return free
 
 
-def _new(event: LoopStart, session_id: str, formation: Formation) -> Session:
+def _create_session(event: LoopStart, session_id: str, formation: Formation) -> Session:
     return Session(
         session_id=session_id,
         agent_id=event.agent_id,
@@ -191,7 +193,7 @@ class SessionRecorder:
             continuation_kind=event.continuation_kind,
             started_at=event.timestamp,
             config=self._configs.pop(event.loop_id, None),
-            base=_base(session, event),
+            base=_history_base(session, event),
             metadata=event.metadata,
         )
         session.loops.append(loop)
@@ -217,7 +219,7 @@ class SessionRecorder:
         return session.session_id in self._flushed or self._latest.get(session.agent_id) != session.session_id
 
 
-def _base(session: Session, event: LoopStart) -> int:
+def _history_base(session: Session, event: LoopStart) -> int:
     parent = event.parent_loop_id
     if parent is None or session.get_loop(parent) is None:
         return 0

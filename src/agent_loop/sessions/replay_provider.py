@@ -12,25 +12,25 @@ import msgspec
 
 from agent_loop.errors import ConfigurationError, ModelAbortedError, ProviderError
 from agent_loop.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from agent_loop.providers.chunking import message_chunks, tell
+from agent_loop.providers.chunking import emit_chunk, message_chunks
 from agent_loop.providers.playback import since_last_answer
 from agent_loop.providers.provider import ModelRequest, ModelResponse, OnChunk, ProviderCapabilities
 from agent_loop.sessions.session import Session
 from agent_loop.usage import Usage
 
 Fit = Literal["strict", "lenient"]
-Heard = tuple[UserMessage | ToolMessage, ...]
+Inputs = tuple[UserMessage | ToolMessage, ...]
 
 MAX_RECORDING_BYTES = 256 * 1024 * 1024
-SAID_BY_PEOPLE = frozenset({"user", "steering", "follow_up"})
+USER_ORIGINS = frozenset({"user", "steering", "follow_up"})
 """Other user messages are the loop's own: they depend on how it is set."""
 
 
 class Exchange(msgspec.Struct, frozen=True):
     """One answer of the recording, and what was asked."""
 
-    asked: Heard
-    said: tuple[AssistantMessage, ...]
+    received: Inputs
+    answers: tuple[AssistantMessage, ...]
 
 
 class ReplayProvider:
@@ -43,7 +43,7 @@ class ReplayProvider:
         self._exchanges = tuple(exchanges_in(messages))
         self._fit: Fit = fit
         self._next = 0
-        models = (said.model for exchange in self._exchanges for said in exchange.said)
+        models = (answers.model for exchange in self._exchanges for answers in exchange.answers)
         self.model = next((model for model in models if model), "recording")
 
     @classmethod
@@ -58,71 +58,77 @@ class ReplayProvider:
         if request.purpose == "summary" or self._next >= len(self._exchanges):
             raise self._error(f"the recording has no answer to request {number} ({request.purpose}); make a new one")
         exchange = self._exchanges[self._next]
-        if (difference := difference_of(exchange.asked, since_last_answer(request.messages), self._fit)) is not None:
+        if (
+            difference := describe_difference(exchange.received, since_last_answer(request.messages), self._fit)
+        ) is not None:
             raise self._error(f"request {number} does not fit the recording: {difference}; make a new one")
         self._next += 1
-        for chunk in message_chunks(exchange.said):
-            await tell(chunk, on_chunk)
-        return self._answer(exchange.said)
+        for chunk in message_chunks(exchange.answers):
+            await emit_chunk(chunk, on_chunk)
+        return self._to_response(exchange.answers)
 
-    def _answer(self, said: tuple[AssistantMessage, ...]) -> ModelResponse:
-        match said[-1].stop_reason:
+    def _to_response(self, answers: tuple[AssistantMessage, ...]) -> ModelResponse:
+        match answers[-1].stop_reason:
             case "error":
-                raise self._error(said[-1].error or "the recorded answer failed")
+                raise self._error(answers[-1].error or "the recorded answer failed")
             case "aborted":
-                raise ModelAbortedError(said[-1].error or "the recorded answer was aborted", provider=self.id)
+                raise ModelAbortedError(answers[-1].error or "the recorded answer was aborted", provider=self.id)
             case _:
-                return ModelResponse(said, sum((message.usage for message in said), Usage()))
+                return ModelResponse(answers, sum((message.usage for message in answers), Usage()))
 
-    def _error(self, sentence: str) -> ProviderError:
-        return ProviderError(sentence, provider=self.id)
+    def _error(self, message: str) -> ProviderError:
+        return ProviderError(message, provider=self.id)
 
 
 def exchanges_in(messages: Sequence[Message]) -> Iterator[Exchange]:
     """The answers of a conversation in their order; assistant messages side by side are one answer."""
-    asked: list[UserMessage | ToolMessage] = []
-    said: list[AssistantMessage] = []
+    received: list[UserMessage | ToolMessage] = []
+    answers: list[AssistantMessage] = []
     for message in messages:
         match message:
             case AssistantMessage():
-                said.append(message)
+                answers.append(message)
             case UserMessage() | ToolMessage():
-                if said:
-                    yield Exchange(tuple(asked), tuple(said))
-                    asked, said = [], []
-                asked.append(message)
+                if answers:
+                    yield Exchange(tuple(received), tuple(answers))
+                    received, answers = [], []
+                received.append(message)
             case _:  # neither the system's nor the application's words depend on the model
                 continue
-    if said:
-        yield Exchange(tuple(asked), tuple(said))
+    if answers:
+        yield Exchange(tuple(received), tuple(answers))
 
 
-def difference_of(recorded: Sequence[Message], asked: Sequence[Message], fit: Fit) -> str | None:
+def describe_difference(recorded: Sequence[Message], received: Sequence[Message], fit: Fit) -> str | None:
     """How what is asked differs from what was asked then; None: not."""
-    then, now = _essence(recorded, fit), _essence(asked, fit)
-    for was, is_now in zip(then, now, strict=False):
-        if was != is_now:
-            return f"there was {was[0]} {_short(was[1])}, and now there is {is_now[0]} {_short(is_now[1])}"
-    if len(then) != len(now):
-        return f"there were {len(then)} messages behind the last answer, and now there are {len(now)}"
+    recorded_items, received_items = _comparable(recorded, fit), _comparable(received, fit)
+    for recorded_item, received_item in zip(recorded_items, received_items, strict=False):
+        if recorded_item != received_item:
+            return f"there was {recorded_item[0]} {_quote(recorded_item[1])}, and now there is {received_item[0]} {_quote(received_item[1])}"
+    if len(recorded_items) != len(received_items):
+        return (
+            f"there were {len(recorded_items)} messages behind the last answer, and now there are {len(received_items)}"
+        )
     return None
 
 
-def _essence(messages: Sequence[Message], fit: Fit) -> list[tuple[str, str, bool]]:
-    essence = []
+def _comparable(messages: Sequence[Message], fit: Fit) -> list[tuple[str, str, bool]]:
+    items = []
     for message in messages:
         match message:
-            case UserMessage(origin=origin) if origin in SAID_BY_PEOPLE:
-                essence.append(("the user's", message.text, False))
+            case UserMessage(origin=origin) if origin in USER_ORIGINS:
+                items.append(("the user's", message.text, False))
             case ToolMessage(name=name):
-                exact = fit == "strict"
-                essence.append((f"the result of {name}", message.text if exact else "", message.is_error and exact))
+                is_strict = fit == "strict"
+                items.append(
+                    (f"the result of {name}", message.text if is_strict else "", message.is_error and is_strict)
+                )
             case _:
                 continue
-    return essence
+    return items
 
 
-def _short(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:80] + "…") if text else ""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from agent_loop.messages import ABORTED, ExtensionMessage, ToolMessage
-from agent_loop.messages.repair import Repair
+from agent_loop.messages.repair import HistoryRepair
 from agent_loop.sessions.ids import loop_id
 from agent_loop.sessions.session import LoopRecord, Session
 from agent_loop.sessions.store import SessionStore
@@ -27,7 +27,7 @@ async def resume(store: SessionStore, session_id: str) -> Session:
 
     Nothing is written: save it when something was added.
     """
-    return repaired(await store.load(session_id))
+    return repair_session(await store.load(session_id))
 
 
 def fork(
@@ -38,7 +38,7 @@ def fork(
     `from_loop`: up to the end of this loop, instead of the last; `length`: the first so many messages of it. What it
     cost stays with the first session. Raises `KeyError` for a loop that is not of the session.
     """
-    whole = Session(
+    forked = Session(
         session_id=session_id,
         agent_id=session.agent_id,
         created_at=now_ms,
@@ -49,7 +49,7 @@ def fork(
         state=copy.deepcopy(session.state),
         loops=[_history_as_loop(session, session_id, from_loop, length, now_ms)] if session.loops else [],
     )
-    return repaired(whole)
+    return repair_session(forked)
 
 
 def is_idle(session: Session, now_ms: int, threshold_seconds: float) -> bool:
@@ -71,15 +71,15 @@ def _history_as_loop(
     )
 
 
-ENDED = "the process ended before the loop did"
+PROCESS_ENDED = "the process ended before the loop did"
 """Why a loop was aborted that nobody ended."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Mended:
+class _RepairedLoop:
     """A loop, and where the messages of its history went."""
 
-    parent: "_Mended | None"
+    parent: "_RepairedLoop | None"
     old_start: int
     """How much of the parent's history comes before its own messages; `new_start`: after the repair."""
     new_start: int
@@ -92,7 +92,7 @@ class _Mended:
     def old_total(self) -> int:
         return self.old_start + len(self.places) - 1
 
-    def place(self, length: int, *, closed: bool) -> int:
+    def map_length(self, length: int, *, closed: bool) -> int:
         """How long a history is now that had this length. `closed`: the whole one, with the results at its end."""
         if length >= self.old_total and closed:
             return self.new_start + self.new_length
@@ -103,27 +103,29 @@ class _Mended:
         return owner.new_start + owner.places[length - owner.old_start]
 
 
-def repaired(session: Session, text: str = ABORTED) -> Session:
+def repair_session(session: Session, text: str = ABORTED) -> Session:
     """A session whose every history a provider would take: loops that nobody ended are aborted, calls are answered.
 
     `text` is what the model reads of a call without a result. What is whole stays as it is. The session itself is left
     alone; messages are shared, they are values.
     """
     result = msgspec.structs.replace(session, loops=[])
-    mended: dict[str, _Mended] = {}
+    repaired_loops: dict[str, _RepairedLoop] = {}
     for loop in session.loops:
-        parent = mended.get(loop.parent_loop_id or "")
-        record, mended[loop.loop_id] = _mend(result, loop, parent, text)
+        parent = repaired_loops.get(loop.parent_loop_id or "")
+        record, repaired_loops[loop.loop_id] = _repair_loop(result, loop, parent, text)
         result.loops.append(record)
     return result
 
 
-def _mend(done: Session, loop: LoopRecord, parent: _Mended | None, text: str) -> tuple[LoopRecord, _Mended]:
+def _repair_loop(
+    repaired_session: Session, loop: LoopRecord, parent: _RepairedLoop | None, text: str
+) -> tuple[LoopRecord, _RepairedLoop]:
     old_start, new_start = _starts(loop, parent)
-    repair = Repair(text, timestamp=loop.ended_at or loop.started_at)
+    repair = HistoryRepair(text, timestamp=loop.ended_at or loop.started_at)
     if parent is not None and new_start < parent.new_start + parent.new_length:
         # A branch may go on from between a call and its result: the result is this loop's then.
-        for message in done.history(loop.parent_loop_id)[:new_start]:
+        for message in repaired_session.history(loop.parent_loop_id)[:new_start]:
             repair.take(message)
     before = len(repair.messages)
     places = [0]
@@ -133,22 +135,22 @@ def _mend(done: Session, loop: LoopRecord, parent: _Mended | None, text: str) ->
     repair.close()
     messages = repair.messages[before:]
     record = msgspec.structs.replace(loop, base=new_start, messages=messages)
-    return _ended(record), _Mended(parent, old_start, new_start, places, len(messages))
+    return _mark_aborted(record), _RepairedLoop(parent, old_start, new_start, places, len(messages))
 
 
-def _starts(loop: LoopRecord, parent: _Mended | None) -> tuple[int, int]:
+def _starts(loop: LoopRecord, parent: _RepairedLoop | None) -> tuple[int, int]:
     """How much of the parent's history comes before: as it was, and as it is now."""
     if parent is None:
         return 0, 0
-    return min(loop.base, parent.old_total), parent.place(loop.base, closed=not _begins_with_a_result(loop))
+    return min(loop.base, parent.old_total), parent.map_length(loop.base, closed=not _begins_with_a_result(loop))
 
 
 def _begins_with_a_result(loop: LoopRecord) -> bool:
-    spoken = (message for message in loop.messages if not isinstance(message, ExtensionMessage))
-    return isinstance(next(spoken, None), ToolMessage)
+    visible = (message for message in loop.messages if not isinstance(message, ExtensionMessage))
+    return isinstance(next(visible, None), ToolMessage)
 
 
-def _ended(loop: LoopRecord) -> LoopRecord:
+def _mark_aborted(loop: LoopRecord) -> LoopRecord:
     if loop.status != "running":
         return loop
-    return msgspec.structs.replace(loop, status="aborted", error=loop.error or ENDED)
+    return msgspec.structs.replace(loop, status="aborted", error=loop.error or PROCESS_ENDED)

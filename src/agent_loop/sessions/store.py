@@ -59,7 +59,7 @@ class _Envelope(msgspec.Struct):
     session: msgspec.Raw
 
 
-class _Written(msgspec.Struct):
+class _StoredSession(msgspec.Struct):
     format: int
     session: Session
 
@@ -72,7 +72,7 @@ class _HeadEnvelope(msgspec.Struct):
     session: _Head
 
 
-def checked_id(session_id: str) -> str:
+def check_session_id(session_id: str) -> str:
     """The id, where it is fit for a file name. Raises `SessionError`."""
     if len(session_id) <= MAX_ID and _ID.fullmatch(session_id):
         return session_id
@@ -85,7 +85,7 @@ def encode_session(session: Session) -> bytes:
     """The session as it is stored. Raises `SessionError` for one that could not be read again."""
     _check_loops(session, f"session {session.session_id!r}")
     try:
-        return encode_json(_Written(FORMAT, session))
+        return encode_json(_StoredSession(FORMAT, session))
     except ValueError as error:
         raise SessionError(f"session {session.session_id!r} cannot be stored: {error}") from error
 
@@ -103,7 +103,7 @@ def decode_session(data: bytes, place: str) -> Session:
     return session
 
 
-def stored_agent(data: bytes) -> str | None:
+def read_agent_id(data: bytes) -> str | None:
     """Whose session it is, without reading all of it; None for what is no stored session."""
     try:
         return msgspec.json.decode(data, type=_HeadEnvelope).session.agent_id
@@ -113,12 +113,12 @@ def stored_agent(data: bytes) -> str | None:
 
 def _check_loops(session: Session, place: str) -> None:
     """Parents come first: `Session.history` would go round in circles otherwise."""
-    every = {loop.loop_id for loop in session.loops}
+    all_ids = {loop.loop_id for loop in session.loops}
     seen: set[str] = set()
     for loop in session.loops:
         if loop.loop_id in seen:
             raise SessionError(f"{place} has two loops {loop.loop_id!r}; give each loop an id of its own")
-        if loop.parent_loop_id in every and loop.parent_loop_id not in seen:
+        if loop.parent_loop_id in all_ids and loop.parent_loop_id not in seen:
             raise SessionError(f"{place} has a loop {loop.loop_id!r} that comes before the one it goes on from")
         if loop.base < 0:
             raise SessionError(f"{place} has a loop {loop.loop_id!r} that goes on from {loop.base} messages")

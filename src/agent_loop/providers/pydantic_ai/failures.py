@@ -19,9 +19,9 @@ from agent_loop.errors import (
 
 TOO_LONG_STATUSES = frozenset({400, 413})
 SERVER_ERROR = 500
-STOPPED = "Streamed response ended without"
+CUT_OFF_MESSAGE = "Streamed response ended without"
 """What pydantic-ai says of a stream of chat completions that was cut off."""
-LONGEST_DETAIL = 500  # characters; some providers answer with a whole page of HTML
+MAX_DETAIL_CHARACTERS = 500  # characters; some providers answer with a whole page of HTML
 REDACTED = "(redacted)"
 TOO_LONG = re.compile(
     r"prompt is too long|input is too long|exceeds? the (?:model'?s? )?(?:maximum )?context"
@@ -41,9 +41,9 @@ TOKENS = (
 
 def provider_error(error: Exception, provider: str, secrets: Iterable[str] = ()) -> ProviderError:
     """Our error for whatever a model call raised, with a sentence that names the provider and no secret."""
-    detail = _without(secrets, _detail(error))
+    detail = _redact(secrets, _detail(error))
     status = error.status_code if isinstance(error, native.ModelHTTPError) else None
-    known: dict[str, Any] = {"provider": provider, "status": status}
+    fields: dict[str, Any] = {"provider": provider, "status": status}
     if _is_too_long(error, status, detail):
         used, most = _tokens(detail)
         return ContextExceededError(
@@ -54,23 +54,23 @@ def provider_error(error: Exception, provider: str, secrets: Iterable[str] = ())
             max_tokens=most,
         )
     if isinstance(error, native.ModelAuthenticationError) or status in {401, 403}:
-        return AuthenticationError(f"{provider} does not accept the key: {detail}; check it and its rights", **known)
+        return AuthenticationError(f"{provider} does not accept the key: {detail}; check it and its rights", **fields)
     if _is_rate_limit(error, status):
         return RateLimitedError(
             f"{provider} wants fewer requests: {detail}; try again later",
-            **known,
+            **fields,
             retry_after=getattr(error, "retry_after", None),
         )
     if _is_network(error, status):
-        return NetworkError(f"{provider} could not be reached or broke off: {detail}; try again", **known)
-    return ProviderError(f"{provider} could not answer: {detail}", **known)
+        return NetworkError(f"{provider} could not be reached or broke off: {detail}; try again", **fields)
+    return ProviderError(f"{provider} could not answer: {detail}", **fields)
 
 
 def _is_too_long(error: Exception, status: int | None, detail: str) -> bool:
     if isinstance(error, native.ModelContextWindowExceededError):
         return True
-    may_be = status in TOO_LONG_STATUSES or (status is None and isinstance(error, native.ModelAPIError))
-    return may_be and TOO_LONG.search(detail) is not None
+    is_candidate = status in TOO_LONG_STATUSES or (status is None and isinstance(error, native.ModelAPIError))
+    return is_candidate and TOO_LONG.search(detail) is not None
 
 
 def _is_rate_limit(error: Exception, status: int | None) -> bool:
@@ -91,7 +91,7 @@ def _is_network(error: Exception, status: int | None) -> bool:
         OSError,
         TimeoutError,
     )
-    return isinstance(error, kinds) or _is_broken_transport(error) or STOPPED in str(error)
+    return isinstance(error, kinds) or _is_broken_transport(error) or CUT_OFF_MESSAGE in str(error)
 
 
 def _is_broken_transport(error: BaseException) -> bool:
@@ -103,25 +103,25 @@ def _is_broken_transport(error: BaseException) -> bool:
 
 def _detail(error: Exception) -> str:
     body = getattr(error, "body", None)
-    said = _said(body) or getattr(error, "message", None) or str(error) or type(error).__name__
-    text = " ".join(str(said).split()).rstrip(".")
-    return text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}..."
+    message = _error_message(body) or getattr(error, "message", None) or str(error) or type(error).__name__
+    text = " ".join(str(message).split()).rstrip(".")
+    return text if len(text) <= MAX_DETAIL_CHARACTERS else f"{text[:MAX_DETAIL_CHARACTERS]}..."
 
 
-def _said(body: Any) -> str | None:
+def _error_message(body: Any) -> str | None:
     """The sentence in an error's body, wherever the vendor puts it."""
     if isinstance(body, list) and body:
-        return _said(body[0])
+        return _error_message(body[0])
     if not isinstance(body, dict):
         return None
     inner = body.get("error")
     if isinstance(inner, dict | list):
-        return _said(inner)
+        return _error_message(inner)
     message = body.get("message") or body.get("Message") or inner
     return message if isinstance(message, str) else None
 
 
-def _without(secrets: Iterable[str], text: str) -> str:
+def _redact(secrets: Iterable[str], text: str) -> str:
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, REDACTED)
     return text

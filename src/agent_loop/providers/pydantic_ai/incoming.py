@@ -66,8 +66,8 @@ class Chunks:
                 self._calls[index] = call
                 return ToolCallChunk(call.tool_call_id, call.tool_name, _as_text(call.args))
             case PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=args)) if args and index in self._calls:
-                begun = self._calls[index]
-                return ToolCallChunk(begun.tool_call_id, begun.tool_name, _as_text(args))
+                call = self._calls[index]
+                return ToolCallChunk(call.tool_call_id, call.tool_name, _as_text(args))
         return None
 
 
@@ -83,8 +83,8 @@ def assistant_message(response: ModelResponse, *, provider: str, model: str) -> 
         model=response.model_name or model,
         provider=provider,
         usage=usage_of(response),
-        error=_complaint(response, stop_reason),
-        native=_plain(response),
+        error=_answer_error(response, stop_reason),
+        native=_native_form(response),
     )
 
 
@@ -163,7 +163,7 @@ def _as_text(args: str | Mapping[str, Any] | None) -> str:
     return args if isinstance(args, str) else msgspec.json.encode(args).decode()
 
 
-def _complaint(response: ModelResponse, stop_reason: StopReason) -> str | None:
+def _answer_error(response: ModelResponse, stop_reason: StopReason) -> str | None:
     if stop_reason != "error":
         return None
     if response.finish_reason == "content_filter":
@@ -171,6 +171,6 @@ def _complaint(response: ModelResponse, stop_reason: StopReason) -> str | None:
     return "the provider ended the answer with an error"
 
 
-def _plain(response: ModelResponse) -> dict[str, Any]:
-    (plain,) = ModelMessagesTypeAdapter.dump_python([response], mode="json", exclude_none=True)
-    return {name: value for name, value in plain.items() if name not in UNSENT}
+def _native_form(response: ModelResponse) -> dict[str, Any]:
+    (dumped,) = ModelMessagesTypeAdapter.dump_python([response], mode="json", exclude_none=True)
+    return {name: value for name, value in dumped.items() if name not in UNSENT}

@@ -120,8 +120,8 @@ def _native(data: Any) -> ModelResponse | None:
 
 def _with_our_ids(native: ModelResponse, calls: tuple[ToolCall, ...]) -> ModelResponse | None:
     """With the ids that the loop gave to the calls. None where these are not the calls of the answer any more."""
-    theirs = [part for part in native.parts if isinstance(part, ToolCallPart)]
-    if [part.tool_name for part in theirs] != [call.name for call in calls]:
+    native_calls = [part for part in native.parts if isinstance(part, ToolCallPart)]
+    if [part.tool_name for part in native_calls] != [call.name for call in calls]:
         return None
     ids = iter(calls)
     return replace(native, parts=[_with_id(part, ids) for part in native.parts])

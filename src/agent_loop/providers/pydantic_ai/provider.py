@@ -52,14 +52,14 @@ class PydanticAIProvider:
 
     async def respond(self, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
         """Ask once. Raises `ProviderError`; an error of `on_chunk` passes as it is."""
-        listener = _Listener(on_chunk)
+        forwarder = _ChunkForwarder(on_chunk)
         try:
-            answer = await self._ask(request, listener)
+            answer = await self._ask(request, forwarder)
             message = assistant_message(answer, provider=self.id, model=self.model)
         except Exception as error:  # whatever garbage makes a client raise, it is a failed call
-            if error is listener.failure:
+            if error is forwarder.failure:
                 raise
-            raise self._as_ours(error) from None
+            raise self._to_provider_error(error) from None
         return ModelResponse((message,), message.usage)
 
     async def aclose(self) -> None:
@@ -68,7 +68,7 @@ class PydanticAIProvider:
         async with self._model:
             pass
 
-    async def _ask(self, request: ModelRequest, listener: "_Listener") -> NativeResponse:
+    async def _ask(self, request: ModelRequest, forwarder: "_ChunkForwarder") -> NativeResponse:
         if self._is_closed:
             self._model, self._is_closed = self._build(), False
         parameters = self._parameters(request)
@@ -80,8 +80,8 @@ class PydanticAIProvider:
         ) as stream:
             async for event in stream:
                 if (chunk := chunks.of(event)) is not None:
-                    await listener.tell(chunk)
-            return _whole(stream.get())
+                    await forwarder.forward(chunk)
+            return _check_complete(stream.get())
 
     def _parameters(self, request: ModelRequest) -> ModelRequestParameters:
         schema = request.output_schema if self.capabilities.structured_output else None
@@ -95,25 +95,25 @@ class PydanticAIProvider:
             output_object=None if schema is None else OutputObjectDefinition(json_schema=schema, name="output"),
         )
 
-    def _as_ours(self, error: Exception) -> ProviderError:
+    def _to_provider_error(self, error: Exception) -> ProviderError:
         return error if isinstance(error, ProviderError) else provider_error(error, self.id, self._secrets())
 
 
-def _whole(answer: NativeResponse) -> NativeResponse:
+def _check_complete(answer: NativeResponse) -> NativeResponse:
     """The answer, when the provider has ended it. Clients take a stream that just stops for a whole one."""
     if answer.finish_reason is None and not (answer.provider_details or {}).get("finish_reason"):
         raise ConnectionError("the stream stopped before the answer was over")
     return answer
 
 
-class _Listener:
+class _ChunkForwarder:
     """Tells fragments, and remembers when the one who listens failed: that is no failure of the model."""
 
     def __init__(self, on_chunk: OnChunk) -> None:
         self._on_chunk = on_chunk
         self.failure: Exception | None = None
 
-    async def tell(self, chunk: Chunk) -> None:
+    async def forward(self, chunk: Chunk) -> None:
         try:
             await self._on_chunk(chunk)
         except Exception as error:

@@ -76,8 +76,8 @@ def test_estimates_of_messages_that_are_gone_are_forgotten() -> None:
     for _ in range(30):
         last = [user("x") for _ in range(100)]
         estimator.total(last)
-        estimator.forget_others(last)
-    assert len(estimator._known) <= 1_200
+        estimator.retain_only(last)
+    assert len(estimator._estimates) <= 1_200
     assert estimator.total(last) == 500
 
 

@@ -8,7 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from agent_loop.context import Compaction, ContextManager
-from agent_loop.context.overlay import Overlay, loaded, saved
+from agent_loop.context.overlay import Overlay, load_overlay, save_overlay
 from agent_loop.errors import MessageError
 from agent_loop.messages import Message, ToolCall, assistant, tool_message, user
 from agent_loop.messages.formatting import encode_json
@@ -157,10 +157,10 @@ async def test_saved_data_that_is_no_overlay_is_left_alone(plain) -> None:
 
 def test_saved_overlays_of_another_history_are_left_alone() -> None:
     history = working(3)
-    plain = saved(Overlay(2, (history[0], user("between"))), history)
-    assert loaded(plain, history) == Overlay(2, (history[0], user("between")))
-    assert loaded(plain, [user("else"), *history[1:]]) is None
-    assert loaded(plain, history[:1]) is None
+    plain = save_overlay(Overlay(2, (history[0], user("between"))), history)
+    assert load_overlay(plain, history) == Overlay(2, (history[0], user("between")))
+    assert load_overlay(plain, [user("else"), *history[1:]]) is None
+    assert load_overlay(plain, history[:1]) is None
 
 
 async def test_context_overflow_recovery_gets_clearly_smaller_each_time_or_says_that_it_cannot() -> None:

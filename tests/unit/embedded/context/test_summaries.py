@@ -3,8 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_loop.context.estimation import estimate_message, estimate_tokens
-from agent_loop.context.splitting import problem_of, safe_cuts, split
-from agent_loop.context.summaries import cut_to, digest, latest_request, shortened, stand_in, without_images
+from agent_loop.context.splitting import find_pairing_problem, safe_cuts, split
+from agent_loop.context.summaries import (
+    digest,
+    latest_request,
+    shorten,
+    stand_in_message,
+    truncate_to_tokens,
+    without_images,
+)
 from agent_loop.messages import Image, SystemMessage, Text, ToolMessage, user
 
 from .histories import call, lawful_histories, lines, result, said, tokens, working
@@ -12,7 +19,7 @@ from .rules import assert_lawful
 
 
 def test_tool_outputs_are_cut_to_their_beginning_and_end() -> None:
-    cut = shortened(result("1", lines(100)), 10).text.split("\n")
+    cut = shorten(result("1", lines(100)), 10).text.split("\n")
     assert len(cut) == 11
     assert cut[0].startswith("000000")
     assert cut[5] == "[... 90 lines left out ...]"
@@ -20,13 +27,13 @@ def test_tool_outputs_are_cut_to_their_beginning_and_end() -> None:
 
 
 def test_an_endless_line_is_cut_as_well() -> None:
-    assert len(shortened(result("1", "x" * 1_000_000), 50).text) < 50 * 200 + 100
+    assert len(shorten(result("1", "x" * 1_000_000), 50).text) < 50 * 200 + 100
 
 
 def test_what_is_short_or_no_tool_output_is_the_same_object() -> None:
     short, asked = result("1", lines(10)), user(lines(1_000))
-    assert shortened(short, 10) is short
-    assert shortened(asked, 10) is asked
+    assert shorten(short, 10) is short
+    assert shorten(asked, 10) is asked
     assert without_images(asked) is asked
     assert without_images(short) is short
 
@@ -39,12 +46,12 @@ def test_pictures_of_tools_become_a_word() -> None:
 @given(st.text(max_size=3_000), st.integers(1, 60), st.integers(1, 500))
 def test_shortening_never_makes_larger(text: str, max_lines: int, max_characters: int) -> None:
     before = result("1", text)
-    assert estimate_message(shortened(before, max_lines, max_characters)) <= estimate_message(before)
+    assert estimate_message(shorten(before, max_lines, max_characters)) <= estimate_message(before)
 
 
 @given(st.text(max_size=300), st.integers(-5, 90))
 def test_a_cut_text_takes_no_more_than_it_may(text: str, room: int) -> None:
-    assert estimate_tokens(cut_to(text, room)) <= max(0, room)
+    assert estimate_tokens(truncate_to_tokens(text, room)) <= max(0, room)
 
 
 def test_a_digest_has_one_line_per_turn_and_no_tool_output() -> None:
@@ -69,7 +76,7 @@ def test_a_digest_that_would_be_too_long_keeps_the_newest() -> None:
 
 
 def test_an_earlier_summary_goes_into_the_next_one() -> None:
-    earlier = stand_in("- user: first things", "", 1_000)
+    earlier = stand_in_message("- user: first things", "", 1_000)
     assert digest([earlier, said("more")], 1_000) == "- user: first things\n- assistant: more"
 
 
@@ -77,16 +84,16 @@ def test_the_latest_request_is_quoted_where_it_would_be_left_out() -> None:
     middle = [user("old"), user("new"), said("yes")]
     assert latest_request(middle, [said("working")]) == "new"
     assert latest_request(middle, [user("newest")]) == ""
-    again = stand_in("", "new", 1_000)
+    again = stand_in_message("", "new", 1_000)
     assert latest_request([again, said("yes")], []) == "new"
     assert again.text.endswith("new")
     assert again.origin == "compaction"
 
 
 def test_what_stands_in_for_others_keeps_to_its_room() -> None:
-    assert estimate_tokens(stand_in("s" * 9_000, "r" * 400, 300).text) <= 300
-    assert stand_in("s" * 9_000, "r" * 400, 300).text.endswith("r" * 400)
-    assert "r" not in stand_in("", "r" * 4_000, 30).text.partition("]")[2]
+    assert estimate_tokens(stand_in_message("s" * 9_000, "r" * 400, 300).text) <= 300
+    assert stand_in_message("s" * 9_000, "r" * 400, 300).text.endswith("r" * 400)
+    assert "r" not in stand_in_message("", "r" * 4_000, 30).text.partition("]")[2]
 
 
 def test_calls_and_results_are_never_cut_apart() -> None:
@@ -121,7 +128,7 @@ def test_each_part_of_a_split_has_whole_pairs(history, first: int, recent: int) 
 
 @given(lawful_histories())
 def test_lawful_histories_have_no_problem(history) -> None:
-    assert problem_of(history) is None
+    assert find_pairing_problem(history) is None
     assert tokens(history) > 0
 
 
@@ -135,4 +142,4 @@ def test_lawful_histories_have_no_problem(history) -> None:
     ],
 )
 def test_unlawful_histories_are_found_out(history, problem: str) -> None:
-    assert problem in problem_of(history)
+    assert problem in find_pairing_problem(history)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_loop.context import elide_stale_reads, keep_tail, over_output_budget, turn_output_bytes
+from agent_loop.context import elide_old_outputs, elide_stale_reads, over_output_budget, turn_output_bytes
 from agent_loop.messages import AssistantMessage, Image, Text, ToolCall, ToolMessage, UserMessage, user
 from agent_loop.tools.sizes import output_bytes
 
@@ -17,12 +17,12 @@ def texts(messages) -> list[str]:
 
 def test_compact_strategy_tail_leaves_what_is_under_the_threshold_alone() -> None:
     history = working(10, "x" * 100)
-    assert keep_tail(history, threshold=1_000, keep_turns=1) == history
+    assert elide_old_outputs(history, threshold=1_000, keep_turns=1) == history
 
 
 def test_compact_strategy_tail_stubs_results_older_than_compact_keep_turns() -> None:
     history = working(10, "x" * 201)
-    kept = keep_tail(history, threshold=1_000, keep_turns=4)
+    kept = elide_old_outputs(history, threshold=1_000, keep_turns=4)
     assert texts(kept) == ["[Output left out: 201 bytes. Call the tool again if you need it.]"] * 6 + ["x" * 201] * 4
     assert [each for each in kept if not isinstance(each, ToolMessage)] == [
         each for each in history if not isinstance(each, ToolMessage)
@@ -33,7 +33,7 @@ def test_compact_strategy_tail_stubs_results_older_than_compact_keep_turns() -> 
 def test_compact_strategy_tail_passes_text_and_images_of_users() -> None:
     seen = UserMessage(content=(Image("i" * 9_000, "image/png"), Text("what is this?")))
     history = [seen, *working(3, "x" * 500)[1:]]
-    kept = keep_tail(history, threshold=1_000, keep_turns=0)
+    kept = elide_old_outputs(history, threshold=1_000, keep_turns=0)
     assert kept[0] is seen
     assert all("500 bytes" in text for text in texts(kept))
 
@@ -41,17 +41,17 @@ def test_compact_strategy_tail_passes_text_and_images_of_users() -> None:
 def test_a_turn_of_several_messages_and_parallel_calls_is_one_turn() -> None:
     both = AssistantMessage(content=(ToolCall("1", "look"), ToolCall("2", "look")))
     last = [said("I look"), both, result("1", "a" * 200), result("2", "b" * 200)]
-    kept = keep_tail([*working(1, "x" * 200), *last], threshold=1, keep_turns=1)
+    kept = elide_old_outputs([*working(1, "x" * 200), *last], threshold=1, keep_turns=1)
     assert kept[-4:] == last
     assert "200 bytes" in kept[2].text
 
 
 @given(lawful_histories(), st.integers(0, 500), st.integers(0, 5))
 def test_what_the_tail_strategy_leaves_is_lawful_smaller_and_then_left_alone(history, threshold, turns) -> None:
-    kept = keep_tail(history, threshold=threshold, keep_turns=turns)
+    kept = elide_old_outputs(history, threshold=threshold, keep_turns=turns)
     assert_lawful(kept)
     assert tokens(kept) <= tokens(history)
-    assert keep_tail(kept, threshold=threshold, keep_turns=turns) == kept
+    assert elide_old_outputs(kept, threshold=threshold, keep_turns=turns) == kept
 
 
 CONTENT = "def main(): ...\n" * 20

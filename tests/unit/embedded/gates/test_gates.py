@@ -7,7 +7,7 @@ from agent_loop.behavior import DEFAULTS, Behavior, ToolBudget
 from agent_loop.errors import ConfigurationError, ToolError
 from agent_loop.gates import DedupMemory, allowed_tools, dedup, framework_gates, tool_budgets
 from agent_loop.hooks import Chain, Hooks
-from agent_loop.hooks.contexts import LoopOver, ToolGate
+from agent_loop.hooks.contexts import LoopEnded, ToolGate
 from agent_loop.messages import Text, ToolCall
 from agent_loop.tools.tool import ToolResult
 from agent_loop.usage import Usage
@@ -28,8 +28,8 @@ def hashed(arguments) -> str:
     return json.dumps(arguments, sort_keys=True)
 
 
-def over() -> LoopOver:
-    return LoopOver(
+def over() -> LoopEnded:
+    return LoopEnded(
         session_id="s", loop_id="loop", status="aborted", usage=Usage(), turns=1, turn_range=(0, 1), messages=[]
     )
 

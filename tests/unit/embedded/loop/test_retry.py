@@ -5,7 +5,7 @@ from tests.unit.embedded.providers.wires import BACKENDS, run
 
 from agent_loop.behavior import RetrySettings
 from agent_loop.errors import AuthenticationError, NetworkError, ProviderError, RateLimitedError
-from agent_loop.loop.retry import LONGEST_WAIT, delay_before, with_retries
+from agent_loop.loop.retry import MAX_REQUESTED_DELAY, call_with_retries, delay_before
 
 DOWN = NetworkError("down")
 
@@ -24,7 +24,9 @@ def test_jitter_takes_or_adds_up_to_twenty_percent(chance: float, delay: float) 
     assert delay_before(2, RetrySettings(), DOWN, lambda: chance) == pytest.approx(delay)
 
 
-@pytest.mark.parametrize(("asked", "delay"), [(7.5, 7.5), (0.1, 1.0), (None, 1.0), (LONGEST_WAIT * 3, LONGEST_WAIT)])
+@pytest.mark.parametrize(
+    ("asked", "delay"), [(7.5, 7.5), (0.1, 1.0), (None, 1.0), (MAX_REQUESTED_DELAY * 3, MAX_REQUESTED_DELAY)]
+)
 def test_retry_after_of_the_provider_is_respected(asked: float | None, delay: float) -> None:
     assert delay_before(2, RetrySettings(), RateLimitedError("slow", retry_after=asked), middle) == delay
 
@@ -51,7 +53,7 @@ class Calls:
         self.told.append((attempt, most, error.kind, delay))
 
     async def go(self, settings: RetrySettings) -> str:
-        return await with_retries(self.call, settings, sleep=self.sleep, chance=middle, on_retry=self.on_retry)
+        return await call_with_retries(self.call, settings, sleep=self.sleep, chance=middle, on_retry=self.on_retry)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -80,7 +82,7 @@ def test_max_retries_bounds_the_attempts(retries: int, made: int) -> None:
 
 
 def test_a_pause_longer_than_anybody_waits_is_not_made() -> None:
-    calls = Calls(RateLimitedError("tomorrow", retry_after=LONGEST_WAIT + 1))
+    calls = Calls(RateLimitedError("tomorrow", retry_after=MAX_REQUESTED_DELAY + 1))
     with pytest.raises(RateLimitedError):
         run(lambda: calls.go(RetrySettings()))
     assert calls.made == 1

@@ -20,7 +20,7 @@ from agent_loop.messages import (
     user,
     validate,
 )
-from agent_loop.messages.validation import says_something
+from agent_loop.messages.validation import has_content
 
 A, B = ToolCall("a", "look"), ToolCall("b", "write")
 
@@ -104,6 +104,6 @@ def test_repair_loses_nothing_that_was_said_and_a_second_one_changes_nothing(any
 
     assert answer_unanswered(mended) == mended
     assert [m for m in mended if isinstance(m, AssistantMessage)] == [
-        m for m in anything if isinstance(m, AssistantMessage) and says_something(m)
+        m for m in anything if isinstance(m, AssistantMessage) and has_content(m)
     ]
     assert len(mended) == len(anything) + len(unanswered(anything))

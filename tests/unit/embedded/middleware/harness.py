@@ -6,7 +6,7 @@ import anyio
 from tests.unit.embedded.providers.harness import PATIENCE
 
 from agent_loop.hooks import Chain, Hooks, Middleware
-from agent_loop.hooks.contexts import BeforeAgent, HookContext, LoopOver, ToolAfter, TransformSystem
+from agent_loop.hooks.contexts import BeforeAgent, HookContext, LoopEnded, ToolAfter, TransformSystem
 from agent_loop.messages import Text, ToolCall
 from agent_loop.providers import ModelRequest, ModelResponse
 from agent_loop.state import AgentState
@@ -56,7 +56,7 @@ class Around:
         return given
 
     async def end(self) -> None:
-        over = LoopOver(
+        over = LoopEnded(
             status="completed",
             usage=Usage(input_tokens=5),
             turns=2,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.unit.embedded.middleware.harness import Around, Probe, text_result
 
-from agent_loop.context.tool_outputs import evicted
+from agent_loop.context.tool_outputs import truncate_middle
 from agent_loop.messages import Image, Text, ToolCall
 from agent_loop.middleware import FilesystemMiddleware
 from agent_loop.middleware.filesystem import FILE_TOOLS
@@ -95,4 +95,4 @@ async def test_excluded_tools_and_results_that_fit_are_never_evicted(tmp_path: P
 
 
 def test_eviction_keeps_what_it_says() -> None:
-    assert evicted("0123456789", 9, 2) == "01\n\n... (truncated 6 characters) ...\n\n89"
+    assert truncate_middle("0123456789", 9, 2) == "01\n\n... (truncated 6 characters) ...\n\n89"

@@ -7,11 +7,11 @@ from tests.unit.embedded.middleware.harness import Around
 from tests.unit.embedded.providers.harness import called, result
 
 from agent_loop.context.estimation import estimate_message
-from agent_loop.context.splitting import problem_of
+from agent_loop.context.splitting import find_pairing_problem
 from agent_loop.errors import NetworkError
 from agent_loop.messages import AssistantMessage, Message, SystemMessage, Text, ToolCall, ToolMessage, user
 from agent_loop.middleware import SummarizationMiddleware
-from agent_loop.middleware.summarization import SUMMARY_HEAD, cut_edits, transcript
+from agent_loop.middleware.summarization import SUMMARY_HEAD, shorten_edits, transcript
 from agent_loop.providers import ModelRequest, ModelResponse, Provider
 from agent_loop.providers.script import Step
 from agent_loop.providers.scripted_provider import ScriptedProvider
@@ -90,7 +90,7 @@ async def test_the_last_tenth_and_at_least_two_stay_and_no_pair_is_torn(count: i
     history = turns(count)
     model, _ = await _ask(SummarizationMiddleware(_scripted("SUMMARY"), 10), history)
     kept = model.last[1:]
-    assert problem_of(model.last) is None
+    assert find_pairing_problem(model.last) is None
     assert len(kept) >= max(2, len(history) // 10)
     assert len(kept) <= max(2, len(history) // 10) + 1
     assert kept == history[-len(kept) :]
@@ -164,9 +164,9 @@ async def test_content_of_writes_and_edits_over_2000_characters_is_cut_in_old_me
     text = transcript([write, result("ok", call_id="a"), edits, result("ok", call_id="b"), shell], 100_000)
     assert text.count("w" * 3_000) == 1
     assert text.count("... (1000 characters left out)") == 2
-    assert cut_edits(shell.tool_calls[0]) is shell.tool_calls[0]
+    assert shorten_edits(shell.tool_calls[0]) is shell.tool_calls[0]
     raw = ToolCall("d", "edit", {"old_string": long}, raw_arguments='{"old_string":"' + long + '"}')
-    assert long not in str(cut_edits(raw))
+    assert long not in str(shorten_edits(raw))
 
 
 async def test_a_transcript_is_bounded_and_nothing_in_it_can_close_its_tag() -> None:

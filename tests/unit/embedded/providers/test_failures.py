@@ -4,7 +4,7 @@ import pytest
 from pydantic_ai import exceptions as native
 
 from agent_loop.errors import AuthenticationError, ContextExceededError, NetworkError, ProviderError, RateLimitedError
-from agent_loop.providers.pydantic_ai.failures import LONGEST_DETAIL, provider_error
+from agent_loop.providers.pydantic_ai.failures import MAX_DETAIL_CHARACTERS, provider_error
 
 
 def http(status: int, message: str, **more: object) -> native.ModelHTTPError:
@@ -72,4 +72,4 @@ def test_secrets_are_taken_out_of_sentences_the_longest_first() -> None:
 
 def test_pages_of_text_are_cut() -> None:
     error = native.ModelHTTPError(502, "m", "<html>" + "x" * 100_000)
-    assert len(str(provider_error(error, "acme"))) < LONGEST_DETAIL + 200
+    assert len(str(provider_error(error, "acme"))) < MAX_DETAIL_CHARACTERS + 200

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_loop.errors import ConfigurationError
-from agent_loop.providers.access import VARIABLES, Access, completed
+from agent_loop.providers.access import VARIABLES, Access, complete_access
 from agent_loop.providers.registry import NAMES, provider_named
 
 from .wires import KEY, WIRES, Wire, ask, request, served, text
@@ -75,13 +75,13 @@ def test_azure_proves_itself_with_its_own_header() -> None:
 
 
 def test_what_is_said_wins_over_the_environment() -> None:
-    found = completed("openai", Access(api_key="said"), {"OPENAI_API_KEY": "environment"})
+    found = complete_access("openai", Access(api_key="said"), {"OPENAI_API_KEY": "environment"})
     assert found.api_key == "said"
 
 
 def test_secrets_are_not_shown() -> None:
     environ = {"AWS_REGION": "x", "AWS_SECRET_ACCESS_KEY": "c-secret"}
-    access = completed("bedrock", Access(api_key=KEY, credentials={"a": "b-secret"}), environ)
+    access = complete_access("bedrock", Access(api_key=KEY, credentials={"a": "b-secret"}), environ)
     shown = repr(access)
     assert not any(secret in shown for secret in (KEY, "b-secret", "c-secret"))
     assert set(access.all_secrets()) == {KEY, "b-secret", "c-secret"}
@@ -117,8 +117,8 @@ def test_offline_providers_read_their_own_names(
     monkeypatch: pytest.MonkeyPatch, name: str, module: str, kind: str, rest: str
 ) -> None:
     made: list[str] = []
-    stand_in = SimpleNamespace(**{kind: SimpleNamespace(from_name=lambda told: made.append(told) or "it")})
-    monkeypatch.setitem(sys.modules, module, stand_in)
+    stand_in_message = SimpleNamespace(**{kind: SimpleNamespace(from_name=lambda told: made.append(told) or "it")})
+    monkeypatch.setitem(sys.modules, module, stand_in_message)
     assert provider_named(name, environ={}) == "it"
     assert made == [rest]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent_loop.sessions import LoopName, config_segment, loop_id, new_id, next_number, parse_loop_id
 from agent_loop.sessions.ids import MAX_SEGMENT
-from agent_loop.sessions.store import checked_id
+from agent_loop.sessions.store import check_session_id
 
 
 def test_new_ids_are_made_of_the_time_and_of_chance_that_are_handed_in() -> None:
@@ -20,7 +20,7 @@ def test_new_ids_are_made_of_the_time_and_of_chance_that_are_handed_in() -> None
     assert early == "00000000Z8" + "0" * 16
     assert early < late
     assert new_id() != new_id()
-    assert checked_id(new_id())
+    assert check_session_id(new_id())
 
 
 def test_loop_id_is_session_config_and_number() -> None:

@@ -17,7 +17,7 @@ from agent_loop.sessions import (
     Session,
     fork,
     is_idle,
-    repaired,
+    repair_session,
     resume,
 )
 from agent_loop.state import Todo
@@ -40,7 +40,7 @@ ABORTED_RESULT = tool_message("a", "look", ABORTED, is_error=True)
 
 
 def test_a_loop_that_nobody_ended_is_aborted_and_its_calls_are_answered() -> None:
-    mended = repaired(session(loop("one", user("u"), assistant("", CALL), status="running")))
+    mended = repair_session(session(loop("one", user("u"), assistant("", CALL), status="running")))
 
     assert mended.loops[0].status == "aborted"
     assert mended.loops[0].error == "the process ended before the loop did"
@@ -53,7 +53,7 @@ def test_loops_that_go_on_from_a_repaired_one_go_on_from_its_end() -> None:
         loop("two", user("v"), assistant("w"), parent="one", base=2),
         loop("three", user("x"), parent="two", base=4),
     )
-    mended = repaired(broken)
+    mended = repair_session(broken)
 
     assert [each.base for each in mended.loops] == [0, 3, 5]
     assert [m.text for m in mended.history()] == ["u", "", ABORTED, "v", "w", "x"]
@@ -66,7 +66,7 @@ def test_results_that_a_later_loop_holds_stay_the_results() -> None:
         loop("one", user("u"), assistant("", CALL), status="aborted"),
         loop("two", result, assistant("w"), parent="one", base=2),
     )
-    mended = repaired(whole)
+    mended = repair_session(whole)
 
     assert mended.history("two") == whole.history("two")
     assert mended.history("one")[-1] == ABORTED_RESULT
@@ -77,7 +77,7 @@ def test_a_branch_between_call_and_result_answers_the_call_itself() -> None:
         loop("one", user("u"), assistant("", CALL), tool_message("a", "look", "seen"), assistant("w")),
         loop("two", user("other"), parent="one", base=2),
     )
-    mended = repaired(whole)
+    mended = repair_session(whole)
 
     assert mended.history("one") == whole.history("one")
     assert mended.history("two") == [user("u"), assistant("", CALL), ABORTED_RESULT, user("other")]
@@ -100,14 +100,14 @@ def broken_sessions(draw: st.DrawFn) -> Session:
 
 @given(broken=broken_sessions())
 def test_whatever_was_broken_off_every_history_validates_after_repair(broken: Session) -> None:
-    mended = repaired(broken)
+    mended = repair_session(broken)
 
     for each in mended.loops:
         validate(mended.history(each.loop_id))
         assert each.status == "aborted"
         said = [m for m in mended.history(each.loop_id) if m.text != ABORTED]
         assert [m for m in said if m.text] == [m for m in broken.history(each.loop_id) if m.text]
-    assert repaired(mended) == mended
+    assert repair_session(mended) == mended
 
 
 @pytest.mark.anyio
