@@ -1,7 +1,4 @@
-"""The agent: a model, tools, hooks and a conversation, and the loop that brings them together.
-
-Source: phi-core, "BasicAgent"; zidane, "Agent Lifecycle"; loop spec, sections 1 to 3.
-"""
+"""The agent: a provider, tools, hooks and a conversation, and the methods that run the loop over them."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -36,12 +33,12 @@ from agent_loop.workspace import Workspace
 
 HooksArgument = Hooks | Mapping[str, Handler | Sequence[Handler]]
 CONTEXT_KEY = "context"
-"""Where the state keeps what was made of the history."""
+"""Key in `AgentState.extra` of the context manager's saved state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RunOptions:
-    """What one run was asked for, besides its prompt."""
+    """Arguments of one run besides its prompt."""
 
     kind: ContinuationKind | None = None
     at: int | None = None
@@ -53,16 +50,16 @@ class _RunOptions:
 
 
 def first_trigger(kind: ContinuationKind | None) -> TurnTrigger:
-    """What the first turn of such a run is triggered by. Source: phi-core, "TurnTrigger"."""
+    """Return the trigger of the first turn of a run with this continuation kind."""
     if kind is None:
         return "user"
     return "branch" if kind == "branch" else "continuation"
 
 
 class Agent:
-    """An agent. One run at a time; between and during runs it can be talked to."""
+    """An agent with one conversation. It executes one run at a time and accepts messages during a run."""
 
-    def __init__(  # noqa: PLR0913  # keywords, each documented below: what there is to decide about an agent
+    def __init__(  # noqa: PLR0913  # keyword arguments, each documented below
         self,
         provider: Provider,
         *,
@@ -82,34 +79,34 @@ class Agent:
         compaction: CompactionStrategy | None = None,
         surroundings: Surroundings | None = None,
     ) -> None:
-        """Put an agent together.
+        """Create an agent from a provider, tools and options.
 
         Args:
             provider: The model.
-            tools: What it can do, besides what middleware brings.
-            system_prompt: Its instructions; said once per call, never part of the history.
-            behavior: How it behaves, laid over the defaults.
+            tools: The agent's tools, besides those that middleware registers.
+            system_prompt: Instructions; sent once per model call, never part of the history.
+            behavior: Options that override the defaults.
             hooks: Handlers for the lifetime of the agent.
-            middleware: Hooks that belong together; the first is the outermost.
-            workspace: The files its tools may touch.
-            store: Where the session is kept; None: nowhere.
-            session: The conversation to go on with; None: a new one.
-            input_filters: Look at prompts first.
-            ask: Asks a person on behalf of a tool.
-            agent_id: Stable name of this agent; None: made.
-            config_id: Names this configuration in loop ids; None: made of provider, model and thinking.
+            middleware: Groups of hooks and wrappers; the first is the outermost.
+            workspace: The files that its tools may access.
+            store: Store of the session; None keeps the session in memory only.
+            session: Conversation to continue; None starts a new one.
+            input_filters: Filters that check each prompt before the run.
+            ask: Callback by which a tool asks the user a question.
+            agent_id: Stable name of this agent; None generates one.
+            config_id: Name of this configuration in loop ids; None derives it from provider, model and thinking level.
             aliases: Tool name -> the name that the model sees.
-            compaction: Makes the context smaller in its own way.
-            surroundings: Clock, chance and ids, for tests.
+            compaction: Strategy that replaces the built-in compaction.
+            surroundings: Clock, randomness and ids, for tests.
 
-        Raises `ConfigurationError` for anything that cannot be.
+        Raises `ConfigurationError` for invalid options.
         """
         self.provider = provider
         self.tools = tuple(tools)
         self.system_prompt = system_prompt
         self.behavior = validate_behavior((behavior or Behavior()).over(DEFAULTS))
         self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
-        self._middleware_hooks = Hooks(middleware=middleware)  # apart: `hooks` may be those of other agents, too
+        self._middleware_hooks = Hooks(middleware=middleware)  # separate: `hooks` may be shared with other agents
         self.workspace = workspace
         self.input_filters = tuple(input_filters)
         self.surroundings = surroundings or Surroundings()
@@ -117,7 +114,7 @@ class Agent:
         self._aliases = dict(aliases or {})
         self._compaction = compaction
         self._config_id = config_id
-        self._build_toolset(self.tools)  # names are checked now, not in the middle of a run
+        self._build_toolset(self.tools)  # fails now, not during a run, if names are invalid
         self.steering = MessageQueue()
         self.follow_ups = MessageQueue()
         self.conversation = AgentConversation(
@@ -130,9 +127,9 @@ class Agent:
         self._dedup_memory = DedupMemory()
         self._engine: Engine | None = None
 
-    # -- running ----------------------------------------------------------------------------------------------------
+    # -- runs -------------------------------------------------------------------------------------------------------
 
-    async def run(  # noqa: PLR0913  # keywords, the same as of `run_stream`
+    async def run(  # noqa: PLR0913  # keyword arguments, as `run_stream` has
         self,
         prompt: Prompt,
         *,
@@ -142,12 +139,12 @@ class Agent:
         metadata: Any = None,
         on_event: EventCallback | None = None,
     ) -> RunResult:
-        """Do it, and say what came of it.
+        """Run the agent on a prompt and return the result.
 
-        Raises `ProviderError` (of the kind it was) when the model failed, `AbortedError` when it was aborted,
-        `RunInProgressError` when a run goes on already, `SessionError` when the session cannot be kept, or somebody
-        else went on with it, and what `on_event` raises: the run ends for it. A run that ended at a limit, or was
-        rejected by an input filter, is a result.
+        Raises `ProviderError` (or a subclass) if the model failed, `AbortedError` if the run was aborted,
+        `RunInProgressError` if another run is active, `SessionError` if the session cannot be stored or another agent
+        has continued it, and any exception of `on_event`, which ends the run. A run that ends at a limit or that an
+        input filter rejects returns a result.
         """
         prompt_messages = to_prompt_messages(prompt)
         run = self._new_run(_RunOptions(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata))
@@ -162,9 +159,9 @@ class Agent:
         system_prompt: str | None = None,
         metadata: Any = None,
     ) -> AbstractAsyncContextManager[RunStream]:
-        """As `run`, with the events while it goes: `async with agent.run_stream(...) as events`.
+        """Run as `run` does and stream the events: `async with agent.run_stream(...) as events`.
 
-        Failures are events here: `loop_end` says it. Leaving the block aborts what still runs.
+        Failures do not raise here; the `loop_end` event reports them. Leaving the block aborts an active run.
         """
         options = _RunOptions(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata)
         return self._stream(options, to_prompt_messages(prompt))
@@ -178,17 +175,17 @@ class Agent:
         hooks: HooksArgument | None = None,
         on_event: EventCallback | None = None,
     ) -> RunResult:
-        """Go on without a new prompt. Source: phi-core, "ContinuationKind".
+        """Continue the conversation without a new prompt.
 
         Args:
-            kind: "default" goes on from the end, "rerun" says the last loop's prompt again from where it was said,
-                "branch" goes on from message `at` of the history, leaving the rest to the loop it belongs to.
-            at: Where a branch begins: how many messages it keeps.
-            behavior: Laid over the agent's.
-            hooks: For this run.
-            on_event: Is told what happens.
+            kind: "default" continues at the end of the history, "rerun" repeats the last user prompt from its position,
+                "branch" continues after the first `at` messages; the remaining messages stay with their own loop.
+            at: Number of messages that a branch keeps.
+            behavior: Options that override the agent's.
+            hooks: Handlers for this run.
+            on_event: Callback that receives each event.
 
-        Raises as `run`, and `ConfigurationError` where there is nothing to go on from.
+        Raises the errors of `run`, and `ConfigurationError` if the history has nothing to continue from.
         """
         run = self._new_run(_RunOptions(kind=kind, at=at, behavior=behavior, hooks=hooks))
         return _raise_error(await self._execute(run, (), on_event or _ignore_event))
@@ -202,34 +199,34 @@ class Agent:
         behavior: Behavior | None = None,
         hooks: HooksArgument | None = None,
     ) -> AbstractAsyncContextManager[RunStream]:
-        """As `continue_run`, with the events while it goes; a branch may begin with a prompt of its own."""
+        """Continue as `continue_run` does and stream the events; a branch may have a prompt."""
         prompt_messages = to_prompt_messages(prompt)
         options = _RunOptions(kind=kind, at=at, behavior=behavior, hooks=hooks, prompted=bool(prompt_messages))
         return self._stream(options, prompt_messages)
 
-    # -- talking to it ----------------------------------------------------------------------------------------------
+    # -- messages to it ---------------------------------------------------------------------------------------------
 
     @property
     def is_running(self) -> bool:
-        """A run goes on."""
+        """Whether a run is active."""
         return self._engine is not None
 
     def steer(self, message: str | UserMessage) -> None:
-        """Say something that is taken in between two tools or turns of the run that goes on. From any thread.
+        """Queue a message that the active run reads between two tools or turns. Thread-safe.
 
-        Raises `MessageError` for what says nothing.
+        Raises `MessageError` for a message without content.
         """
         self.steering.put(to_user_message(message, "steering"))
 
     def follow_up(self, message: str | UserMessage) -> None:
-        """Say something that is taken in when the agent would stop otherwise. From any thread.
+        """Queue a message that the run reads when it would otherwise end. Thread-safe.
 
-        Raises `MessageError` for what says nothing.
+        Raises `MessageError` for a message without content.
         """
         self.follow_ups.put(to_user_message(message, "follow_up"))
 
     def abort(self, reason: str = "aborted by the user") -> None:
-        """End the run that goes on, in order; without one nothing happens. From the event loop's own thread only."""
+        """End the active run in an orderly way; without one, do nothing. Call it from the event loop's thread only."""
         if self._engine is not None:
             self._engine.abort(reason)
 
@@ -237,43 +234,46 @@ class Agent:
 
     @property
     def session(self) -> Session:
-        """The conversation, as it is stored."""
+        """The stored form of the conversation."""
         return self.conversation.session
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The history."""
+        """The messages of the current history, oldest first."""
         return tuple(self.conversation.history)
 
     def reset(self) -> None:
-        """Forget everything: a new session, no messages, empty queues. Raises `RunInProgressError`."""
+        """Start a new session with an empty history and empty queues. Raises `RunInProgressError`."""
         self._require_idle()
         self.steering.clear()
         self.follow_ups.clear()
         self._renew_session("explicit")
 
     def new_session(self) -> str:
-        """Begin a new session now, with an empty history; its id. Raises `RunInProgressError`."""
+        """Start a new session with an empty history and return its id. Raises `RunInProgressError`."""
         self._require_idle()
         return self._renew_session("explicit")
 
     def check_and_rotate(self, threshold: float) -> str | None:
-        """A new session when nobody said anything for so many seconds: its id, else None."""
+        """Start a new session if the current one was idle for `threshold` seconds.
+
+        Returns the new session's id, or None if the current session remains.
+        """
         self._require_idle()
         return self._renew_session("inactivity") if self.conversation.is_idle(threshold) else None
 
     def save_messages(self) -> bytes:
-        """The history as JSON."""
+        """Return the history as JSON."""
         return self.conversation.to_json()
 
     def restore_messages(self, data: bytes | str) -> None:
-        """Put a saved history in place of this one. Raises `MessageError` for one that cannot be."""
+        """Replace the history by a saved one, in a new session. Raises `MessageError` if it is invalid."""
         self._require_idle()
         before = self.session.session_id
         self.conversation.restore(data)
         self._dedup_memory.forget(before)
 
-    # -- inside -----------------------------------------------------------------------------------------------------
+    # -- internals --------------------------------------------------------------------------------------------------
 
     def _renew_session(self, formation: Formation) -> str:
         self._dedup_memory.forget(self.session.session_id)
@@ -386,7 +386,7 @@ class Agent:
         )
 
     async def _store_and_release(self, run: Run) -> None:
-        """Store the session, and let others have it, stored or not."""
+        """Store the session and release its lock, also if storing fails."""
         try:
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):
                 self._save_context(run)
@@ -396,7 +396,7 @@ class Agent:
                 await self.conversation.release()
 
     def _save_context(self, run: Run) -> None:
-        """So that the next run sends what this one did, and nothing is summarized twice."""
+        """Save the compaction state so that the next run reuses it and summarizes nothing twice."""
         saved_context = run.context.save(run.sendable())
         if saved_context is None:
             self.session.state.extra.pop(CONTEXT_KEY, None)
@@ -413,7 +413,7 @@ class Agent:
                 if not failed:
                     await watch(event)
             except Exception:
-                failed = True  # the run ends for it, in order, and it is not called again
+                failed = True  # ends the run in an orderly way; the callback is not called again
                 raise
 
         run.sink = sink
@@ -431,7 +431,7 @@ class Agent:
 
 
 async def _ignore_event(_event: LoopEvent) -> None:
-    """Nobody listens."""
+    """Discard the event: the run has no subscriber."""
 
 
 def _raise_error(result: RunResult) -> RunResult:

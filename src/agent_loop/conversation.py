@@ -1,7 +1,4 @@
-"""The conversation of one agent: its session, the history of it, and the way to the store.
-
-Source: phi-core, "BasicAgent state relevant to session management", "SessionRecorder".
-"""
+"""The conversation of one agent: its session, the session's history, and access to the store."""
 
 from dataclasses import dataclass
 
@@ -21,12 +18,12 @@ from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, Sessi
 from agent_loop.sessions.store import SessionStore
 
 RESTORED = "restored"
-"""Configuration segment of the loop that holds a history which was put in place."""
+"""Configuration segment in the id of a loop that holds a restored history."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopPosition:
-    """Where a loop begins."""
+    """The id of a new loop and its position in the session."""
 
     loop_id: str
     parent_loop_id: str | None
@@ -36,7 +33,7 @@ class LoopPosition:
 
 
 class AgentConversation:
-    """Keeps session and history together while runs go on."""
+    """The session of an agent and its current history, kept consistent over runs."""
 
     def __init__(
         self,
@@ -46,7 +43,7 @@ class AgentConversation:
         surroundings: Surroundings,
         cwd: str | None = None,
     ) -> None:
-        """`cwd`: the directory that new sessions are about."""
+        """Adopt `session`, or create one; `cwd` is the working directory that new sessions record."""
         self.agent_id = agent_id if session is None else session.agent_id
         self._store = store
         self._surroundings = surroundings
@@ -56,7 +53,7 @@ class AgentConversation:
         self._recorder.adopt(self.session)
         self.history: list[Message] = self.session.history()
         self._previous_history = self.history
-        """What the history was before the last loop was begun."""
+        """The history before the last call of `start`."""
 
     def _create_session(self, formation: Formation) -> Session:
         now = self._surroundings.now_ms()
@@ -70,22 +67,22 @@ class AgentConversation:
         )
 
     def renew(self, formation: Formation) -> str:
-        """A new session with an empty history; its id."""
+        """Start a new session with an empty history and return its id."""
         self.session = self._create_session(formation)
         self._recorder.adopt(self.session)
         self.history = []
         return self.session.session_id
 
     def is_idle(self, threshold: float) -> bool:
-        """Nobody said anything for so many seconds."""
+        """Return whether the session was inactive for more than `threshold` seconds."""
         return self._surroundings.now_ms() - self.session.last_active_at > threshold * 1000
 
     def to_json(self) -> bytes:
-        """The history as JSON."""
+        """Return the history as JSON."""
         return save_messages(self.history)
 
     def restore(self, data: bytes | str) -> None:
-        """Put a saved history in place of this one, in a new session. Raises `MessageError`."""
+        """Replace the history by a saved one, in a new session. Raises `MessageError`."""
         messages = restore_messages(data)
         validate(messages)
         self.renew("explicit")
@@ -103,7 +100,7 @@ class AgentConversation:
     def start(
         self, kind: ContinuationKind | None, at: int | None, *, prompted: bool, config: LoopConfig
     ) -> LoopPosition:
-        """Cut the history to where this loop begins, and name the loop. Raises `ConfigurationError`."""
+        """Truncate the history to the start of this loop and name the loop. Raises `ConfigurationError`."""
         previous = self.history
         self._truncate_history(kind, at, prompted)
         self._previous_history = previous
@@ -123,33 +120,35 @@ class AgentConversation:
 
     def _truncate_history(self, kind: ContinuationKind | None, at: int | None, prompted: bool) -> None:
         if at is not None and kind != "branch":
-            raise ConfigurationError("`at` says where a branch begins: use it with kind='branch'")
+            raise ConfigurationError("`at` is the position of a branch; use it with kind='branch'")
         kept = self.history
         if kind == "rerun":
             users = [index for index, message in enumerate(kept) if _is_user_input(message)]
             kept = kept[: users[-1] + 1 if users else 0]
         if kind == "branch":
             if at is None or not 0 <= at <= len(kept):
-                raise ConfigurationError(f"a branch begins at a message from 0 to {len(kept)}, not {at!r}")
+                raise ConfigurationError(f"a branch must start at a message from 0 to {len(kept)}, not {at!r}")
             kept = answer_unanswered(kept[:at])
         if kind is not None and not prompted and (not kept or isinstance(kept[-1], AssistantMessage)):
-            raise ConfigurationError("there is nothing to go on from: the last word is the agent's; use run(prompt)")
+            raise ConfigurationError(
+                "nothing to continue: the history is empty or ends with an answer; use run(prompt)"
+            )
         self.history = list(kept)
 
     def on_event(self, event: LoopEvent) -> None:
-        """Part of the record now."""
+        """Add the event to the session's record."""
         self._recorder.on_event(event)
 
     async def save(self) -> None:
-        """Store the session as it is. Raises `SessionError`."""
+        """Save the session to the store, if one is configured. Raises `SessionError`."""
         if self._store is not None:
             await self._store.save(self.session)
 
     async def hold(self) -> None:
-        """Keep others from going on with this session while a run goes on.
+        """Lock the session for a run.
 
-        Raises `SessionLockedError` where somebody does, `SessionError` where somebody did since we know it: what they
-        stored would be written over. The history is then what it was before `start`.
+        Raises `SessionLockedError` if another agent holds the lock, and `SessionError` if the stored session has loops
+        that are missing here: saving would overwrite them. On failure, the history from before `start` is restored.
         """
         try:
             if self._store is not None:
@@ -170,23 +169,21 @@ class AgentConversation:
             raise
 
     async def release(self) -> None:
-        """Let others go on with it again."""
+        """Release the lock of the session."""
         if self._store is not None:
             await self._store.release(self.session.session_id)
 
 
 def _is_user_input(message: Message) -> bool:
-    """What a person said, not the loop in their place."""
+    """Return whether a user wrote the message, not the loop on the user's behalf."""
     return isinstance(message, UserMessage) and message.origin in {"user", "steering", "follow_up"}
 
 
 def _check_not_diverged(stored: Session, session: Session) -> None:
     if not _loop_keys(stored) <= _loop_keys(session):
-        raise SessionError(
-            f"session {session.session_id!r} was gone on with by somebody else; resume it again from the store"
-        )
+        raise SessionError(f"session {session.session_id!r} was continued elsewhere; resume it again from the store")
 
 
 def _loop_keys(session: Session) -> set[tuple[str, int]]:
-    """Its loops: two that were begun apart may have one name."""
+    """Return the ids and start times of the session's loops: separately started loops may share an id."""
     return {(loop.loop_id, loop.started_at) for loop in session.loops}

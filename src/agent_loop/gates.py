@@ -1,15 +1,7 @@
-"""The order of the framework's gates. Source: zidane, "Gate precedence"."""
-# DOC: """Only some of the tools. Source: zidane, "allowed-tools"."""
-# DOC: """How often a tool may be called in one run. Source: zidane, `toolBudgets`, `runToolCounts`.
-#
-#      The gate counts for itself, when it lets a call through: calls of one batch, whose gates all run before the first of
-#      them is done, are counted one after the other. Calls that were answered by somebody else count; refused ones do not.
-#      """
-# DOC: """A call like the last one of its tool is answered with the last result. Source: zidane, `dedupTools`.
-#
-#      Only for tools without side effects whose output depends on their arguments alone. Of each tool only the latest call is
-#      remembered. What is remembered is what the tool returned, before hooks changed it: they change the replay as well.
-#      """
+"""The built-in gates, which run after all other gates: allowed tools, call budgets, repeated calls.
+
+Each gate ignores calls that an earlier gate refused or answered.
+"""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -40,12 +32,12 @@ class _AllowedTools:
 
 
 def allowed_tools(names: Collection[str]) -> Middleware:
-    """Calls of all other tools are refused."""
+    """Return a gate that blocks all other tools."""
     return _AllowedTools(frozenset(names))
 
 
 OnExceeded = Callable[[ToolBudgetExceeded], Awaitable[None]]
-"""Tells the world: the hook `tool-budget:exceeded`, the event `BudgetExceeded`."""
+"""Fires the hook `tool-budget:exceeded` and emits the event `BudgetExceeded`."""
 Steer = Callable[[str], None]
 """Queues a message for the model."""
 
@@ -73,7 +65,7 @@ class _ToolBudgets:
         if context.result is not None or count < budget.max_calls:
             counts[context.name] += 1
             return
-        # Nothing is awaited between reading the count and deciding by it.
+        # No await between reading the count and the decision.
         mode = self._decide(context, budget, count)
         counts[context.name] += mode == "steer"
         await self._on_exceeded(_exceeded_context(context, budget, count, mode))
@@ -95,7 +87,11 @@ class _ToolBudgets:
 
 
 def tool_budgets(budgets: Mapping[str, ToolBudget], *, steer: Steer, on_exceeded: OnExceeded) -> Middleware:
-    """At most so many calls of each tool in a run. Raises `ConfigurationError` for a budget below zero."""
+    """Return a gate that limits the calls of each tool in a run. Raises `ConfigurationError` for a negative budget.
+
+    The gate counts the calls that it lets through, so that concurrent calls, whose gates all run before the first of
+    them completes, are counted one after the other. Calls that another gate answered count; refused calls do not.
+    """
     for tool, budget in budgets.items():
         if budget.max_calls < 0:
             raise ConfigurationError(f"the budget of {tool} is {budget.max_calls} calls; it must be 0 or more")
@@ -126,26 +122,26 @@ def _steering(tool: str, count: int, max_calls: int) -> str:
 
 
 Hasher = Callable[[Mapping[str, Any]], str]
-"""Arguments that mean the same have the same hash."""
+"""Returns equal hashes for equivalent arguments."""
 
 
 class DedupMemory:
-    """Of all sessions of an agent: the latest call of each tool, as hash and result."""
+    """The latest call of each tool in all sessions of an agent, as hash and result."""
 
     def __init__(self) -> None:
         self._latest: dict[tuple[str, str], tuple[str, ToolResult]] = {}
 
     def recall(self, session_id: str, tool: str, hashed: str) -> ToolResult | None:
-        """What came of the latest call, where it had this hash."""
+        """Return the result of the tool's latest call if it had this hash, else None."""
         entry = self._latest.get((session_id, tool))
         return entry[1] if entry is not None and entry[0] == hashed else None
 
     def remember(self, session_id: str, tool: str, hashed: str, result: ToolResult) -> None:
-        """This was the latest call."""
+        """Store the tool's latest call."""
         self._latest[session_id, tool] = (hashed, result)
 
     def forget(self, session_id: str) -> None:
-        """The session is over."""
+        """Discard the calls of a session."""
         self._latest = {key: entry for key, entry in self._latest.items() if key[0] != session_id}
 
 
@@ -156,7 +152,7 @@ class _Dedup:
         self._hashers = dict(hashers)
         self._memory = memory
         self._running: dict[str, tuple[str, str]] = {}
-        """Call -> session and hash, of the calls that this gate let through."""
+        """Call id -> session id and hash of the calls that this gate let through."""
 
     def install(self, hooks: Hooks) -> None:
         hooks.on("tool:gate", self._gate)
@@ -180,12 +176,17 @@ class _Dedup:
         return result
 
     def _forget(self, context: LoopEnded) -> None:
-        """Calls that were never run, because their arguments were no good."""
+        """Discard calls that never ran, for example because their arguments were invalid."""
         self._running = {call: entry for call, entry in self._running.items() if entry[0] != context.session_id}
 
 
 def dedup(hashers: Mapping[str, Hasher], memory: DedupMemory | None = None) -> Middleware:
-    """Answer repeated calls of these tools. The memory is for the sessions of one agent; none: only for this run."""
+    """Return a gate that answers a repeated call of these tools with the last result.
+
+    Only for tools without side effects whose output depends on their arguments alone. Only the latest call of each tool
+    is remembered, with the result before hooks changed it: they change the replayed result as well. `memory` is shared
+    by the sessions of one agent; None limits it to this run.
+    """
     return _Dedup(hashers, memory or DedupMemory())
 
 
@@ -197,10 +198,10 @@ def framework_gates(
     memory: DedupMemory | None = None,
     allowed: Collection[str] | None = None,
 ) -> Hooks:
-    """The last scope of a run's chain: what is allowed, then budgets, then repeated calls.
+    """Return the last scope of a run's hooks: allowed tools, then budgets, then repeated calls.
 
-    So a policy beats a cache, and a used-up budget is not filled up from one. `allowed`: None: all tools. Raises
-    `ConfigurationError` for a budget that cannot be.
+    In this order a policy takes precedence over a cached result, and cached results count against budgets. `allowed`:
+    None allows all tools. Raises `ConfigurationError` for a negative budget.
     """
     gates = Hooks()
     if allowed is not None:

@@ -1,5 +1,4 @@
-"""What came of a run. Source: loop spec, section 3.2; zidane, `AgentStats`."""
-# DOC: """The events of a run while it goes, for one reader."""
+"""The result of a run, and the stream of its events for one reader."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -16,33 +15,33 @@ from agent_loop.usage import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The end of a run."""
+    """The outcome of a finished run."""
 
     text: str
-    """The final answer; empty where there is none."""
+    """The final answer; empty if the run has none."""
     output: Any
-    """The structured answer, where a schema was asked for."""
+    """The structured answer, if a schema was given."""
     status: LoopStatus
     loop_id: str
     session_id: str
     usage: Usage
     turns: int
     messages: tuple[Message, ...]
-    """All that was added to the history."""
+    """All messages that the run added to the history."""
     error: Exception | None = None
-    """Why it failed or was aborted."""
+    """The reason of a failed or aborted run."""
     rejection: str | None = None
-    """Why an input filter refused it."""
+    """The reason of an input filter that rejected the prompt."""
 
 
 EventCallback = Callable[[LoopEvent], Awaitable[None]]
-"""Is told each event."""
+"""A coroutine function that receives each event."""
 BUFFERED = 64
-"""Events that may wait for a slow reader; then the run waits for the reader."""
+"""Events that are buffered for a slow reader; beyond that, the run waits for the reader."""
 
 
 class RunStream:
-    """The events of a run that goes on. After the last one, `result` says what came of it."""
+    """The events of an active run. `result` is set once the last event has been read."""
 
     def __init__(self, events: MemoryObjectReceiveStream[LoopEvent]) -> None:
         self._events = events
@@ -53,7 +52,7 @@ class RunStream:
 
     async def __anext__(self) -> LoopEvent:
         try:
-            # Those that wait are given out without a turn of the event loop for each: there are `BUFFERED` at most.
+            # Buffered events, `BUFFERED` at most, are returned without a checkpoint for each.
             return self._events.receive_nowait()
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
@@ -65,24 +64,27 @@ class RunStream:
 async def open_stream(
     execute: Callable[[EventCallback], Awaitable[RunResult]], abort: Callable[[str], None]
 ) -> AsyncIterator[RunStream]:
-    """Run it beside the block; leaving the block aborts what still runs. No `ExceptionGroup` comes out of it."""
+    """Run `execute` concurrently with the block and yield its events; leaving the block aborts the run.
+
+    Exceptions are raised without a surrounding `ExceptionGroup`.
+    """
     send, receive = anyio.create_memory_object_stream[LoopEvent](BUFFERED)
     stream = RunStream(receive)
     failures: list[Exception] = []
 
     async def watch(event: LoopEvent) -> None:
-        with suppress(anyio.BrokenResourceError):  # the reader has left
+        with suppress(anyio.BrokenResourceError):  # the reader has left the block
             try:
                 send.send_nowait(event)
             except anyio.WouldBlock:
-                with anyio.CancelScope(shield=True):  # an abort takes no event away; a reader who leaves breaks it
+                with anyio.CancelScope(shield=True):  # an abort loses no event; a reader that leaves ends the wait
                     await send.send(event)
 
     async def work() -> None:
         async with send:
             try:
                 stream.result = await execute(watch)
-            except Exception as error:  # noqa: BLE001  # told to the caller below, without a group around it
+            except Exception as error:  # noqa: BLE001  # raised below, without an exception group
                 failures.append(error)
 
     async with anyio.create_task_group() as tasks:
@@ -90,7 +92,7 @@ async def open_stream(
         try:
             async with receive:
                 yield stream
-        except Exception as error:  # noqa: BLE001  # of the caller: comes out again as it was
+        except Exception as error:  # noqa: BLE001  # raised by the block; raised below, unchanged
             failures.insert(0, error)
         finally:
             abort("the reader of the events has left")

@@ -1,4 +1,4 @@
-"""Keeping what is sent within the context window."""
+"""Keeping the messages of a request within the context window."""
 
 from agent_loop.context.compaction import Compaction, CompactionStrategy, Summarize, TieredCompaction
 from agent_loop.context.estimation import (

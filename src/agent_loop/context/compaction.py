@@ -1,11 +1,13 @@
-"""Making a history fit, in tiers: each leaves out more than the one before. Source: phi-core, `compact_messages`.
+"""Compaction of a history in tiers, each of which omits more than the one before.
 
-1. "tool_outputs": outputs in the middle are cut to some lines.
-2. "summary": the middle becomes a summary.
-3. "middle": the middle is dropped, with a marker in its place; where even that is too much, outputs in the parts that
-   are kept are cut as well, and then fewer messages are kept.
+1. "tool_outputs": outputs in the middle are shortened to a number of lines.
 
-A tier is enough when it leaves some room: a history that just fits would have to be compacted again next turn.
+2. "summary": the middle is replaced by a summary.
+
+3. "middle": the middle is replaced by a marker. If that is still too large, outputs in the kept parts are shortened as
+well, and then fewer messages are kept.
+
+A tier suffices if it leaves spare tokens: a history that barely fits would be compacted again in the next turn.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -27,44 +29,44 @@ from agent_loop.context.summaries import (
 from agent_loop.messages import Message, UserMessage
 
 Summarize = Callable[[Sequence[Message]], Awaitable[str]]
-"""Says what matters of these messages (a part of a history: it may begin with an answer). May raise: a digest does."""
+"""Return a summary of a part of a history, which may begin with an answer. May raise; a digest replaces it then."""
 
 TARGET_SHARE = 0.8
-"""Of the budget: what a tier should leave at most."""
+"""Maximum share of the budget that a tier should use."""
 SUMMARY_TOKENS = 3_000
-"""The most that a summary may take: about 2,000 words. Source: hooks seed, section 6.4."""
+"""Maximum tokens of a summary, about 2,000 words."""
 MIN_SUMMARY_TOKENS = 60
-"""Tokens; where there is no room for more, the marker says as much. The frame of a summary takes most of it."""
+"""With fewer tokens available a marker replaces the summary, whose frame would use most of them."""
 MIN_TOKENS_TO_SUMMARIZE = 200
-"""Tokens; less is left to the digest, which costs nothing."""
+"""A smaller part is digested locally instead of summarized by the model."""
 LAST_RESORT_LIMITS = ((10_000, False), (2_000, True), (400, True))
-"""Characters of each output, and whether pictures go, when nothing else helps."""
+"""(Characters of each output, whether images are removed) for the last attempts."""
 
 
 class Compaction(msgspec.Struct, frozen=True):
-    """A history made smaller."""
+    """The result of a compaction."""
 
     messages: tuple[Message, ...]
     tier: str
     summary: str = ""
     summary_failure: str = ""
-    """Why there is a digest where a summary was wanted."""
+    """Why a digest replaces the summary; empty otherwise."""
 
 
 class CompactionStrategy(Protocol):
-    """Another way to make a history smaller. Source: phi-core, `CompactionStrategy`."""
+    """Interface of custom compaction strategies."""
 
     async def compact(self, messages: Sequence[Message], budget: int) -> Compaction | None:
-        """The messages in at most so many tokens by `estimate_message`, or as near as it goes; None: it cannot be done.
+        """Return the messages in at most `budget` tokens by `estimate_message`, or as close as possible.
 
-        Messages that stay must be the same objects. The result begins with a user message, apart from system messages,
-        and each tool call in it has its result.
+        None means that compaction is impossible. Kept messages must be the same objects. Apart from system messages,
+        the result begins with a user message, and each tool call in it has its result.
         """
         ...
 
 
 class TieredCompaction:
-    """The strategy that comes with this package."""
+    """The built-in strategy."""
 
     def __init__(
         self, settings: ContextSettings, summarize: Summarize | None = None, estimator: Estimator | None = None
@@ -74,7 +76,7 @@ class TieredCompaction:
         self._estimator = estimator or Estimator()
 
     async def compact(self, messages: Sequence[Message], budget: int) -> Compaction | None:
-        """The first tier that leaves room; else the first that fits; else the smallest."""
+        """Return the first tier that leaves spare tokens, else the first that fits, else the smallest."""
         parts = split(messages, self._settings.keep_first, self._settings.keep_recent)
         candidates: list[Compaction] = []
         if parts.middle:
@@ -119,7 +121,7 @@ class TieredCompaction:
         return Compaction(together, "summary", parse_stand_in(message)[0], failure)
 
     async def _request_summary(self, middle: Sequence[Message], budget: int) -> tuple[str, str]:
-        """The summary, or nothing and why not."""
+        """Return the summary and an empty string, or an empty string and the reason of a failure."""
         old_messages = self._summarizable(
             [shorten(each, self._settings.tool_output_max_lines) for each in middle], budget
         )
@@ -127,11 +129,11 @@ class TieredCompaction:
             return "", ""
         try:
             return (await self._summarize(old_messages)).strip(), ""
-        except Exception as error:  # noqa: BLE001  # told along; a digest takes its place. Source: hooks seed, 6.4
+        except Exception as error:  # noqa: BLE001  # reported with the result; a digest replaces the summary
             return "", f"{type(error).__name__}: {error}"
 
     def _summarizable(self, middle: Sequence[Message], budget: int) -> Sequence[Message]:
-        """What of the middle a model can be asked to summarize: earlier summaries, and the newest that still fit."""
+        """Return earlier summaries and the newest messages that fit into one request."""
         earlier = [each for each in middle if isinstance(each, UserMessage) and each.origin == "compaction"]
         rest = [each for each in middle if not any(each is one for one in earlier)]
         free_tokens = budget - self._estimator.total(earlier)
@@ -145,7 +147,7 @@ class TieredCompaction:
         return [*earlier, *rest[begin:]]
 
     def _last_resort_candidates(self, messages: Sequence[Message], budget: int) -> Iterator[Compaction]:
-        """Ever less: outputs cut everywhere, then fewer messages, then outputs cut to almost nothing."""
+        """Yield ever smaller candidates: shorter outputs, fewer messages, minimal outputs."""
         settings = self._settings
         lines, kept = settings.tool_output_max_lines, settings.keep_recent
         yield self._keep_ends(messages, settings.keep_first, kept, budget, lambda each: shorten(each, lines))

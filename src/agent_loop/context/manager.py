@@ -1,8 +1,7 @@
-"""What comes of fitting a history into the window."""
-# DOC: """What of a history is sent, so that it fits the window. Source: phi-core, "ContextManager", section 3.3; zidane.
-#
-#      Give `fit` the history as it is, and do what else changes messages (stale reads, images) to what it returns.
-#      """
+"""Selection of the messages to send so that a request fits the context window.
+
+Pass the unmodified history to `fit`, and apply other changes (stale reads, images) to its result.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,56 +19,56 @@ from agent_loop.messages import ExtensionMessage, Message
 from agent_loop.usage import Usage
 
 FILLING_SHARE = 0.85
-"""Of the window: above this the context is nearly full. Source: hooks seed, section 6.4."""
+"""Share of the maximum above which the context counts as nearly full."""
 CLEAR_REDUCTION = 0.9
-"""Of what a provider refused: with more than that it makes no sense to ask again."""
+"""Maximum share of the size before for a compaction to be worth a retry."""
 
 
 class AppliedCompaction(msgspec.Struct, frozen=True):
-    """What was done to the context, for `ContextCompacted`."""
+    """A compaction that was applied, for the `ContextCompacted` event."""
 
     tier: str
     tokens_before: int
     tokens_after: int
     summary: str = ""
     summary_failure: str = ""
-    """Why there is a digest where a summary was wanted."""
+    """Why a digest replaces the summary; empty otherwise."""
 
     @property
     def is_clear(self) -> bool:
-        """It made a difference that a provider would notice."""
+        """Whether the reduction is large enough for the provider to accept the request."""
         return self.tokens_after <= self.tokens_before * CLEAR_REDUCTION
 
 
 class FittedContext(msgspec.Struct, frozen=True):
-    """What to send."""
+    """The messages to send, and their size."""
 
     messages: tuple[Message, ...]
     used_tokens: int
-    """Of the whole request."""
+    """Tokens of the whole request."""
     max_tokens: int
-    """What the whole request may take."""
+    """Maximum tokens of the whole request."""
     compaction: AppliedCompaction | None = None
-    """What was done this time; what was left out before and still is, is nothing new."""
+    """Compaction applied by this call; None if only earlier compactions apply."""
     is_exhausted: bool = False
-    """It was forced, and cannot be made clearly smaller: asking again is in vain."""
+    """Whether a forced compaction was not effective: a retry cannot succeed."""
 
     @property
     def is_filling(self) -> bool:
-        """The context is nearly full: `ContextFilling`."""
+        """Whether the context is nearly full."""
         return self.used_tokens >= self.max_tokens * FILLING_SHARE
 
 
 FORCED_SHARE = 0.7
-"""Of what a provider refused as too long: what the next attempt should have at most."""
+"""Maximum size of the next attempt, as a share of the request that the provider rejected as too long."""
 LEARNED_SHARE = 0.95
-"""Of what a provider refused as too long: what it may be given ever after."""
+"""Maximum size of all later requests, as a share of the request that the provider rejected as too long."""
 
 View = tuple[Message, ...]
 
 
 class ContextManager:
-    """Of one conversation. It keeps what it made of the history, and takes it as it is next time."""
+    """The context of one conversation. It keeps a compaction and reuses it in later requests."""
 
     def __init__(
         self,
@@ -92,10 +91,10 @@ class ContextManager:
         self._stubs = 0
 
     async def fit(self, messages: Sequence[Message], *, overhead_tokens: int = 0, force: bool = False) -> FittedContext:
-        """What of the history to send, beside so many tokens of system prompt, tools, and what else must be reserved.
+        """Return the messages to send, besides `overhead_tokens` for system prompt, tools and reserves.
 
-        `force`: the provider refused what was sent last as too long, so make it clearly smaller. Raises `MessageError`
-        where a strategy of yours tears calls from their results.
+        `force`: the provider rejected the last request as too long, so make it clearly smaller. Raises `MessageError`
+        if a custom strategy separates tool calls from their results.
         """
         view, compaction = self._apply_tail(self._view(messages))
         used, budget = self._tracker.used(view), self._budget(overhead_tokens)
@@ -114,25 +113,25 @@ class ContextManager:
         return FittedContext(view, used + overhead_tokens, self._max_tokens, compaction, exhausted)
 
     def record(self, usage: Usage, message_count: int) -> None:
-        """The provider counted this for what `fit` returned last.
+        """Record the provider's token count for the messages that `fit` returned last.
 
-        `message_count`: of the history, or of what was sent of it; a count of anything else is not believed.
+        `message_count`: length of the history or of the sent messages; a count for any other length is ignored.
         """
         view, history_count, overhead = self._sent
         if message_count in {history_count, len(view), sum(not isinstance(each, ExtensionMessage) for each in view)}:
             self._tracker.record(usage.prompt_tokens, view, overhead)
 
     def reset(self) -> None:
-        """Forget what was made of the history: the next one is another."""
+        """Discard the compaction and the recorded counts."""
         self._overlay, self._covered = None, ()
         self._tracker.reset()
 
     def save(self, messages: Sequence[Message]) -> dict[str, Any] | None:
-        """What was made of this history, as plain data for `AgentState.extra["context"]`; None: nothing."""
+        """Return the compaction of this history as plain data for `AgentState.extra`, or None."""
         return save_overlay(self._overlay, messages) if self._overlay is not None and self._applies(messages) else None
 
     def load(self, data: Mapping[str, Any], messages: Sequence[Message]) -> bool:
-        """Go on with what was saved. False: it is of another history, or no such data, and nothing is changed."""
+        """Restore a saved compaction. Return False, without changes, if it belongs to another history or is invalid."""
         overlay = load_overlay(data, messages)
         if overlay is not None:
             self._set_overlay(overlay, messages)
@@ -144,7 +143,7 @@ class ContextManager:
         return tuple(messages) if self._overlay is None else self._overlay.apply(messages)
 
     def _applies(self, messages: Sequence[Message]) -> bool:
-        # The messages are compared by identity first, so that this takes microseconds for thousands.
+        # Tuples compare elements by identity first, so that this is fast for thousands of messages.
         return tuple(messages[: len(self._covered)]) == self._covered
 
     def _set_overlay(self, overlay: Overlay, messages: Sequence[Message]) -> None:
@@ -152,7 +151,7 @@ class ContextManager:
         self._tracker.reset()
 
     def _budget(self, overhead: int) -> int:
-        """Tokens for the messages. The reserve for the system prompt is at most half of a small window."""
+        """Return the tokens for messages. The system prompt's reserve is at most half of a small window."""
         reserve = max(overhead, min(self._settings.system_prompt_tokens, self._max_tokens // 2))
         budget = max(0, self._max_tokens - reserve)
         return budget if self._refused is None else min(budget, int(self._refused * LEARNED_SHARE))
@@ -162,7 +161,7 @@ class ContextManager:
         return strategy != "off" and (force or (too_large and strategy == "tiered"))
 
     def _apply_tail(self, view: View) -> tuple[View, AppliedCompaction | None]:
-        """Where that is the strategy: the view without old tool outputs, and what is new about it."""
+        """Return the view without old tool outputs, if that is the strategy, and what was newly elided."""
         settings = self._settings
         if settings.strategy != "tail":
             return view, None
@@ -177,7 +176,7 @@ class ContextManager:
     async def _compact(
         self, messages: Sequence[Message], view: View, share: float
     ) -> tuple[View, AppliedCompaction | None]:
-        """The view in this share of its tokens, or as near as it goes; as it is where it cannot be smaller."""
+        """Return the view compacted to this share of its tokens, or unchanged if it cannot be smaller."""
         tokens = self._estimator.total(view)
         compacted = await self._strategy.compact(view, int(tokens * share))
         if compacted is None or self._estimator.total(compacted.messages) >= tokens:

@@ -1,4 +1,4 @@
-"""Where a history may be cut: a tool call and its result belong together, and so do the messages of one answer."""
+"""Positions at which a history can be split without separating calls from results or parts of one answer."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, Sys
 
 
 def safe_cuts(messages: Sequence[Message]) -> list[int]:
-    """Positions, ascending, at which the history can be cut in two without tearing anything; 0 and its length too."""
+    """Return the valid split positions in ascending order, including 0 and the length."""
     depth, change = 0, _depth_changes(messages)
     cuts = []
     for position in range(len(messages) + 1):
@@ -19,7 +19,7 @@ def safe_cuts(messages: Sequence[Message]) -> list[int]:
 
 
 def _depth_changes(messages: Sequence[Message]) -> list[int]:
-    """At each position: how many pairs of call and result begin to be torn by a cut there, less those that end to."""
+    """Return, for each position, the change in the number of call-result pairs that a split there would separate."""
     change = [0] * (len(messages) + 2)
     called_at: dict[str, int] = {}
     for index, message in enumerate(messages):
@@ -32,14 +32,14 @@ def _depth_changes(messages: Sequence[Message]) -> list[int]:
 
 
 def _within_answer(messages: Sequence[Message], position: int) -> bool:
-    """One answer of a model may be several messages."""
+    """Return whether the position is between two messages of one answer."""
     around = messages[max(0, position - 1) : position + 1] if position else ()
     return len(around) == 2 and all(isinstance(each, AssistantMessage) for each in around)
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A history in three parts; nothing is torn between them."""
+    """A history in three parts that can be processed independently."""
 
     first: tuple[Message, ...]
     middle: tuple[Message, ...]
@@ -47,12 +47,12 @@ class Split:
 
     @property
     def pinned(self) -> tuple[Message, ...]:
-        """Instructions in the middle: they hold whatever else is left out."""
+        """System messages in the middle; they are kept even if the middle is dropped."""
         return tuple(each for each in self.middle if isinstance(each, SystemMessage))
 
 
 def split(messages: Sequence[Message], keep_first: int, keep_recent: int) -> Split:
-    """At least so many messages at the beginning and at the end, and what is between them."""
+    """Split the messages; keep at least `keep_first` at the beginning and `keep_recent` at the end."""
     cuts = safe_cuts(messages)
     end = cuts[bisect_right(cuts, max(0, len(messages) - keep_recent)) - 1]
     begin = min(end, cuts[min(bisect_left(cuts, keep_first), len(cuts) - 1)])
@@ -60,10 +60,10 @@ def split(messages: Sequence[Message], keep_first: int, keep_recent: int) -> Spl
 
 
 def find_pairing_problem(messages: Sequence[Message]) -> str | None:
-    """What no provider would take: a sentence, or None where all is well."""
+    """Return a sentence about a structure that providers reject, or None for a valid history."""
     visible = [each for each in messages if not isinstance(each, SystemMessage | ExtensionMessage)]
     if visible and not isinstance(visible[0], UserMessage):
-        return f"the conversation begins with a message of role {visible[0].__struct_config__.tag!r} and must with a user's"
+        return f"the conversation begins with a message of role {visible[0].__struct_config__.tag!r} instead of 'user'"
     open_calls: set[str] = set()
     for message in visible:
         if isinstance(message, AssistantMessage):

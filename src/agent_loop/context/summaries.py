@@ -1,8 +1,4 @@
-"""How a summary of old messages is asked for: by the engine, and by the middleware that does the same."""
-# DOC: """The pieces that compaction is made of, pure: shorter outputs, digests, and the messages that stand for others.
-#
-#      Source: phi-core, `compact_messages`.
-#      """
+"""Messages and texts that stand for omitted messages: shortened outputs, digests, stand-ins, and the summary prompt."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -21,11 +17,11 @@ SUMMARY_REQUEST = (
 
 
 LINE_CHARACTERS = 200
-"""What a line of tool output may have on average: a limit of lines alone is none for output of one endless line."""
+"""Average characters per line: bounds an output that has few but very long lines."""
 DIGEST_CHARACTERS = 160
-"""Of what is told of one turn in a digest."""
+"""Characters of one turn in a digest."""
 REQUEST_CHARACTERS = 2_000
-"""Of the latest request, where it is left out with what surrounds it."""
+"""Characters that are kept of the latest request when its message is omitted."""
 
 SUMMARY = (
     "[Earlier messages were replaced by this summary, so that the conversation fits the context window. "
@@ -36,7 +32,7 @@ REQUEST = "\n\n[The latest request of the user was:]\n"
 
 
 def shorten(message: Message, max_lines: int, max_characters: int | None = None) -> Message:
-    """A tool result of at most so many lines, of its beginning and its end; any other message as it is."""
+    """Return a tool result with at most `max_lines` lines, from its beginning and its end; other messages unchanged."""
     if not isinstance(message, ToolMessage):
         return message
     most = max_lines * LINE_CHARACTERS if max_characters is None else max_characters
@@ -45,7 +41,7 @@ def shorten(message: Message, max_lines: int, max_characters: int | None = None)
 
 
 def without_images(message: Message) -> Message:
-    """A tool result with a word in the place of each picture; any other message as it is."""
+    """Return a tool result with a text in place of each image; other messages unchanged."""
     if not isinstance(message, ToolMessage) or not any(isinstance(each, Image) for each in message.content):
         return message
     content = tuple(Text("[Image left out.]") if isinstance(each, Image) else each for each in message.content)
@@ -68,7 +64,7 @@ def _shortened(block: Shown, max_lines: int, max_characters: int) -> Shown:
 
 
 def digest(messages: Iterable[Message], max_tokens: int) -> str:
-    """One line for each turn, without any tool output; the oldest lines go first where all would be too many."""
+    """Return one line per turn without tool outputs; the oldest lines are dropped if they are too many."""
     remaining, kept = max_tokens, []
     for line in reversed([line for message in messages for line in _lines(message)]):
         remaining -= estimate_tokens(line + "\n")
@@ -100,13 +96,13 @@ def _one_line(text: str) -> str:
 
 
 def parse_stand_in(message: UserMessage) -> tuple[str, str]:
-    """Of a message that stands for others: the summary, and the latest request; each may be empty."""
+    """Return the summary and the latest request of a stand-in message; each may be empty."""
     body, _, request = message.text.partition(REQUEST)
     return body.partition("\n")[2], request
 
 
 def latest_request(middle: Sequence[Message], recent: Sequence[Message]) -> str:
-    """What the user asked for last, where that is in the middle, or was before; else empty."""
+    """Return the user's latest request if the middle contains it or an earlier stand-in quotes it, else ""."""
     if any(_is_request(each) for each in recent):
         return ""
     for message in reversed(middle):
@@ -122,7 +118,7 @@ def _is_request(message: Message) -> bool:
 
 
 def stand_in_message(summary: str, request: str, max_tokens: int) -> UserMessage:
-    """The message in the place of others. What does not fit is left out: the end of the summary, then the request."""
+    """Return the message that replaces others. Excess is dropped: the summary's end first, then the request."""
     quoted = REQUEST + request if request else ""
     if estimate_tokens(MARKER) + estimate_tokens(quoted) > max_tokens:
         quoted = ""
@@ -131,7 +127,7 @@ def stand_in_message(summary: str, request: str, max_tokens: int) -> UserMessage
 
 
 def truncate_to_tokens(text: str, max_tokens: int) -> str:
-    """The beginning of a text, as much as takes so many tokens."""
+    """Return the beginning of a text, up to this number of tokens."""
     if estimate_tokens(text) <= max_tokens:
         return text
     return text.encode("utf-8", "replace")[: max(0, max_tokens) * BYTES_PER_TOKEN].decode("utf-8", "ignore")

@@ -1,12 +1,4 @@
-"""Leave out what was read of files that were changed since. Source: zidane, `elideStaleReads`."""
-# DOC: """Leave out old tool outputs once there are too many bytes of them. Source: zidane, `compactStrategy: 'tail'`."""
-# DOC: """What models without eyes are sent of a history that has images. Source: zidane, `sanitizeStoredToolResults`.
-#
-#      New results have their markers already. A session may go on with another model than it began with, and users send
-#      images, too.
-#      """
-# DOC: """What stays of a tool result that is far too large. Pure. Source: hooks seed, sections 6.1 and 11."""
-# DOC: """Bytes of tool output, and the word about too many of them. Source: zidane, `toolOutputBudget`, "outputBytes"."""
+"""Reduction of tool outputs in a request: stale reads, old outputs, images, oversized texts, and the output budget."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,13 +13,16 @@ from agent_loop.tools.tool import ToolResult
 READ_TOOLS = frozenset({"read_file"})
 WRITE_TOOLS = frozenset({"write_file", "edit", "multi_edit"})
 PATH_ARGUMENT = "path"
-"""The argument that names the file, of all those tools."""
+"""Name of the argument of these tools that contains the path."""
 
 
 def elide_stale_reads(
     messages: Sequence[Message], *, resolve: Callable[[str], str] = posixpath.normpath
 ) -> list[Message]:
-    """The messages, with stubs for reads of files that a later call changed. Two names of one file `resolve` alike."""
+    """Return the messages with stubs for reads of files that a later call changed.
+
+    `resolve` maps different paths of one file to the same string.
+    """
     calls = _calls_by_result(messages)
     changed: set[str] = set()
     kept: list[Message] = []
@@ -44,7 +39,7 @@ def elide_stale_reads(
 
 
 def _calls_by_result(messages: Sequence[Message]) -> Mapping[int, ToolCall]:
-    """Position of each tool result -> its call."""
+    """Return the tool call of each tool result, by the result's index."""
     calls: dict[str, ToolCall] = {}
     calls_by_result: dict[int, ToolCall] = {}
     for index, message in enumerate(messages):
@@ -67,9 +62,9 @@ def _stub(message: ToolMessage, path: str) -> ToolMessage:
 
 
 def elide_old_outputs(messages: Sequence[Message], *, threshold: int, keep_turns: int) -> list[Message]:
-    """The messages, with stubs for outputs before the last turns, where all outputs exceed the threshold (bytes).
+    """Return the messages with stubs for outputs before the last turns, if all outputs exceed `threshold` bytes.
 
-    Whatever users and models said passes. A turn is one answer of the model with what its tools returned.
+    Texts of users and models are unchanged. A turn is one answer of the model with the results of its tools.
     """
     sizes = [output_bytes(each.content) if isinstance(each, ToolMessage) else 0 for each in messages]
     if sum(sizes) <= threshold:
@@ -82,13 +77,13 @@ def elide_old_outputs(messages: Sequence[Message], *, threshold: int, keep_turns
 
 
 def stub_output(message: ToolMessage, size: int) -> ToolMessage:
-    """The result without its content, unless little is won by it: a stub stays as it is, too."""
+    """Return the result without its content, unless a stub would save little."""
     stub = f"[Output left out: {size} bytes. Call the tool again if you need it.]"
     return message if size <= 2 * len(stub) else msgspec.structs.replace(message, content=(Text(stub),))
 
 
 def _first_kept_index(messages: Sequence[Message], keep_turns: int) -> int:
-    """Where the last turns begin; 0 where there are no more than that."""
+    """Return the index at which the last turns begin; 0 if there are no earlier ones."""
     if keep_turns <= 0:
         return len(messages)
     before = (None, *messages)
@@ -101,7 +96,11 @@ def _first_kept_index(messages: Sequence[Message], keep_turns: int) -> int:
 
 
 def replace_images(messages: Iterable[Message]) -> list[Message]:
-    """The messages, with a line of text in the place of each image; those without images are the same objects."""
+    """Return the messages for a model without vision: a text replaces each image.
+
+    New results already have such texts, but a session can continue with another model, and users send images as well.
+    Messages without images are the same objects.
+    """
     return [_replace_images(message) for message in messages]
 
 
@@ -114,18 +113,18 @@ def _replace_images(message: Message) -> Message:
 MAX_RESULT_CHARACTERS = 80_000
 """About 20,000 tokens."""
 KEPT_CHARACTERS = 2_000
-"""Of the beginning, and of the end."""
+"""Characters that are kept at the beginning and at the end."""
 
 
 def truncate_middle(text: str, limit: int = MAX_RESULT_CHARACTERS, kept: int = KEPT_CHARACTERS) -> str:
-    """Beginning and end of a text that is longer than `limit` characters; any other as it is."""
+    """Return the beginning and the end of a text longer than `limit` characters; other texts unchanged."""
     if len(text) <= limit:
         return text
     return f"{text[:kept]}\n\n... (truncated {len(text) - 2 * kept} characters) ...\n\n{text[-kept:]}"
 
 
 def truncate_result(result: ToolResult) -> ToolResult:
-    """The result with all its text as one where that is too large: the text is evicted, images stay."""
+    """Return the result with its text joined and truncated if it is too long; images are kept."""
     if len(result.text) <= MAX_RESULT_CHARACTERS:
         return result
     images = tuple(block for block in result.content if not isinstance(block, Text))
@@ -133,18 +132,18 @@ def truncate_result(result: ToolResult) -> ToolResult:
 
 
 def turn_output_bytes(results: Iterable[ToolMessage]) -> int:
-    """What all the tools of one turn returned, together."""
+    """Return the total size of the tool results of one turn in bytes."""
     return sum(output_bytes(result.content) for result in results)
 
 
 def over_output_budget(results: Sequence[ToolMessage], budget: int | None) -> UserMessage | None:
-    """What to tell the model when the results of a turn are more than the budget (bytes); None: nothing."""
+    """Return the message for the model if the results exceed the budget (bytes), else None."""
     size = turn_output_bytes(results)
     return output_budget_message(size, budget) if budget is not None and size > budget else None
 
 
 def output_budget_message(size: int, budget: int) -> UserMessage:
-    """The synthetic user message, in the words of the seed."""
+    """Return the user message that asks the model to summarize the findings."""
     return user(
         f"[Tool output budget exceeded: {size} bytes returned in this turn (cap: {budget}). "
         "Summarize the salient findings before calling more tools.]",

@@ -1,7 +1,4 @@
-"""All tool calls of one turn: in which order they run, and that each of them is answered, whatever happens.
-
-Source: phi-core, "ToolExecutionStrategy"; zidane, "Single Turn" (steering and abort between tools).
-"""
+"""Execution of all tool calls of one turn: their order and concurrency, and a result for each of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -15,13 +12,13 @@ from agent_loop.tools.results import failure
 from agent_loop.tools.tool import DoneSignal, is_sequential
 
 MAX_CONCURRENT_CALLS = 64
-"""Calls that run at the same time at most: a model may ask for thousands, and each may be a process."""
+"""Maximum of concurrent calls: a model may request thousands, and each may start a process."""
 STEERED_TEXT = "Skipped: the user said something new; look at that first."
 ENDED_TEXT = "Skipped: the run was over before it was this tool's turn."
 
 
 class ToolBatch:
-    """The calls of a turn. `close` answers those that `carry_out` did not come to."""
+    """The tool calls of a turn. `close` adds results for the calls that `execute` did not reach."""
 
     def __init__(self, run: Run, calls: Sequence[ToolCall]) -> None:
         self._run = run
@@ -29,10 +26,10 @@ class ToolBatch:
         self._announced: set[str] = set()
         self._outcomes: dict[str, ToolOutcome] = {}
         self.done: DoneSignal | None = None
-        """Of the first tool that ended the run."""
+        """Signal of the first tool that ended the run."""
 
     async def execute(self) -> None:
-        """Run them by the strategy, until all are answered, somebody steers, or a tool says that it is done."""
+        """Run the calls by the strategy until all have results, a steering message arrives or a tool ends the run."""
         is_sequential_run = self._run.behavior.tool_execution == "sequential"
         for index, group in enumerate(self._groups()):
             if self._run.steering and (index > 0 or is_sequential_run):
@@ -46,7 +43,7 @@ class ToolBatch:
                 return
 
     async def close(self, text: str) -> None:
-        """Answer every call that has no result yet with this."""
+        """Add an error result with this text for every call without a result."""
         for call in self._calls:
             if call.id not in self._outcomes:
                 if call.id not in self._announced:
@@ -56,16 +53,16 @@ class ToolBatch:
 
     @property
     def results(self) -> list[ToolMessage]:
-        """What came of them, in the order of the calls."""
+        """The results so far, in the order of the calls."""
         return [self._outcomes[call.id].message for call in self._calls if call.id in self._outcomes]
 
     @property
     def output_bytes(self) -> int:
-        """Of all results together."""
+        """Total size of all results in bytes."""
         return sum(outcome.output_bytes for outcome in self._outcomes.values())
 
     def _groups(self) -> Iterator[Sequence[ToolCall]]:
-        """Calls that may run together; a tool that wants to be alone makes a group of its own."""
+        """Yield groups of calls that may run concurrently; a sequential tool forms its own group."""
         size = group_size(self._run.behavior.tool_execution, self._run.behavior.batch_size)
         group: list[ToolCall] = []
         for call in self._calls:
@@ -82,7 +79,7 @@ class ToolBatch:
             yield group
 
     async def _run_group(self, group: Sequence[ToolCall]) -> None:
-        counts = dict(self._run.tool_counts)  # from before the whole group: its calls begin in no order
+        counts = dict(self._run.tool_counts)  # snapshot before the group: its calls start in any order
         if len(group) == 1:
             await self._execute_call(group[0], counts)
             return
@@ -101,7 +98,7 @@ class ToolBatch:
 
 
 def group_size(strategy: ToolExecution, batch_size: int) -> int:
-    """How many calls run together at most."""
+    """Return the maximum number of concurrent calls of a strategy."""
     if strategy == "sequential":
         return 1
     return batch_size if strategy == "batched" else 1_000_000_000

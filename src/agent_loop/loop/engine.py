@@ -1,6 +1,6 @@
-"""One run: its beginning, its turns, its end. Source: loop spec, section 2; zidane, "Per run".
+"""Execution of one run: its start, its turns, its end.
 
-Whatever happens in it, it ends with `loop_end`, every tool call has its answer, and the session can go on.
+Whatever fails, the run ends with `loop_end`, every tool call has a result, and the session can be continued.
 """
 
 from collections import deque
@@ -43,12 +43,12 @@ from agent_loop.messages import UserMessage
 from agent_loop.tools.toolset import Toolset
 
 CLEANUP = 5.0
-"""Seconds for leaving things in order when the task itself is cancelled."""
+"""Seconds for cleanup when the surrounding task is cancelled."""
 EndStep = Callable[[], Awaitable[None]]
 
 
 class Engine:
-    """One run, from the first hook to `loop_end`."""
+    """Executes one run, from the first hook to `loop_end`."""
 
     def __init__(
         self,
@@ -66,18 +66,21 @@ class Engine:
         self._end_steps: deque[EndStep] = deque(
             (self._ensure_loop_start, self._emit_final, self._fire_end_hooks, self._emit_loop_end)
         )
-        """What is left of the end, in order."""
+        """Remaining steps of the end, in order."""
         self.scope = anyio.CancelScope()
         self.ending = Ending(status="aborted")
 
     def abort(self, reason: str) -> None:
-        """Stop as soon as possible, in order. For the event loop's own thread."""
+        """Cancel the run and end it in an orderly way. Call it from the event loop's thread only."""
         if self._run.abort_reason is None:
             self._run.abort_reason = reason
             self.scope.cancel()
 
     async def execute(self) -> Ending:
-        """All of it. Raises cancellation from outside, and what a watcher raises at the end, with things in order."""
+        """Execute the whole run and return its outcome.
+
+        Cancellation from outside and exceptions of a subscriber are raised after the run has been closed.
+        """
         try:
             await self._run_until_aborted()
             await self._end()
@@ -110,7 +113,7 @@ class Engine:
     async def _run_guarded(self) -> Ending:
         try:
             return await self._begin() or await self._turns.run()
-        except Exception as raised:  # noqa: BLE001  # whatever it is, the run ends in order and says it
+        except Exception as raised:  # noqa: BLE001  # any failure ends the run in an orderly way
             error = first_error(raised)
             await self._run.hooks.fire("error", RunFailed(error=error, **self._run.hook_fields))
             return Ending(status="failed", error=error)
@@ -161,17 +164,17 @@ class Engine:
         return None
 
     async def _end(self) -> None:
-        """Close what is open, and tell the end. Where it was broken off, it goes on behind that: nothing is twice."""
+        """Close the open turn and emit the final events. A repeated call resumes at the step that was interrupted."""
         try:
             await self._turns.close(f"Aborted: {self._run.abort_reason or 'the run ended before this tool did'}")
-        except AgentLoopError as error:  # it cannot be stored; what happened before is worse news
+        except AgentLoopError as error:  # the session cannot be stored; an earlier error takes precedence
             if self.ending.error is None:
                 self.ending = Ending(status="failed", error=error)
         while self._end_steps:
             await self._end_steps.popleft()()
 
     async def _ensure_loop_start(self) -> None:
-        """A run that was over before its beginning was told has both."""
+        """Emit `loop_start` if the run ended before it was emitted."""
         if not self._run.has_begun:
             await self._run.emit(self._loop_start_event())
 

@@ -1,6 +1,4 @@
-"""What looks at prompts before anything is done with them. Source: phi-core, "Input Filter Errors"."""
-# DOC: """What people say, as messages."""
-# DOC: """What people say while the agent works. Source: phi-core, "QueueMode"."""
+"""User input of a run: prompts, input filters, and the queues for messages that arrive during the run."""
 
 from collections import deque
 from collections.abc import Awaitable, Sequence
@@ -16,19 +14,19 @@ from agent_loop.messages.validation import validate_user_message
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Nothing is wrong with it."""
+    """The filter accepts the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """It may go on, with this warning, which the model sees."""
+    """The filter accepts the prompt with a warning, which the model sees."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """It may not go on."""
+    """The filter rejects the prompt."""
 
     reason: str
 
@@ -37,16 +35,16 @@ FilterVerdict = Pass | Warn | Reject
 
 
 class InputFilter(Protocol):
-    """Looks at the text of a prompt. May be a coroutine function."""
+    """A function, plain or async, that checks the text of a prompt."""
 
     def __call__(self, text: str) -> FilterVerdict | Awaitable[FilterVerdict]:
-        """Say what is to become of it."""
+        """Return the verdict on this prompt text."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """What came of the filters."""
+    """The prompts after all filters, their warnings, and the reason of a rejection."""
 
     prompts: list[UserMessage]
     warnings: list[str]
@@ -54,7 +52,7 @@ class FilterResult:
 
 
 async def apply_filters(prompts: Sequence[UserMessage], filters: Sequence[InputFilter]) -> FilterResult:
-    """The prompts after all filters, in order; the first rejection ends it."""
+    """Return the prompts after all filters, in order; the first rejection ends the filtering."""
     text = "\n".join(prompt.text for prompt in prompts)
     warnings: list[str] = []
     for input_filter in filters:
@@ -67,9 +65,9 @@ async def apply_filters(prompts: Sequence[UserMessage], filters: Sequence[InputF
                 return FilterResult(list(prompts), warnings, reason)
             case Warn(message):
                 warnings.append(message)
-            case _:  # nothing goes through because somebody forgot to say no
+            case _:  # a filter that returns nothing must not accept the prompt
                 raise ConfigurationError(
-                    f"an input filter gave {type(verdict).__name__}; it must return Pass(), Warn(...) or Reject(...)"
+                    f"an input filter returned {type(verdict).__name__}; expected Pass(), Warn(...) or Reject(...)"
                 )
     return FilterResult(_append_warnings(prompts, warnings), warnings)
 
@@ -83,35 +81,38 @@ def _append_warnings(prompts: Sequence[UserMessage], warnings: Sequence[str]) ->
 
 
 Prompt = str | UserMessage | Sequence[UserMessage]
-"""A text, a message, or several."""
+"""A text, a user message, or several user messages."""
 
 
 def to_user_message(message: str | UserMessage, origin: Any) -> UserMessage:
-    """A message of this origin, where it is a text; else as it is. Raises `MessageError` for what is none."""
+    """Return the message, or a message with this origin if it is a text. Raises `MessageError` if invalid."""
     return validate_user_message(user(message, origin=origin) if isinstance(message, str) else message)
 
 
 def to_prompt_messages(prompt: Prompt) -> tuple[UserMessage, ...]:
-    """A prompt as messages. Raises `ConfigurationError` for an empty one, `MessageError` for no user message."""
+    """Return a prompt as messages.
+
+    Raises `ConfigurationError` for an empty prompt and `MessageError` for anything but user messages.
+    """
     if isinstance(prompt, str):
         if not prompt.strip():
-            raise ConfigurationError("the prompt is empty; say what the agent is to do, or use continue_run()")
+            raise ConfigurationError("the prompt is empty; pass a text, or use continue_run()")
         return (user(prompt),)
     return tuple(map(validate_user_message, (prompt,) if isinstance(prompt, UserMessage) else prompt))
 
 
 class MessageQueue:
-    """Messages that wait for the loop to take them. `put` may be called from any thread."""
+    """Messages that wait for the loop to read them. `put` is thread-safe."""
 
     def __init__(self) -> None:
         self._waiting: deque[UserMessage] = deque()
 
     def put(self, message: UserMessage) -> None:
-        """Let it wait."""
+        """Append a message to the queue."""
         self._waiting.append(message)
 
     def take(self, mode: QueueMode) -> list[UserMessage]:
-        """The oldest one, or all of them."""
+        """Remove and return the oldest message, or all messages, depending on the mode."""
         if mode == "one_at_a_time":
             return [self._waiting.popleft()] if self._waiting else []
         taken = []
@@ -120,7 +121,7 @@ class MessageQueue:
         return taken
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Discard all queued messages."""
         self._waiting.clear()
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""How much of a run there has been, and whether it is enough. Source: phi-core, "ExecutionTracker"."""
+"""Tracking of turns, tokens, cost and time of a run against its limits."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -10,14 +10,14 @@ Limit = Literal["turns", "tokens", "duration", "cost"]
 
 
 class ReachedLimit(NamedTuple):
-    """A limit that was reached."""
+    """A limit that the run reached, and a sentence that states it."""
 
     limit: Limit
     reason: str
 
 
 class ExecutionTracker:
-    """Counts turns, tokens, cost and time of one run."""
+    """Counts turns, tokens, cost and time of one run and compares them with the limits."""
 
     def __init__(self, limits: ExecutionLimits, monotonic: Callable[[], float]) -> None:
         self._limits = limits
@@ -27,20 +27,20 @@ class ExecutionTracker:
         self.usage = Usage()
 
     def add_turn(self) -> None:
-        """A turn begins."""
+        """Count a turn that starts."""
         self.turns += 1
 
     def add_usage(self, usage: Usage) -> None:
-        """A model call was paid for: also those that are no turn, as summaries."""
+        """Add the usage of a model call, including calls that are no turns, such as summaries."""
         self.usage += usage
 
     def remaining_seconds(self) -> float:
-        """Until the time limit; infinite without one."""
+        """Return the seconds until the time limit; infinite without one."""
         limit = self._limits.max_duration
         return float("inf") if limit is None else max(0.0, limit - (self._monotonic() - self._started_at))
 
     def reached(self) -> ReachedLimit | None:
-        """The first limit that does not allow another turn."""
+        """Return the first limit that does not allow another turn; None if all do."""
         limits = self._limits
         if limits.max_turns is not None and self.turns >= limits.max_turns:
             return ReachedLimit("turns", f"{self.turns} of {limits.max_turns} turns were used")
@@ -53,5 +53,5 @@ class ExecutionTracker:
         return self.out_of_time() if self.remaining_seconds() <= 0 else None
 
     def out_of_time(self) -> ReachedLimit:
-        """The time limit, said."""
+        """Return the time limit as reached."""
         return ReachedLimit("duration", f"the {self._limits.max_duration} seconds of this run are over")

@@ -1,4 +1,4 @@
-"""Asking the model: what is sent, what is told while it speaks, what happens when it fails."""
+"""Model calls: building the request, streaming the answer, retries and recovery from failures."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -39,20 +39,20 @@ from agent_loop.providers import (
 from agent_loop.usage import Usage
 
 MAX_OVERFLOW_RECOVERIES = 3
-"""Times that the context is made smaller for one call, after the provider found it too large."""
+"""How often one call is retried with a smaller context after the provider found it too large."""
 
 
 @dataclass(slots=True)
 class _StreamState:
-    """Whether anything was told of an answer that is still coming."""
+    """Whether chunks of the current answer were emitted that a failure would invalidate."""
 
     has_chunks: bool = False
 
 
 async def request_answer(run: Run, request: ModelRequest) -> ModelResponse:
-    """The answer of this turn. Raises `ProviderError` when there is none after all retries and recoveries.
+    """Return the model's answer for this turn. Raises `ProviderError` after all retries and recoveries.
 
-    A request that was too large is made again, smaller. Source: phi-core, "Context Overflow Recovery".
+    After `ContextExceededError`, the context is compacted and the request repeated.
     """
     for _ in range(MAX_OVERFLOW_RECOVERIES):
         try:
@@ -65,7 +65,7 @@ async def request_answer(run: Run, request: ModelRequest) -> ModelResponse:
 
 
 async def prepare_request(run: Run, *, force: bool = False) -> ModelRequest:
-    """What this turn sends: history, compacted and transformed; system prompt, transformed; tools; settings."""
+    """Build the request of this turn: compacted and transformed messages, system prompt, tools and settings."""
     history = run.sendable()
     run.fitted = len(history)
     fitted = await run.context.fit(history, overhead_tokens=_overhead(run), force=force)
@@ -120,7 +120,7 @@ def _native_schema(run: Run) -> dict[str, object] | None:
 
 
 def settings_of(run: Run) -> ModelSettings:
-    """How the model is to answer in this turn."""
+    """Return the model settings of the current turn."""
     behavior = run.behavior
     settings = ModelSettings(
         max_tokens=behavior.max_tokens,
@@ -140,10 +140,10 @@ def settings_of(run: Run) -> ModelSettings:
 
 
 def decayed_budget(base: int, decay: ThinkingDecay | Callable[[int, int], float] | None, turn: int) -> int:
-    """The thinking budget of this turn (from 0) in tokens, always within 0 and `base`.
+    """Return the thinking budget of this turn (from 0) in tokens, clamped to 0 and `base`.
 
-    A `ThinkingDecay` shrinks it geometrically from `after_turn` on, down to its floor. A function is asked with the
-    turn and the base; what is no number counts as the base.
+    A `ThinkingDecay` reduces it geometrically from `after_turn` on, down to its floor. A function receives the turn and
+    the base; NaN counts as the base.
     """
     if decay is None:
         return base
@@ -160,9 +160,9 @@ def _tapered_budget(base: int, decay: ThinkingDecay, turn: int) -> float:
 
 
 async def call_model(run: Run, request: ModelRequest, *, is_streamed: bool = True) -> ModelResponse:
-    """One call with all wrappers around it, repeated where that can help; paid for and made sound.
+    """Call the model once through all wrappers and retries; record the usage and normalize the answer.
 
-    `shown=False`: nothing of it is told, as with summaries. Raises `ProviderError`, and nothing else of providers.
+    With `is_streamed=False`, for example for summaries, no chunks are emitted. Raises `ProviderError` only.
     """
     respond = run.hooks.around_model_call(partial(_respond, run, is_streamed))
     with _provider_errors(run):
@@ -223,7 +223,7 @@ async def _respond_once(run: Run, request: ModelRequest, on_chunk: OnChunk) -> M
 
 @contextmanager
 def _provider_errors(run: Run) -> Iterator[None]:
-    """Whatever a provider or a wrapper raises is an error of the provider."""
+    """Convert any exception of a provider or a wrapper to `ProviderError`."""
     try:
         yield
     except AgentLoopError:
@@ -233,7 +233,7 @@ def _provider_errors(run: Run) -> Iterator[None]:
 
 
 async def _emit_abandoned(run: Run, state: _StreamState) -> None:
-    """What was told of an answer counts for nothing."""
+    """Emit `MessageAbandoned` if chunks of the failed answer were emitted."""
     if state.has_chunks:
         state.has_chunks = False
         with anyio.CancelScope(shield=True):

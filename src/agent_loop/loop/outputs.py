@@ -1,8 +1,7 @@
-"""Answers that are no turn: the final summary, the structured output, summaries of old messages.
+"""Model calls that are no turns: the final summary, the structured output, summaries of old messages.
 
-None of them touches the history. Source: loop spec, section 6; zidane, "Single Turn" (`behavior.schema`).
+None of them changes the history.
 """
-# DOC: """The schema of a structured answer as the arguments of a tool, which must be an object."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,12 +26,12 @@ OUTPUT_REQUEST = f"Now give your answer by calling {OUTPUT_TOOL}, once."
 
 
 def no_summary_text(turns: int) -> str:
-    """What is said when the model cannot say it itself."""
+    """Return the final text of a run whose model produced no summary."""
     return f"The agent stopped after {turns} turns, its limit. No summary could be made of what it did."
 
 
 async def request_final_summary(run: Run) -> str:
-    """The model's last word when its turns are used up; a sentence of ours when it has none."""
+    """Return the model's final summary at the iteration limit, or a fixed sentence if it fails."""
     request = ModelRequest(
         system=run.system,
         messages=[*await _fitted_messages(run), user(FINAL_REQUEST)],
@@ -48,7 +47,7 @@ async def request_final_summary(run: Run) -> str:
 
 
 async def request_summary(run: Run, messages: Sequence[Message]) -> str:
-    """What these messages come to. Raises `ProviderError`."""
+    """Return the model's summary of these messages. Raises `ProviderError`."""
     request = ModelRequest(
         system=run.system,
         messages=[*run.toolset.to_wire(messages), user(SUMMARY_REQUEST)],
@@ -63,14 +62,15 @@ async def request_summary(run: Run, messages: Sequence[Message]) -> str:
 
 
 async def request_structured_output(run: Run, schema: Mapping[str, Any], text: str) -> Any:
-    """The answer by this schema: what the model wrote, if it fits; else it is made to call a tool for it.
+    """Return the answer that matches the schema.
 
-    Raises `ProviderError` when it does not come to an answer that fits.
+    The text counts if it is JSON that fits; otherwise the model is asked to call an output tool. Raises `ProviderError`
+    if no attempt produces a fitting value.
     """
     try:
         return validate_output(schema, msgspec.json.decode(text))
     except (msgspec.DecodeError, InvalidArgumentsError):
-        pass  # no JSON, or another one: asked for below
+        pass  # not JSON, or not matching: request it below
     problem = ""
     for _ in range(OUTPUT_ATTEMPTS):
         answer = await call_model(run, await _output_request(run, schema, problem), is_streamed=False)

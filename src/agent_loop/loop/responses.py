@@ -1,7 +1,4 @@
-"""Making sure of an answer before it goes into the history: whatever the provider sent, it can be sent back.
-
-Source: loop spec, section 2.2 (messages are kept as they came); and what real providers refuse.
-"""
+"""Validation of model answers: messages that can be stored and sent back, and values that match an output schema."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -24,37 +21,40 @@ from agent_loop.usage import Usage
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 _DECODER = msgspec.json.Decoder(tuple[tuple[AssistantMessage, ...], Usage])
 UNNAMED_TOOL = "nameless"
-"""What a tool is called in the history that the model called by no name."""
+"""Tool name in the history for a call without a name."""
 MAX_TOOL_NAME_CHARACTERS = 64
-"""Characters that all providers take in a tool's name."""
+"""Length of a tool name that all providers accept."""
 
 
 def check_storable(answer: object, provider: str) -> ModelResponse:
-    """The answer, when a session that holds it can be stored and read again. Raises `ProviderError` for any other."""
+    """Return the answer if a session that contains it can be stored and loaded. Raises `ProviderError` otherwise."""
     if not isinstance(answer, ModelResponse):
-        raise ProviderError(f"the model call gave {type(answer).__name__}, which is no answer", provider=provider)
+        raise ProviderError(
+            f"the model call returned {type(answer).__name__} instead of a ModelResponse", provider=provider
+        )
     try:
         _DECODER.decode(encode_json((tuple(answer.messages), answer.usage)))
     except Exception as error:
-        raise ProviderError(f"the answer is none that can be stored: {error_text(error)}", provider=provider) from error
+        raise ProviderError(f"the answer cannot be stored: {error_text(error)}", provider=provider) from error
     return answer
 
 
 def normalize_response(response: ModelResponse, known_ids: set[str], new_id: Callable[[], str]) -> ModelResponse:
-    """The answer with an id of its own for each tool call, and without messages that say nothing.
+    """Return the answer with unique call ids, valid tool names and no empty messages.
 
-    `known_ids` are those of the history; the new ones are added. Raises `ProviderError` where the answer is an error.
+    `known_ids` are the call ids of the history; new ids are added to it. Raises `ProviderError` if the answer reports
+    an error.
     """
     for message in response.messages:
         _raise_if_failed(message)
     messages = [message for message in response.messages if has_content(message)]
-    # Calls must be answered before the model speaks again: where they are not in the last message, it is all one.
+    # Results must follow their calls: if calls precede the last message, merge all messages.
     merged = [reduce(_join_messages, messages)] if any(message.tool_calls for message in messages[:-1]) else messages
     return ModelResponse(tuple(_with_valid_calls(message, known_ids, new_id) for message in merged), response.usage)
 
 
 def with_timestamps(response: ModelResponse, now_ms: int) -> ModelResponse:
-    """The answer with the time at which it was whole, where nobody said another one."""
+    """Return the answer with `now_ms` as timestamp of each message that has none."""
     messages = tuple(
         message if message.timestamp else replace(message, timestamp=now_ms) for message in response.messages
     )
@@ -78,12 +78,12 @@ def _with_valid_calls(message: AssistantMessage, known: set[str], new_id: Callab
     ]
     if all(new is old for new, old in zip(content, message.content, strict=True)):
         return message
-    # What the provider made holds the old names: sent back verbatim, its results would belong to nothing.
+    # The native form contains the old ids and names, which the results would not match.
     return replace(message, content=tuple(content), native=None)
 
 
 def _with_valid_name(call: ToolCall, known: set[str], new_id: Callable[[], str]) -> ToolCall:
-    """The very call, where it can be sent back as it is."""
+    """Return the call itself if its id and name can be sent back, else a corrected copy."""
     call_id = f"call_{new_id()}" if not call.id or call.id in known else call.id
     name = _INVALID_CHARACTERS.sub("_", call.name)[:MAX_TOOL_NAME_CHARACTERS] or UNNAMED_TOOL
     known.add(call_id)
@@ -91,18 +91,18 @@ def _with_valid_name(call: ToolCall, known: set[str], new_id: Callable[[], str])
 
 
 DEFINITION_KEYS = ("$defs", "definitions")
-"""What references of a schema lead to: they begin at its root."""
+"""Keys of a schema to which its references point; they must remain at the root."""
 TYPELESS_KEYWORDS = frozenset({"anyOf", "oneOf", "allOf", "$ref", "enum", "const"})
-"""Without a type, these say what else a value may be."""
+"""Keywords by which a schema without `type` may allow values other than objects."""
 
 
 def describes_object(schema: Mapping[str, Any]) -> bool:
-    """Whatever fits it is an object."""
+    """Return whether every value that matches the schema is an object."""
     return schema["type"] == "object" if "type" in schema else not TYPELESS_KEYWORDS & schema.keys()
 
 
 def wrap_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema as one of a tool's arguments."""
+    """Return a schema of tool arguments that contains this schema."""
     if describes_object(schema):
         return dict(schema)
     roots = {key: schema[key] for key in DEFINITION_KEYS if key in schema}
@@ -111,15 +111,15 @@ def wrap_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unwrap_value(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Any:
-    """The value in a tool's arguments."""
+    """Return the value in the arguments of the output tool."""
     return dict(arguments) if describes_object(schema) else arguments.get("value")
 
 
 def validate_output(schema: Mapping[str, Any], value: Any) -> Any:
-    """The value, coerced at its top level where that was necessary.
+    """Return the value, coerced at its top level where necessary.
 
-    Raises `InvalidArgumentsError` where it does not fit, at whatever depth, and `ConfigurationError` where the schema
-    refers to what is not in it.
+    Raises `InvalidArgumentsError` if it does not match, at any depth, and `ConfigurationError` if the schema has an
+    unresolvable reference.
     """
     candidate = value if describes_object(schema) else {"value": value}
     if not isinstance(candidate, Mapping):

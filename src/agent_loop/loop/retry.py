@@ -1,6 +1,6 @@
-"""When a failed model call is asked again, and how long to wait. Source: phi-core, "RetryEngine"; loop spec, section 5.
+"""Retry policy of model calls: which errors are retried, and after which delay.
 
-Pure, besides what is handed in: the clock (`sleep`) and chance belong to the caller.
+Sleep and randomness are passed in by the caller.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,16 +11,17 @@ from agent_loop.errors import ProviderError, RateLimitedError
 
 Answer = TypeVar("Answer")
 OnRetry = Callable[[int, int, ProviderError, float], Awaitable[None]]
-"""Given the attempt that comes (from 2), how many there may be, what failed, and the delay in seconds."""
+"""Receives the next attempt (from 2), the maximum number of attempts, the error, and the delay in seconds."""
 
 MAX_REQUESTED_DELAY = 300.0
-"""Seconds. A provider that wants a longer pause is not asked again: no run should stand still for that long."""
+"""Seconds. A provider that requests a longer delay is not retried, so that no run stalls for that long."""
 
 
 def delay_before(attempt: int, settings: RetrySettings, error: ProviderError, chance: Callable[[], float]) -> float:
-    """Seconds to wait before this attempt (the first repetition is 2): exponential, with jitter.
+    """Return the seconds to wait before this attempt (2 is the first retry): exponential, with jitter.
 
-    Never less than the provider asked for, up to `LONGEST_WAIT`. `chance` gives a number from 0 to 1.
+    The delay is never shorter than the provider requests, up to `MAX_REQUESTED_DELAY`. `chance` returns a number from 0
+    to 1.
     """
     spread = 1 + settings.jitter * (2 * chance() - 1)
     backoff = _backoff(attempt, settings) * spread
@@ -28,7 +29,7 @@ def delay_before(attempt: int, settings: RetrySettings, error: ProviderError, ch
 
 
 def should_retry(attempt: int, settings: RetrySettings, error: ProviderError) -> bool:
-    """Whether this attempt (from 2) should be made after that error."""
+    """Return whether to make this attempt (from 2) after the error."""
     return error.retryable and attempt <= settings.max_retries + 1 and _requested_delay(error) <= MAX_REQUESTED_DELAY
 
 
@@ -40,9 +41,9 @@ async def call_with_retries(
     chance: Callable[[], float],
     on_retry: OnRetry,
 ) -> Answer:
-    """What `call` gives, asked again after errors that are worth it; `on_retry` is awaited before each pause.
+    """Return the result of `call`, repeated after retryable errors; await `on_retry` before each delay.
 
-    Raises the `ProviderError` of the last attempt, as it came. All other errors pass at once.
+    Raises the `ProviderError` of the last attempt unchanged. Other exceptions are raised at once.
     """
     attempt = 1
     while True:

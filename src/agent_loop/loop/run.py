@@ -1,6 +1,4 @@
-"""Clock, chance, sleep and ids: handed in, so that a run can be played again exactly."""
-# DOC: """How a run ends."""
-# DOC: """All that one run of the loop knows: what its parts share."""
+"""State of one run that the parts of the loop share, and the environment that the run depends on."""
 
 import random
 import time
@@ -46,18 +44,21 @@ def _new_id() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Everything about the world that a run depends on, besides its model and its tools."""
+    """The environment of a run besides its model and tools: clock, sleep, randomness and ids.
+
+    Tests replace them so that a run can be repeated exactly.
+    """
 
     now_ms: Callable[[], int] = _now_ms
     """Milliseconds since the Unix epoch."""
     monotonic: Callable[[], float] = time.monotonic
-    """Seconds that never jump."""
+    """Seconds of a clock that never jumps."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
-    """Wait so many seconds."""
+    """Wait for this number of seconds."""
     chance: Callable[[], float] = random.random
-    """0 to 1, for jitter."""
+    """Random number from 0 to 1, for jitter."""
     new_id: Callable[[], str] = _new_id
-    """Never the same twice."""
+    """Return a new unique id."""
 
 
 STOPPED_BY_HOOK = "a hook stopped the run"
@@ -65,11 +66,11 @@ STOPPED_BY_HOOK = "a hook stopped the run"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How the run ended."""
+    """The outcome of a run, from which the engine builds the last events."""
 
     status: LoopStatus
     text: str | None = None
-    """None: there is no final answer."""
+    """The final answer, None if the run has none."""
     output: Any = None
     error: Exception | None = None
     rejection: str | None = None
@@ -81,12 +82,12 @@ Save = Callable[[], Awaitable[None]]
 
 
 async def _no_save() -> None:
-    """There is no store."""
+    """Do nothing: the run has no store."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """One run. Made by the agent, used by the engine, gone with it."""
+    """One run. The agent creates it, the engine executes it."""
 
     loop_id: str
     session_id: str
@@ -96,11 +97,11 @@ class Run:
     system: str
     behavior: Behavior
     scopes: tuple[Hooks, ...]
-    """Agent, run; the framework's own are put behind them."""
+    """Hooks of the agent, its middleware and the run; `add_scope` appends the built-in gates."""
     history: list[Message]
-    """Of the session; the run adds to it."""
+    """The history of the session; the run appends to it."""
     base: int
-    """How much of it was there before."""
+    """Length of the history before the run."""
     state: AgentState
     workspace: Workspace | None
     steering: MessageQueue
@@ -116,21 +117,21 @@ class Run:
     prior_turns: int = 0
     metadata: Any = None
     overrides_system: bool = False
-    """The run has a system prompt of its own."""
+    """Whether the run has its own system prompt instead of the agent's."""
     abort_reason: str | None = None
     turn: int = 0
     tool_counts: dict[str, int] = field(default_factory=dict)
-    """Calls of this run by tool, blocked ones not counted."""
+    """Calls of this run by tool, without blocked ones."""
     call_ids: set[str] = field(default_factory=set)
-    """Of the whole history: an id is never used twice."""
+    """Ids of all tool calls in the history; an id is never used twice."""
     reminders: int = 0
     fitted: int = 0
-    """How long the history was that the last request was made of."""
+    """Number of history messages from which the last request was built."""
     tool_tokens: int = 0
-    """What the definitions of the tools take in each request, estimated."""
+    """Estimated tokens of the tool definitions in each request."""
     _early_events: list[LoopEvent] | None = field(default_factory=list)
     context: ContextManager = field(init=False)
-    """Set before the run begins: it needs the run to summarize with."""
+    """Assigned before the run starts, because its summaries need the run."""
     persistence: ResultPersistence | None = field(init=False)
     tracker: ExecutionTracker = field(init=False)
     _problems: list[str] = field(default_factory=list)
@@ -143,7 +144,7 @@ class Run:
         self.persistence = self._new_persistence()
 
     def add_scope(self, hooks: Hooks) -> None:
-        """Behind all others."""
+        """Append a scope of hooks that fires after all others."""
         self.scopes = (*self.scopes, hooks)
         self.hooks = Chain(self.scopes, self._hook_failed)
 
@@ -160,32 +161,32 @@ class Run:
         )
 
     async def emit_problems(self) -> None:
-        """What went wrong beside the run."""
+        """Emit the failures of result persistence as `HookFailed` events."""
         while self._problems:
             error = self._problems.pop(0)
             await self.emit(HookFailed(loop_id=self.loop_id, hook="result persistence", error=error))
 
     def sendable(self) -> list[Message]:
-        """The history without what no model sees."""
+        """Return the history without the messages that are never sent to a model."""
         return [message for message in self.history if not isinstance(message, ExtensionMessage)]
 
     @property
     def added(self) -> list[Message]:
-        """What this run put into the history."""
+        """The messages that this run added to the history."""
         return self.history[self.base :]
 
     @property
     def has_begun(self) -> bool:
-        """`loop_start` was told."""
+        """Whether `loop_start` was emitted."""
         return self._early_events is None
 
     @property
     def hook_fields(self) -> Mapping[str, Any]:
-        """What every hook is told."""
+        """The fields that every hook context has."""
         return {"session_id": self.session_id, "loop_id": self.loop_id, "turn": self.turn}
 
     async def emit(self, event: LoopEvent) -> None:
-        """To whoever watches. What is told before the beginning comes right after it."""
+        """Emit an event to the subscriber; events before `loop_start` are held back and follow it."""
         if isinstance(event, LoopStart):
             early, self._early_events = self._early_events or [], None
             for each in (event, *early):
@@ -201,7 +202,7 @@ class Run:
         )
 
     async def inject(self, message: UserMessage) -> None:
-        """A message of a person, or of the loop itself, goes into the history."""
+        """Append a user message to the history, with a timestamp, and emit it."""
         stamped = message if message.timestamp else _stamped(message, self.surroundings.now_ms())
         self.history.append(stamped)
         if stamped.origin in {"steering", "follow_up"} and self.hooks.has_handlers("steer:inject"):
@@ -209,7 +210,7 @@ class Run:
         await self.emit(MessageInjected(loop_id=self.loop_id, message=stamped))
 
     async def add(self, *messages: UserMessage) -> None:
-        """These go into the history, and are kept; nothing happens where there are none."""
+        """Append messages to the history and store them; without messages, do nothing."""
         start = len(self.history)
         for message in messages:
             await self.inject(message)
@@ -217,7 +218,7 @@ class Run:
             await self.store_since(start)
 
     async def store_since(self, start: int) -> None:
-        """What was added since then is complete: hooks hear of it, and it is stored."""
+        """Fire `session:turns` with the messages from index `start`, then save the session."""
         if self.hooks.has_handlers("session:turns"):
             await self.hooks.fire("session:turns", SessionTurns(messages=self.history[start:], **self.hook_fields))
         await self.save()
@@ -228,7 +229,7 @@ def _stamped(message: UserMessage, now_ms: int) -> UserMessage:
 
 
 def known_call_ids(history: list[Message]) -> set[str]:
-    """The ids of all tool calls in it."""
+    """Return the ids of all tool calls in the history."""
     return {
         block.id
         for message in history

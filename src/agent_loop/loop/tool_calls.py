@@ -1,6 +1,6 @@
-"""One tool call, from the gate to the result. Source: zidane, "Tool Execution"; loop spec, section 4.
+"""Processing of one tool call, from the gate to the result.
 
-gate -> (blocked | substituted | known?) -> validation -> before -> execute -> (error) -> transform -> after
+gate -> (blocked | substituted | unknown) -> validation -> before -> execute -> (error) -> transform -> after
 """
 
 import asyncio
@@ -52,7 +52,7 @@ SKIPPED_BY_HOOK = "Skipped: a hook kept this tool from running."
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What came of a call."""
+    """The result of a processed call."""
 
     message: ToolMessage
     output_bytes: int = 0
@@ -60,16 +60,16 @@ class ToolOutcome:
 
 
 async def emit_call_start(run: Run, call: ToolCall) -> None:
-    """Tell that this call is taken up."""
+    """Emit the start of a tool call and the call itself."""
     tool = run.toolset.get(call.name)
     command = None if tool is None else shell_command_of(tool, call.arguments)
-    with anyio.CancelScope(shield=True):  # both or none: what comes after counts on it
+    with anyio.CancelScope(shield=True):  # both events or none: later events rely on it
         await run.emit(ToolCallStart(loop_id=run.loop_id, call_id=call.id, name=call.name))
         await run.emit(ToolCalled(loop_id=run.loop_id, call=call, shell_command=command))
 
 
 async def emit_call_result(run: Run, call: ToolCall, result: ToolResult, duration_ms: int = 0) -> ToolMessage:
-    """Tell what came of it; the message for the history."""
+    """Emit the result and the end of a tool call; return the message for the history."""
     message = ToolMessage(
         tool_call_id=call.id,
         name=call.name,
@@ -78,18 +78,18 @@ async def emit_call_result(run: Run, call: ToolCall, result: ToolResult, duratio
         details=result.details,
         timestamp=run.surroundings.now_ms(),
     )
-    context = ToolResulted(loop_id=run.loop_id, message=message, effects=result.effects, duration_ms=duration_ms)
+    result_event = ToolResulted(loop_id=run.loop_id, message=message, effects=result.effects, duration_ms=duration_ms)
     end = ToolCallEnd(
         loop_id=run.loop_id, call_id=call.id, name=call.name, status="error" if result.is_error else "completed"
     )
     with anyio.CancelScope(shield=True):
-        await run.emit(context)
+        await run.emit(result_event)
         await run.emit(end)
     return message
 
 
 class ToolCallExecution:
-    """The way of one call. `counts`: calls of this run by tool, from before this one or those beside it."""
+    """The processing of one call. `counts`: calls of this run by tool, before this call and concurrent ones."""
 
     def __init__(self, run: Run, call: ToolCall, counts: Mapping[str, int]) -> None:
         self.run = run
@@ -106,11 +106,11 @@ class ToolCallExecution:
         }
 
     async def execute(self) -> ToolOutcome:
-        """All of it. What tools and hooks raise becomes a result; only cancellation comes out of here."""
+        """Process the call. Exceptions of tools and hooks become results; only cancellation is raised."""
         await emit_call_start(self.run, self.call)
         gate = ToolGate(arguments=copy_arguments(self.call.arguments), tool=self.tool, **self._hook_fields)
         if not await self.run.hooks.fire("tool:gate", gate) and not gate.block:
-            gate.block, gate.reason = True, GATE_FAILED  # nobody knows what it would have said
+            gate.block, gate.reason = True, GATE_FAILED  # the verdict of the failed gate is unknown
         if gate.block:
             return await self._conclude(failure(f"Blocked: {gate.reason or 'a policy does not allow this call'}"), 0)
         self.run.tool_counts[self.call.name] = self.run.tool_counts.get(self.call.name, 0) + 1
@@ -131,11 +131,11 @@ class ToolCallExecution:
         return await self._error_result(ToolError(message))
 
     async def _validate_and_execute(self, tool: Tool) -> ToolOutcome:
-        """Arguments that are no JSON object reach tools that take them raw, and no others."""
+        """Validate the arguments and run the tool; only a `RawTool` gets arguments that are no JSON object."""
         if self.call.is_unparsable and isinstance(tool, RawTool):
             return await self._execute(tool, dict(self.call.arguments), ())
         try:
-            # A copy: what a tool does with its arguments must not change what the model said.
+            # A copy, so that the tool cannot change the model's arguments in the history.
             validated = validate_call(tool, replace(self.call, arguments=copy_arguments(self.call.arguments)))
         except InvalidArgumentsError as error:
             context = ValidationRejected(
@@ -169,7 +169,7 @@ class ToolCallExecution:
         call = ToolCall(self.call.id, self.call.name, arguments, self.call.raw_arguments)
         try:
             result = sound_result(await self.run.hooks.around_tool_call(inner)(call))
-        except Exception as error:  # noqa: BLE001  # a tool of anybody: the model is told. Source: loop spec, 4.3
+        except Exception as error:  # noqa: BLE001  # foreign tool code; the model gets the error
             result = await self._error_result(error)
         return await self._finish(result)
 
@@ -192,11 +192,14 @@ class ToolCallExecution:
         return sound_result(output)
 
     async def _read_prior_content(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> str | None:
-        """What a file holds that is about to be written, where the tool can say it. It blocks: asked in a thread."""
+        """Return the content of a file before the tool overwrites it, if the tool can read it.
+
+        The tool reads the file in a thread, because the call blocks.
+        """
         ask = getattr(tool, "prior_content", None)
         try:
             return None if ask is None else await to_thread.run_sync(ask, copy_arguments(arguments), context)
-        except Exception as error:  # noqa: BLE001  # a tool of anybody
+        except Exception as error:  # noqa: BLE001  # foreign tool code
             problem = f"{type(error).__name__}: {error_text(error)}"
             await self.run.emit(
                 HookFailed(loop_id=self.run.loop_id, hook=f"prior_content of {tool.name}", error=problem)
@@ -260,12 +263,15 @@ class ToolCallExecution:
             await hooks.fire("tool:updated", context)
 
     async def _progress(self, text: str) -> None:
-        context = ToolProgress(loop_id=self.run.loop_id, call_id=self.call.id, name=self.call.name, text=text)
-        await self.run.emit(context)
+        progress = ToolProgress(loop_id=self.run.loop_id, call_id=self.call.id, name=self.call.name, text=text)
+        await self.run.emit(progress)
 
 
 async def is_cancelled() -> bool:
-    """Somebody cancels us. On asyncio a tool can also raise the cancellation of a task that it waited for."""
+    """Return whether the current task is cancelled.
+
+    On asyncio a tool can also raise the cancellation of another task that it awaited.
+    """
     try:
         await anyio.lowlevel.checkpoint_if_cancelled()
     except anyio.get_cancelled_exc_class():
@@ -279,13 +285,13 @@ def _is_cancelled_by_asyncio() -> bool:
 
 
 def copy_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments for somebody who may do with them what they like: those of the history are never given away."""
+    """Return a copy of the arguments, so that tools and hooks cannot change those of the history."""
     copied: dict[str, Any] = msgspec.to_builtins(arguments, enc_hook=str)
     return copied
 
 
 def validate_call(tool: Tool, call: ToolCall) -> Validated:
-    """The arguments as the tool takes them. Raises `InvalidArgumentsError`."""
+    """Return the validated and coerced arguments of the call. Raises `InvalidArgumentsError`."""
     if call.is_unparsable:
         shown = call.raw_arguments[:200]
         raise InvalidArgumentsError(

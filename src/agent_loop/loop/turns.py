@@ -1,7 +1,4 @@
-"""Turn after turn: a model call and its tools, and whether that was the end.
-
-Source: loop spec, section 2.2; zidane, "Turn Loop", "Single Turn".
-"""
+"""The turns of a run: model calls with their tools, until a turn ends the run."""
 
 from dataclasses import dataclass, field
 
@@ -33,7 +30,7 @@ from agent_loop.usage import Usage
 
 @dataclass(slots=True)
 class _OpenTurn:
-    """The turn that goes on."""
+    """The turn in progress."""
 
     response: ModelResponse | None = None
     batch: ToolBatch | None = None
@@ -42,14 +39,14 @@ class _OpenTurn:
 
 
 class TurnLoop:
-    """The turns of one run. Where it is broken off, `close` puts the turn that goes on in order."""
+    """Executes the turns of one run. `close` completes the open turn if the run is interrupted."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._turn: _OpenTurn | None = None
 
     async def run(self) -> Ending:
-        """Turn after turn, until there is an ending."""
+        """Execute turns until one of them ends the run."""
         run = self._run
         while True:
             await run.add(*run.steering.take(run.behavior.steering_mode))
@@ -64,7 +61,7 @@ class TurnLoop:
             run.turn += 1
 
     async def stop_at_limit(self, reached: ReachedLimit) -> Ending:
-        """At a limit: the history says so, nothing more is asked. Source: phi-core, "Execution Limit Exhaustion"."""
+        """End the run at a limit: record it in the history, without a further model call."""
         run = self._run
         await self.close(f"Aborted: {reached.reason}")
         since = len(run.history)
@@ -80,7 +77,7 @@ class TurnLoop:
         return Ending(status="limited", text=await request_final_summary(run))
 
     async def _run_turn(self) -> Ending | None:
-        """One model call and its tools. None: there is more to do."""
+        """Execute one model call and its tools. Return None if the run continues."""
         run = self._run
         request = await prepare_request(run)
         before = TurnBefore(messages=list(request.messages), **run.hook_fields)
@@ -137,7 +134,7 @@ class TurnLoop:
         return None
 
     async def _finish_without_tools(self, response: ModelResponse) -> Ending | None:
-        """The model wants no more tools: is that the end? Source: zidane, "Turn Loop"; loop spec, section 7."""
+        """Decide what follows an answer without tool calls: another turn or the end of the run."""
         run = self._run
         text = response.text.strip()
         steered = bool(run.steering)
@@ -156,7 +153,7 @@ class TurnLoop:
         return await self._complete_run(text)
 
     async def _emit_text(self, response: ModelResponse) -> None:
-        """What looked like the answer was not the last word."""
+        """Emit the text of an answer that turned out not to be the last one."""
         if response.text:
             await self._run.emit(TextSaid(loop_id=self._run.loop_id, text=response.text))
 
@@ -182,12 +179,12 @@ class TurnLoop:
         await self._run.add(*self._run.follow_ups.take(self._run.behavior.follow_up_mode))
 
     async def close(self, unanswered: str) -> None:
-        """The turn's messages go into the history as a whole: calls and their results, or neither."""
+        """Append the turn's messages to the history as a unit: calls together with their results."""
         run, turn = self._run, self._turn
         if turn is None:
             return
         if turn.batch is None and turn.response is not None and turn.response.tool_calls:
-            turn.batch = ToolBatch(run, turn.response.tool_calls)  # broken off before the first of them
+            turn.batch = ToolBatch(run, turn.response.tool_calls)  # interrupted before the first call
         if turn.batch is not None:
             with anyio.CancelScope(shield=True):
                 await turn.batch.close(unanswered)

@@ -1,4 +1,4 @@
-"""The conversation: typed blocks, the four roles, and the chain of them."""
+"""Messages of a conversation: typed content blocks, roles, chains, validation, repair and formats."""
 
 from agent_loop.messages.chain import Messages, restore_messages, save_messages
 from agent_loop.messages.formatting import escape_controls, pretty

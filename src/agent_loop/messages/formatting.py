@@ -1,13 +1,11 @@
-"""Values as JSON that can always be stored: a history is never lost because something in it is odd.
+"""JSON and text forms of messages.
 
-Plain data comes back as it was. What is no plain data is stored as its text, and half of a character (a lone surrogate,
-which models do write) as the replacement character: neither can be said in JSON.
+JSON: any value can be stored. Objects that are no plain data are stored as their text, and unpaired surrogates, which
+models do write, as the replacement character.
+
+Text for people: content of models, tools and files is untrusted. Control characters are escaped, so that a terminal
+does not interpret them, and no line of a text can imitate the heading of a message.
 """
-# DOC: """Conversations for people to read. Source: hooks seed, section 1.6, "Pretty printing".
-#
-#      What models, tools and files say is hostile: control characters are shown, never obeyed by the terminal, and no line of
-#      a text passes for the heading of a message.
-#      """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +31,7 @@ _ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
 def encode_json(value: Any) -> bytes:
-    """The value as JSON. Raises `ValueError` for what is nested more deeply than Python can follow."""
+    """Return the value as JSON. Raises `ValueError` for a value that exceeds Python's recursion limit."""
     try:
         return _encode(value)
     except RecursionError as error:
@@ -60,17 +58,17 @@ def _storable(value: Any) -> Any:
 
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Controls besides tab and newline, marks that change the direction of writing, and halves of characters."""
+"""Control characters except tab and newline, marks that change the writing direction, and surrogates."""
 _HEADING = re.compile(r"^(?=\[(?:System|User|Assistant|Tool|Extension)\b)", re.MULTILINE)
 
 
 def pretty(messages: Iterable[Message]) -> str:
-    """The conversation, message by message, each with a heading and an empty line behind it but the last."""
+    """Return the conversation as text, each message below a heading, separated by blank lines."""
     return "\n\n".join("\n".join((_heading(message), *_body(message))) for message in messages)
 
 
 def escape_controls(text: str) -> str:
-    """The text with its control characters written out, as Python would write them."""
+    """Return the text with control characters escaped as in Python source."""
     return _UNSAFE.sub(lambda found: _escape(found[0]), text)
 
 

@@ -1,6 +1,6 @@
-"""Tool calls without results get some, so that whatever happened leaves a conversation that can go on.
+"""Repair of a history after an interruption: tool calls without results get an error result.
 
-Source: zidane, `synthesizeMissingToolResults`. What pairs up with nothing is not lost: a note takes its place.
+Messages that pair with nothing are not lost: a note replaces them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,15 +11,15 @@ from agent_loop.messages.message import AssistantMessage, ExtensionMessage, Mess
 from agent_loop.messages.validation import has_content
 
 ABORTED = "Aborted: the run ended before this tool was done. It may have done a part of its work."
-"""What the model reads where nobody knows what became of a call."""
+"""Result text of a call whose outcome is unknown."""
 SKIPPED = "Skipped: the run went on with something else before this tool was begun."
-"""What the model reads of a call that was never begun."""
+"""Result text of a call that never started."""
 DROPPED = "dropped"
-"""Kind of the note in the place of a message that no provider would take; its data is that message."""
+"""Kind of the note that replaces a message which providers reject; its data is that message."""
 
 
 def unanswered(messages: Iterable[Message]) -> tuple[ToolCall, ...]:
-    """The tool calls that have no result where one would have to be, in order. Linear."""
+    """Return the tool calls that lack a result at the required position, in order. Linear time."""
     repair = HistoryRepair("")
     for message in messages:
         repair.take(message)
@@ -28,11 +28,11 @@ def unanswered(messages: Iterable[Message]) -> tuple[ToolCall, ...]:
 
 
 def answer_unanswered(messages: Iterable[Message], text: str = ABORTED, *, timestamp: int = 0) -> list[Message]:
-    """The messages with an error result of this text for each unanswered call, in its place. Linear.
+    """Return the messages with an error result of this text for each unanswered call. Linear time.
 
-    Results that answer no call, and answers of the model that say nothing (broken off before the first word), become
-    notes (`ExtensionMessage`, kind "dropped"). What is whole stays as it is; a second repair changes nothing.
-    `timestamp` is that of the results: milliseconds since the Unix epoch.
+    Results without a call, and assistant messages without content (interrupted before the first token), become notes
+    (`ExtensionMessage`, kind "dropped"). Valid histories stay unchanged, also by a second repair. `timestamp`:
+    milliseconds since the Unix epoch, for the added results.
     """
     repair = HistoryRepair(text, timestamp=timestamp)
     for message in messages:
@@ -42,7 +42,7 @@ def answer_unanswered(messages: Iterable[Message], text: str = ABORTED, *, times
 
 
 def answers_to(calls: Sequence[ToolCall], text: str, *, timestamp: int = 0) -> tuple[ToolMessage, ...]:
-    """An error result of this text for each of these calls."""
+    """Return an error result with this text for each of these calls."""
     return tuple(
         ToolMessage(tool_call_id=call.id, name=call.name, content=(Text(text),), is_error=True, timestamp=timestamp)
         for call in calls
@@ -50,19 +50,19 @@ def answers_to(calls: Sequence[ToolCall], text: str, *, timestamp: int = 0) -> t
 
 
 class HistoryRepair:
-    """The repair, message by message. `messages` is what is there so far; calls at its end may still be answered."""
+    """Repairs a history message by message. `messages` is the result; calls at its end may still get results."""
 
     def __init__(self, text: str = ABORTED, *, timestamp: int = 0) -> None:
         self.messages: list[Message] = []
         self.answered: list[ToolCall] = []
-        """The calls that were given a result of ours."""
+        """The calls that got an added result."""
         self._text = text
         self._timestamp = timestamp
         self._waiting: dict[str, ToolCall] = {}
         self._answering = False
 
     def take(self, message: Message) -> None:
-        """The next message."""
+        """Append the next message."""
         match message:
             case ExtensionMessage():
                 self.messages.append(message)
@@ -74,7 +74,7 @@ class HistoryRepair:
                 self._take_message(message)
 
     def close(self) -> None:
-        """Nothing more answers the calls that wait."""
+        """Add results for the calls that still have none."""
         calls = tuple(self._waiting.values())
         self.messages += answers_to(calls, self._text, timestamp=self._timestamp)
         self.answered += calls

@@ -1,4 +1,4 @@
-"""What an agent can have around its loop: files, skills, memory, summaries, todos, traces."""
+"""Middleware that ships with the agent: files, skills, memory, summarization, todos and traces."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -47,7 +47,7 @@ def default_middleware(  # noqa: PLR0913  # one name for each thing that switche
     context_window: int | None = None,
     recorder: TraceRecorder | None = None,
 ) -> list[Middleware]:
-    """The middleware that fits, the outermost first.
+    """Return the applicable middleware, the outermost first.
 
     Tracing, todos and summarization always; files with a workspace; skills and memory with a workspace and paths.
     """

@@ -1,5 +1,4 @@
-"""Files for the agent: tools, a note of what they wrote, no endless results. Source: hooks seed, section 6.1."""
-# DOC: """A tool that works in a workspace of its own choice, not in the agent's."""
+"""File tools bound to a workspace, a record of written files, and truncation of long results."""
 
 import hashlib
 from collections.abc import Iterable
@@ -19,14 +18,14 @@ from agent_loop.tools.tool import Output, Tool, ToolContext, ToolResult
 from agent_loop.workspace import Workspace
 
 FILE_TOOLS = frozenset({"ls", "glob", "grep", "read_file", "edit", "multi_edit", "write_file"})
-"""They limit what they give back themselves: never evicted."""
+"""Tools that bound their output themselves; their results are not truncated."""
 SHELL = "shell"
 
 
 class FilesystemMiddleware:
-    """Registers the file tools and the shell, bound to `workspace`. A tool the agent has under such a name stays.
+    """Registers the file tools and the shell, bound to `workspace`, except under names that are taken.
 
-    Files that tools say they wrote are noted in `state.files`, by their SHA-256: also those of tools of your own.
+    Files that tools report as written, including custom tools, are recorded in `state.files` with their SHA-256.
     """
 
     name = "filesystem"
@@ -44,7 +43,7 @@ class FilesystemMiddleware:
         self._states: dict[str, AgentState] = {}
 
     def install(self, hooks: Hooks) -> None:
-        """Register what it consists of."""
+        """Register the handlers and the tool wrapper."""
         hooks.on("agent:before", self._register_tools)
         hooks.on("tool:after", self._record_effects)
         hooks.on("loop:after", self._forget_state)
@@ -79,27 +78,27 @@ class FilesystemMiddleware:
     async def _record_file(self, state: AgentState, path: str) -> None:
         try:
             data = await to_thread.run_sync(self.workspace.read_bytes, path)
-        except WorkspaceError:  # it is gone again, or was never there: a tool of somebody said so
+        except WorkspaceError:  # deleted since, or a tool reported a file that it did not write
             state.files.pop(path, None)
         else:
             state.files[path] = hashlib.sha256(data).hexdigest()
 
 
 def _default_tools() -> list[Tool]:
-    from agent_loop.tools.builtin import default_tools  # noqa: PLC0415  # only who wants them pays for them
+    from agent_loop.tools.builtin import default_tools  # noqa: PLC0415  # imported only if needed
 
     return [tool for tool in default_tools() if tool.name in FILE_TOOLS or tool.name == SHELL]
 
 
 @dataclass(frozen=True)
 class WorkspaceTool:
-    """The tool, bound to these files. Everything else about it is as it is."""
+    """A tool bound to its own workspace instead of the agent's."""
 
     tool: Tool
     workspace: Workspace
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext) -> Output:
-        """As the tool does."""
+        """Execute the tool with the context's workspace replaced."""
         return await self.tool.execute(arguments, replace(context, workspace=self.workspace))
 
     def __getattr__(self, name: str) -> Any:

@@ -1,8 +1,7 @@
-"""Skills: a catalog in the system prompt; the model reads those that it needs. Source: hooks seed, section 6.2."""
-# DOC: """Finding skills: SKILL.md files with a YAML head. Source: phi-core, "SkillSystem"; hooks seed, section 6.2.
-#
-#      Everything in such a file is hostile input: it is bounded, read without following links, and checked.
-#      """
+"""Skills: SKILL.md files with YAML front matter, listed in the system prompt for the model to read on demand.
+
+The files are untrusted input: they are bounded, read without following links, and validated.
+"""
 
 import os
 import re
@@ -23,13 +22,13 @@ from agent_loop.hooks.registry import Hooks
 
 SKILL_FILE = "SKILL.md"
 MAX_HEAD_BYTES = 64 * 1024
-"""Of a file, in which its head must end."""
+"""Bytes of a file within which its front matter must end."""
 MAX_DEPTH = 5
-"""Directories below a configured one."""
+"""Levels of directories that are searched below a configured one."""
 MAX_DIRECTORIES = 5_000
-"""Looked at below a configured one: somebody may configure `/`."""
+"""Directories that are searched below a configured one: the configuration may name `/`."""
 MAX_DESCRIPTION = 1024
-"""Characters. Source: the Agent Skills specification."""
+"""Characters, as the Agent Skills specification requires."""
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 MAX_NAME = 64
 HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<yaml>.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
@@ -37,38 +36,41 @@ HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<yaml>.*?)^---[ \t]*\r?$", re.DOTA
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One skill, as far as its head tells."""
+    """One skill, from the front matter of its file."""
 
     name: str
     description: str
     file_path: Path
-    """Absolute."""
+    """Absolute path of the file."""
     source: str
-    """"dir:0", "dir:1" and so on: the configured directory it comes from."""
+    """"dir:0", "dir:1" and so on: index of the configured directory."""
 
     @property
     def base_dir(self) -> Path:
-        """Its directory."""
+        """The directory of the skill's file."""
         return self.file_path.parent
 
 
 @dataclass(frozen=True, slots=True)
 class SkillSet:
-    """Skills by name, and what was passed over."""
+    """Skills by name, and notes about skipped files."""
 
     skills: tuple[Skill, ...] = ()
-    """Sorted by name."""
+    """The skills, sorted by name."""
     notes: tuple[str, ...] = ()
-    """A sentence for each file or directory that is of no use."""
+    """A sentence for each file or directory that was skipped."""
 
     def merge(self, other: "SkillSet") -> "SkillSet":
-        """Both; those of `other` win where names are the same."""
+        """Return both sets; skills of `other` take precedence."""
         by_name = {skill.name: skill for skill in (*self.skills, *other.skills)}
         return SkillSet(tuple(by_name[name] for name in sorted(by_name)), (*self.notes, *other.notes))
 
 
 def load_skills(directories: Sequence[Path]) -> SkillSet:
-    """The skills of these directories; later directories win. Blocks. Raises nothing: what is bad becomes a note."""
+    """Return the skills of these directories; later directories take precedence. Blocking.
+
+    Never raises: invalid files become notes.
+    """
     skill_set = SkillSet()
     for number, directory in enumerate(directories):
         skill_set = skill_set.merge(load_directory(directory, f"dir:{number}"))
@@ -76,7 +78,7 @@ def load_skills(directories: Sequence[Path]) -> SkillSet:
 
 
 def load_directory(directory: Path, source: str) -> SkillSet:
-    """The skills of one directory and those below it. Of two with one name the first by path counts. Blocks."""
+    """Return the skills in and below a directory; of equal names the first path counts. Blocking."""
     if not directory.is_dir():
         return SkillSet(notes=(f"{directory} is no directory: no skills come from it",))
     skills: dict[str, Skill] = {}
@@ -93,7 +95,7 @@ def load_directory(directory: Path, source: str) -> SkillSet:
 
 
 def _skill_files(directory: Path, notes: list[str]) -> Iterator[Path]:
-    """In the order of their paths; links are not followed."""
+    """Yield the skill files in the order of their paths; links are not followed."""
     for number, (directory_path, subdirectories, files) in enumerate(os.walk(directory), 1):
         if number > MAX_DIRECTORIES:
             notes.append(f"{directory} has more than {MAX_DIRECTORIES} directories: skills in the others are not found")
@@ -107,7 +109,7 @@ def _skill_files(directory: Path, notes: list[str]) -> Iterator[Path]:
 
 
 def read_skill(path: Path, source: str) -> Skill:
-    """The skill in this file. Blocks. Raises `ValueError`, with a clause that says what is wrong."""
+    """Return the skill in this file. Blocking. Raises `ValueError` with the reason."""
     head = _parse_head(_read_head(path))
     name, description = head["name"], " ".join(head["description"].split())
     if len(name) > MAX_NAME or not NAME.fullmatch(name):
@@ -133,7 +135,7 @@ def _read_head(path: Path) -> str:
 
 def _parse_head(text: str) -> dict[str, str]:
     try:
-        # "base": all values are text, nothing is constructed of what a file says.
+        # "base": all values are text; no objects are constructed from the file.
         head: Any = YAML(typ="base", pure=True).load(text)
     except (YAMLError, ValueError, RecursionError) as error:
         raise ValueError(f"its head is no YAML ({_first_line(error)})") from error
@@ -156,9 +158,9 @@ _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uf
 
 
 class SkillsMiddleware:
-    """Appends the catalog of the skills in `paths`, and of those below them. They are looked for when a run begins.
+    """Appends a catalog of the skills in and below `paths`. Each run searches them at its start.
 
-    The model reads skills with its file tools: give the workspace the directories outside of it (`readable`).
+    The model reads skills with its file tools: make directories outside of the workspace readable (`readable`).
     """
 
     name = "skills"
@@ -170,16 +172,16 @@ class SkillsMiddleware:
 
     @property
     def skills(self) -> tuple[Skill, ...]:
-        """Those of the last run, by name."""
+        """The skills of the latest run, sorted by name."""
         return self.skill_set.skills
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was passed over, and why: a run tells what those before it did not."""
+        """Skipped files with the reasons; a run reports only new notes."""
         return self.skill_set.notes
 
     def install(self, hooks: Hooks) -> None:
-        """Register what it consists of."""
+        """Register the handlers that load the skills and append the catalog."""
         hooks.on("agent:before", self._discover)
         hooks.on("system:transform", self._append_catalog)
 
@@ -194,7 +196,7 @@ class SkillsMiddleware:
 
 
 def format_for_prompt(skills: Iterable[Skill]) -> str:
-    """The catalog, the same bytes for the same skills; empty where there are none. Source: phi-core."""
+    """Return the catalog, deterministic for equal skills; empty without skills."""
     entries = [_entry(skill) for skill in sorted(skills, key=lambda skill: skill.name)]
     if not entries:
         return ""

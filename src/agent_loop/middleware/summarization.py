@@ -1,12 +1,9 @@
-"""Old messages become a summary when the context is nearly full. Source: hooks seed, sections 6.4 and 11.
+"""Summarization of old messages when a request nearly fills the context window.
 
-Only what is sent changes; the history stays. A summary is remembered, so that it is made once and not with each call.
+Only the request changes; the history stays complete. Summaries are cached and reused by later calls. The summary prompt
+contains the old messages as a transcript instead of a conversation, so that the model neither answers nor obeys them,
+and any model can be used, with tools or without.
 """
-# DOC: """Old messages as a text that a model can summarize. Pure. Source: hooks seed, section 6.4.
-#
-#      A text and no conversation: what is in it is told about, and neither answered nor obeyed; it can go to any model, with
-#      tools or without.
-#      """
 
 import re
 from collections.abc import Sequence
@@ -25,14 +22,14 @@ from agent_loop.providers import Chunk, ModelRequest, ModelResponse, Provider
 from agent_loop.usage import Usage
 
 DEFAULT_CONTEXT_WINDOW = 128_000
-"""Tokens."""
+"""Tokens, for providers that do not report a window."""
 THRESHOLD = 0.85
 """Share of the context window above which old messages are summarized."""
 KEPT_SHARE = 0.1
-"""Of the messages, at the end."""
+"""Share of the messages at the end that are kept."""
 MIN_KEPT = 2
 MAX_REMEMBERED = 16
-"""Summaries: conversations and their branches that share this middleware."""
+"""Number of cached summaries, for the conversations and branches that share the middleware."""
 
 INSTRUCTIONS = (
     "You summarize conversations between a user and an agent that uses tools. What stands in the conversation is "
@@ -42,14 +39,14 @@ SUMMARY_HEAD = "[The conversation so far was summarized to save space. This is w
 
 
 class _Summary(NamedTuple):
-    """What stands for the first messages of a conversation."""
+    """The summary of the first messages of a conversation."""
 
     old: tuple[Message, ...]
     message: UserMessage
 
     @property
     def replacement(self) -> tuple[Message, ...]:
-        """The summary, and the instructions among the old messages: they hold, whatever else is summarized."""
+        """The summary and the system messages among the old messages, which stay in force."""
         return (self.message, *(each for each in self.old if isinstance(each, SystemMessage)))
 
 
@@ -57,9 +54,9 @@ _NO_SUMMARY = _Summary((), user(""))
 
 
 class SummarizationMiddleware:
-    """Goes around model calls; register it last, closest to the model. `provider` makes the summaries.
+    """Wraps model calls; register it last, closest to the model. `provider` writes the summaries.
 
-    When a summary cannot be made, the messages go on as they are. What it costs is added to the answer's usage.
+    If a summary fails, the messages are sent unchanged. Its usage is added to that of the answer.
     """
 
     name = "summarization"
@@ -70,7 +67,7 @@ class SummarizationMiddleware:
         self._summaries: list[_Summary] = []
 
     def install(self, hooks: Hooks) -> None:
-        """Register what it consists of."""
+        """Register the wrapper around model calls."""
         hooks.wrap_model_call(self._around_model_call)
 
     async def _around_model_call(self, request: ModelRequest, call: ModelCall) -> ModelResponse:
@@ -92,7 +89,7 @@ class SummarizationMiddleware:
         return msgspec.structs.replace(response, usage=response.usage + usage)
 
     def _find_summary(self, messages: tuple[Message, ...]) -> _Summary:
-        """The summary of the longest beginning of these messages that there is one of."""
+        """Return the cached summary that covers the most of these messages."""
         matching = (each for each in self._summaries if messages[: len(each.old)] == each.old)
         return max(matching, key=lambda each: len(each.old), default=_NO_SUMMARY)
 
@@ -101,7 +98,7 @@ class SummarizationMiddleware:
         return tokens > THRESHOLD * self.context_window
 
     async def _summarize(self, old: Sequence[Message]) -> tuple[str, Usage]:
-        """Raises `ProviderError`, also for a summary that says nothing."""
+        """Return a summary and its usage. Raises `ProviderError`, also for an empty summary."""
         max_characters = int(THRESHOLD * self.context_window) * BYTES_PER_TOKEN
         request = ModelRequest(
             system=INSTRUCTIONS,
@@ -116,7 +113,7 @@ class SummarizationMiddleware:
 
 
 async def _ignore_chunk(_chunk: Chunk) -> None:
-    """Nobody listens to a summary."""
+    """Discard the chunk: summaries are not streamed."""
 
 
 def _with_messages(request: ModelRequest, messages: Sequence[Message]) -> ModelRequest:
@@ -124,19 +121,19 @@ def _with_messages(request: ModelRequest, messages: Sequence[Message]) -> ModelR
 
 
 def _old_count(messages: Sequence[Message]) -> int:
-    """How many messages are old: all but the last tenth, and no call is torn from its result."""
+    """Return the number of messages to summarize: all but the last tenth, without separating calls from results."""
     kept = max(MIN_KEPT, int(len(messages) * KEPT_SHARE))
     return max((cut for cut in safe_cuts(messages) if cut <= len(messages) - kept), default=0)
 
 
 EDITING_TOOLS = frozenset({"write_file", "edit", "multi_edit"})
 MAX_EDIT_CHARACTERS = 2_000
-"""Of each text that an editing tool was given: what it wrote is in the file."""
+"""Characters that are kept of each argument of an editing tool, whose text is in the file anyway."""
 _TAG = re.compile(r"<(?=[\s/]*conversation)", re.IGNORECASE)
 
 
 def transcript(messages: Sequence[Message], max_characters: int) -> str:
-    """The messages in a tag that nothing in them can close; beginning and end, where they are longer."""
+    """Return the messages in a tag that they cannot close; only beginning and end if they are too long."""
     parts = [part for message in messages for part in _parts(message)]
     text = _TAG.sub("&lt;", "\n\n".join(parts))
     half = max(max_characters // 2, 1)
@@ -152,7 +149,7 @@ def _parts(message: Message) -> list[str]:
             return [f"[assistant]\n{message.text}", *calls] if message.text else calls
         case ToolMessage(name=name, is_error=is_error):
             return [f"[{'error' if is_error else 'result'} of {name}]\n{message.text}"]
-        case _:  # system messages stay as they are; what is the application's own, no model sees
+        case _:  # system messages are sent unchanged; notes of the application are never sent
             return []
 
 
@@ -162,7 +159,7 @@ def _arguments(call: ToolCall) -> str:
 
 
 def shorten_edits(call: ToolCall) -> ToolCall:
-    """The call of an editing tool with long texts in its arguments cut; any other as it is."""
+    """Return the call of an editing tool with long arguments shortened; other calls unchanged."""
     if call.name not in EDITING_TOOLS:
         return call
     return msgspec.structs.replace(call, arguments=_shorten_value(call.arguments), raw_arguments="")

@@ -1,7 +1,7 @@
-"""Tasks: the tool that lists them, and one word when the model stops before they are done.
+"""Todo list: the tool that writes it, and a reminder when the model stops before all todos are done.
 
-The list is in the tool calls of the history, not in the system prompt: a prompt that changes with each task would be
-paid for anew with each call. Source: hooks seed, section 6.5; loop spec, section 7.
+The list is in the tool calls of the history, not in the system prompt: a prompt that changes with each todo would
+invalidate the provider's cache with each call.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ REMINDER_INSTRUCTIONS = (
     "say why in your answer."
 )
 MAX_LISTED_TODOS = 20
-"""Todos that a reminder names."""
+"""Number of todos that a reminder lists."""
 MAX_TITLE_CHARACTERS = 200
-"""Characters of a title in it."""
+"""Characters of a title in a reminder."""
 
 
 class TodoListMiddleware:
-    """Registers `write_todos`, and reminds the model of open todos at most `max_reminders` times in a run."""
+    """Registers `write_todos` and reminds the model of open todos, at most `max_reminders` times in a run."""
 
     name = "todos"
 
@@ -31,7 +31,7 @@ class TodoListMiddleware:
         self._tool = tool
 
     def install(self, hooks: Hooks) -> None:
-        """Register what it consists of."""
+        """Register the handlers that add the tool and the reminder."""
         hooks.on("agent:before", self._register_tool)
         hooks.on("work:incomplete", self._remind)
 
@@ -48,7 +48,7 @@ class TodoListMiddleware:
 
 
 def reminder(open_todos: Sequence[Todo]) -> str:
-    """What the model is told."""
+    """Return the reminder of these open todos for the model."""
     lines = [f"- {todo.id} ({todo.status}): {_one_line(todo.title)}" for todo in open_todos[:MAX_LISTED_TODOS]]
     more = [f"- and {len(open_todos) - MAX_LISTED_TODOS} more"] if len(open_todos) > MAX_LISTED_TODOS else []
     return "\n".join((
@@ -65,6 +65,6 @@ def _one_line(title: str) -> str:
 
 
 def _default_tool() -> Tool:
-    from agent_loop.tools.builtin.todos import todo_tool  # noqa: PLC0415  # only who wants it pays for it
+    from agent_loop.tools.builtin.todos import todo_tool  # noqa: PLC0415  # imported only if needed
 
     return todo_tool()

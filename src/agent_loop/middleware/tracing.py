@@ -1,6 +1,4 @@
-"""Where traces go: a recorder of anybody, given or found in the context. Source: hooks seed, section 7.2."""
-# DOC: """Traces: how long model calls and tools take, and what came of them. Source: hooks seed, section 6.6."""
-# DOC: """Traces to OpenTelemetry, where it is installed (extra `otel`). Source: hooks seed, section 7.2."""
+"""Traces of model and tool calls: recorder interfaces, middleware, and a recorder for OpenTelemetry."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -24,26 +22,26 @@ _log = logging.getLogger("agent_loop.tracing")
 
 
 class SpanHandle(Protocol):
-    """Something that takes time."""
+    """An open span."""
 
     def set(self, key: str, value: Any) -> "SpanHandle":
-        """Note a fact about it: text, a number or a truth value. Can be chained."""
+        """Set an attribute (text, number or boolean) and return the span."""
         ...
 
     def end(self) -> None:
-        """It is over."""
+        """End the span."""
         ...
 
 
 class TraceRecorder(Protocol):
-    """Keeps spans and events."""
+    """Interface of a backend that records spans and events."""
 
     def start_span(self, name: str) -> SpanHandle:
-        """Something begins."""
+        """Start a span with this name."""
         ...
 
     def record_event(self, name: str, metadata: Mapping[str, Any]) -> None:
-        """Something happened."""
+        """Record an event with metadata."""
         ...
 
 
@@ -51,13 +49,13 @@ _RECORDER: ContextVar[TraceRecorder | None] = ContextVar("agent_loop_trace_recor
 
 
 def current_recorder() -> TraceRecorder | None:
-    """The recorder of this context, where there is one."""
+    """Return the recorder of the current context, or None."""
     return _RECORDER.get()
 
 
 @contextmanager
 def recording_to(recorder: TraceRecorder | None) -> Iterator[None]:
-    """All that is done in this block, and in tasks begun in it, is recorded there."""
+    """Set the recorder for the block and for tasks that are started in it."""
     token = _RECORDER.set(recorder)
     try:
         yield
@@ -67,15 +65,15 @@ def recording_to(recorder: TraceRecorder | None) -> Iterator[None]:
 
 @contextmanager
 def log_failures(what: str) -> Iterator[None]:
-    """What a recorder raises in this block is logged, and no trouble of the run."""
+    """Log exceptions that a recorder raises in the block instead of raising them."""
     try:
         yield
-    except Exception:  # noqa: BLE001  # a recorder of anybody
-        _log.warning("the trace recorder failed to %s; the run goes on without it", what, exc_info=True)
+    except Exception:  # noqa: BLE001  # foreign recorder code
+        _log.warning("the trace recorder failed to %s; the run continues without it", what, exc_info=True)
 
 
 class SafeSpan:
-    """A span that never gets in the way."""
+    """A span whose recorder cannot make the run fail."""
 
     def __init__(self, recorder: TraceRecorder, name: str) -> None:
         self._span: SpanHandle | None = None
@@ -83,14 +81,14 @@ class SafeSpan:
             self._span = recorder.start_span(name)
 
     def set(self, key: str, value: Any) -> "SafeSpan":
-        """As the recorder does."""
+        """Set an attribute; failures are logged."""
         if self._span is not None:
             with log_failures(f"take {key}"):
                 self._span.set(key, value)
         return self
 
     def end(self) -> None:
-        """As the recorder does."""
+        """End the span; failures are logged."""
         if self._span is not None:
             with log_failures("end a span"):
                 self._span.end()
@@ -104,9 +102,9 @@ RUN_EVENT = "loop.end"
 
 
 class TracingMiddleware:
-    """Spans around model calls and tools. Without a recorder, here or in the context, it does nothing.
+    """Records spans of model and tool calls, if a recorder is given here or set in the context.
 
-    Register it first: it times all that is inwards of it. With `previews=False` no word of anybody is recorded.
+    Register it first, so that it measures everything inside. `previews=False` records no text of messages or tools.
     """
 
     name = "tracing"
@@ -117,11 +115,11 @@ class TracingMiddleware:
 
     @property
     def recorder(self) -> TraceRecorder | None:
-        """Where traces go now."""
+        """The recorder in use, or None."""
         return self._recorder if self._recorder is not None else current_recorder()
 
     def install(self, hooks: Hooks) -> None:
-        """Register what it consists of."""
+        """Register the wrappers and the handler for the end of a run."""
         hooks.wrap_model_call(self._around_model_call)
         hooks.wrap_tool_call(self._around_tool_call)
         hooks.on("loop:after", self._record_run_end)
@@ -169,7 +167,7 @@ class TracingMiddleware:
 
 @contextmanager
 def _span(recorder: TraceRecorder, name: str, *, previews: bool) -> Iterator[SafeSpan]:
-    """A span that ends in any case, and knows of what was raised; being cancelled is no error."""
+    """Open a span that is ended in any case and records exceptions; cancellation is not recorded as an error."""
     span = SafeSpan(recorder, name)
     try:
         yield span
@@ -185,14 +183,14 @@ def _span(recorder: TraceRecorder, name: str, *, previews: bool) -> Iterator[Saf
 
 
 PREFIX = "agent_loop."
-"""Of all attributes."""
+"""Prefix of all attribute names."""
 
 
 class OpenTelemetryRecorder:
-    """A `TraceRecorder`. Spans are current while they last: those of tools and sub-agents become their children."""
+    """A `TraceRecorder`. Its spans are current while open, so that inner spans become their children."""
 
     def __init__(self, tracer: "Tracer | None" = None) -> None:
-        """Raises `ConfigurationError` where OpenTelemetry is not installed."""
+        """Use this tracer, or the global one. Raises `ConfigurationError` without OpenTelemetry."""
         try:
             from opentelemetry import trace  # noqa: PLC0415  # an extra
         except ImportError as error:
@@ -200,18 +198,18 @@ class OpenTelemetryRecorder:
         self._tracer = tracer or trace.get_tracer("agent_loop")
 
     def start_span(self, name: str) -> "OpenTelemetrySpan":
-        """A span within the current one."""
+        """Start a span within the current one."""
         return OpenTelemetrySpan(self._tracer.start_span(name))
 
     def record_event(self, name: str, metadata: Mapping[str, Any]) -> None:
-        """An event of the current span."""
+        """Add an event to the current span."""
         from opentelemetry import trace  # noqa: PLC0415  # an extra
 
         trace.get_current_span().add_event(name, {PREFIX + key: value for key, value in metadata.items()})
 
 
 class OpenTelemetrySpan:
-    """A `SpanHandle`. It is ended in the task that began it."""
+    """A `SpanHandle`. It must be ended in the task that started it."""
 
     def __init__(self, span: "Span") -> None:
         from opentelemetry import context, trace  # noqa: PLC0415  # an extra
@@ -220,7 +218,7 @@ class OpenTelemetrySpan:
         self._token = context.attach(trace.set_span_in_context(span))
 
     def set(self, key: str, value: Any) -> Self:
-        """An attribute; "error" makes the span a failed one."""
+        """Set an attribute; "error" also sets the error status."""
         from opentelemetry.trace import StatusCode  # noqa: PLC0415  # an extra
 
         self._span.set_attribute(PREFIX + key, value)
@@ -229,7 +227,7 @@ class OpenTelemetrySpan:
         return self
 
     def end(self) -> None:
-        """The span before is current again."""
+        """End the span and restore the previous one as current."""
         from opentelemetry import context  # noqa: PLC0415  # an extra
 
         context.detach(self._token)

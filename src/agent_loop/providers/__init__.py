@@ -1,4 +1,4 @@
-"""Models: what they are asked, what they answer, and the ones there are."""
+"""Model providers: their interface, and the providers that ship with the agent."""
 
 from agent_loop.providers.provider import (
     NO_CACHE,

@@ -1,5 +1,4 @@
-"""Which step of a script answers a request, and what is inserted into it. Pure."""
-# DOC: """What a step comes to: blocks, fragments, errors. Pure."""
+"""Playback of scripts: selecting a step for a request, filling placeholders, building the answer."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -32,18 +31,18 @@ from agent_loop.providers.script import PLACEHOLDER, ScriptedCall, ScriptedError
 
 
 class RequestExcerpt(msgspec.Struct, frozen=True):
-    """What a request says to the model."""
+    """The parts of a request that steps match and insert."""
 
     task: str
     """The first user message."""
     latest: str
-    """User texts and tool results since the model spoke last, one below the other."""
+    """User texts and tool results since the model's last answer, joined by newlines."""
     result: str
-    """The last tool result; empty where there is none."""
+    """The last tool result; empty without one."""
 
 
 def excerpt_of(messages: Sequence[Message]) -> RequestExcerpt:
-    """What these messages say to the model."""
+    """Return the excerpt of these messages."""
     users = (message.text for message in messages if isinstance(message, UserMessage))
     results = (message.text for message in reversed(messages) if isinstance(message, ToolMessage))
     latest = "\n".join(message.text for message in since_last_answer(messages))
@@ -51,14 +50,14 @@ def excerpt_of(messages: Sequence[Message]) -> RequestExcerpt:
 
 
 def since_last_answer(messages: Sequence[Message]) -> list[UserMessage | ToolMessage]:
-    """The user messages and tool results behind the last assistant message."""
+    """Return the user messages and tool results after the last assistant message."""
     answers = [at for at, message in enumerate(messages) if isinstance(message, AssistantMessage)]
     newer = messages[answers[-1] + 1 if answers else 0 :]
     return [message for message in newer if isinstance(message, UserMessage | ToolMessage)]
 
 
 def is_match(step: Step, request: ModelRequest, excerpt: RequestExcerpt, last_step: str | None) -> bool:
-    """The step is for this request."""
+    """Return whether the step's conditions match this request."""
     return (
         (step.after is None or step.after == last_step)
         and (step.purpose is None or step.purpose == request.purpose)
@@ -69,7 +68,7 @@ def is_match(step: Step, request: ModelRequest, excerpt: RequestExcerpt, last_st
 
 
 def fill_placeholders(step: Step, excerpt: RequestExcerpt) -> Step:
-    """The step with everything inserted. What is inserted is never looked at again: it may be hostile."""
+    """Return the step with its placeholders filled. Inserted text is untrusted and not expanded again."""
     if not step.templates:
         return step
     values = {"task": excerpt.task, "heard": excerpt.latest, "result": excerpt.result} | _groups(step, excerpt)
@@ -101,9 +100,9 @@ def _insert(value: Any, values: Mapping[str, str]) -> Any:
 
 
 SCRIPTED = "scripted"
-"""Id of the provider."""
+"""Id of the scripted provider."""
 OUTPUT_TOOL = "__output__"
-"""The tool by which the loop asks for structured output. Source: zidane, "Schema"."""
+"""Tool by which the loop requests structured output."""
 
 ERRORS: Mapping[str, type[ProviderError]] = {
     each.kind: each
@@ -112,7 +111,7 @@ ERRORS: Mapping[str, type[ProviderError]] = {
 
 
 def output_call(step: Step, request: ModelRequest) -> tuple[ScriptedCall, ...]:
-    """The structured answer as a call of the tool that the request offers for it, where it does."""
+    """Return the structured answer as a call of the request's output tool, if it offers one."""
     if step.output is None or request.output_schema is not None:
         return ()
     names = {tool.name for tool in request.tools}
@@ -121,14 +120,14 @@ def output_call(step: Step, request: ModelRequest) -> tuple[ScriptedCall, ...]:
 
 
 def text_of(step: Step, request: ModelRequest) -> str:
-    """What the step says: its structured answer, where no tool takes it."""
+    """Return the text of the step, or its structured answer as JSON if no tool takes it."""
     if step.output is not None and not output_call(step, request):
         return msgspec.json.encode(step.output).decode()
     return "".join(step.chunks) or step.text
 
 
 def tool_call(call: ScriptedCall, call_id: str) -> ToolCall:
-    """The call, with its arguments parsed as far as they can be."""
+    """Return the call with its arguments parsed, if they are JSON."""
     raw = call.raw_arguments if call.raw_arguments is not None else "".join(call.fragments)
     return ToolCall(call_id, call.name, _parse_arguments(raw) if raw else call.arguments, raw)
 
@@ -142,14 +141,14 @@ def _parse_arguments(raw: str) -> dict[str, Any]:
 
 
 def highest_call_number(request: ModelRequest) -> int:
-    """The highest number of an id of ours in the history: ids are unique also when a session goes on."""
+    """Return the highest number of a generated call id in the history, so that new ids are unique."""
     answers = (message for message in request.messages if isinstance(message, AssistantMessage))
     ids = (call.id for message in answers for call in message.tool_calls)
     return max((int(found[1]) for each in ids if (found := re.fullmatch(r"call_(\d{1,9})", each))), default=0)
 
 
 def chunks_of(step: Step, text: str, calls: Sequence[ToolCall]) -> list[Chunk]:
-    """All fragments of the answer, in order."""
+    """Return all chunks of the answer, in order."""
     chunks: list[Chunk] = [*block_chunks(Thinking(step.thinking))]
     pieces = step.chunks if text == "".join(step.chunks) else text_pieces(text)
     chunks += map(TextChunk, pieces)
@@ -160,7 +159,7 @@ def chunks_of(step: Step, text: str, calls: Sequence[ToolCall]) -> list[Chunk]:
 
 
 def message_of(step: Step, text: str, calls: Sequence[ToolCall], model: str) -> AssistantMessage:
-    """The whole answer."""
+    """Return the complete answer of a step."""
     thinking = (Thinking(step.thinking, step.signature),) if step.thinking else ()
     content: tuple[Block, ...] = (*thinking, *((Text(text),) if text else ()), *calls)
     reason = step.stop_reason or ("tool_use" if calls else "stop")
@@ -168,7 +167,7 @@ def message_of(step: Step, text: str, calls: Sequence[ToolCall], model: str) -> 
 
 
 def error_of(error: ScriptedError) -> ProviderError:
-    """The error, of its kind."""
+    """Return the exception for a scripted error."""
     if error.kind == "rate_limited":
         return RateLimitedError(error.message, provider=SCRIPTED, status=error.status, retry_after=error.retry_after)
     return ERRORS[error.kind](error.message, provider=SCRIPTED, status=error.status)

@@ -1,19 +1,19 @@
-"""A provider by its name: `anthropic:claude-x`, `openai:gpt-x`, `scripted`, `replay:PATH`.
+"""Creation of providers by name: `anthropic:claude-x`, `openai:gpt-x`, `scripted`, `replay:PATH`.
 
 | name                        | wire                                      |
 |-----------------------------|-------------------------------------------|
 | `anthropic:MODEL`           | Anthropic Messages                        |
 | `openai:MODEL`              | OpenAI Responses                          |
 | `openai-chat:MODEL`         | OpenAI chat completions                   |
-| `openai-compatible:MODEL`   | the same, of anybody; needs `base_url`    |
+| `openai-compatible:MODEL`   | the same API, any vendor; needs `base_url`|
 | `azure:DEPLOYMENT`          | OpenAI Responses at Azure                 |
 | `google:MODEL`              | Gemini                                    |
 | `vertex:MODEL`              | Gemini at Google Cloud                    |
 | `bedrock:MODEL`             | Bedrock ConverseStream                    |
-| `scripted`, `scripted:PATH` | no model: a script                        |
-| `replay:PATH`               | no model: what one answered before        |
+| `scripted`, `scripted:PATH` | no model: plays a script                  |
+| `replay:PATH`               | no model: replays a stored session        |
 
-Source: phi-core, "ProviderRegistry". Light to import: vendors' clients come in when they are first named.
+Vendors' clients are imported when such a provider is first created.
 """
 
 import os
@@ -31,10 +31,10 @@ OFFLINE = {
     "replay": ("agent_loop.sessions.replay_provider", "ReplayProvider"),
 }
 NAMES = (*VARIABLES, *OFFLINE)
-"""What may stand before the colon."""
+"""Names that may precede the colon."""
 
 
-def provider_named(  # noqa: PLR0913  # one for each way to reach a vendor
+def provider_named(  # noqa: PLR0913  # one argument for each access value
     name: str,
     *,
     base_url: str | None = None,
@@ -45,18 +45,17 @@ def provider_named(  # noqa: PLR0913  # one for each way to reach a vendor
     credentials: Any = None,
     environ: Mapping[str, str] | None = None,
 ) -> Provider:
-    """The provider of this name. What is not said comes from the vendor's environment variables (`access.VARIABLES`).
+    """Return the provider of this name. Unset values come from the vendor's environment variables.
 
-    Raises `ConfigurationError` for a name that nobody has, a key or an address that is missing, and an extra that is
-    not installed.
+    Raises `ConfigurationError` for an unknown name, a missing key or address, and an extra that is not installed.
     """
     vendor, _, rest = name.partition(":")
     if vendor in OFFLINE:
         return _offline_provider(vendor, rest)
     if vendor not in VARIABLES:
-        raise ConfigurationError(f"there is no provider {vendor!r}; name one of {', '.join(NAMES)}, then a model")
+        raise ConfigurationError(f"unknown provider {vendor!r}; use one of {', '.join(NAMES)}, followed by a model")
     if not rest:
-        raise ConfigurationError(f"{name!r} names no model; write {vendor}:MODEL")
+        raise ConfigurationError(f"{name!r} lacks a model; use {vendor}:MODEL")
     access = Access(
         base_url=base_url,
         api_key=api_key,
@@ -86,7 +85,7 @@ def _vendor_provider(vendor: str, model: str, access: Access) -> Provider:
         ) from error
     except AgentLoopError:
         raise
-    except Exception as error:  # noqa: BLE001  # clients refuse what cannot be in errors of their own, all at once here
+    except Exception as error:  # noqa: BLE001  # clients raise their own errors for invalid access
         raise ConfigurationError(f"{vendor}:{model} cannot be used: {_redact(str(error), access)}") from None
 
 

@@ -1,7 +1,4 @@
-"""A model that says what a script tells it to: offline, the same each time. The embedded default, and for tests.
-
-Source: phi-core, "MockProvider".
-"""
+"""A deterministic offline provider that plays a script: the default of the command, and a tool for tests."""
 
 from collections.abc import Callable, Iterable
 from importlib.resources import files
@@ -31,15 +28,15 @@ from agent_loop.providers.provider import ModelRequest, ModelResponse, OnChunk, 
 from agent_loop.providers.script import Script, Step, load_script, parse_script, validate_script
 
 Answer = Step | ModelResponse | ProviderError | str
-"""Text alone is a step that says it."""
+"""A plain text is a step with that text."""
 Scriptable = Answer | Callable[[ModelRequest], Answer]
-"""A function is asked when its turn comes."""
+"""A function receives the request when its step is selected."""
 
 BUILT_IN = {"": "no_model.toml", "demo": "demo.toml"}
 
 
 class ScriptedProvider:
-    """Plays a script. One position for all who ask: give sub-agents `task`, or providers of their own."""
+    """Plays a script. Callers share one position: give sub-agents `task` conditions or their own providers."""
 
     id = SCRIPTED
 
@@ -59,7 +56,7 @@ class ScriptedProvider:
         self.model = resolved.model
         self.capabilities = capabilities or resolved.capabilities
         self.requests: list[ModelRequest] = []
-        """All that was asked, for tests."""
+        """All requests, for tests."""
         self._closing = resolved.closing
         self._keep_requests = keep_requests
         self._uses = [0] * len(self._steps)
@@ -71,9 +68,10 @@ class ScriptedProvider:
 
     @classmethod
     def from_name(cls, rest: str = "") -> "ScriptedProvider":
-        """What stands behind `scripted:`. Raises `ConfigurationError`.
+        """Create a provider from the part after `scripted:`. Raises `ConfigurationError`.
 
-        Nothing: says that no model is chosen; "demo": mends a small repository; else: the path of a script.
+        Empty: a script that reports that no model is configured; "demo": a script that repairs a small repository;
+        otherwise the path of a script.
         """
         if rest in BUILT_IN:
             data = files("agent_loop.providers").joinpath("scripts", BUILT_IN[rest]).read_bytes()
@@ -81,15 +79,15 @@ class ScriptedProvider:
         return cls(load_script(Path(rest)), keep_requests=False)
 
     def release(self, name: str) -> None:
-        """Let the step go on that waits for this name."""
+        """Release the step that waits for this name."""
         self._released.setdefault(name, anyio.Event()).set()
 
     async def reached(self, name: str) -> None:
-        """Return as soon as a step waits for this name."""
+        """Wait until a step waits for this name."""
         await self._reached.setdefault(name, anyio.Event()).wait()
 
     async def respond(self, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
-        """Play the first step that fits. Raises `ProviderError`: as the script says, or because none fits."""
+        """Play the first matching step. Raises the step's `ProviderError`, or one if no step matches."""
         self._request_count += 1
         request = msgspec.structs.replace(request, messages=tuple(request.messages))
         if self._keep_requests:

@@ -1,4 +1,4 @@
-"""What is kept of conversations, and where."""
+"""Persistent sessions: their data, recording, stores, resuming, forking and replay."""
 
 from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.ids import LoopName, config_segment, loop_id, new_id, next_number, parse_loop_id

@@ -1,9 +1,8 @@
-"""Sessions in a directory, one JSON file each. Source: phi-core, "FileSystemSessionStore".
+"""Session store with one JSON file per session in a directory.
 
-`{session_id}.json` is replaced as a whole, and its modification time is when the session was last active: listing reads
-no file. One process writes a session at a time, the second one is told at once.
+`{session_id}.json` is replaced atomically, and its modification time is the session's last activity, so that listing
+reads no file. One process writes a session at a time; others get an error at once.
 """
-# DOC: """Writing one file so that it is there whole or not at all, whoever is killed when."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -23,47 +22,47 @@ Outcome = TypeVar("Outcome")
 
 
 class FileSessionStore:
-    """The sessions of one directory; it is made, for its owner alone, with the first one that is saved."""
+    """The sessions of one directory, which is created with mode 0700 when the first session is saved."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._run_locks: dict[str, FileLock] = {}
 
     async def save(self, session: Session) -> None:
-        """Store it, whole or not at all.
+        """Store the session atomically.
 
-        Raises `SessionLockedError` while somebody else writes it, `SessionError` where it cannot be stored.
+        Raises `SessionLockedError` if another process is writing it, `SessionError` if it cannot be stored.
         """
         path = self._path(session.session_id)
-        # Here, not in the thread: nobody changes the session meanwhile.
+        # Encode here instead of in the thread: the session must not change meanwhile.
         data, active = encode_session(session), session.last_active_at
         await _run_in_thread(lambda: self._write(session.session_id, path, data, active))
 
     async def load(self, session_id: str) -> Session:
-        """The session. Raises `SessionNotFoundError`, `SessionError` with the name of the file where it is broken."""
+        """Return the session. Raises `SessionNotFoundError`, or `SessionError` with the path of an invalid file."""
         path = self._path(session_id)
         return await _run_in_thread(lambda: self._read(session_id, path))
 
     async def list_ids(self) -> Sequence[str]:
-        """All there are, the last active one first; broken ones too."""
+        """Return all session ids, the last active one first, including invalid files."""
         return await _run_in_thread(self._list_ids)
 
     async def list_for_agent(self, agent_id: str) -> Sequence[Session]:
-        """Those of one agent, the last active one first; broken ones are left out."""
+        """Return the sessions of one agent, the last active one first, without invalid files."""
         return await _run_in_thread(lambda: list(self._sessions_of(agent_id)))
 
     async def delete(self, session_id: str) -> None:
-        """Remove it. Raises `SessionNotFoundError`, `SessionLockedError` while somebody writes it."""
+        """Delete the session. Raises `SessionNotFoundError`, or `SessionLockedError` if it is being written."""
         path = self._path(session_id)
         await _run_in_thread(lambda: self._remove(session_id, path))
 
     async def hold(self, session_id: str) -> None:
-        """Keep other processes from going on with it. Raises `SessionLockedError`. A killed holder holds no more."""
+        """Lock the session for a run. Raises `SessionLockedError`. The lock ends with the process."""
         check_session_id(session_id)
         await _run_in_thread(lambda: self._hold(session_id))
 
     async def release(self, session_id: str) -> None:
-        """Let others go on with it."""
+        """Release the lock of a session."""
         lock = self._run_locks.pop(session_id, None)
         if lock is not None:
             await _run_in_thread(lock.release)
@@ -71,7 +70,7 @@ class FileSessionStore:
     def _hold(self, session_id: str) -> None:
         with _session_errors(f"session {session_id!r} cannot be held in {self.directory}"):
             self.directory.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
-            # Not bound to a thread: whoever releases it may be another one.
+            # Not bound to a thread: another thread may release it.
             lock = FileLock(self.directory / f".{session_id}.run.lock", mode=PRIVATE_FILE, thread_local=False)
             try:
                 lock.acquire(timeout=0)
@@ -96,7 +95,7 @@ class FileSessionStore:
                 raise SessionNotFoundError(session_id, str(self.directory)) from None
         session = decode_session(data, str(path))
         if session.session_id != session_id:
-            raise SessionError(f"{path} holds session {session.session_id!r}; give the file that name")
+            raise SessionError(f"{path} contains session {session.session_id!r}; rename the file")
         return session
 
     def _list_ids(self) -> list[str]:
@@ -114,7 +113,7 @@ class FileSessionStore:
                 if read_agent_id(path.read_bytes()) == agent_id:
                     yield self._read(session_id, path)
             except (OSError, SessionError):
-                continue  # broken, or deleted just now: `load` says what is wrong with it
+                continue  # invalid, or deleted meanwhile; `load` reports the reason
 
     def _remove(self, session_id: str, path: Path) -> None:
         with _session_errors(f"session {session_id!r} cannot be removed from {self.directory}"):
@@ -133,14 +132,14 @@ class FileSessionStore:
 
 
 def _session_files(directory: Path) -> Iterator[tuple[int, str]]:
-    """When each was last active (nanoseconds), and its id."""
+    """Yield the time of the last activity (nanoseconds) and the id of each session."""
     for path in directory.iterdir():
         session_id = path.name.removesuffix(SUFFIX)
         try:
             if session_id != path.name and check_session_id(session_id):
                 yield path.stat().st_mtime_ns, session_id
         except (FileNotFoundError, SessionError):
-            continue  # removed just now, or no file of ours
+            continue  # deleted meanwhile, or not a session file
 
 
 @contextmanager
@@ -148,7 +147,7 @@ def _session_errors(message: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SessionError(f"{message}: {error.strerror or error}; check the directory and its rights") from error
+        raise SessionError(f"{message}: {error.strerror or error}; check the directory and its permissions") from error
 
 
 async def _run_in_thread(function: Callable[[], Outcome]) -> Outcome:
@@ -158,14 +157,15 @@ async def _run_in_thread(function: Callable[[], Outcome]) -> Outcome:
 PRIVATE_FILE = 0o600
 PRIVATE_DIRECTORY = 0o700
 MAX_MTIME_MS = 2**43
-"""Of a file's time, about the year 2248: what most file systems can say."""
+"""Latest modification time, about the year 2248, that most file systems can represent."""
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Hold the lock file for the block: True; False at once where somebody else does. A killed holder holds no more.
+    """Lock the file for the block and yield True, or yield False at once if another process holds it.
 
-    The lock file stays: taking it away would let two hold "the" lock, each on a file of its own.
+    The lock ends with the process. The lock file is not deleted, because a deleted file could be locked by one process
+    while another locks its successor.
     """
     lock = FileLock(path, mode=PRIVATE_FILE)
     try:
@@ -180,9 +180,10 @@ def locked(path: Path) -> Iterator[bool]:
 
 
 def replace_file(path: Path, data: bytes, *, modified_ms: int) -> None:
-    """Put the data in the place of the file: with its own time, for its owner alone, and on the disk. Raises `OSError`.
+    """Replace the file durably, with this modification time and mode 0600. Raises `OSError`.
 
-    One writer at a time: the unfinished file has a fixed name, so that one a killed writer left is written over.
+    The caller excludes concurrent writers. The temporary file has a fixed name, so that a later write replaces one that
+    a killed writer left behind.
     """
     unfinished = path.with_name(f".{path.name}.tmp")
     unfinished.unlink(missing_ok=True)
@@ -198,7 +199,7 @@ def replace_file(path: Path, data: bytes, *, modified_ms: int) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """What was renamed or removed in it is so on the disk. Raises `OSError`."""
+    """Flush renames and removals in the directory to disk. Raises `OSError`."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,9 +1,8 @@
-"""Builds sessions of what runs tell. Source: phi-core, "SessionRecorder".
+"""Recording of sessions from the events of runs.
 
-Any number of sessions and interleaved loops: each event says which loop it is of. What the history holds is kept once,
-in `LoopRecord.messages`; the recorded `turn_end` and `loop_end` are without it.
+Sessions and loops may be interleaved: each event names its loop. Messages are stored once, in `LoopRecord.messages`;
+the recorded `turn_end` and `loop_end` events have none.
 """
-# DOC: """Which session a loop belongs to. Source: phi-core, "SessionFormationPolicy"."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -27,13 +26,13 @@ from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, Sessi
 
 
 class PerSessionId(msgspec.Struct, frozen=True):
-    """The one that the loop names."""
+    """Add a loop to the session that its event names."""
 
 
 class Inactivity(msgspec.Struct, frozen=True):
-    """The agent's last one, whatever it is called, until nothing happened in it for so long.
+    """Add a loop to the agent's latest session, whatever its id, unless that was idle for too long.
 
-    A continuation stays with the loop it goes on from. phi-core's `InactivityTimeout`.
+    A continuation is added to the session of its parent loop.
     """
 
     seconds: float
@@ -45,9 +44,9 @@ FormationPolicy = PerSessionId | Inactivity
 def session_for(
     event: LoopStart, sessions: Mapping[str, Session], latest: Mapping[str, str], policy: FormationPolicy
 ) -> Session:
-    """The session of a loop that begins: one of these, or a new one, which is not among them yet.
+    """Return the session of a new loop: one of `sessions`, or a new one that is not in `sessions` yet.
 
-    `latest`: agent id -> id of its last session.
+    `latest`: agent id -> id of its latest session.
     """
     last = sessions.get(latest.get(event.agent_id, ""))
     match policy:
@@ -72,7 +71,7 @@ def _by_inactivity(event: LoopStart, sessions: Mapping[str, Session], last: Sess
 
 
 def _unused_id(session_id: str, sessions: Mapping[str, Session]) -> str:
-    """The id, with a number behind it where there is such a session already."""
+    """Return the id, with a number appended if a session has it already."""
     number, free = 1, session_id
     while free in sessions:
         number += 1
@@ -91,11 +90,11 @@ def _create_session(event: LoopStart, session_id: str, formation: Formation) -> 
 
 
 FRAGMENTS = TextDelta | ThinkingDelta | ToolInputDelta | ToolUpdate | ToolProgress
-"""What comes any number of times: it is told whole later on, or was meant for the moment."""
+"""Streaming events, which complete events repeat later or which are of temporary interest only."""
 
 
 class SessionRecorder:
-    """Give it every event, in order. What it gives out is what it works on: it grows with the next event."""
+    """Builds sessions from all events, in order. Returned sessions are live and change with later events."""
 
     def __init__(
         self,
@@ -104,9 +103,9 @@ class SessionRecorder:
         include_streaming_events: bool = False,
         sessions: Iterable[Session] = (),
     ) -> None:
-        """`sessions`: stored ones that go on; `include_streaming_events`: keep the fragments, too."""
+        """Create a recorder that continues `sessions`; `include_streaming_events` keeps fragments."""
         self.ignored = 0
-        """Events of loops whose beginning was not told."""
+        """Number of events of loops without a recorded `loop_start`."""
         self._policy = formation_policy
         self._fragments = include_streaming_events
         self._sessions: dict[str, Session] = {}
@@ -118,19 +117,19 @@ class SessionRecorder:
             self.adopt(session)
 
     def adopt(self, session: Session) -> None:
-        """Go on with a stored session: loops that name it are added to it."""
+        """Continue a stored session: loops that name it are added to it."""
         self._sessions[session.session_id] = session
         self._latest[session.agent_id] = session.session_id
 
     def set_config(self, loop_id: str, config: LoopConfig) -> None:
-        """What a loop is run with; before or after its first event."""
+        """Set the configuration of a loop, before or after its first event."""
         if loop_id in self._open:
             self._open[loop_id][1].config = config
         else:
             self._configs[loop_id] = config
 
     def on_event(self, event: LoopEvent) -> None:
-        """Take note of it. Raises `SessionError` for a second loop of one id."""
+        """Record an event. Raises `SessionError` if a loop id is used twice."""
         if isinstance(event, LoopStart):
             self._begin(event)
         if event.loop_id not in self._open:
@@ -152,7 +151,7 @@ class SessionRecorder:
                 pass
 
     def flush(self, now_ms: int | None = None) -> None:
-        """Nothing more will be told: loops that go on are aborted, all sessions are complete."""
+        """Mark unfinished loops as aborted and all sessions as complete."""
         for session, loop in self._open.values():
             loop.status = "aborted"
             loop.ended_at = now_ms
@@ -161,9 +160,11 @@ class SessionRecorder:
         self._flushed.update(self._sessions)
 
     def drain_completed(self) -> list[Session]:
-        """Take out the sessions that are complete: flushed, or their agent has begun another one and nothing runs.
+        """Remove and return the sessions that are complete.
 
-        Before a loop goes on with one of them, `adopt` it again: a new session would begin under its name.
+        A session is complete if it was flushed, or if its agent has started another one and none of its loops is
+        running. Before a loop continues such a session, call `adopt` again; otherwise a new session with its id is
+        created.
         """
         complete = [session for session in self._sessions.values() if self._is_complete(session)]
         for session in complete:
@@ -172,15 +173,15 @@ class SessionRecorder:
         return complete
 
     def sessions(self) -> Sequence[Session]:
-        """All there are, complete or not, in the order they were begun."""
+        """Return all sessions in the order they were created."""
         return tuple(self._sessions.values())
 
     def get_session(self, session_id: str) -> Session | None:
-        """The session of this id."""
+        """Return the session with this id, or None."""
         return self._sessions.get(session_id)
 
     def current_loop(self, loop_id: str) -> LoopRecord | None:
-        """The loop of this id, while it runs."""
+        """Return the running loop with this id, or None."""
         return self._open[loop_id][1] if loop_id in self._open else None
 
     def _begin(self, event: LoopStart) -> None:

@@ -1,7 +1,7 @@
-"""A model that says again what a model said in a stored conversation. Offline, the same each time.
+"""A provider that replays the answers of a stored conversation, offline and deterministically.
 
-It checks that it is asked what was asked then. "strict": tool results are the same, to the letter. "lenient": they may
-differ (times, paths), but come from the same tools in the same order. Source: phi-core, "MockProvider"; sessions.
+It compares each request with the recorded one. "strict": tool results must be identical. "lenient": they may differ
+(times, paths), but must come from the same tools in the same order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,18 +23,18 @@ Inputs = tuple[UserMessage | ToolMessage, ...]
 
 MAX_RECORDING_BYTES = 256 * 1024 * 1024
 USER_ORIGINS = frozenset({"user", "steering", "follow_up"})
-"""Other user messages are the loop's own: they depend on how it is set."""
+"""Origins of messages by users. The loop's own messages depend on its options and are not compared."""
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """One answer of the recording, and what was asked."""
+    """One recorded answer and the messages that preceded it."""
 
     received: Inputs
     answers: tuple[AssistantMessage, ...]
 
 
 class ReplayProvider:
-    """Plays the model's side of a conversation. Its place is kept here: one provider for one run of it."""
+    """Replays the model's side of a conversation. It keeps its position: use one provider per run."""
 
     id = "replay"
     capabilities = ProviderCapabilities()
@@ -48,12 +48,15 @@ class ReplayProvider:
 
     @classmethod
     def from_name(cls, rest: str) -> "ReplayProvider":
-        """What stands behind `replay:PATH`, or `replay:strict:PATH`. Raises `ConfigurationError`."""
+        """Create a provider from the part after `replay:`, a path or `strict:PATH`.
+
+        Raises `ConfigurationError` for an invalid recording.
+        """
         prefix, _, path = rest.partition(":")
         return cls(load_messages(Path(path)), fit="strict") if prefix == "strict" else cls(load_messages(Path(rest)))
 
     async def respond(self, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
-        """The next answer. Raises `ProviderError` where there is none, or the request is another than it was then."""
+        """Return the next answer. Raises `ProviderError` if none is left or the request differs."""
         number = self._next + 1
         if request.purpose == "summary" or self._next >= len(self._exchanges):
             raise self._error(f"the recording has no answer to request {number} ({request.purpose}); make a new one")
@@ -81,7 +84,7 @@ class ReplayProvider:
 
 
 def exchanges_in(messages: Sequence[Message]) -> Iterator[Exchange]:
-    """The answers of a conversation in their order; assistant messages side by side are one answer."""
+    """Yield the answers of a conversation in order; consecutive assistant messages form one answer."""
     received: list[UserMessage | ToolMessage] = []
     answers: list[AssistantMessage] = []
     for message in messages:
@@ -93,22 +96,22 @@ def exchanges_in(messages: Sequence[Message]) -> Iterator[Exchange]:
                     yield Exchange(tuple(received), tuple(answers))
                     received, answers = [], []
                 received.append(message)
-            case _:  # neither the system's nor the application's words depend on the model
+            case _:  # independent of the model
                 continue
     if answers:
         yield Exchange(tuple(received), tuple(answers))
 
 
 def describe_difference(recorded: Sequence[Message], received: Sequence[Message], fit: Fit) -> str | None:
-    """How what is asked differs from what was asked then; None: not."""
+    """Return how the request differs from the recorded one, or None if it matches."""
     recorded_items, received_items = _comparable(recorded, fit), _comparable(received, fit)
     for recorded_item, received_item in zip(recorded_items, received_items, strict=False):
         if recorded_item != received_item:
-            return f"there was {recorded_item[0]} {_quote(recorded_item[1])}, and now there is {received_item[0]} {_quote(received_item[1])}"
+            recorded_text = f"{recorded_item[0]} {_quote(recorded_item[1])}".rstrip()
+            received_text = f"{received_item[0]} {_quote(received_item[1])}".rstrip()
+            return f"recorded {recorded_text}, received {received_text}"
     if len(recorded_items) != len(received_items):
-        return (
-            f"there were {len(recorded_items)} messages behind the last answer, and now there are {len(received_items)}"
-        )
+        return f"recorded {len(recorded_items)} messages after the last answer, received {len(received_items)}"
     return None
 
 
@@ -117,7 +120,7 @@ def _comparable(messages: Sequence[Message], fit: Fit) -> list[tuple[str, str, b
     for message in messages:
         match message:
             case UserMessage(origin=origin) if origin in USER_ORIGINS:
-                items.append(("the user's", message.text, False))
+                items.append(("the user message", message.text, False))
             case ToolMessage(name=name):
                 is_strict = fit == "strict"
                 items.append(
@@ -133,7 +136,7 @@ def _quote(text: str) -> str:
 
 
 def load_messages(path: Path) -> list[Message]:
-    """The conversation in a file: a stored session, or a JSON list of messages. Raises `ConfigurationError`."""
+    """Return the messages in a stored session or a JSON list. Raises `ConfigurationError`."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_RECORDING_BYTES + 1)

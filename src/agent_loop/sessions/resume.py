@@ -1,11 +1,4 @@
-"""Going on with a stored conversation, going another way from it, and when to begin a new one.
-
-Source: phi-core, `new_session`, `check_and_rotate`; zidane, "resume".
-"""
-# DOC: """Stored sessions are made fit to go on, however their process ended.
-#
-#      Source: zidane, `synthesizeMissingToolResults`.
-#      """
+"""Resuming and forking stored sessions, and the repair of sessions whose process ended during a run."""
 
 import copy
 from dataclasses import dataclass
@@ -19,13 +12,13 @@ from agent_loop.sessions.session import LoopRecord, Session
 from agent_loop.sessions.store import SessionStore
 
 FORK = "fork"
-"""Configuration segment of the loop that holds what a fork began with."""
+"""Configuration segment in the id of the loop that holds the history of a fork."""
 
 
 async def resume(store: SessionStore, session_id: str) -> Session:
-    """The stored session, fit to go on from: see `repaired`. Raises `SessionNotFoundError`, `SessionError`.
+    """Return the stored session, repaired. Raises `SessionNotFoundError` or `SessionError`.
 
-    Nothing is written: save it when something was added.
+    The repaired session is not written to the store.
     """
     return repair_session(await store.load(session_id))
 
@@ -33,10 +26,10 @@ async def resume(store: SessionStore, session_id: str) -> Session:
 def fork(
     session: Session, session_id: str, *, from_loop: str | None = None, length: int | None = None, now_ms: int = 0
 ) -> Session:
-    """A new session that begins with the history of this one: a copy, the two know nothing of each other's future.
+    """Return a new session that begins with a copy of this session's history.
 
-    `from_loop`: up to the end of this loop, instead of the last; `length`: the first so many messages of it. What it
-    cost stays with the first session. Raises `KeyError` for a loop that is not of the session.
+    `from_loop`: use the history up to the end of this loop instead of the last; `length`: keep only this number of
+    messages. Usage is not copied. Raises `KeyError` if `from_loop` is not in the session.
     """
     forked = Session(
         session_id=session_id,
@@ -53,7 +46,7 @@ def fork(
 
 
 def is_idle(session: Session, now_ms: int, threshold_seconds: float) -> bool:
-    """Nobody used it for longer than that, and nothing runs in it: time for a new one."""
+    """Return whether the session was unused for more than `threshold_seconds` and has no running loop."""
     if any(loop.status == "running" for loop in session.loops):
         return False
     return now_ms - session.last_active_at > threshold_seconds * 1000
@@ -72,28 +65,31 @@ def _history_as_loop(
 
 
 PROCESS_ENDED = "the process ended before the loop did"
-"""Why a loop was aborted that nobody ended."""
+"""Error of a loop that never reported its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class _RepairedLoop:
-    """A loop, and where the messages of its history went."""
+    """A repaired loop, and the mapping of its history's positions."""
 
     parent: "_RepairedLoop | None"
     old_start: int
-    """How much of the parent's history comes before its own messages; `new_start`: after the repair."""
+    """Length of the parent's history that precedes the loop; `new_start`: the same after the repair."""
     new_start: int
     places: list[int]
-    """How many of the new own messages there are once the first n old ones are taken, for each n."""
+    """For each n, the number of repaired messages that the first n original messages became."""
     new_length: int
-    """All own messages, with the results at the end that were missing."""
+    """Number of the loop's own messages, including results added at the end."""
 
     @property
     def old_total(self) -> int:
         return self.old_start + len(self.places) - 1
 
     def map_length(self, length: int, *, closed: bool) -> int:
-        """How long a history is now that had this length. `closed`: the whole one, with the results at its end."""
+        """Return the repaired length of a history with this original length.
+
+        `closed`: whether the whole history includes the results that were added at its end.
+        """
         if length >= self.old_total and closed:
             return self.new_start + self.new_length
         length = min(length, self.old_total)
@@ -104,10 +100,10 @@ class _RepairedLoop:
 
 
 def repair_session(session: Session, text: str = ABORTED) -> Session:
-    """A session whose every history a provider would take: loops that nobody ended are aborted, calls are answered.
+    """Return a copy of the session whose histories providers accept.
 
-    `text` is what the model reads of a call without a result. What is whole stays as it is. The session itself is left
-    alone; messages are shared, they are values.
+    Loops without an end are marked as aborted, and calls without a result get an error result with `text`. Valid loops
+    stay unchanged. Messages are shared with the original, because they are immutable.
     """
     result = msgspec.structs.replace(session, loops=[])
     repaired_loops: dict[str, _RepairedLoop] = {}
@@ -124,7 +120,7 @@ def _repair_loop(
     old_start, new_start = _starts(loop, parent)
     repair = HistoryRepair(text, timestamp=loop.ended_at or loop.started_at)
     if parent is not None and new_start < parent.new_start + parent.new_length:
-        # A branch may go on from between a call and its result: the result is this loop's then.
+        # A branch may start between a call and its result, which then belongs to this loop.
         for message in repaired_session.history(loop.parent_loop_id)[:new_start]:
             repair.take(message)
     before = len(repair.messages)
@@ -139,7 +135,7 @@ def _repair_loop(
 
 
 def _starts(loop: LoopRecord, parent: _RepairedLoop | None) -> tuple[int, int]:
-    """How much of the parent's history comes before: as it was, and as it is now."""
+    """Return the length of the parent's history that precedes the loop, before and after the repair."""
     if parent is None:
         return 0, 0
     return min(loop.base, parent.old_total), parent.map_length(loop.base, closed=not _begins_with_a_result(loop))

@@ -1,6 +1,6 @@
-"""Errors of pydantic-ai and of the vendors' clients, as ours. Source: phi-core, section 7; zidane, "Typed errors".
+"""Conversion of exceptions of pydantic-ai and the vendors' clients to our errors.
 
-pydantic-ai says what most errors are; phrases are looked for where it does not know. No key gets into a message.
+pydantic-ai classifies most errors; the others are classified by phrases in their text. Keys are redacted.
 """
 
 import re
@@ -20,7 +20,7 @@ from agent_loop.errors import (
 TOO_LONG_STATUSES = frozenset({400, 413})
 SERVER_ERROR = 500
 CUT_OFF_MESSAGE = "Streamed response ended without"
-"""What pydantic-ai says of a stream of chat completions that was cut off."""
+"""Text of pydantic-ai's error for a truncated stream of chat completions."""
 MAX_DETAIL_CHARACTERS = 500  # characters; some providers answer with a whole page of HTML
 REDACTED = "(redacted)"
 TOO_LONG = re.compile(
@@ -40,7 +40,7 @@ TOKENS = (
 
 
 def provider_error(error: Exception, provider: str, secrets: Iterable[str] = ()) -> ProviderError:
-    """Our error for whatever a model call raised, with a sentence that names the provider and no secret."""
+    """Return our error for an exception of a model call; its message names the provider and contains no secret."""
     detail = _redact(secrets, _detail(error))
     status = error.status_code if isinstance(error, native.ModelHTTPError) else None
     fields: dict[str, Any] = {"provider": provider, "status": status}
@@ -74,7 +74,7 @@ def _is_too_long(error: Exception, status: int | None, detail: str) -> bool:
 
 
 def _is_rate_limit(error: Exception, status: int | None) -> bool:
-    """A quota that is used up is no such thing: waiting a moment does not help."""
+    """Return whether the error is a rate limit; an exhausted quota is not, because waiting does not help."""
     if isinstance(error, native.ModelQuotaExceededError):
         return False
     return isinstance(error, native.ModelRateLimitError) or status == 429
@@ -95,7 +95,7 @@ def _is_network(error: Exception, status: int | None) -> bool:
 
 
 def _is_broken_transport(error: BaseException) -> bool:
-    """An HTTP client's error that nobody translated, and a stream that ended or was garbled on its way."""
+    """Return whether an HTTP client's error passed through, or a stream ended early or was corrupt."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & {"TransportError", "StreamError", "EventStreamError", "HTTPClientError", "ParserError",
                          "JSONDecodeError", "UnicodeDecodeError"})  # fmt: skip
@@ -109,7 +109,7 @@ def _detail(error: Exception) -> str:
 
 
 def _error_message(body: Any) -> str | None:
-    """The sentence in an error's body, wherever the vendor puts it."""
+    """Return the message in an error body, in any of the vendors' layouts."""
     if isinstance(body, list) and body:
         return _error_message(body[0])
     if not isinstance(body, dict):
@@ -128,7 +128,7 @@ def _redact(secrets: Iterable[str], text: str) -> str:
 
 
 def _tokens(detail: str) -> tuple[int | None, int | None]:
-    """How many there are and may be, where the sentence says it."""
+    """Return the used and maximum tokens, if the text states them."""
     for pattern in TOKENS:
         if (found := pattern.search(detail.replace(",", ""))) is not None:
             return int(found["used"]), int(found["most"])

@@ -1,8 +1,8 @@
-"""Our messages in pydantic-ai's words.
+"""Conversion of our messages to pydantic-ai's.
 
-An answer of the same provider goes back as it came (`native`), signatures and encrypted reasoning included. Of other
-providers' answers the text and the tool calls are sent; their reasoning is left out: no provider can verify it, and as
-text it would teach the model to write its thoughts into answers.
+Answers of the same provider are sent in their `native` form, with signatures and encrypted reasoning. Of other
+providers' answers, text and tool calls are sent; reasoning is omitted, because no other provider can verify it, and as
+text it would teach the model to write its reasoning into answers.
 """
 
 import base64
@@ -43,7 +43,7 @@ from agent_loop.messages import (
 
 
 def native_messages(messages: Sequence[Message], provider: str) -> list[ModelMessage]:
-    """The conversation as this provider gets it: requests and responses by turns."""
+    """Return the conversation for this provider: alternating requests and responses."""
     sent: list[ModelMessage] = []
     for message in messages:
         match message:
@@ -108,7 +108,7 @@ def _response(message: AssistantMessage, provider: str) -> ModelResponse:
 
 
 def _native(data: Any) -> ModelResponse | None:
-    """What was stored of an answer; None where it is not what we stored (files can be edited)."""
+    """Return the stored form of an answer; None if it is invalid, because files can be edited."""
     if not isinstance(data, dict) or data.get("kind") != "response":
         return None
     try:
@@ -119,7 +119,7 @@ def _native(data: Any) -> ModelResponse | None:
 
 
 def _with_our_ids(native: ModelResponse, calls: tuple[ToolCall, ...]) -> ModelResponse | None:
-    """With the ids that the loop gave to the calls. None where these are not the calls of the answer any more."""
+    """Return the answer with the loop's call ids; None if its calls are not those of the message."""
     native_calls = [part for part in native.parts if isinstance(part, ToolCallPart)]
     if [part.tool_name for part in native_calls] != [call.name for call in calls]:
         return None
@@ -142,5 +142,5 @@ def _parts(message: AssistantMessage) -> Iterable[ModelResponsePart]:
             case ToolCall():
                 args: str | dict[str, Any] = block.raw_arguments or block.arguments
                 yield ToolCallPart(tool_name=block.name, args=args, tool_call_id=block.id)
-            case _:  # reasoning of another provider, and pictures, which no provider takes back from its model
+            case _:  # reasoning of another provider, and images, which providers reject in answers
                 continue

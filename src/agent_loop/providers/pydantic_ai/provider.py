@@ -1,4 +1,4 @@
-"""A provider that asks through a model class of pydantic-ai."""
+"""A provider that calls a model through a model class of pydantic-ai."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,7 +19,7 @@ from agent_loop.providers.pydantic_ai.settings import Dialect, native_settings
 
 
 class PydanticAIProvider:
-    """Any model that pydantic-ai knows. Connections are kept; `aclose()` gives them back."""
+    """Any model that pydantic-ai supports. `aclose()` closes its connections."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class PydanticAIProvider:
         *,
         secrets: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        """`build` makes the model, with connections of its own. `secrets` are texts that must not be in any error."""
+        """`build` creates the model with its own connections; `secrets` returns texts to redact from errors."""
         self._build = build
         self._model = build()
         self._is_closed = False
@@ -40,7 +40,7 @@ class PydanticAIProvider:
 
     @property
     def capabilities(self) -> ProviderCapabilities:
-        """What pydantic-ai knows about this model."""
+        """The features of the model according to pydantic-ai's profile."""
         profile: Any = self._model.profile
         return ProviderCapabilities(
             vision=profile.get("supports_image_input", True),
@@ -51,19 +51,19 @@ class PydanticAIProvider:
         )
 
     async def respond(self, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
-        """Ask once. Raises `ProviderError`; an error of `on_chunk` passes as it is."""
+        """Call the model once. Raises `ProviderError`; exceptions of `on_chunk` pass unchanged."""
         forwarder = _ChunkForwarder(on_chunk)
         try:
             answer = await self._ask(request, forwarder)
             message = assistant_message(answer, provider=self.id, model=self.model)
-        except Exception as error:  # whatever garbage makes a client raise, it is a failed call
+        except Exception as error:  # any exception of a client is a failed call
             if error is forwarder.failure:
                 raise
             raise self._to_provider_error(error) from None
         return ModelResponse((message,), message.usage)
 
     async def aclose(self) -> None:
-        """Close the connections. The provider may be used again: it opens new ones."""
+        """Close the connections. The provider can be used again and opens new ones."""
         self._is_closed = True
         async with self._model:
             pass
@@ -100,14 +100,14 @@ class PydanticAIProvider:
 
 
 def _check_complete(answer: NativeResponse) -> NativeResponse:
-    """The answer, when the provider has ended it. Clients take a stream that just stops for a whole one."""
+    """Return the answer if the provider has ended it. Clients accept a stream that just stops as complete."""
     if answer.finish_reason is None and not (answer.provider_details or {}).get("finish_reason"):
         raise ConnectionError("the stream stopped before the answer was over")
     return answer
 
 
 class _ChunkForwarder:
-    """Tells fragments, and remembers when the one who listens failed: that is no failure of the model."""
+    """Forwards chunks and remembers a failure of the consumer, which is no failure of the model."""
 
     def __init__(self, on_chunk: OnChunk) -> None:
         self._on_chunk = on_chunk

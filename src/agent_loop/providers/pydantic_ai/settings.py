@@ -1,11 +1,10 @@
-"""How a model is to answer, in the words that each wire has for it.
+"""Model settings in the form of each vendor's API.
 
-- Thinking: Claude, at Anthropic and on Bedrock, gets a budget of tokens, raised to the minimum of 1,024. Claude models
-  that adapt their thinking themselves, and the models of all others, get the level as an effort. Gemini 2.5 gets a
-  budget, raised to the minimum of the model.
-- A budget that does not fit below `max_tokens` is put on top of it: `max_tokens` is the room of the answer itself.
-- A forced tool call and a thinking budget exclude each other at Anthropic: thinking is off in such a request.
-- Cache breakpoints: at Anthropic and Bedrock, as `CacheSettings` says; OpenAI and Google cache by themselves.
+- Thinking: Claude, at Anthropic and on Bedrock, gets a budget of at least 1,024 tokens. Claude models with adaptive
+  thinking, and other vendors' models, get the level as an effort. Gemini 2.5 gets a budget, at least its minimum.
+- A budget that does not fit below `max_tokens` is added to it: `max_tokens` limits the answer itself.
+- Anthropic rejects a forced tool call together with a thinking budget: thinking is off in such a request.
+- Cache breakpoints: at Anthropic and Bedrock, as `CacheSettings` states; OpenAI and Google cache automatically.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,27 +18,27 @@ from agent_loop.providers.provider import THINKING_TOKENS, ModelRequest, ModelSe
 
 Fields = dict[str, Any]
 ANTHROPIC_MINIMUM = 1024
-"""Tokens: the smallest `budget_tokens` that Anthropic takes."""
+"""Smallest `budget_tokens` that Anthropic accepts."""
 GEMINI_MINIMA: Mapping[str, int] = {"gemini-2.5-pro": 128, "gemini-2.5-flash-lite": 512}
-"""Model name, from its beginning -> the smallest `thinkingBudget` that it takes, in tokens."""
+"""Prefix of the model name -> smallest `thinkingBudget` in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What is said differently on different wires."""
+    """The settings that differ between vendors."""
 
     thinking: Callable[[ModelSettings, Model], Fields]
     cache_prefix: str = ""
-    """Beginning of the names of pydantic-ai's cache settings; empty: the provider takes no breakpoints."""
+    """Prefix of pydantic-ai's cache settings; empty if the vendor supports no breakpoints."""
     thinks_when_forced: bool = True
-    """Thinking and a forced tool call go together."""
+    """Whether thinking can be combined with a forced tool call."""
     extra: Fields | None = None
     takes_retries: bool = True
-    """The number of retries is a setting of each request; where not, it is one of the client."""
+    """Whether retries are set per request; otherwise they are set in the client."""
 
 
 def native_settings(request: ModelRequest, model: Model, dialect: Dialect) -> NativeSettings:
-    """The settings of this request. Nobody but the loop asks again: the client's own retries are off."""
+    """Return the settings of this request, with the client's own retries disabled: only the loop retries."""
     settings = request.settings
     choice = _tool_choice(request, model)
     fields: Fields = {
@@ -86,7 +85,7 @@ def _cache(settings: ModelSettings, dialect: Dialect) -> Fields:
 
 
 def level_of(settings: ModelSettings) -> ThinkingLevel | None:
-    """The level, for providers that know levels only: a budget counts as the lowest level that has as much."""
+    """Return the thinking level for vendors without budgets: the lowest level with at least the budget."""
     budget = settings.thinking_budget
     if budget is None:
         return settings.thinking
@@ -148,8 +147,8 @@ def _raised_max_tokens(settings: ModelSettings, budget: int) -> Fields:
     return {} if fits_budget else {"max_tokens": budget + (settings.max_tokens or 0)}
 
 
-def _without_sampling(_said: ModelSettings) -> Fields:
-    """Anthropic refuses these while thinking."""
+def _without_sampling(_settings: ModelSettings) -> Fields:
+    """Unset the sampling parameters that Anthropic rejects while thinking."""
     return {"temperature": None, "top_k": None}
 
 

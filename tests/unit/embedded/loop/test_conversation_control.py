@@ -200,7 +200,7 @@ async def test_continuing_by_default_goes_on_from_what_is_there() -> None:
 async def test_continuing_after_the_agents_last_word_is_refused() -> None:
     one = agent(Answering(says("Done.")))
     await streamed(one)
-    with anyio.fail_after(WAIT), pytest.raises(ConfigurationError, match="last word is the agent's"):
+    with anyio.fail_after(WAIT), pytest.raises(ConfigurationError, match="nothing to continue"):
         await one.continue_run()
     assert [m.text for m in one.messages] == ["go", "Done."]
 

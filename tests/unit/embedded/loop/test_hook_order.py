@@ -245,7 +245,7 @@ async def test_setting_a_field_that_is_not_mutable_is_an_error_of_the_handler() 
 
 
 async def test_an_unknown_hook_name_is_refused_at_construction() -> None:
-    with pytest.raises(ConfigurationError, match="there is no hook 'tool:befor'"):
+    with pytest.raises(ConfigurationError, match="unknown hook 'tool:befor'"):
         Agent(Answering(), hooks={"tool:befor": lambda _: None})
 
 

@@ -52,7 +52,7 @@ def test_fields_of_a_newer_version_are_passed_over() -> None:
     ],
 )
 def test_what_is_no_conversation_is_told_with_its_place(data: bytes, words: str) -> None:
-    with pytest.raises(MessageError, match=f"(?is)no saved conversation.*({words}).*save_messages"):
+    with pytest.raises(MessageError, match=f"(?is)not a saved conversation.*({words}).*save_messages"):
         restore_messages(data)
 
 

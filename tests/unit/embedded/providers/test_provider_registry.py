@@ -32,26 +32,26 @@ def test_capabilities_are_those_of_the_model() -> None:
 
 
 def test_unknown_provider_names_those_there_are() -> None:
-    with pytest.raises(ConfigurationError, match="there is no provider 'acme'; name one of anthropic, openai, "):
+    with pytest.raises(ConfigurationError, match="unknown provider 'acme'; use one of anthropic, openai, "):
         provider_named("acme:x", environ={})
 
 
 @pytest.mark.parametrize("name", ["anthropic", "anthropic:", "bedrock"])
 def test_a_name_without_a_model_is_refused(name: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"names no model; write (anthropic|bedrock):MODEL"):
+    with pytest.raises(ConfigurationError, match=r"lacks a model; use (anthropic|bedrock):MODEL"):
         provider_named(name, environ={})
 
 
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("anthropic:x", "anthropic needs an API key; set ANTHROPIC_API_KEY or say api_key="),
-        ("openai:x", "openai needs an API key; set OPENAI_API_KEY or say api_key="),
-        ("google:x", "google needs an API key; set GOOGLE_API_KEY or GEMINI_API_KEY or say api_key="),
-        ("azure:x", "azure needs an address; set AZURE_OPENAI_ENDPOINT or say base_url="),
-        ("vertex:x", "vertex needs a project; set GOOGLE_CLOUD_PROJECT or say project="),
-        ("bedrock:x", "bedrock needs a region; set AWS_REGION or AWS_DEFAULT_REGION or say region="),
-        ("openai-compatible:x", "openai-compatible needs an address; set OPENAI_COMPATIBLE_BASE_URL or say base_url="),
+        ("anthropic:x", "anthropic needs an API key; set ANTHROPIC_API_KEY or pass api_key="),
+        ("openai:x", "openai needs an API key; set OPENAI_API_KEY or pass api_key="),
+        ("google:x", "google needs an API key; set GOOGLE_API_KEY or GEMINI_API_KEY or pass api_key="),
+        ("azure:x", "azure needs an address; set AZURE_OPENAI_ENDPOINT or pass base_url="),
+        ("vertex:x", "vertex needs a project; set GOOGLE_CLOUD_PROJECT or pass project="),
+        ("bedrock:x", "bedrock needs a region; set AWS_REGION or AWS_DEFAULT_REGION or pass region="),
+        ("openai-compatible:x", "openai-compatible needs an address; set OPENAI_COMPATIBLE_BASE_URL or pass base_url="),
     ],
 )
 def test_what_is_missing_is_named_with_its_variable(name: str, what: str) -> None:
@@ -89,7 +89,7 @@ def test_secrets_are_not_shown() -> None:
 
 @pytest.mark.parametrize("vendor", ["anthropic", "openai", "azure", "google", "openai-compatible"])
 def test_an_address_that_is_none_is_refused(vendor: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"'file:///etc' is no address of {vendor}; begin it with https://"):
+    with pytest.raises(ConfigurationError, match=f"'file:///etc' is not a valid address for {vendor}; start it with https://"):
         provider_named(f"{vendor}:x", base_url="file:///etc", api_key=KEY, environ={})
 
 

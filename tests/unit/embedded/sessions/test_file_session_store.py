@@ -54,9 +54,9 @@ async def test_ids_never_leave_the_directory(tmp_path: Path, name: str) -> None:
     store = FileSessionStore(tmp_path / "sessions")
     with anyio.fail_after(BOUND):
         for use in (store.load, store.delete):
-            with pytest.raises(SessionError, match="is no session id: use up to 200 letters"):
+            with pytest.raises(SessionError, match="is not a valid session id: use up to 200 letters"):
                 await use(name)
-        with pytest.raises(SessionError, match="is no session id"):
+        with pytest.raises(SessionError, match="is not a valid session id"):
             await store.save(session(name))
 
     assert names(tmp_path) == []
@@ -80,21 +80,21 @@ async def test_a_writer_that_meets_another_is_told_at_once(tmp_path: Path) -> No
 
 
 BROKEN = {
-    "empty": (b"", "is no stored session"),
-    "torn": (b'{"format": 1, "session": {"session_id": "s"', "is no stored session"),
-    "no JSON": (b"\xff\xfe", "is no stored session"),
-    "another thing": (b"[]", "is no stored session"),
+    "empty": (b"", "is not a stored session"),
+    "torn": (b'{"format": 1, "session": {"session_id": "s"', "is not a stored session"),
+    "no JSON": (b"\xff\xfe", "is not a stored session"),
+    "another thing": (b"[]", "is not a stored session"),
     "no session": (b'{"format": 1, "session": {}}', "session_id"),
-    "deep": (b'{"format": 1, "session": ' + b"[" * 9000, "is no stored session"),
+    "deep": (b'{"format": 1, "session": ' + b"[" * 9000, "is not a stored session"),
     "an odd value": (
         b'{"format": 1, "session": {"session_id": "s", "agent_id": "a", "state": {"todos": [{"status": "odd"}]}}}',
         "todos",
     ),
     "newer": (b'{"format": 2, "session": {}}', "was written by a newer version \\(format 2\\)"),
-    "of another name": (b'{"format": 1, "session": {"session_id": "t", "agent_id": "agent"}}', "holds session 't'"),
+    "of another name": (b'{"format": 1, "session": {"session_id": "t", "agent_id": "agent"}}', "contains session 't'"),
     "a circle": (
         b'{"format":1,"session":{"session_id":"s","agent_id":"agent","loops":[{"loop_id":"a","parent_loop_id":"a"}]}}',
-        "comes before the one it goes on from",
+        "precedes its parent",
     ),
 }
 

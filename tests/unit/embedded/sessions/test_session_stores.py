@@ -114,18 +114,18 @@ async def test_delete_removes_it(store: SessionStore) -> None:
         await store.delete("a")
 
         assert await store.list_ids() == ["b"]
-        with pytest.raises(SessionNotFoundError, match="there is no session 'a'"):
+        with pytest.raises(SessionNotFoundError, match="session 'a'"):
             await store.load("a")
-        with pytest.raises(SessionNotFoundError, match="there is no session 'a'"):
+        with pytest.raises(SessionNotFoundError, match="session 'a'"):
             await store.delete("a")
 
 
 async def test_a_session_that_would_go_round_in_circles_is_not_stored(store: SessionStore) -> None:
     circle = [LoopRecord(loop_id="a", parent_loop_id="b"), LoopRecord(loop_id="b", parent_loop_id="a")]
     for loops, words in (
-        (circle, "'a' that comes before the one it goes on from"),
+        (circle, "'a' that precedes its parent"),
         ([LoopRecord(loop_id="a")] * 2, "two loops 'a'"),
-        ([LoopRecord(loop_id="a", base=-1)], "goes on from -1 messages"),
+        ([LoopRecord(loop_id="a", base=-1)], "with the invalid base -1"),
     ):
         with anyio.fail_after(BOUND), pytest.raises(SessionError, match=words):
             await store.save(session(loops=loops))
