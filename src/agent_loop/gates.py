@@ -15,6 +15,13 @@ from agent_loop.hooks.contexts import LoopEnded, ToolBudgetExceeded, ToolGate
 from agent_loop.messages import ToolCall
 from agent_loop.tools.tool import ToolResult
 
+OnExceeded = Callable[[ToolBudgetExceeded], Awaitable[None]]
+"""Fires the hook `tool-budget:exceeded` and emits the event `BudgetExceeded`."""
+Steer = Callable[[str], None]
+"""Queues a message for the model."""
+Hasher = Callable[[Mapping[str, Any]], str]
+"""Returns equal hashes for equivalent arguments."""
+
 
 @dataclass(frozen=True, slots=True)
 class _AllowedTools:
@@ -34,12 +41,6 @@ class _AllowedTools:
 def allowed_tools(names: Collection[str]) -> Middleware:
     """Return a gate that blocks all other tools."""
     return _AllowedTools(frozenset(names))
-
-
-OnExceeded = Callable[[ToolBudgetExceeded], Awaitable[None]]
-"""Fires the hook `tool-budget:exceeded` and emits the event `BudgetExceeded`."""
-Steer = Callable[[str], None]
-"""Queues a message for the model."""
 
 
 class _ToolBudgets:
@@ -119,10 +120,6 @@ def _steering(tool: str, count: int, max_calls: int) -> str:
         f"[Tool budget exceeded: {tool} was called {count} times in this run (budget: {max_calls}). "
         "Stop calling it and go on with what you have.]"
     )
-
-
-Hasher = Callable[[Mapping[str, Any]], str]
-"""Returns equal hashes for equivalent arguments."""
 
 
 class DedupMemory:

@@ -12,6 +12,11 @@ from agent_loop.events import LoopEvent, LoopStatus
 from agent_loop.messages import Message
 from agent_loop.usage import Usage
 
+EventCallback = Callable[[LoopEvent], Awaitable[None]]
+"""A coroutine function that receives each event."""
+BUFFERED = 64
+"""Events that are buffered for a slow reader; beyond that, the run waits for the reader."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
@@ -32,12 +37,6 @@ class RunResult:
     """The reason of a failed or aborted run."""
     rejection: str | None = None
     """The reason of an input filter that rejected the prompt."""
-
-
-EventCallback = Callable[[LoopEvent], Awaitable[None]]
-"""A coroutine function that receives each event."""
-BUFFERED = 64
-"""Events that are buffered for a slow reader; beyond that, the run waits for the reader."""
 
 
 class RunStream:

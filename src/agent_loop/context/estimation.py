@@ -25,6 +25,11 @@ IMAGE_TOKENS = 1_600
 MESSAGE_TOKENS = 4
 """Tokens of the role and frame of a message."""
 
+MAX_SCALE = 4.0
+"""Maximum ratio of reported to estimated tokens; a higher one means that the provider counts something else."""
+MIN_TO_SCALE = 2_000
+"""Minimum estimate for a comparison: in smaller requests the provider's own additions distort the ratio."""
+
 
 def estimate_tokens(text: str) -> int:
     """Return the estimated tokens of a text, rounded up."""
@@ -97,12 +102,6 @@ class Estimator:
         if len(self._estimates) > 2 * len(messages) + 1_000:
             kept_ids = {id(each) for each in messages}
             self._estimates = {key: known for key, known in self._estimates.items() if key in kept_ids}
-
-
-MAX_SCALE = 4.0
-"""Maximum ratio of reported to estimated tokens; a higher one means that the provider counts something else."""
-MIN_TO_SCALE = 2_000
-"""Minimum estimate for a comparison: in smaller requests the provider's own additions distort the ratio."""
 
 
 class ContextTracker:

@@ -23,6 +23,12 @@ FILLING_SHARE = 0.85
 CLEAR_REDUCTION = 0.9
 """Maximum share of the size before for a compaction to be worth a retry."""
 
+FORCED_SHARE = 0.7
+"""Maximum size of the next attempt, as a share of the request that the provider rejected as too long."""
+LEARNED_SHARE = 0.95
+"""Maximum size of all later requests, as a share of the request that the provider rejected as too long."""
+View = tuple[Message, ...]
+
 
 class AppliedCompaction(msgspec.Struct, frozen=True):
     """A compaction that was applied, for the `ContextCompacted` event."""
@@ -57,14 +63,6 @@ class FittedContext(msgspec.Struct, frozen=True):
     def is_filling(self) -> bool:
         """Whether the context is nearly full."""
         return self.used_tokens >= self.max_tokens * FILLING_SHARE
-
-
-FORCED_SHARE = 0.7
-"""Maximum size of the next attempt, as a share of the request that the provider rejected as too long."""
-LEARNED_SHARE = 0.95
-"""Maximum size of all later requests, as a share of the request that the provider rejected as too long."""
-
-View = tuple[Message, ...]
 
 
 class ContextManager:

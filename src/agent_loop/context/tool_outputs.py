@@ -15,6 +15,11 @@ WRITE_TOOLS = frozenset({"write_file", "edit", "multi_edit"})
 PATH_ARGUMENT = "path"
 """Name of the argument of these tools that contains the path."""
 
+MAX_RESULT_CHARACTERS = 80_000
+"""About 20,000 tokens."""
+KEPT_CHARACTERS = 2_000
+"""Characters that are kept at the beginning and at the end."""
+
 
 def elide_stale_reads(
     messages: Sequence[Message], *, resolve: Callable[[str], str] = posixpath.normpath
@@ -28,12 +33,12 @@ def elide_stale_reads(
     kept: list[Message] = []
     for index in range(len(messages) - 1, -1, -1):
         message, call = messages[index], calls.get(index)
-        path = _path(call, resolve)
+        path = _file_path(call, resolve)
         if isinstance(message, ToolMessage) and call is not None and path and not message.is_error:
             if call.name in WRITE_TOOLS:
                 changed.add(path)
             elif call.name in READ_TOOLS and path in changed:
-                message = _stub(message, path)
+                message = _stub_read(message, path)
         kept.append(message)
     return kept[::-1]
 
@@ -50,12 +55,12 @@ def _calls_by_result(messages: Sequence[Message]) -> Mapping[int, ToolCall]:
     return calls_by_result
 
 
-def _path(call: ToolCall | None, resolve: Callable[[str], str]) -> str | None:
+def _file_path(call: ToolCall | None, resolve: Callable[[str], str]) -> str | None:
     path = call.arguments.get(PATH_ARGUMENT) if call is not None and call.name in READ_TOOLS | WRITE_TOOLS else None
     return resolve(path) if isinstance(path, str) and path else None
 
 
-def _stub(message: ToolMessage, path: str) -> ToolMessage:
+def _stub_read(message: ToolMessage, path: str) -> ToolMessage:
     stub = f"[Older content of {path!r}: the file was changed since. Read it again if you need it.]"
     is_shorter = len(stub.encode("utf-8", "replace")) < output_bytes(message.content)
     return msgspec.structs.replace(message, content=(Text(stub),)) if is_shorter else message
@@ -108,12 +113,6 @@ def _replace_images(message: Message) -> Message:
     if not isinstance(message, UserMessage | ToolMessage) or not any(isinstance(b, Image) for b in message.content):
         return message
     return msgspec.structs.replace(message, content=tuple(as_text(block) for block in message.content))
-
-
-MAX_RESULT_CHARACTERS = 80_000
-"""About 20,000 tokens."""
-KEPT_CHARACTERS = 2_000
-"""Characters that are kept at the beginning and at the end."""
 
 
 def truncate_middle(text: str, limit: int = MAX_RESULT_CHARACTERS, kept: int = KEPT_CHARACTERS) -> str:

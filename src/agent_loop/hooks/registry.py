@@ -53,8 +53,8 @@ class Hooks:
         for name, registered in (handlers or {}).items():
             for handler in registered if isinstance(registered, Sequence) else (registered,):
                 self.on(name, handler)
-        for each in middleware:
-            each.install(self)
+        for one in middleware:
+            one.install(self)
 
     def on(self, name: str, handler: Handler) -> Unregister:
         """Register a handler for the hook `name`; the returned function unregisters it."""

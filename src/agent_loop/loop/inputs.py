@@ -11,6 +11,9 @@ from agent_loop.errors import ConfigurationError
 from agent_loop.messages import Text, UserMessage, user
 from agent_loop.messages.validation import validate_user_message
 
+Prompt = str | UserMessage | Sequence[UserMessage]
+"""A text, a user message, or several user messages."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pass:
@@ -78,10 +81,6 @@ def _append_warnings(prompts: Sequence[UserMessage], warnings: Sequence[str]) ->
     last = prompts[-1]
     notes = tuple(Text(f"[Warning: {warning}]") for warning in warnings)
     return [*prompts[:-1], UserMessage(content=last.content + notes, origin=last.origin, timestamp=last.timestamp)]
-
-
-Prompt = str | UserMessage | Sequence[UserMessage]
-"""A text, a user message, or several user messages."""
 
 
 def to_user_message(message: str | UserMessage, origin: Any) -> UserMessage:

@@ -25,6 +25,11 @@ UNNAMED_TOOL = "nameless"
 MAX_TOOL_NAME_CHARACTERS = 64
 """Length of a tool name that all providers accept."""
 
+DEFINITION_KEYS = ("$defs", "definitions")
+"""Keys of a schema to which its references point; they must remain at the root."""
+TYPELESS_KEYWORDS = frozenset({"anyOf", "oneOf", "allOf", "$ref", "enum", "const"})
+"""Keywords by which a schema without `type` may allow values other than objects."""
+
 
 def check_storable(answer: object, provider: str) -> ModelResponse:
     """Return the answer if a session that contains it can be stored and loaded. Raises `ProviderError` otherwise."""
@@ -88,12 +93,6 @@ def _with_valid_name(call: ToolCall, known: set[str], new_id: Callable[[], str])
     name = _INVALID_CHARACTERS.sub("_", call.name)[:MAX_TOOL_NAME_CHARACTERS] or UNNAMED_TOOL
     known.add(call_id)
     return call if (call_id, name) == (call.id, call.name) else replace(call, id=call_id, name=name)
-
-
-DEFINITION_KEYS = ("$defs", "definitions")
-"""Keys of a schema to which its references point; they must remain at the root."""
-TYPELESS_KEYWORDS = frozenset({"anyOf", "oneOf", "allOf", "$ref", "enum", "const"})
-"""Keywords by which a schema without `type` may allow values other than objects."""
 
 
 def describes_object(schema: Mapping[str, Any]) -> bool:

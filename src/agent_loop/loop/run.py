@@ -33,6 +33,11 @@ from agent_loop.state import AgentState
 from agent_loop.tools.toolset import Toolset
 from agent_loop.workspace import Workspace
 
+STOPPED_BY_HOOK = "a hook stopped the run"
+EventSink = Callable[[LoopEvent], Awaitable[None]]
+AskUser = Callable[[str, tuple[str, ...]], Awaitable[str]]
+Save = Callable[[], Awaitable[None]]
+
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
@@ -61,9 +66,6 @@ class Surroundings:
     """Return a new unique id."""
 
 
-STOPPED_BY_HOOK = "a hook stopped the run"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
     """The outcome of a run, from which the engine builds the last events."""
@@ -74,11 +76,6 @@ class Ending:
     output: Any = None
     error: Exception | None = None
     rejection: str | None = None
-
-
-EventSink = Callable[[LoopEvent], Awaitable[None]]
-AskUser = Callable[[str, tuple[str, ...]], Awaitable[str]]
-Save = Callable[[], Awaitable[None]]
 
 
 async def _no_save() -> None:

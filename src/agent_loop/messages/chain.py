@@ -31,6 +31,8 @@ from agent_loop.messages.validation import validate, validate_user_input
 
 MessageType = TypeVar("MessageType", SystemMessage, UserMessage, AssistantMessage, ToolMessage)
 
+_DECODER = msgspec.json.Decoder(list[Message])
+
 
 class Messages(list[Message]):
     """A list of messages. The builder methods return a longer copy; the methods of `list` change it in place."""
@@ -105,9 +107,6 @@ class Messages(list[Message]):
 
     def _of_type(self, message_type: type[MessageType]) -> list[MessageType]:
         return [message for message in self if isinstance(message, message_type)]
-
-
-_DECODER = msgspec.json.Decoder(list[Message])
 
 
 def save_messages(messages: Sequence[Message]) -> bytes:

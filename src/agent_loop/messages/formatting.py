@@ -29,6 +29,10 @@ from agent_loop.messages.message import (
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ENCODER = msgspec.json.Encoder(enc_hook=str)
 
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters except tab and newline, marks that change the writing direction, and surrogates."""
+_HEADING = re.compile(r"^(?=\[(?:System|User|Assistant|Tool|Extension)\b)", re.MULTILINE)
+
 
 def encode_json(value: Any) -> bytes:
     """Return the value as JSON. Raises `ValueError` for a value that exceeds Python's recursion limit."""
@@ -55,11 +59,6 @@ def _storable(value: Any) -> Any:
             return [_storable(each) for each in value]
         case _:
             return value
-
-
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters except tab and newline, marks that change the writing direction, and surrogates."""
-_HEADING = re.compile(r"^(?=\[(?:System|User|Assistant|Tool|Extension)\b)", re.MULTILINE)
 
 
 def pretty(messages: Iterable[Message]) -> str:

@@ -33,6 +33,12 @@ NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 MAX_NAME = 64
 HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<yaml>.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 
+HOW_TO_USE = (
+    "Skills are instructions for certain kinds of work. Where one fits what you are asked to do, read the file at its "
+    "location with read_file before you begin, and follow it. Paths in it are relative to its directory."
+)
+_NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
 
 @dataclass(frozen=True, slots=True)
 class Skill:
@@ -148,13 +154,6 @@ def _parse_head(text: str) -> dict[str, str]:
 
 def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
-
-
-HOW_TO_USE = (
-    "Skills are instructions for certain kinds of work. Where one fits what you are asked to do, read the file at its "
-    "location with read_file before you begin, and follow it. Paths in it are relative to its directory."
-)
-_NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 class SkillsMiddleware:

@@ -37,6 +37,11 @@ INSTRUCTIONS = (
 )
 SUMMARY_HEAD = "[The conversation so far was summarized to save space. This is what came before:]\n\n"
 
+EDITING_TOOLS = frozenset({"write_file", "edit", "multi_edit"})
+MAX_EDIT_CHARACTERS = 2_000
+"""Characters that are kept of each argument of an editing tool, whose text is in the file anyway."""
+_TAG = re.compile(r"<(?=[\s/]*conversation)", re.IGNORECASE)
+
 
 class _Summary(NamedTuple):
     """The summary of the first messages of a conversation."""
@@ -124,12 +129,6 @@ def _old_count(messages: Sequence[Message]) -> int:
     """Return the number of messages to summarize: all but the last tenth, without separating calls from results."""
     kept = max(MIN_KEPT, int(len(messages) * KEPT_SHARE))
     return max((cut for cut in safe_cuts(messages) if cut <= len(messages) - kept), default=0)
-
-
-EDITING_TOOLS = frozenset({"write_file", "edit", "multi_edit"})
-MAX_EDIT_CHARACTERS = 2_000
-"""Characters that are kept of each argument of an editing tool, whose text is in the file anyway."""
-_TAG = re.compile(r"<(?=[\s/]*conversation)", re.IGNORECASE)
 
 
 def transcript(messages: Sequence[Message], max_characters: int) -> str:

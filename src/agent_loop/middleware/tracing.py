@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("agent_loop.tracing")
 
+PREVIEW_CHARACTERS = 500
+"""Characters that are recorded of texts."""
+MODEL_SPAN = "llm.call"
+TOOL_SPAN = "tool.call"
+RUN_EVENT = "loop.end"
+ATTRIBUTE_PREFIX = "agent_loop."
+"""Prefix of all attribute names."""
+
 
 class SpanHandle(Protocol):
     """An open span."""
@@ -64,12 +72,12 @@ def recording_to(recorder: TraceRecorder | None) -> Iterator[None]:
 
 
 @contextmanager
-def log_failures(what: str) -> Iterator[None]:
+def log_failures(action: str) -> Iterator[None]:
     """Log exceptions that a recorder raises in the block instead of raising them."""
     try:
         yield
     except Exception:  # noqa: BLE001  # foreign recorder code
-        _log.warning("the trace recorder failed to %s; the run continues without it", what, exc_info=True)
+        _log.warning("the trace recorder failed to %s; the run continues without it", action, exc_info=True)
 
 
 class SafeSpan:
@@ -92,13 +100,6 @@ class SafeSpan:
         if self._span is not None:
             with log_failures("end a span"):
                 self._span.end()
-
-
-PREVIEW_CHARACTERS = 500
-"""Characters that are recorded of texts."""
-MODEL_SPAN = "llm.call"
-TOOL_SPAN = "tool.call"
-RUN_EVENT = "loop.end"
 
 
 class TracingMiddleware:
@@ -182,10 +183,6 @@ def _span(recorder: TraceRecorder, name: str, *, previews: bool) -> Iterator[Saf
         span.end()
 
 
-PREFIX = "agent_loop."
-"""Prefix of all attribute names."""
-
-
 class OpenTelemetryRecorder:
     """A `TraceRecorder`. Its spans are current while open, so that inner spans become their children."""
 
@@ -205,7 +202,7 @@ class OpenTelemetryRecorder:
         """Add an event to the current span."""
         from opentelemetry import trace  # noqa: PLC0415  # an extra
 
-        trace.get_current_span().add_event(name, {PREFIX + key: value for key, value in metadata.items()})
+        trace.get_current_span().add_event(name, {ATTRIBUTE_PREFIX + key: value for key, value in metadata.items()})
 
 
 class OpenTelemetrySpan:
@@ -221,7 +218,7 @@ class OpenTelemetrySpan:
         """Set an attribute; "error" also sets the error status."""
         from opentelemetry.trace import StatusCode  # noqa: PLC0415  # an extra
 
-        self._span.set_attribute(PREFIX + key, value)
+        self._span.set_attribute(ATTRIBUTE_PREFIX + key, value)
         if key == "error":
             self._span.set_status(StatusCode.ERROR, str(value))
         return self

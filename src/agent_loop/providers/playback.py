@@ -29,6 +29,15 @@ from agent_loop.providers.chunking import block_chunks, call_chunks, text_pieces
 from agent_loop.providers.provider import Chunk, ModelRequest, TextChunk
 from agent_loop.providers.script import PLACEHOLDER, ScriptedCall, ScriptedError, Step
 
+SCRIPTED = "scripted"
+"""Id of the scripted provider."""
+OUTPUT_TOOL = "__output__"
+"""Tool by which the loop requests structured output."""
+ERRORS: Mapping[str, type[ProviderError]] = {
+    each.kind: each
+    for each in (ProviderError, ContextExceededError, AuthenticationError, NetworkError, ModelAbortedError)
+}
+
 
 class RequestExcerpt(msgspec.Struct, frozen=True):
     """The parts of a request that steps match and insert."""
@@ -97,17 +106,6 @@ def _insert(value: Any, values: Mapping[str, str]) -> Any:
             return msgspec.structs.replace(value, **fields)
         case _:
             return value
-
-
-SCRIPTED = "scripted"
-"""Id of the scripted provider."""
-OUTPUT_TOOL = "__output__"
-"""Tool by which the loop requests structured output."""
-
-ERRORS: Mapping[str, type[ProviderError]] = {
-    each.kind: each
-    for each in (ProviderError, ContextExceededError, AuthenticationError, NetworkError, ModelAbortedError)
-}
 
 
 def output_call(step: Step, request: ModelRequest) -> tuple[ScriptedCall, ...]:

@@ -20,6 +20,11 @@ from agent_loop.sessions.store import check_session_id, decode_session, encode_s
 SUFFIX = ".json"
 Outcome = TypeVar("Outcome")
 
+PRIVATE_FILE = 0o600
+PRIVATE_DIRECTORY = 0o700
+MAX_MTIME_MS = 2**43
+"""Latest modification time, about the year 2248, that most file systems can represent."""
+
 
 class FileSessionStore:
     """The sessions of one directory, which is created with mode 0700 when the first session is saved."""
@@ -152,12 +157,6 @@ def _session_errors(message: str) -> Iterator[None]:
 
 async def _run_in_thread(function: Callable[[], Outcome]) -> Outcome:
     return await anyio.to_thread.run_sync(function)
-
-
-PRIVATE_FILE = 0o600
-PRIVATE_DIRECTORY = 0o700
-MAX_MTIME_MS = 2**43
-"""Latest modification time, about the year 2248, that most file systems can represent."""
 
 
 @contextmanager

@@ -24,6 +24,9 @@ from agent_loop.events import (
 from agent_loop.sessions.resume import is_idle
 from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, Session
 
+FRAGMENTS = TextDelta | ThinkingDelta | ToolInputDelta | ToolUpdate | ToolProgress
+"""Streaming events, which complete events repeat later or which are of temporary interest only."""
+
 
 class PerSessionId(msgspec.Struct, frozen=True):
     """Add a loop to the session that its event names."""
@@ -87,10 +90,6 @@ def _create_session(event: LoopStart, session_id: str, formation: Formation) -> 
         last_active_at=event.timestamp,
         formation=formation,
     )
-
-
-FRAGMENTS = TextDelta | ThinkingDelta | ToolInputDelta | ToolUpdate | ToolProgress
-"""Streaming events, which complete events repeat later or which are of temporary interest only."""
 
 
 class SessionRecorder:

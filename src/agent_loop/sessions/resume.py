@@ -14,6 +14,9 @@ from agent_loop.sessions.store import SessionStore
 FORK = "fork"
 """Configuration segment in the id of the loop that holds the history of a fork."""
 
+PROCESS_ENDED = "the process ended before the loop did"
+"""Error of a loop that never reported its end."""
+
 
 async def resume(store: SessionStore, session_id: str) -> Session:
     """Return the stored session, repaired. Raises `SessionNotFoundError` or `SessionError`.
@@ -62,10 +65,6 @@ def _history_as_loop(
         status="completed",
         messages=copy.deepcopy(session.history(from_loop)[:length]),
     )
-
-
-PROCESS_ENDED = "the process ended before the loop did"
-"""Error of a loop that never reported its end."""
 
 
 @dataclass(frozen=True, slots=True)

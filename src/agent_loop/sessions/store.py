@@ -14,6 +14,11 @@ from agent_loop.errors import SessionError
 from agent_loop.messages.formatting import encode_json
 from agent_loop.sessions.session import Session
 
+FORMAT = 1
+MAX_ID = 200
+"""Characters of a session id: file names are limited to 255, and stores add a prefix and a suffix."""
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
 
 class SessionStore(Protocol):
     """Interface of session stores. Methods raise `SessionError` if the store cannot be read or written."""
@@ -45,12 +50,6 @@ class SessionStore(Protocol):
     async def release(self, session_id: str) -> None:
         """Release the lock; do nothing if the session is not locked."""
         ...
-
-
-FORMAT = 1
-MAX_ID = 200
-"""Characters of a session id: file names are limited to 255, and stores add a prefix and a suffix."""
-_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class _Envelope(msgspec.Struct):

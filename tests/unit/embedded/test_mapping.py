@@ -37,7 +37,7 @@ def test_the_mapping_has_all_four_seeds() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:40])
-def test_every_row_has_a_test_that_exists_or_says_later(row: tuple[str, ...]) -> None:
+def test_every_row_names_an_existing_test_or_later(row: tuple[str, ...]) -> None:
     feature, _, test = row
     assert feature
     if test.startswith("later: "):

@@ -59,7 +59,7 @@ async def test_compact_messages_tier_2_without_a_summarizer_is_a_digest() -> Non
     assert tokens(made.messages) <= tokens(history) // 3
 
 
-async def test_a_summarizer_that_fails_is_replaced_by_a_digest_and_told_of() -> None:
+async def test_failing_summarizer_is_replaced_by_a_digest_and_reported() -> None:
     async def summarize(_messages) -> str:
         raise OSError("the line is dead")
 
@@ -77,7 +77,7 @@ async def test_compact_messages_tier_3_keeps_first_and_recent_and_drops_the_midd
     assert made.messages == (*history[:2], user(MARKER, origin="compaction"), *history[-4:])
 
 
-async def test_outputs_that_are_kept_are_cut_where_they_alone_are_too_much() -> None:
+async def test_kept_outputs_are_cut_if_they_exceed_the_budget() -> None:
     history = working(4, lines(2_000))
     made = await compacted(history, 4_000)
     assert tokens(made.messages) <= 4_000
@@ -129,7 +129,7 @@ async def test_the_summarizer_is_not_asked_about_next_to_nothing() -> None:
     summary=st.none() | st.text(max_size=2_000),
 )
 @hypothesis_settings(max_examples=150, deadline=None)
-def test_any_lawful_history_stays_lawful_and_fits_when_what_is_kept_does(
+def test_any_valid_history_stays_valid_and_fits_if_the_kept_part_fits(
     history, budget: int, keep_first: int, keep_recent: int, summary: str | None
 ) -> None:
     async def summarize(_messages) -> str:

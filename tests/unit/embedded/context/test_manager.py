@@ -21,7 +21,7 @@ from .rules import assert_lawful
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_fits_is_sent_as_it_is() -> None:
+async def test_fitting_history_is_sent_unchanged() -> None:
     history = working(3)
     fitted = await ContextManager(settings()).fit(history)
     assert fitted.messages == tuple(history)
@@ -47,7 +47,7 @@ async def test_the_window_of_the_provider_counts_where_it_is_smaller() -> None:
     assert fitted.used_tokens <= 500
 
 
-async def test_the_overhead_is_part_of_what_is_used_and_of_the_reserve() -> None:
+async def test_overhead_counts_as_used_and_against_the_reserve() -> None:
     history = working(60)
     assert (await ContextManager(settings()).fit(history, overhead_tokens=10)).used_tokens == tokens(history) + 10
     assert (await ContextManager(settings()).fit(history, overhead_tokens=1_500)).compaction is not None
@@ -127,7 +127,7 @@ async def test_another_history_is_not_sent_with_the_overlay_of_the_last_one() ->
     assert manager.save(branch) is None
 
 
-async def test_overlays_are_saved_with_the_session_and_go_on_after_it_is_loaded() -> None:
+async def test_overlays_are_saved_with_the_session_and_reused_after_loading() -> None:
     manager, history = ContextManager(settings()), working(200, lines(3))
     before = await manager.fit(history)
     state = AgentState(extra={"context": manager.save(history)})
@@ -149,13 +149,13 @@ async def test_overlays_are_saved_with_the_session_and_go_on_after_it_is_loaded(
         {"covered": -1, "parts": [], "fingerprint": ""},
     ],
 )
-async def test_saved_data_that_is_no_overlay_is_left_alone(plain) -> None:
+async def test_invalid_overlay_data_is_ignored(plain) -> None:
     manager, history = ContextManager(settings()), working(2)
     assert not manager.load(plain, history)
     assert (await manager.fit(history)).messages == tuple(history)
 
 
-def test_saved_overlays_of_another_history_are_left_alone() -> None:
+def test_saved_overlays_of_another_history_are_ignored() -> None:
     history = working(3)
     plain = save_overlay(Overlay(2, (history[0], user("between"))), history)
     assert load_overlay(plain, history) == Overlay(2, (history[0], user("between")))
@@ -163,7 +163,7 @@ def test_saved_overlays_of_another_history_are_left_alone() -> None:
     assert load_overlay(plain, history[:1]) is None
 
 
-async def test_context_overflow_recovery_gets_clearly_smaller_each_time_or_says_that_it_cannot() -> None:
+async def test_context_overflow_recovery_shrinks_clearly_each_time_or_is_exhausted() -> None:
     manager, history = ContextManager(settings(max_context_tokens=100_000)), working(40, lines(80))
     used, forced = (await manager.fit(history)).used_tokens, 0
     while not (fitted := await manager.fit(history, force=True)).is_exhausted:
@@ -200,7 +200,7 @@ async def test_compact_strategy_off_changes_nothing() -> None:
     assert (await manager.fit(history, force=True)).is_exhausted
 
 
-async def test_compact_strategy_tail_stubs_old_outputs_and_tells_it_once() -> None:
+async def test_compact_strategy_tail_stubs_old_outputs_and_reports_it_once() -> None:
     history = working(10, "x" * 1_000)
     manager = ContextManager(settings(strategy="tail", tail_threshold=5_000, tail_keep_turns=2))
     fitted = await manager.fit(history)
@@ -236,7 +236,7 @@ async def test_compaction_strategy_of_the_application() -> None:
     assert own.given == [pytest.approx(2_000, abs=1)]
 
 
-async def test_a_strategy_that_tears_pairs_is_told_so() -> None:
+async def test_strategy_that_separates_pairs_raises() -> None:
     with pytest.raises(MessageError, match="'own' made a conversation that cannot be sent: the tool result"):
         await ContextManager(settings(), strategy=Own(1)).fit(working(200))
 
@@ -248,7 +248,7 @@ async def test_a_strategy_that_cannot_help_changes_nothing() -> None:
 
 @given(history=lawful_histories(20), window=st.integers(100, 1_500), forced=st.lists(st.booleans(), max_size=8))
 @hypothesis_settings(max_examples=100, deadline=None)
-def test_a_history_that_grows_is_always_sent_lawful_never_larger_and_never_changed(history, window, forced) -> None:
+def test_growing_history_is_sent_valid_within_budget_and_unchanged(history, window, forced) -> None:
     async def play() -> None:
         manager = ContextManager(settings(keep_recent=3, tool_output_max_lines=3), window=window)
         again = ContextManager(settings(keep_recent=3, tool_output_max_lines=3), window=window)

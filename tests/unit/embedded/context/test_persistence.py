@@ -38,7 +38,7 @@ async def test_tool_result_persistence_replaces_oversize_outputs_by_a_stub(tmp_p
     assert element.text == f"\n{text[:2048]}\n"
 
 
-async def test_what_is_no_larger_than_persist_threshold_stays(tmp_path: Path) -> None:
+async def test_result_up_to_persist_threshold_stays(tmp_path: Path) -> None:
     assert (await persisted(tmp_path / "out", "x" * 100)).text == "x" * 100
     assert not (tmp_path / "out").exists()
 
@@ -92,7 +92,7 @@ async def test_a_link_in_the_place_of_the_directory_is_not_followed(tmp_path: Pa
     assert problems[0].startswith("the result of execute could not be stored in")
 
 
-async def test_what_cannot_be_stored_stays_in_the_context_and_is_told(tmp_path: Path) -> None:
+async def test_result_that_cannot_be_stored_stays_in_the_context_and_is_reported(tmp_path: Path) -> None:
     problems: list[str] = []
     (tmp_path / "out").write_text("a file")
     assert (await persisted(tmp_path / "out", "x" * 200, problems=problems)).text == "x" * 200

@@ -30,7 +30,7 @@ def test_an_endless_line_is_cut_as_well() -> None:
     assert len(shorten(result("1", "x" * 1_000_000), 50).text) < 50 * 200 + 100
 
 
-def test_what_is_short_or_no_tool_output_is_the_same_object() -> None:
+def test_short_outputs_and_other_messages_are_the_same_objects() -> None:
     short, asked = result("1", lines(10)), user(lines(1_000))
     assert shorten(short, 10) is short
     assert shorten(asked, 10) is asked
@@ -38,7 +38,7 @@ def test_what_is_short_or_no_tool_output_is_the_same_object() -> None:
     assert without_images(short) is short
 
 
-def test_pictures_of_tools_become_a_word() -> None:
+def test_images_of_tools_become_a_text() -> None:
     seen = ToolMessage(tool_call_id="1", name="look", content=(Image("aGk=", "image/png"), Text("a cat")))
     assert without_images(seen).text == "[Image left out.]\na cat"
 
@@ -75,7 +75,7 @@ def test_a_digest_that_would_be_too_long_keeps_the_newest() -> None:
     assert told.endswith("- user: request 99")
 
 
-def test_an_earlier_summary_goes_into_the_next_one() -> None:
+def test_earlier_summary_is_part_of_the_next_one() -> None:
     earlier = stand_in_message("- user: first things", "", 1_000)
     assert digest([earlier, said("more")], 1_000) == "- user: first things\n- assistant: more"
 
@@ -101,7 +101,7 @@ def test_calls_and_results_are_never_cut_apart() -> None:
     assert safe_cuts(history) == [0, 1, 4, 5, 6]
 
 
-def test_parallel_calls_with_a_word_between_their_results_are_one_piece() -> None:
+def test_parallel_calls_with_text_between_results_stay_together() -> None:
     history = [user("x"), call("1"), user("faster", origin="steering"), result("1"), user("z")]
     assert safe_cuts(history) == [0, 1, 4, 5]
 
@@ -127,7 +127,7 @@ def test_each_part_of_a_split_has_whole_pairs(history, first: int, recent: int) 
 
 
 @given(lawful_histories())
-def test_lawful_histories_have_no_problem(history) -> None:
+def test_valid_histories_have_no_problem(history) -> None:
     assert find_pairing_problem(history) is None
     assert tokens(history) > 0
 
@@ -141,5 +141,5 @@ def test_lawful_histories_have_no_problem(history) -> None:
         ([user("x"), call("1"), result("1"), result("1")], "answers no call"),
     ],
 )
-def test_unlawful_histories_are_found_out(history, problem: str) -> None:
+def test_invalid_histories_are_detected(history, problem: str) -> None:
     assert problem in find_pairing_problem(history)

@@ -15,7 +15,7 @@ def texts(messages) -> list[str]:
     return [each.text for each in messages if isinstance(each, ToolMessage)]
 
 
-def test_compact_strategy_tail_leaves_what_is_under_the_threshold_alone() -> None:
+def test_compact_strategy_tail_keeps_outputs_below_the_threshold() -> None:
     history = working(10, "x" * 100)
     assert elide_old_outputs(history, threshold=1_000, keep_turns=1) == history
 
@@ -47,7 +47,7 @@ def test_a_turn_of_several_messages_and_parallel_calls_is_one_turn() -> None:
 
 
 @given(lawful_histories(), st.integers(0, 500), st.integers(0, 5))
-def test_what_the_tail_strategy_leaves_is_lawful_smaller_and_then_left_alone(history, threshold, turns) -> None:
+def test_tail_strategy_result_is_valid_smaller_and_stable(history, threshold, turns) -> None:
     kept = elide_old_outputs(history, threshold=threshold, keep_turns=turns)
     assert_lawful(kept)
     assert tokens(kept) <= tokens(history)
@@ -80,7 +80,7 @@ def test_elide_stale_reads_leaves_reads_before_a_write_that_failed() -> None:
     assert elide_stale_reads(history) == history
 
 
-def test_elide_stale_reads_takes_strange_arguments_as_they_come() -> None:
+def test_elide_stale_reads_accepts_invalid_arguments() -> None:
     history = [
         call("1", "read_file", path=7),
         result("1", CONTENT),

@@ -204,7 +204,7 @@ async def test_dedup_tools_forgets_calls_that_were_never_run() -> None:
     assert gate._running == {}
 
 
-async def test_a_hasher_that_fails_is_told_of_and_the_tool_runs() -> None:
+async def test_failing_hasher_is_reported_and_the_tool_runs() -> None:
     world = World(dedup_tools={"grep": lambda arguments: arguments["pattern"]})
     assert await world.use("grep") == "result 1"
     assert world.failures == ["tool:gate: 'pattern'"]
@@ -236,6 +236,6 @@ async def test_gate_precedence_allowed_tools_come_before_budgets() -> None:
     assert await world.use("edit") == "result 1"
 
 
-async def test_allowed_tools_may_be_none_at_all() -> None:
+async def test_empty_allowed_tools_block_all_calls() -> None:
     world = World(Hooks(middleware=[allowed_tools(())]))
     assert await world.use("grep") == "Blocked: the tool grep is not allowed here; allowed: none"

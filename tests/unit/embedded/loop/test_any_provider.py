@@ -91,7 +91,7 @@ def fail(**_: Any) -> str:
 
 
 @given(st.lists(st.one_of(responses, failures), max_size=6), behaviors, st.sampled_from(["asyncio", "trio"]))
-def test_any_provider_behaviour_ends_in_a_lawful_stream_and_a_session_that_goes_on(
+def test_any_provider_behaviour_ends_in_a_conforming_stream_and_a_resumable_session(
     answers: list[Any], strategy: str, backend: str
 ) -> None:
     async def play() -> None:
@@ -129,7 +129,7 @@ async def test_ten_thousand_tool_calls_in_one_answer_are_all_answered(strategy: 
 
 
 @given(st.integers(0, 40), st.sampled_from(["asyncio", "trio"]))
-def test_an_abort_at_any_event_leaves_a_lawful_stream_and_a_session_that_goes_on(at: int, backend: str) -> None:
+def test_abort_at_any_event_leaves_a_conforming_stream_and_a_resumable_session(at: int, backend: str) -> None:
     async def play() -> None:
         model = Answering(
             says("Look.", calls("look"), calls("fail", "2"), thinking="Hm."),

@@ -126,7 +126,7 @@ async def test_thinking_decay_lowers_the_budget_of_later_turns_of_a_run() -> Non
     assert [request.settings.thinking_budget for request in model.requests] == [800, 400, 300, 300]
 
 
-async def test_tool_aliases_are_what_the_model_sees_and_nobody_else() -> None:
+async def test_tool_aliases_are_visible_to_the_model_only() -> None:
     names: list[str] = []
     model = Answering(says("", calls("Look")), says("ok"))
     hooks = {"tool:gate": lambda context: names.append(context.name)}
@@ -149,7 +149,7 @@ async def test_images_of_a_stored_history_become_text_for_a_model_without_vision
     assert blind.requests[0].messages[0].text == f"see\n{marker}"
 
 
-async def test_elide_stale_reads_changes_what_is_sent_and_not_the_history() -> None:
+async def test_elide_stale_reads_changes_the_request_and_not_the_history() -> None:
     model = Answering(
         says("", calls("read_file", "1", path="a")), says("", calls("write_file", "2", path="a")), says("ok")
     )
@@ -169,7 +169,7 @@ async def test_elide_stale_reads_changes_what_is_sent_and_not_the_history() -> N
 SMALL = ContextSettings(max_context_tokens=600, system_prompt_tokens=0, keep_recent=2, keep_first=1)
 
 
-async def test_a_context_over_its_budget_is_compacted_told_and_the_history_stays() -> None:
+async def test_context_over_budget_is_compacted_and_reported_and_history_stays() -> None:
     def answer(request: Any) -> Any:
         asked = request.purpose == "turn" and len(turns) < 6
         turns.extend([request] * asked)
@@ -185,7 +185,7 @@ async def test_a_context_over_its_budget_is_compacted_told_and_the_history_stays
     assert "line\n" * 200 in results(one.messages)[0]
 
 
-async def test_a_context_that_is_nearly_full_is_told() -> None:
+async def test_nearly_full_context_is_reported() -> None:
     one = agent(Answering(says("ok")), behavior=Behavior(context=SMALL))
     told, _ = await streamed(one, "x" * 4 * 560)
     filling = next(event for event in told if isinstance(event, ContextFilling))
@@ -235,7 +235,7 @@ async def test_persist_threshold_puts_large_results_on_the_disk_in_a_run(tmp_pat
 
 
 @pytest.mark.parametrize("mode", ["block", "steer"])
-async def test_tool_budgets_of_a_run_block_or_steer_and_tell_it(mode: Any) -> None:
+async def test_tool_budgets_of_a_run_block_or_steer_and_are_reported(mode: Any) -> None:
     seen: list[tuple[str, int, str]] = []
     one = agent(
         Answering(*looks(2)),

@@ -58,7 +58,7 @@ async def answered(one: Any, store: MemorySessionStore) -> ToolMessage:
 
 @pytest.mark.parametrize("returned", RESULTS.values(), ids=RESULTS)
 @pytest.mark.parametrize("way", ["tool", "wrapper", "gate", "transform", "error"])
-async def test_a_result_that_is_none_is_an_error_for_the_model(way: str, returned: Any) -> None:
+async def test_invalid_result_is_an_error_for_the_model(way: str, returned: Any) -> None:
     hooks, does = Hooks(), lambda: "fine"
     match way:
         case "tool":
@@ -96,7 +96,7 @@ async def test_details_that_cannot_be_stored_do_not_spoil_the_session(details: A
 
 @pytest.mark.parametrize("error", [SystemExit(3), Unwritable])
 @pytest.mark.parametrize("count", [1, 2])
-async def test_a_tool_that_ends_the_process_or_raises_without_words_is_an_error_result(error: Any, count: int) -> None:
+async def test_tool_that_exits_or_raises_without_message_is_an_error_result(error: Any, count: int) -> None:
     def leave() -> str:
         if isinstance(error, SystemExit):
             sys.exit(3)
@@ -112,7 +112,7 @@ async def test_a_tool_that_ends_the_process_or_raises_without_words_is_an_error_
     assert (await answered(one, store)).is_error
 
 
-async def test_a_tool_that_cannot_say_what_was_there_before_runs_all_the_same() -> None:
+async def test_tool_whose_prior_content_fails_runs_anyway() -> None:
     def cannot(*_: object) -> str:
         raise OSError("no disk")
 
@@ -123,7 +123,7 @@ async def test_a_tool_that_cannot_say_what_was_there_before_runs_all_the_same() 
     assert (await answered(one, store)).text == "ok"
 
 
-async def test_neither_tools_nor_hooks_change_what_the_model_said() -> None:
+async def test_neither_tools_nor_hooks_change_the_models_arguments() -> None:
     def spoil(told: Any) -> None:
         told.arguments["paths"].append("/etc/shadow")
 
@@ -149,7 +149,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-async def test_an_answer_that_is_none_fails_the_run_and_spoils_no_session(answer: Any) -> None:
+async def test_invalid_answer_fails_the_run_and_leaves_the_session_usable(answer: Any) -> None:
     async def wrap(_request: Any, _call: Any) -> Any:
         return answer if len(one.messages) == 1 else says("ok")
 
@@ -165,7 +165,7 @@ async def test_an_answer_that_is_none_fails_the_run_and_spoils_no_session(answer
 @pytest.mark.parametrize(
     "prompt", [UserMessage(content="hello"), UserMessage(content=(Text(7),)), UserMessage(content=())]
 )  # type: ignore[arg-type]
-async def test_a_prompt_that_is_none_is_refused_at_once(prompt: UserMessage) -> None:
+async def test_invalid_prompt_is_refused_at_once(prompt: UserMessage) -> None:
     one = agent(Answering(says("never")))
     with pytest.raises((MessageError, ConfigurationError)):
         await one.run(prompt)
@@ -230,7 +230,7 @@ async def test_an_answer_of_another_shape_than_the_schema_is_asked_for_again(tex
     assert result.output == {"a": 1}
 
 
-async def test_an_answer_that_misfits_deep_inside_is_asked_for_again_and_told_why() -> None:
+async def test_nested_mismatch_is_requested_again_with_the_reason() -> None:
     schema = {"type": "object", "properties": {"list": {"type": "array", "items": {"type": "integer"}}}}
     model = Answering(
         says('{"list": [1, "two"]}'),
@@ -243,7 +243,7 @@ async def test_an_answer_that_misfits_deep_inside_is_asked_for_again_and_told_wh
     assert "The last one did not fit: at $.list[0]: '3' is not of type 'integer'" in model.requests[2].messages[-1].text
 
 
-async def test_a_schema_that_is_none_is_refused_before_anything_is_asked() -> None:
+async def test_invalid_schema_is_refused_before_any_model_call() -> None:
     with pytest.raises(ConfigurationError, match="the output schema is no JSON Schema"):
         agent(Answering(says("{}")), behavior=Behavior(output_schema={"type": "objct"}))
 

@@ -37,7 +37,7 @@ async def test_steering_skips_the_tools_that_have_not_begun() -> None:
     assert result.text == "I listen."
 
 
-async def test_a_session_says_which_directory_it_is_about(tmp_path: Path) -> None:
+async def test_session_records_its_working_directory(tmp_path: Path) -> None:
     one = agent(Answering(says("ok")), workspace=Workspace(tmp_path))
     await streamed(one)
     assert one.session.cwd == str(tmp_path)
@@ -45,7 +45,7 @@ async def test_a_session_says_which_directory_it_is_about(tmp_path: Path) -> Non
     assert agent(Answering(says("ok"))).session.cwd is None
 
 
-async def test_steering_while_the_model_ends_makes_it_go_on() -> None:
+async def test_steering_at_the_end_makes_the_run_continue() -> None:
     def steer(_: object) -> object:
         if not one.steering:
             one.steer("And the tests?")
@@ -68,7 +68,7 @@ async def test_follow_ups_are_taken_when_the_agent_would_stop(mode: str, turns: 
 
 
 @pytest.mark.parametrize(("mode", "taken"), [("one_at_a_time", [1, 1]), ("all", [2])])
-async def test_queue_mode_says_how_many_messages_are_taken_at_once(mode: str, taken: list[int]) -> None:
+async def test_queue_mode_selects_how_many_messages_are_taken_at_once(mode: str, taken: list[int]) -> None:
     one = agent(Answering(says("ok"), repeat=True), behavior=Behavior(steering_mode=mode))
     one.steer("a")
     one.steer("b")
@@ -126,7 +126,7 @@ async def test_before_turn_limits_count_over_retries_of_one_turn_as_one() -> Non
     assert (result.turns, len(model.requests)) == (1, 2)
 
 
-async def test_retryable_errors_are_repeated_and_told() -> None:
+async def test_retryable_errors_are_retried_and_reported() -> None:
     counted = Counted()
     model = Answering(RateLimitedError("slow down", retry_after=7.0), NetworkError("gone"), says("ok"))
     told, result = await streamed(agent(model, counted=counted))
@@ -136,7 +136,7 @@ async def test_retryable_errors_are_repeated_and_told() -> None:
 
 
 @pytest.mark.parametrize("error", [ProviderError("bad request"), ValueError("a bug in a provider")])
-async def test_other_errors_fail_at_once_and_end_the_stream_lawfully(error: Exception) -> None:
+async def test_other_errors_fail_at_once_and_end_the_stream_properly(error: Exception) -> None:
     model = Answering(error)
     told, result = await streamed(agent(model))
     assert (result.status, len(model.requests)) == ("failed", 1)
@@ -162,7 +162,7 @@ async def test_an_input_filter_rejects_before_anything_is_asked() -> None:
     assert result.messages == ()
 
 
-async def test_an_input_filter_warns_the_model_and_goes_on() -> None:
+async def test_input_filter_warns_the_model_and_the_run_continues() -> None:
     async def careful(text: str) -> Warn:
         return Warn(f"{len(text)} characters")
 
@@ -184,7 +184,7 @@ async def test_loops_are_numbered_by_session_and_configuration_and_linked_to_the
     assert (second.loop_id, second.parent_loop_id) == (f"{session}.plain.2", first.loop_id)
 
 
-async def test_continuing_by_default_goes_on_from_what_is_there() -> None:
+async def test_default_continuation_keeps_the_whole_history() -> None:
     model = Answering(ProviderError("broke"), says("Recovered."))
     one = agent(model)
     await streamed(one, "do it")
@@ -197,7 +197,7 @@ async def test_continuing_by_default_goes_on_from_what_is_there() -> None:
     assert [m.text for m in one.messages] == ["do it", "Recovered."]
 
 
-async def test_continuing_after_the_agents_last_word_is_refused() -> None:
+async def test_continuing_after_a_final_answer_is_refused() -> None:
     one = agent(Answering(says("Done.")))
     await streamed(one)
     with anyio.fail_after(WAIT), pytest.raises(ConfigurationError, match="nothing to continue"):
@@ -205,7 +205,7 @@ async def test_continuing_after_the_agents_last_word_is_refused() -> None:
     assert [m.text for m in one.messages] == ["go", "Done."]
 
 
-async def test_a_rerun_says_the_last_prompt_again_from_an_equivalent_context() -> None:
+async def test_rerun_repeats_the_last_prompt_in_an_equivalent_context() -> None:
     model = Answering(says("First."), says("Second."))
     one = agent(model)
     await streamed(one, "try")
@@ -219,7 +219,7 @@ async def test_a_rerun_says_the_last_prompt_again_from_an_equivalent_context() -
     assert result.text == "Second."
 
 
-async def test_a_branch_goes_another_way_from_a_point_of_the_history() -> None:
+async def test_branch_continues_from_an_earlier_message() -> None:
     one = agent(Answering(says("A"), says("B"), says("C")))
     await streamed(one, "one")
     await streamed(one, "two")
@@ -287,7 +287,7 @@ async def test_tool_execution_strategies_run_so_many_at_once(strategy: str, toge
     assert [m.tool_call_id for m in result.messages if isinstance(m, ToolMessage)] == [str(n) for n in range(6)]
 
 
-async def test_a_tool_that_wants_to_be_alone_is_alone() -> None:
+async def test_sequential_tool_runs_without_others() -> None:
     running: list[str] = []
 
     def work(name: str) -> object:
@@ -336,7 +336,7 @@ async def test_an_error_of_the_reader_comes_out_as_it_was() -> None:
             raise KeyError("mine")
 
 
-async def test_being_cancelled_from_outside_leaves_a_session_that_can_go_on() -> None:
+async def test_cancellation_from_outside_leaves_a_resumable_session() -> None:
     async def for_ever() -> None:
         scope.cancel()
         await anyio.sleep_forever()

@@ -78,14 +78,14 @@ async def turns_behind(length: int, **known: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("watched", [False, True], ids=["plain", "with a handler of each hook"])
-async def test_a_turn_behind_a_long_history_is_linear_in_what_is_sent(watched: bool) -> None:
+async def test_turn_after_a_long_history_is_linear_in_the_request(watched: bool) -> None:
     hooks = {name: lambda _: None for name in HOOKS} if watched else None
     short, double, fourfold = [sum(await turns_behind(length, hooks=hooks)) for length in (100, 200, 400)]
     assert fourfold - double <= 2 * (double - short)
     assert double - short <= 100 * 4 * (TURNS - 1), "a message is looked at four times in a turn at most"
 
 
-async def test_a_turn_late_in_a_run_costs_only_what_was_said_since_more() -> None:
+async def test_late_turn_costs_only_the_added_messages_more() -> None:
     turns = await turns_behind(100)
     assert len(turns) == TURNS - 1
     growth = {later - sooner for sooner, later in pairwise(turns)}

@@ -17,7 +17,7 @@ from agent_loop.tools.tool import DoneSignal
 pytestmark = pytest.mark.anyio
 
 
-async def test_an_abort_before_the_first_event_is_told_from_start_to_end() -> None:
+async def test_abort_before_the_first_event_emits_a_complete_stream() -> None:
     async def wait(_: object) -> None:
         one.abort("too late")
         await anyio.sleep_forever()
@@ -38,7 +38,7 @@ async def test_tools_of_hooks_that_collide_fail_the_run_from_start_to_end() -> N
     assert isinstance(result.error, ConfigurationError)
 
 
-async def test_a_time_limit_that_is_over_before_the_first_event_is_told_from_start_to_end() -> None:
+async def test_time_limit_before_the_first_event_emits_a_complete_stream() -> None:
     async def wait(_: object) -> None:
         await anyio.sleep_forever()
 
@@ -49,7 +49,7 @@ async def test_a_time_limit_that_is_over_before_the_first_event_is_told_from_sta
     assert result.status == "limited"
 
 
-async def test_being_cancelled_while_the_end_is_told_still_tells_all_of_it() -> None:
+async def test_cancellation_during_the_final_events_still_emits_all_of_them() -> None:
     told: list[str] = []
 
     async def hang(_: object) -> None:
@@ -102,7 +102,7 @@ class Failing(MemorySessionStore):
 
 
 @pytest.mark.parametrize("saves", range(6))
-async def test_a_store_that_fails_at_any_save_leaves_a_session_that_goes_on(saves: int) -> None:
+async def test_store_failing_at_any_save_leaves_a_resumable_session(saves: int) -> None:
     store = Failing(saves)
     one = agent(Answering(says("", calls("look")), says("ok"), says("and on")), Made("look"), store=store)
     with anyio.fail_after(WAIT):
@@ -130,7 +130,7 @@ async def test_a_result_that_cannot_be_written_is_released_for_others(tmp_path: 
         await FileSessionStore(tmp_path / "sessions").hold(one.session.session_id)
 
 
-async def test_a_session_that_another_holds_says_so_and_nothing_has_happened(tmp_path: Path) -> None:
+async def test_session_locked_by_another_agent_is_refused_without_changes(tmp_path: Path) -> None:
     store = FileSessionStore(tmp_path)
     model = Answering(says("one"), says("two"))
     one = agent(model, store=store)
@@ -175,7 +175,7 @@ async def test_an_abort_while_the_session_is_awaited_ends_the_run_in_order() -> 
     assert [loop.status for loop in one.session.loops] == ["aborted"]
 
 
-async def test_what_is_said_before_a_done_signal_is_looked_at_first() -> None:
+async def test_messages_before_a_done_signal_are_handled_first() -> None:
     def done() -> DoneSignal:
         one.steer("Wait, the tests too.")
         one.follow_up("Then the docs.")
@@ -191,7 +191,7 @@ async def test_what_is_said_before_a_done_signal_is_looked_at_first() -> None:
     assert result.text == "docs"
 
 
-async def test_a_rerun_goes_back_to_what_the_person_said_not_to_a_word_of_the_loop() -> None:
+async def test_rerun_returns_to_the_last_user_message_not_to_one_of_the_loop() -> None:
     model = Answering(says("", calls("look")), says("again"))
     one = agent(model, Made("look"), behavior=Behavior(limits=ExecutionLimits(max_turns=1)))
     with anyio.fail_after(WAIT):

@@ -76,14 +76,14 @@ async def test_steer_inject_fires_for_steering_and_follow_ups() -> None:
 
 
 @pytest.mark.parametrize("hook", ["loop:before", "turn:before"])
-async def test_a_hook_that_stops_the_run_ends_it_lawfully(hook: str) -> None:
+async def test_hook_that_stops_the_run_leaves_a_conforming_stream(hook: str) -> None:
     model = Answering(says("never"))
     told, result = await streamed(agent(model, hooks={hook: lambda context: setattr(context, "stop", True)}))
     assert (result.status, model.requests) == ("aborted", [])
     assert (kinds(told)[0], kinds(told)[-1]) == ("loop_start", "loop_end")
 
 
-async def test_context_transform_changes_what_is_sent_and_not_the_history() -> None:
+async def test_context_transform_changes_the_request_and_not_the_history() -> None:
     def transform(context: Any) -> None:
         context.messages = [*context.messages, user("PS")]
 
@@ -147,7 +147,7 @@ async def test_an_unknown_tool_can_be_answered_or_kept_from_the_error_hook(suppr
     assert answers(result) == ["flown"]
 
 
-async def test_rejected_arguments_are_told_to_the_hook_and_to_the_model() -> None:
+async def test_rejected_arguments_are_reported_to_hook_and_model() -> None:
     seen: list[str] = []
     hooks = {"validation:reject": lambda context: seen.append(context.problem)}
     one = agent(Answering(says("", calls("look")), says("ok")), Made("look", required=["path"]), hooks=hooks)
@@ -212,7 +212,7 @@ async def test_updates_of_a_tool_can_be_suppressed_without_changing_its_result()
     assert answers(result) == ["done"]
 
 
-async def test_a_handler_that_raises_is_told_of_and_passed_over() -> None:
+async def test_raising_handler_is_reported_and_skipped() -> None:
     def broken(_: Any) -> None:
         raise RuntimeError("oops")
 
@@ -287,7 +287,7 @@ async def test_agent_before_registers_tools_for_the_run() -> None:
     assert len(tool.seen) == 1
 
 
-async def test_what_agent_before_notes_is_told_after_the_beginning() -> None:
+async def test_notes_of_agent_before_are_emitted_after_loop_start() -> None:
     hooks = {"agent:before": lambda context: context.notes.append("a skill was passed over")}
     told, _ = await streamed(agent(Answering(says("ok")), hooks=hooks))
     assert [event.text for event in told if isinstance(event, Noted)] == ["a skill was passed over"]
@@ -303,7 +303,7 @@ async def test_a_model_without_vision_gets_a_marker_in_place_of_images() -> None
         assert any(isinstance(block, Image) for block in content) is able
 
 
-async def test_the_tool_output_budget_tells_the_model_to_summarize() -> None:
+async def test_tool_output_budget_asks_the_model_to_summarize() -> None:
     seen: list[tuple[int, int]] = []
     one = agent(
         Answering(says("", calls("look")), says("ok")),

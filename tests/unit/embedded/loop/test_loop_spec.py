@@ -34,7 +34,7 @@ async def test_run_and_run_stream_come_to_the_same() -> None:
     assert result == streamed_result
 
 
-async def test_the_system_prompt_is_said_once_and_is_no_part_of_the_history() -> None:
+async def test_system_prompt_is_sent_once_and_not_part_of_the_history() -> None:
     model = Answering(says("", calls("look")), says("Done."))
     one = agent(model, Made("look"), system_prompt="Be brief.")
     await streamed(one)
@@ -63,7 +63,7 @@ async def test_a_terminal_answer_is_final_and_no_text_event() -> None:
     assert not any(isinstance(event, TextSaid) for event in told)
 
 
-async def test_an_unknown_tool_is_an_error_result_and_the_loop_goes_on() -> None:
+async def test_unknown_tool_is_an_error_result_and_the_loop_continues() -> None:
     model = Answering(says("", calls("fly")), says("I cannot fly."))
     _, result = await streamed(agent(model))
     answer = next(message for message in result.messages if isinstance(message, ToolMessage))
@@ -183,7 +183,7 @@ async def test_a_second_run_at_the_same_time_is_refused() -> None:
     assert result.text == "ok"
 
 
-async def test_messages_of_the_provider_go_into_the_history_as_they_came() -> None:
+async def test_provider_messages_are_added_to_the_history_unchanged() -> None:
     answer = says("", calls("look"), native={"kept": ["as", "it", "was"]})
     _, result = await streamed(agent(Answering(answer, says("ok")), Made("look")))
     assert answer.messages[0] in [replace(message, timestamp=0) for message in result.messages]

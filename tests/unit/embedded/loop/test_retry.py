@@ -57,7 +57,7 @@ class Calls:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_retryable_errors_are_repeated_and_told(backend: str) -> None:
+def test_retryable_errors_are_retried_and_reported(backend: str) -> None:
     calls = Calls(DOWN, RateLimitedError("slow", retry_after=5))
     assert run(lambda: calls.go(RetrySettings()), backend) == "answer"
     assert calls.slept == [1.0, 5]

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 # -- events ---------------------------------------------------------------------------------------------------------
 
 
-async def test_usage_is_told_of_each_model_call_and_of_the_run_so_far() -> None:
+async def test_usage_is_reported_per_model_call_and_in_total() -> None:
     used = Usage(input_tokens=10, output_tokens=5, cache_read_tokens=30, cost_usd=0.01)
     model = Answering(says("", calls("look"), usage=used), says("ok", usage=used))
     hooks_told: list[int] = []
@@ -46,7 +46,7 @@ async def test_the_final_text_is_all_text_joined_by_newlines_and_stripped() -> N
     assert result.text == "One.\nTwo.\nThree."
 
 
-async def test_progress_of_a_tool_is_told_and_no_part_of_its_result() -> None:
+async def test_progress_of_a_tool_is_emitted_and_not_part_of_its_result() -> None:
     class Slow(Made):
         async def execute(self, arguments: dict[str, Any], context: Any) -> str:
             await context.progress("half way")
@@ -117,7 +117,7 @@ async def test_an_answer_whose_stop_reason_is_error_or_aborted_fails_the_run(sto
         await one.run("go")
 
 
-async def test_on_event_is_told_what_a_stream_tells() -> None:
+async def test_on_event_receives_the_events_of_a_stream() -> None:
     told: list[Any] = []
 
     async def note(event: Any) -> None:
@@ -183,7 +183,7 @@ async def test_agent_done_session_end_and_loop_after_fire_on_every_path(path: st
     assert fired == [(name, path, (0, turns)) for name in names]
 
 
-async def test_session_start_says_whether_there_is_a_history_and_turn_range_goes_on() -> None:
+async def test_session_start_reports_a_history_and_turn_range_continues() -> None:
     seen: list[Any] = []
     hooks = {
         "session:start": lambda context: seen.append(context.resumed),
@@ -221,7 +221,7 @@ async def test_run_tool_counts_are_a_snapshot_from_before_the_call() -> None:
     assert seen == [{}, {}, {"look": 2}]
 
 
-async def test_tool_counts_of_a_turn_are_told_after_it() -> None:
+async def test_turn_after_has_the_tool_counts_of_the_turn() -> None:
     seen: list[dict[str, int]] = []
     model = Answering(says("", calls("look", "1"), calls("look", "2")), says("ok"))
     hooks = {"turn:after": lambda context: seen.append(dict(context.tool_counts))}
@@ -229,7 +229,7 @@ async def test_tool_counts_of_a_turn_are_told_after_it() -> None:
     assert seen == [{"look": 2}, {}]
 
 
-async def test_tool_before_is_told_the_prior_content_of_a_file_that_is_written() -> None:
+async def test_tool_before_has_the_prior_content_of_a_written_file() -> None:
     seen: list[Any] = []
     tool = Made("write", lambda path: path, prior_content=lambda arguments, _: f"old {arguments['path']}")
     hooks = {"tool:before": lambda context: seen.append(context.prior_content)}
@@ -254,7 +254,7 @@ async def test_the_last_writer_of_a_mutable_field_wins() -> None:
     assert model.requests[0].system == "last"
 
 
-async def test_a_system_prompt_of_a_run_is_told_and_only_its_own() -> None:
+async def test_system_before_fires_only_for_a_system_prompt_of_the_run() -> None:
     seen: list[str] = []
     model = Answering(says("ok"), repeat=True)
     hooks = {"system:before": lambda context: seen.append(context.system)}
@@ -303,7 +303,7 @@ async def test_clock_ids_and_sleep_are_handed_in_so_that_a_run_can_be_played_aga
     assert await played() == await played()
 
 
-async def test_a_tool_that_was_cancelled_can_be_told_of_it_in_a_thread() -> None:
+async def test_cancelled_tool_in_a_thread_sees_is_cancelled() -> None:
     seen: list[bool] = []
 
     class Looking(Made):

@@ -56,7 +56,7 @@ def test_a_result_without_a_call_becomes_a_note_that_holds_it() -> None:
     assert mended[1].data["content"][0]["text"] == "secret of the depths"
 
 
-def test_an_answer_that_was_broken_off_before_its_first_word_becomes_a_note() -> None:
+def test_answer_interrupted_before_its_first_token_becomes_a_note() -> None:
     nothing = AssistantMessage(content=(), stop_reason="aborted", error="told to")
     mended = answer_unanswered([user("u"), nothing])
 
@@ -69,12 +69,12 @@ def test_skipped_calls_are_answered_without_a_history() -> None:
 
 
 @pytest.mark.parametrize("text", [ABORTED, SKIPPED])
-def test_what_the_model_reads_begins_with_the_word_of_the_seed(text: str) -> None:
+def test_text_for_the_model_begins_with_the_specified_word(text: str) -> None:
     assert text.startswith(("Aborted: ", "Skipped: "))
 
 
 @given(history=conversations(), data=st.data())
-def test_every_prefix_of_a_lawful_history_validates_after_repair(history: list[Message], data: st.DataObject) -> None:
+def test_every_prefix_of_a_valid_history_validates_after_repair(history: list[Message], data: st.DataObject) -> None:
     prefix = history[: data.draw(st.integers(0, len(history)))]
     mended = answer_unanswered(prefix)
 
@@ -84,7 +84,7 @@ def test_every_prefix_of_a_lawful_history_validates_after_repair(history: list[M
 
 
 @given(history=conversations(), data=st.data())
-def test_a_lawful_history_without_some_of_its_messages_validates_after_repair(
+def test_valid_history_with_messages_removed_validates_after_repair(
     history: list[Message], data: st.DataObject
 ) -> None:
     kept = [message for message in history if data.draw(st.booleans())]
@@ -93,13 +93,13 @@ def test_a_lawful_history_without_some_of_its_messages_validates_after_repair(
 
 
 @given(history=conversations())
-def test_a_whole_history_stays_as_it_is(history: list[Message]) -> None:
+def test_complete_history_stays_unchanged(history: list[Message]) -> None:
     assert answer_unanswered(history) == history
     assert unanswered(history) == ()
 
 
 @given(anything=st.lists(messages, max_size=8))
-def test_repair_loses_nothing_that_was_said_and_a_second_one_changes_nothing(anything: list[Message]) -> None:
+def test_repair_loses_no_message_and_a_second_one_changes_nothing(anything: list[Message]) -> None:
     mended = answer_unanswered(anything)
 
     assert answer_unanswered(mended) == mended

@@ -14,7 +14,7 @@ from agent_loop.messages.message import ToolMessage
 
 
 @given(history=st.lists(messages, max_size=6) | conversations())
-def test_saved_messages_come_back_as_they_were(history: list[Message]) -> None:
+def test_saved_messages_are_restored_unchanged(history: list[Message]) -> None:
     restored = restore_messages(save_messages(history))
 
     assert restored == history
@@ -51,7 +51,7 @@ def test_fields_of_a_newer_version_are_passed_over() -> None:
         (b'[{"role": "extension", "kind": "k", "data": ' + b"[" * 100_000, "recursion"),
     ],
 )
-def test_what_is_no_conversation_is_told_with_its_place(data: bytes, words: str) -> None:
+def test_invalid_conversation_is_reported_with_its_position(data: bytes, words: str) -> None:
     with pytest.raises(MessageError, match=f"(?is)not a saved conversation.*({words}).*save_messages"):
         restore_messages(data)
 
@@ -67,7 +67,7 @@ def test_odd_values_never_keep_a_conversation_from_being_saved() -> None:
     assert details == {"path": "/a", "('a', 1)": "half \ufffd"}
 
 
-def test_data_nested_too_deeply_is_told() -> None:
+def test_too_deeply_nested_data_raises() -> None:
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]

@@ -82,7 +82,7 @@ def test_validate_takes_what_providers_take(messages: list[Message]) -> None:
 
 
 @given(history=conversations())
-def test_lawful_conversations_validate(history: list[Message]) -> None:
+def test_valid_conversations_validate(history: list[Message]) -> None:
     validate(history)
 
 
@@ -96,7 +96,7 @@ def test_lawful_conversations_validate(history: list[Message]) -> None:
         ([system("s"), user("")], "message 1 \\(user\\): is empty"),
     ],
 )
-def test_validate_user_input_takes_user_and_system_messages_alone(messages: list[Message], words: str) -> None:
+def test_validate_user_input_accepts_only_user_and_system_messages(messages: list[Message], words: str) -> None:
     with pytest.raises(MessageError, match=words):
         validate_user_input(messages)
 

@@ -18,7 +18,7 @@ def test_registration_order_is_tracing_todos_filesystem_skills_memory_summarizat
     assert [each.name for each in chosen] == ["tracing", "todos", "filesystem", "skills", "memory", "summarization"]
 
 
-def test_activation_rules_say_what_is_there_without_workspace_or_paths(tmp_path: Path) -> None:
+def test_activation_rules_without_workspace_or_paths(tmp_path: Path) -> None:
     always = ["tracing", "todos", "summarization"]
     assert [each.name for each in default_middleware(PROVIDER)] == always
     assert [each.name for each in default_middleware(PROVIDER, skills=["s"], memory=["m"])] == always
@@ -44,7 +44,7 @@ def test_a_recorder_reaches_the_traces() -> None:
     assert first.recorder is recorder
 
 
-def test_without_open_telemetry_its_recorder_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_open_telemetry_is_reported_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "opentelemetry", None)
     with pytest.raises(ConfigurationError, match=r"agent-mux\[otel\]"):
         tracing.OpenTelemetryRecorder()

@@ -32,7 +32,7 @@ async def test_a_tool_the_agent_has_already_stays(tmp_path: Path) -> None:
     assert [tool.name for tool in around.tools] == ["ls", "more"]
 
 
-async def test_its_tools_work_in_its_workspace_and_are_else_as_they_are(tmp_path: Path) -> None:
+async def test_its_tools_work_in_its_workspace_and_are_otherwise_unchanged(tmp_path: Path) -> None:
     probe, workspace = Probe(), Workspace(tmp_path)
     around = Around(FilesystemMiddleware(workspace, tools=[probe]))
     await around.begin()
@@ -94,5 +94,5 @@ async def test_excluded_tools_and_results_that_fit_are_never_evicted(tmp_path: P
     assert await around.call_tool(ToolCall("1", name), result) is result
 
 
-def test_eviction_keeps_what_it_says() -> None:
+def test_truncation_keeps_beginning_and_end() -> None:
     assert truncate_middle("0123456789", 9, 2) == "01\n\n... (truncated 6 characters) ...\n\n89"

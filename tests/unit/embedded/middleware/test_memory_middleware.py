@@ -34,7 +34,7 @@ async def test_missing_memory_files_are_fine_and_what_they_hold_later_is_read_in
     assert "learned" in await around.system("Be good.")
 
 
-def test_memory_is_bounded_and_what_is_cut_is_noted(tmp_path: Path) -> None:
+def test_memory_is_bounded_and_truncation_is_noted(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("a" * 60)
     (tmp_path / "b.md").write_text("b" * 60)
     content, notes = load_memory([tmp_path / "a.md", tmp_path / "b.md"], 100)
@@ -42,7 +42,7 @@ def test_memory_is_bounded_and_what_is_cut_is_noted(tmp_path: Path) -> None:
     assert notes == (f"{tmp_path / 'b.md'} is cut: the memory has room for 100 bytes",)
 
 
-def test_what_is_no_regular_file_is_noted_and_never_waited_for(tmp_path: Path) -> None:
+def test_special_file_is_noted_and_never_blocks(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "loop.md").symlink_to(tmp_path / "loop.md")
     paths = [tmp_path, tmp_path / "pipe.md", tmp_path / "loop.md"]
@@ -70,7 +70,7 @@ def test_memory_content_cannot_close_its_tag(closing: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_what_is_not_in_the_memory_is_told_once(tmp_path: Path) -> None:
+async def test_omissions_from_the_memory_are_reported_once(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("x" * 200)
     middleware = MemoryMiddleware([tmp_path / "a.md"], max_bytes=100)
     around = Around(middleware)

@@ -103,7 +103,7 @@ async def test_when_the_summary_fails_the_messages_pass_unchanged() -> None:
         assert model.last == history
 
 
-async def test_a_summary_is_made_once_and_goes_on_with_the_conversation() -> None:
+async def test_summary_is_made_once_and_reused_in_later_calls() -> None:
     history = turns(20)
     provider = _scripted("FIRST", "SECOND")
     middleware = SummarizationMiddleware(provider, int(tokens(history) / 0.9))
@@ -129,7 +129,7 @@ async def test_another_conversation_gets_no_foreign_summary() -> None:
     assert "OTHER" in model.last[0].text
 
 
-async def test_system_messages_stay_when_what_is_around_them_is_summarized() -> None:
+async def test_system_messages_stay_when_surrounding_messages_are_summarized() -> None:
     rule = SystemMessage(content="Never push.")
     history = [rule, *turns(20)]
     provider = _scripted("SUMMARY")

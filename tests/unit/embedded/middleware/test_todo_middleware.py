@@ -51,7 +51,7 @@ async def test_incomplete_work_is_called_to_mind_once_in_a_run() -> None:
     assert await _prompt(TodoListMiddleware(max_reminders=2), OPEN, 1) == prompt
 
 
-async def test_nothing_open_nothing_said() -> None:
+async def test_no_reminder_without_open_todos() -> None:
     assert await _prompt(TodoListMiddleware(), OPEN[:1], 0) is None
     assert await _prompt(TodoListMiddleware(max_reminders=0), OPEN, 0) is None
 

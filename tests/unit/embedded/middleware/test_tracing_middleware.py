@@ -150,7 +150,7 @@ async def test_the_end_of_a_run_is_an_event() -> None:
     assert recorder.events == [("loop.end", {"status": "completed", "turns": 2, "total_tokens": 5})]
 
 
-async def test_without_previews_no_word_is_recorded() -> None:
+async def test_without_previews_no_text_is_recorded() -> None:
     recorder = Recorder()
     around = Around(TracingMiddleware(recorder, previews=False))
     await around.call_model(request("go"), answer)

@@ -22,7 +22,7 @@ def _edit(said: list[AssistantMessage]) -> dict[str, str]:
     return next(call.arguments for message in said for call in message.tool_calls if call.name == "edit")
 
 
-def test_the_demo_sees_the_red_test_mends_the_bug_and_sees_it_green() -> None:
+def test_demo_fixes_the_bug_that_its_failing_test_shows() -> None:
     said = _run("calculator.py\ntest_calculator.py", RED, PLAIN, "ok", GREEN)
     calls = [(call.name, call.arguments) for message in said for call in message.tool_calls]
     assert [name for name, _ in calls] == ["ls", "shell", "read_file", "edit", "shell"]
@@ -62,7 +62,7 @@ def test_the_demo_reads_listings_with_line_numbers_and_docstrings(listing: str, 
         (["", RED, PLAIN, "ok", "Error: timeout"], "pytest did not tell how the tests went"),
     ],
 )
-def test_the_demo_says_truthfully_what_it_could_not_do(results: list[str], claim: str) -> None:
+def test_demo_reports_what_it_could_not_do(results: list[str], claim: str) -> None:
     assert claim in _run(*results)[-1].text
 
 

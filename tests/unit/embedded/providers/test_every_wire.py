@@ -132,7 +132,7 @@ def test_images_are_sent_in_user_messages_and_tool_results(wire: Wire) -> None:
 
 
 @every_wire
-def test_usage_is_told_in_disjoint_parts(wire: Wire) -> None:
+def test_usage_is_reported_in_disjoint_parts(wire: Wire) -> None:
     with served(text("Hello")) as server:
         usage = ask(wire.provider(server.url), request()).usage
     assert usage.cache_read_tokens == 30
@@ -156,7 +156,7 @@ def test_wrong_key_is_an_authentication_error_without_the_key(wire: Wire) -> Non
 
 
 @every_wire
-def test_rate_limit_says_when_and_is_not_repeated_by_the_client(wire: Wire) -> None:
+def test_rate_limit_reports_the_delay_and_the_client_does_not_retry(wire: Wire) -> None:
     with served(error(429, {"error": {"message": "slow down"}}, **{"retry-after": "7"})) as server:
         with pytest.raises(RateLimitedError) as caught:
             ask(wire.provider(server.url), request())
@@ -221,7 +221,7 @@ def test_dropped_connection_is_a_network_error(wire: Wire, backend: str) -> None
 
 
 @every_wire
-def test_nobody_listening_is_a_network_error(wire: Wire) -> None:
+def test_refused_connection_is_a_network_error(wire: Wire) -> None:
     with served() as server:
         url = server.url
     with pytest.raises(NetworkError):
@@ -255,7 +255,7 @@ def test_cancelling_breaks_off_the_stream(wire: Wire, backend: str) -> None:
 
 
 @every_wire
-def test_an_error_of_the_listener_passes_as_it_is(wire: Wire) -> None:
+def test_error_of_the_chunk_callback_passes_unchanged(wire: Wire) -> None:
     async def fail(_: Chunk) -> None:
         raise LookupError("mine")
 

@@ -20,7 +20,7 @@ def test_cache_settings_are_on_off_or_by_place() -> None:
     assert CacheSettings(system=False, tools=False).enabled
 
 
-def test_rate_limits_and_network_errors_alone_are_retryable() -> None:
+def test_only_rate_limits_and_network_errors_are_retryable() -> None:
     kinds = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, ProviderError)]
     assert {each for each in kinds if each.retryable} == {RateLimitedError, NetworkError}
     assert RateLimitedError("slow", retry_after=2.5).retry_after == 2.5

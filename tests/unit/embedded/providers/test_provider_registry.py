@@ -54,7 +54,7 @@ def test_a_name_without_a_model_is_refused(name: str) -> None:
         ("openai-compatible:x", "openai-compatible needs an address; set OPENAI_COMPATIBLE_BASE_URL or pass base_url="),
     ],
 )
-def test_what_is_missing_is_named_with_its_variable(name: str, what: str) -> None:
+def test_missing_value_is_named_with_its_variable(name: str, what: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         provider_named(name, environ={})
     assert str(caught.value) == what
@@ -74,7 +74,7 @@ def test_azure_proves_itself_with_its_own_header() -> None:
     assert "api-key" in server.requests[0].headers
 
 
-def test_what_is_said_wins_over_the_environment() -> None:
+def test_arguments_override_the_environment() -> None:
     found = complete_access("openai", Access(api_key="said"), {"OPENAI_API_KEY": "environment"})
     assert found.api_key == "said"
 
@@ -88,7 +88,7 @@ def test_secrets_are_not_shown() -> None:
 
 
 @pytest.mark.parametrize("vendor", ["anthropic", "openai", "azure", "google", "openai-compatible"])
-def test_an_address_that_is_none_is_refused(vendor: str) -> None:
+def test_invalid_address_is_refused(vendor: str) -> None:
     with pytest.raises(ConfigurationError, match=f"'file:///etc' is not a valid address for {vendor}; start it with https://"):
         provider_named(f"{vendor}:x", base_url="file:///etc", api_key=KEY, environ={})
 

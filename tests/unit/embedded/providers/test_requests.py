@@ -60,7 +60,7 @@ def test_cache_breakpoints_are_at_system_tools_and_the_end_of_the_conversation()
 
 
 @pytest.mark.parametrize("place", ["system", "tools", "messages"])
-def test_each_cache_breakpoint_is_set_alone(place: str) -> None:
+def test_each_cache_breakpoint_is_set_separately(place: str) -> None:
     only = CacheSettings(**{name: name == place for name in ("system", "tools", "messages")})
     body = sent(ANTHROPIC, cached(only))
     assert json.dumps(body).count("cache_control") == 1

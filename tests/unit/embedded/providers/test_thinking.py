@@ -25,7 +25,7 @@ def test_no_thinking_decay_leaves_the_base() -> None:
     assert decayed_budget(1000, None, 7) == 1000
 
 
-def test_what_is_no_number_counts_as_the_base() -> None:
+def test_nan_counts_as_the_base() -> None:
     assert decayed_budget(1000, lambda _turn, _base: math.nan, 1) == 1000
 
 

@@ -46,7 +46,7 @@ def round_trip(wire: Wire, step: dict[str, Any], *, other: Wire | None = None) -
     return answer, server.requests[1].body
 
 
-def test_anthropic_thinking_goes_back_verbatim_and_in_order() -> None:
+def test_anthropic_thinking_is_sent_back_verbatim_and_in_order() -> None:
     answer, sent = round_trip(ANTHROPIC, THINKING_STEPS[ANTHROPIC])
     assert [type(block) for block in answer.content] == [Thinking, Thinking, ToolCall]
     assert answer.content[0] == Thinking("First this, then that", SIGNATURE)
@@ -58,7 +58,7 @@ def test_anthropic_thinking_goes_back_verbatim_and_in_order() -> None:
     ]
 
 
-def test_bedrock_thinking_goes_back_verbatim_and_in_order() -> None:
+def test_bedrock_thinking_is_sent_back_verbatim_and_in_order() -> None:
     _, sent = round_trip(BEDROCK, THINKING_STEPS[BEDROCK])
     thought, redacted, call = sent["messages"][1]["content"]
     assert thought["reasoningContent"]["reasoningText"] == {"text": "First this, then that", "signature": SIGNATURE}
@@ -67,7 +67,7 @@ def test_bedrock_thinking_goes_back_verbatim_and_in_order() -> None:
 
 
 @pytest.mark.parametrize("wire", [OPENAI, AZURE], ids=lambda wire: wire.name)
-def test_responses_reasoning_goes_back_encrypted(wire: Wire) -> None:
+def test_responses_reasoning_is_sent_back_encrypted(wire: Wire) -> None:
     _, sent = round_trip(wire, THINKING_STEPS[wire])
     reasoning, call, result = sent["input"][1:]
     assert reasoning["encrypted_content"] == "ZmFrZQ=="
@@ -135,7 +135,7 @@ def test_thinking_budget_wins_over_the_level() -> None:
 
 
 @pytest.mark.parametrize("wire", [ANTHROPIC, BEDROCK], ids=lambda wire: wire.name)
-def test_a_budget_that_does_not_fit_goes_on_top_of_max_tokens(wire: Wire) -> None:
+def test_budget_above_max_tokens_is_added_to_it(wire: Wire) -> None:
     body = asked_for(wire, ModelSettings(thinking_budget=4096, max_tokens=1000))
     assert (body.get("max_tokens") or body["inferenceConfig"]["maxTokens"]) == 5096
 
@@ -200,7 +200,7 @@ def test_later_gemini_models_get_the_level() -> None:
 
 
 @pytest.mark.parametrize("wire", [ANTHROPIC, BEDROCK, GOOGLE], ids=lambda wire: wire.name)
-def test_thinking_off_and_thinking_not_said(wire: Wire) -> None:
+def test_thinking_off_and_thinking_unset(wire: Wire) -> None:
     assert "hinking" not in json.dumps(asked_for(wire, ModelSettings()))
     off = json.dumps(asked_for(wire, ModelSettings(thinking="off")))
     assert "enabled" not in off

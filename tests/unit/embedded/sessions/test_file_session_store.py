@@ -62,7 +62,7 @@ async def test_ids_never_leave_the_directory(tmp_path: Path, name: str) -> None:
     assert names(tmp_path) == []
 
 
-async def test_a_writer_that_meets_another_is_told_at_once(tmp_path: Path) -> None:
+async def test_concurrent_writer_fails_at_once(tmp_path: Path) -> None:
     store = FileSessionStore(tmp_path)
     with anyio.fail_after(BOUND):
         await store.save(session(text="first"))
@@ -157,7 +157,7 @@ async def test_times_that_no_file_can_have_do_no_harm(tmp_path: Path, active: in
         assert (await store.load("s")).last_active_at == active
 
 
-async def test_a_directory_that_cannot_be_is_told(tmp_path: Path) -> None:
+async def test_unusable_directory_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     store = FileSessionStore(tmp_path / "file" / "sessions")
     with anyio.fail_after(BOUND):

@@ -66,11 +66,11 @@ def test_loop_ids_can_be_taken_apart_again(
 
 
 @pytest.mark.parametrize("text", ["", "s", "s.c", "s.c.x", ".c.1", "s..1", "s.c.1\n", "s.c.-1"])
-def test_what_is_no_loop_id_is_told_apart(text: str) -> None:
+def test_other_text_is_not_parsed_as_a_loop_id(text: str) -> None:
     assert parse_loop_id(text) is None
 
 
-def test_numbers_go_on_where_a_stored_session_ended() -> None:
+def test_loop_numbers_continue_those_of_the_stored_session() -> None:
     there = ["s.c.1", "s.c.7", "s.other.9", "t.c.8", "no loop id"]
 
     assert next_number(there, "s", "c") == 8

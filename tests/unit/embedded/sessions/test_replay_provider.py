@@ -53,7 +53,7 @@ def test_another_request_than_the_recorded_one_is_refused(asked: list[Message]) 
         anyio.run(ask, ReplayProvider(HISTORY), *asked)
 
 
-def test_words_of_the_loop_and_the_application_are_not_compared() -> None:
+def test_messages_of_the_loop_and_the_application_are_not_compared() -> None:
     asked = [user("go"), user("3 turns left", origin="limit"), ExtensionMessage(kind="note")]
     assert anyio.run(ask, ReplayProvider(HISTORY), *asked).messages == (HISTORY[2],)
 
@@ -96,13 +96,13 @@ async def test_a_replay_is_streamed_and_cancellable_at_each_piece() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\xff", b"[" * 100_000])
-def test_a_file_that_is_no_recording_is_told_of(tmp_path: Path, content: bytes) -> None:
+def test_invalid_recording_file_is_reported(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "session.json"
     path.write_bytes(content)
     with pytest.raises(ConfigurationError, match="neither a session nor a list of messages"):
         ReplayProvider.from_name(str(path))
 
 
-def test_a_recording_that_is_missing_is_told_of(tmp_path: Path) -> None:
+def test_missing_recording_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot read the recording"):
         ReplayProvider.from_name(str(tmp_path / "none.json"))

@@ -152,7 +152,7 @@ async def test_a_reader_never_sees_half_a_session(tmp_path: Path) -> None:
         assert rounds == sorted(rounds)
 
 
-async def test_concurrent_writers_are_told_or_write_the_whole(tmp_path: Path) -> None:
+async def test_concurrent_writers_fail_or_write_completely(tmp_path: Path) -> None:
     with anyio.fail_after(BOUND):
         said: dict[str, bytes] = {}
 
@@ -170,7 +170,7 @@ async def test_concurrent_writers_are_told_or_write_the_whole(tmp_path: Path) ->
         assert f"saved {number}".encode() in said[name].splitlines()
 
 
-async def test_one_of_two_writers_in_one_process_is_told(tmp_path: Path) -> None:
+async def test_one_of_two_writers_in_one_process_fails(tmp_path: Path) -> None:
     outcomes: list[str] = []
     store = FileSessionStore(tmp_path)
 

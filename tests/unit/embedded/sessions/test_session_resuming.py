@@ -39,7 +39,7 @@ def loop(
 ABORTED_RESULT = tool_message("a", "look", ABORTED, is_error=True)
 
 
-def test_a_loop_that_nobody_ended_is_aborted_and_its_calls_are_answered() -> None:
+def test_unfinished_loop_is_marked_aborted_and_its_calls_get_results() -> None:
     mended = repair_session(session(loop("one", user("u"), assistant("", CALL), status="running")))
 
     assert mended.loops[0].status == "aborted"
@@ -47,7 +47,7 @@ def test_a_loop_that_nobody_ended_is_aborted_and_its_calls_are_answered() -> Non
     assert mended.history() == [user("u"), assistant("", CALL), ABORTED_RESULT]
 
 
-def test_loops_that_go_on_from_a_repaired_one_go_on_from_its_end() -> None:
+def test_loops_after_a_repaired_loop_continue_at_its_end() -> None:
     broken = session(
         loop("one", user("u"), assistant("", CALL), status="aborted"),
         loop("two", user("v"), assistant("w"), parent="one", base=2),
@@ -112,7 +112,7 @@ def test_whatever_was_broken_off_every_history_validates_after_repair(broken: Se
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", ["file", "memory"])
-async def test_resume_gives_a_stored_session_that_can_go_on(kind: str, tmp_path: Path) -> None:
+async def test_resume_returns_a_session_that_can_be_continued(kind: str, tmp_path: Path) -> None:
     with anyio.fail_after(20):
         store = FileSessionStore(tmp_path) if kind == "file" else MemorySessionStore(clock=lambda: 0.0)
         await store.save(session(loop("one", user("u"), assistant("", CALL), status="running")))

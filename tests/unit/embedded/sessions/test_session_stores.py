@@ -68,7 +68,7 @@ async def test_save_and_load_give_back_everything(store: SessionStore) -> None:
         assert await store.load("s") == full_session()
 
 
-async def test_what_goes_in_and_what_comes_out_are_copies(store: SessionStore) -> None:
+async def test_sessions_are_copied_in_and_out(store: SessionStore) -> None:
     with anyio.fail_after(BOUND):
         given = full_session()
         await store.save(given)
@@ -89,7 +89,7 @@ async def test_save_replaces_what_was_there(store: SessionStore) -> None:
         assert await store.list_ids() == ["s"]
 
 
-async def test_list_ids_tells_the_last_active_one_first(store: SessionStore) -> None:
+async def test_list_ids_returns_last_active_first(store: SessionStore) -> None:
     with anyio.fail_after(BOUND):
         assert await store.list_ids() == []
         for name, active in (("b", 2000), ("c", 3000), ("a", 1000), ("d", 3000)):
@@ -98,7 +98,7 @@ async def test_list_ids_tells_the_last_active_one_first(store: SessionStore) -> 
         assert await store.list_ids() == ["d", "c", "b", "a"]
 
 
-async def test_list_for_agent_tells_its_sessions_alone_the_last_active_one_first(store: SessionStore) -> None:
+async def test_list_for_agent_returns_only_its_sessions_last_active_first(store: SessionStore) -> None:
     with anyio.fail_after(BOUND):
         for name, agent, active in (("a", "x", 1000), ("b", "y", 2000), ("c", "x", 3000)):
             await store.save(session(name, agent_id=agent, last_active_at=active))
