@@ -20,7 +20,7 @@ from agent_loop.usage import Usage
 Answer = ModelResponse | Exception | Callable[[ModelRequest], "Answer"]
 
 
-class Answering:
+class FakeProvider:
     """Answers in order; the last one again and again, if `repeat`."""
 
     id = "answering"
@@ -42,11 +42,11 @@ class Answering:
             raise answer
         for message in answer.messages:
             for block in message.content:
-                await _tell(block, on_chunk)
+                await _emit_chunks(block, on_chunk)
         return answer
 
 
-async def _tell(block: Block, on_chunk: OnChunk) -> None:
+async def _emit_chunks(block: Block, on_chunk: OnChunk) -> None:
     match block:
         case Text(text):
             await on_chunk(TextChunk(text))
@@ -56,7 +56,7 @@ async def _tell(block: Block, on_chunk: OnChunk) -> None:
             await on_chunk(ToolCallChunk(id, name, raw or "{}"))
 
 
-def says(
+def reply(
     text: str = "", *calls: ToolCall, thinking: str = "", usage: Usage | None = None, **known: Any
 ) -> ModelResponse:
     """An answer of this text and these calls."""
@@ -73,7 +73,7 @@ def calls(name: str, call_id: str = "1", **arguments: Any) -> ToolCall:
     return ToolCall(call_id, name, arguments)
 
 
-class Made:
+class FakeTool:
     """A tool of this name that does what the function does with the arguments."""
 
     description = "Made up."

@@ -85,14 +85,14 @@ messages: st.SearchStrategy[Message] = systems | users | assistants | results | 
 @st.composite
 def answers(draw: st.DrawFn, number: int = 0) -> list[Message]:
     """What a model says in one turn, the results of its calls in any order, and perhaps a note in between."""
-    said = draw(st.lists(st.lists(texts | thinking, min_size=1, max_size=2), min_size=1, max_size=2))
-    wanted = [draw(st.lists(calls(), max_size=2)) for _ in said]
+    content = draw(st.lists(st.lists(texts | thinking, min_size=1, max_size=2), min_size=1, max_size=2))
+    wanted = [draw(st.lists(calls(), max_size=2)) for _ in content]
     numbered = [
         [ToolCall(f"call_{number}_{place}_{index}", call.name, call.arguments) for index, call in enumerate(own)]
         for place, own in enumerate(wanted)
     ]
     turn: list[Message] = [
-        AssistantMessage(content=(*content, *own)) for content, own in zip(said, numbered, strict=True)
+        AssistantMessage(content=(*content, *own)) for content, own in zip(content, numbered, strict=True)
     ]
     every = draw(st.permutations([call for own in numbered for call in own]))
     turn += [ToolMessage(tool_call_id=call.id, name=call.name, content=draw(st.tuples(shown))) for call in every]

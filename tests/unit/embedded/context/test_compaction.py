@@ -9,8 +9,8 @@ from agent_loop.context.splitting import split
 from agent_loop.context.summaries import MARKER, SUMMARY
 from agent_loop.messages import Image, SystemMessage, ToolMessage, user
 
-from .histories import call, lawful_histories, lines, said, settings, tokens, working
-from .rules import assert_lawful
+from .histories import answer_text, call, lawful_histories, lines, settings, tokens, working
+from .rules import assert_valid_history
 
 pytestmark = pytest.mark.anyio
 
@@ -70,7 +70,11 @@ async def test_failing_summarizer_is_replaced_by_a_digest_and_reported() -> None
 
 
 async def test_compact_messages_tier_3_keeps_first_and_recent_and_drops_the_middle() -> None:
-    history = [user("Fix it"), said("Yes"), *(said("x" * 400) if n % 2 else user("y" * 400) for n in range(40))]
+    history = [
+        user("Fix it"),
+        answer_text("Yes"),
+        *(answer_text("x" * 400) if n % 2 else user("y" * 400) for n in range(40)),
+    ]
     kept = (*history[:2], *history[-4:])
     made = await compacted(history, tokens(kept) + 40)
     assert made.tier == "middle"
@@ -82,7 +86,7 @@ async def test_kept_outputs_are_cut_if_they_exceed_the_budget() -> None:
     made = await compacted(history, 4_000)
     assert tokens(made.messages) <= 4_000
     assert made.messages[0] == history[0]
-    assert_lawful(made.messages)
+    assert_valid_history(made.messages)
 
 
 async def test_fewer_messages_are_kept_than_wished_where_it_must_be() -> None:
@@ -90,7 +94,7 @@ async def test_fewer_messages_are_kept_than_wished_where_it_must_be() -> None:
     made = await compacted(history, 300, keep_recent=30)
     assert tokens(made.messages) <= 300
     assert "Fix the tests" in made.messages[0].text
-    assert_lawful(made.messages)
+    assert_valid_history(made.messages)
 
 
 async def test_pictures_of_tools_go_when_nothing_else_helps() -> None:
@@ -101,13 +105,13 @@ async def test_pictures_of_tools_go_when_nothing_else_helps() -> None:
 
 async def test_instructions_in_the_middle_stay() -> None:
     rule = SystemMessage(content="Never push.")
-    history = [*working(50), rule, *[each for turn in range(9) for each in (user(f"{turn}"), said("ok"))]]
+    history = [*working(50), rule, *[each for turn in range(9) for each in (user(f"{turn}"), answer_text("ok"))]]
     made = await compacted(history, 200)
     assert rule in made.messages
 
 
 async def test_a_person_whose_request_is_left_out_is_quoted() -> None:
-    history = [user("hello"), said("hi"), user("Rename the module"), *working(200)[1:]]
+    history = [user("hello"), answer_text("hi"), user("Rename the module"), *working(200)[1:]]
     made = await compacted(history, 600)
     assert any(each.text.endswith("Rename the module") for each in made.messages)
 
@@ -116,7 +120,7 @@ async def test_the_summarizer_is_not_asked_about_next_to_nothing() -> None:
     async def summarize(_messages) -> str:
         raise AssertionError("asked")
 
-    history = [user("a"), said("b"), user("c"), said("d"), *working(3, lines(200))[1:]]
+    history = [user("a"), answer_text("b"), user("c"), answer_text("d"), *working(3, lines(200))[1:]]
     made = await compacted(history, 5_000, summarize, keep_recent=6)
     assert made.summary_failure == ""
 
@@ -143,6 +147,6 @@ def test_any_valid_history_stays_valid_and_fits_if_the_kept_part_fits(
     parts = split(history, keep_first, keep_recent)
     pinned = (*parts.first, *parts.pinned, user(MARKER), *parts.recent)
     assert made is not None
-    assert_lawful(made.messages)
+    assert_valid_history(made.messages)
     if tokens(pinned) <= budget:
         assert tokens(made.messages) <= budget

@@ -15,8 +15,8 @@ from agent_loop.messages.formatting import encode_json
 from agent_loop.state import AgentState
 from agent_loop.usage import Usage
 
-from .histories import call, lawful_histories, lines, result, said, settings, tokens, working
-from .rules import assert_lawful
+from .histories import answer_text, call, lawful_histories, lines, result, settings, tokens, working
+from .rules import assert_valid_history
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ async def test_fitting_history_is_sent_unchanged() -> None:
 
 
 async def test_effective_budget_is_max_context_tokens_less_system_prompt_tokens() -> None:
-    history = [user("a"), *(said("x" * 396) for _ in range(1)), user("y" * 2_330), said("z")]
+    history = [user("a"), *(answer_text("x" * 396) for _ in range(1)), user("y" * 2_330), answer_text("z")]
     known = settings(max_context_tokens=1_000, system_prompt_tokens=300, keep_recent=1, keep_first=0)
     assert 690 < tokens(history) <= 700
     assert (await ContextManager(known).fit(history)).compaction is None
@@ -114,7 +114,7 @@ async def test_an_overlay_is_extended_when_it_no_longer_fits() -> None:
         compactions += fitted.compaction is not None
         assert fitted.used_tokens <= 2_000
         assert fitted.messages[0] is history[0]
-        assert_lawful(fitted.messages)
+        assert_valid_history(fitted.messages)
     assert 2 <= compactions <= 40
     assert history[: len(whole)] == whole
 
@@ -168,7 +168,7 @@ async def test_context_overflow_recovery_shrinks_clearly_each_time_or_is_exhaust
     used, forced = (await manager.fit(history)).used_tokens, 0
     while not (fitted := await manager.fit(history, force=True)).is_exhausted:
         assert fitted.used_tokens <= used * 0.9
-        assert_lawful(fitted.messages)
+        assert_valid_history(fitted.messages)
         used, forced = fitted.used_tokens, forced + 1
         assert forced < 30
     assert forced >= 3
@@ -259,7 +259,7 @@ def test_growing_history_is_sent_valid_within_budget_and_unchanged(history, wind
             if not part:
                 continue
             fitted = await manager.fit(part, force=force)
-            assert_lawful(fitted.messages)
+            assert_valid_history(fitted.messages)
             assert tokens(fitted.messages) <= tokens(part)
             plain = manager.save(part)
             if plain is not None:
@@ -272,7 +272,7 @@ def test_growing_history_is_sent_valid_within_budget_and_unchanged(history, wind
 
 def _torn(history) -> bool:
     try:
-        assert_lawful(history)
+        assert_valid_history(history)
     except (AssertionError, IndexError):
         return True
     return False

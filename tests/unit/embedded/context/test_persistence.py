@@ -14,8 +14,8 @@ pytestmark = pytest.mark.anyio
 
 
 def persistence(directory: Path, problems: list[str] | None = None, **known) -> ResultPersistence:
-    told = [] if problems is None else problems
-    return ResultPersistence(directory, **{"session_id": "s1", "threshold": 100, "on_problem": told.append} | known)
+    received = [] if problems is None else problems
+    return ResultPersistence(directory, **{"session_id": "s1", "threshold": 100, "on_problem": received.append} | known)
 
 
 async def persisted(directory: Path, text: str, tool: str = "execute", call_id: str = "call_1", **known) -> ToolResult:

@@ -7,8 +7,8 @@ from agent_loop.context import elide_old_outputs, elide_stale_reads, over_output
 from agent_loop.messages import AssistantMessage, Image, Text, ToolCall, ToolMessage, UserMessage, user
 from agent_loop.tools.sizes import output_bytes
 
-from .histories import call, lawful_histories, result, said, tokens, working
-from .rules import assert_lawful
+from .histories import answer_text, call, lawful_histories, result, tokens, working
+from .rules import assert_valid_history
 
 
 def texts(messages) -> list[str]:
@@ -40,7 +40,7 @@ def test_compact_strategy_tail_passes_text_and_images_of_users() -> None:
 
 def test_a_turn_of_several_messages_and_parallel_calls_is_one_turn() -> None:
     both = AssistantMessage(content=(ToolCall("1", "look"), ToolCall("2", "look")))
-    last = [said("I look"), both, result("1", "a" * 200), result("2", "b" * 200)]
+    last = [answer_text("I look"), both, result("1", "a" * 200), result("2", "b" * 200)]
     kept = elide_old_outputs([*working(1, "x" * 200), *last], threshold=1, keep_turns=1)
     assert kept[-4:] == last
     assert "200 bytes" in kept[2].text
@@ -49,7 +49,7 @@ def test_a_turn_of_several_messages_and_parallel_calls_is_one_turn() -> None:
 @given(lawful_histories(), st.integers(0, 500), st.integers(0, 5))
 def test_tail_strategy_result_is_valid_smaller_and_stable(history, threshold, turns) -> None:
     kept = elide_old_outputs(history, threshold=threshold, keep_turns=turns)
-    assert_lawful(kept)
+    assert_valid_history(kept)
     assert tokens(kept) <= tokens(history)
     assert elide_old_outputs(kept, threshold=threshold, keep_turns=turns) == kept
 
@@ -66,7 +66,7 @@ def test_elide_stale_reads_stubs_older_reads_of_files_that_were_changed_since() 
     kept = elide_stale_reads(history)
     stub = "[Older content of 'a.py': the file was changed since. Read it again if you need it.]"
     assert texts(kept) == [stub, CONTENT, CONTENT, CONTENT]
-    assert_lawful(kept)
+    assert_valid_history(kept)
 
 
 def test_elide_stale_reads_knows_all_tools_that_write() -> None:

@@ -54,9 +54,9 @@ class World:
         )
         self.chain = Chain([*self.scopes, gates], self._failed)
 
-    async def _exceeded(self, told) -> None:
+    async def _exceeded(self, received) -> None:
         await anyio.lowlevel.checkpoint()
-        self.exceeded.append((told.tool, told.count, told.max_calls, told.mode))
+        self.exceeded.append((received.tool, received.count, received.max_calls, received.mode))
 
     async def _failed(self, hook: str, error: Exception) -> None:
         self.failures.append(f"{hook}: {error}")
@@ -88,9 +88,9 @@ class World:
 
 async def test_tool_budgets_block_refuses_calls_beyond_the_cap() -> None:
     world = World(tool_budgets={"execute": ToolBudget(max_calls=2)})
-    said = [await world.use("execute", str(n)) for n in range(4)]
+    results = [await world.use("execute", str(n)) for n in range(4)]
     refusal = "Blocked: execute may be called 2 times in one run, and was; go on without it"
-    assert said == ["result 1", "result 2", refusal, refusal]
+    assert results == ["result 1", "result 2", refusal, refusal]
     assert await world.use("grep") == "result 3"
     assert world.exceeded == [("execute", 3, 2, "block")] * 2
 
@@ -149,10 +149,10 @@ async def test_run_tool_counts_include_substitutes_and_exclude_blocked_calls() -
 async def test_tool_budgets_begin_anew_with_each_run() -> None:
     middleware_told: list = []
 
-    async def told(context) -> None:
+    async def received(context) -> None:
         middleware_told.append(context.tool)
 
-    gate = tool_budgets({"x": ToolBudget(max_calls=1)}, steer=middleware_told.append, on_exceeded=told)
+    gate = tool_budgets({"x": ToolBudget(max_calls=1)}, steer=middleware_told.append, on_exceeded=received)
     world = World(Hooks(middleware=[gate]))
     await world.gate("x")
     assert (await world.gate("x")).block
@@ -169,8 +169,8 @@ def test_a_budget_below_zero_cannot_be() -> None:
 
 async def test_dedup_tools_replays_the_prior_result_for_the_same_hash() -> None:
     world = World(dedup_tools={"grep": hashed})
-    said = [await world.use("grep", str(n), pattern=pattern) for n, pattern in enumerate("aabaa")]
-    assert said == ["result 1", "result 1", "result 2", "result 3", "result 3"]
+    results = [await world.use("grep", str(n), pattern=pattern) for n, pattern in enumerate("aabaa")]
+    assert results == ["result 1", "result 1", "result 2", "result 3", "result 3"]
     assert await world.use("execute", pattern="a") == "result 4"
     assert await world.use("execute", pattern="a") == "result 5"
 

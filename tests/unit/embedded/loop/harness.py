@@ -53,15 +53,15 @@ async def streamed(
     """All events of a run, and its result."""
     with anyio.fail_after(WAIT):
         async with one.run_stream(prompt, **known) as events:
-            told = []
+            received = []
             async for event in events:
-                told.append(event)
+                received.append(event)
                 if on is not None:
                     on(event)
     assert events.result is not None
-    return told, events.result
+    return received, events.result
 
 
-def kinds(told: list[LoopEvent]) -> list[str]:
+def kinds(received: list[LoopEvent]) -> list[str]:
     """The types of events, in order."""
-    return [str(type(event).__struct_config__.tag) for event in told]
+    return [str(type(event).__struct_config__.tag) for event in received]

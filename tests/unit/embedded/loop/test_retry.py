@@ -38,7 +38,7 @@ class Calls:
         self.failures = list(failures)
         self.made = 0
         self.slept: list[float] = []
-        self.told: list[tuple[int, int, str, float]] = []
+        self.received: list[tuple[int, int, str, float]] = []
 
     async def call(self) -> str:
         self.made += 1
@@ -50,7 +50,7 @@ class Calls:
         self.slept.append(seconds)
 
     async def on_retry(self, attempt: int, most: int, error: ProviderError, delay: float) -> None:
-        self.told.append((attempt, most, error.kind, delay))
+        self.received.append((attempt, most, error.kind, delay))
 
     async def go(self, settings: RetrySettings) -> str:
         return await call_with_retries(self.call, settings, sleep=self.sleep, chance=middle, on_retry=self.on_retry)
@@ -61,7 +61,7 @@ def test_retryable_errors_are_retried_and_reported(backend: str) -> None:
     calls = Calls(DOWN, RateLimitedError("slow", retry_after=5))
     assert run(lambda: calls.go(RetrySettings()), backend) == "answer"
     assert calls.slept == [1.0, 5]
-    assert calls.told == [(2, 4, "network", 1.0), (3, 4, "rate_limited", 5)]
+    assert calls.received == [(2, 4, "network", 1.0), (3, 4, "rate_limited", 5)]
 
 
 @pytest.mark.parametrize("error", [AuthenticationError("no"), ProviderError("no"), ValueError("a bug")])
@@ -69,7 +69,7 @@ def test_errors_that_are_not_retryable_fail_at_once(error: Exception) -> None:
     calls = Calls(error)
     with pytest.raises(type(error), match=str(error)):
         run(lambda: calls.go(RetrySettings()))
-    assert (calls.made, calls.slept, calls.told) == (1, [], [])
+    assert (calls.made, calls.slept, calls.received) == (1, [], [])
 
 
 @pytest.mark.parametrize(("retries", "made"), [(0, 1), (1, 2), (3, 4)])
@@ -78,7 +78,7 @@ def test_max_retries_bounds_the_attempts(retries: int, made: int) -> None:
     with pytest.raises(NetworkError):
         run(lambda: calls.go(RetrySettings(max_retries=retries)))
     assert calls.made == made
-    assert len(calls.told) == retries
+    assert len(calls.received) == retries
 
 
 def test_a_pause_longer_than_anybody_waits_is_not_made() -> None:

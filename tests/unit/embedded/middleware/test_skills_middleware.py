@@ -140,9 +140,9 @@ async def test_progressive_loading_puts_no_body_into_the_prompt(tmp_path: Path) 
 async def test_without_skills_the_system_prompt_stays(tmp_path: Path) -> None:
     middleware = SkillsMiddleware([tmp_path / "none"])
     around = Around(middleware)
-    told = await around.begin()
+    received = await around.begin()
     assert await around.system("Be good.") == "Be good."
     assert middleware.skills == ()
     assert len(middleware.notes) == 1
-    assert told == [*middleware.notes]
+    assert received == [*middleware.notes]
     assert await around.begin() == []

@@ -63,6 +63,6 @@ async def test_what_another_handler_asks_for_is_kept() -> None:
 
 
 async def test_a_reminder_is_bounded() -> None:
-    told = reminder([Todo(str(number), "x" * 1_000) for number in range(500)])
-    assert len(told) < 6_000
-    assert "- and 480 more" in told
+    received = reminder([Todo(str(number), "x" * 1_000) for number in range(500)])
+    assert len(received) < 6_000
+    assert "- and 480 more" in received

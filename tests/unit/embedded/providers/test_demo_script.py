@@ -18,13 +18,13 @@ def _run(*results: str) -> list[AssistantMessage]:
     return anyio.run(converse, ScriptedProvider.from_name("demo"), "Mend the tests", results)
 
 
-def _edit(said: list[AssistantMessage]) -> dict[str, str]:
-    return next(call.arguments for message in said for call in message.tool_calls if call.name == "edit")
+def _edit(answers: list[AssistantMessage]) -> dict[str, str]:
+    return next(call.arguments for message in answers for call in message.tool_calls if call.name == "edit")
 
 
 def test_demo_fixes_the_bug_that_its_failing_test_shows() -> None:
-    said = _run("calculator.py\ntest_calculator.py", RED, PLAIN, "ok", GREEN)
-    calls = [(call.name, call.arguments) for message in said for call in message.tool_calls]
+    answers = _run("calculator.py\ntest_calculator.py", RED, PLAIN, "ok", GREEN)
+    calls = [(call.name, call.arguments) for message in answers for call in message.tool_calls]
     assert [name for name, _ in calls] == ["ls", "shell", "read_file", "edit", "shell"]
     assert calls[1][1] == calls[4][1] == {"command": "python -B -m pytest -q"}
     assert calls[3][1] == {
@@ -32,7 +32,7 @@ def test_demo_fixes_the_bug_that_its_failing_test_shows() -> None:
         "old_string": "def add(a, b):\n    return a - b",
         "new_string": "def add(a, b):\n    return a + b",
     }
-    assert "Tests that pass now: 2" in said[-1].text
+    assert "Tests that pass now: 2" in answers[-1].text
 
 
 @pytest.mark.parametrize(

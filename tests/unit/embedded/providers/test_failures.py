@@ -66,8 +66,8 @@ def test_each_kind_of_failure_has_its_error(error: Exception, kind: type[Provide
 
 
 def test_secrets_are_taken_out_of_sentences_the_longest_first() -> None:
-    said = str(provider_error(http(400, "sk-1 and sk-1234 are bad"), "acme", ["sk-1", "sk-1234", ""]))
-    assert said == "acme could not answer: (redacted) and (redacted) are bad"
+    error_message = str(provider_error(http(400, "sk-1 and sk-1234 are bad"), "acme", ["sk-1", "sk-1234", ""]))
+    assert error_message == "acme could not answer: (redacted) and (redacted) are bad"
 
 
 def test_pages_of_text_are_cut() -> None:

@@ -89,7 +89,9 @@ def test_secrets_are_not_shown() -> None:
 
 @pytest.mark.parametrize("vendor", ["anthropic", "openai", "azure", "google", "openai-compatible"])
 def test_invalid_address_is_refused(vendor: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"'file:///etc' is not a valid address for {vendor}; start it with https://"):
+    with pytest.raises(
+        ConfigurationError, match=f"'file:///etc' is not a valid address for {vendor}; start it with https://"
+    ):
         provider_named(f"{vendor}:x", base_url="file:///etc", api_key=KEY, environ={})
 
 
@@ -117,8 +119,8 @@ def test_offline_providers_read_their_own_names(
     monkeypatch: pytest.MonkeyPatch, name: str, module: str, kind: str, rest: str
 ) -> None:
     made: list[str] = []
-    stand_in_message = SimpleNamespace(**{kind: SimpleNamespace(from_name=lambda told: made.append(told) or "it")})
-    monkeypatch.setitem(sys.modules, module, stand_in_message)
+    replacement = SimpleNamespace(**{kind: SimpleNamespace(from_name=lambda received: made.append(received) or "it")})
+    monkeypatch.setitem(sys.modules, module, replacement)
     assert provider_named(name, environ={}) == "it"
     assert made == [rest]
 
@@ -131,6 +133,6 @@ def test_every_vendor_can_be_built_and_has_its_variables() -> None:
 
 def test_importing_providers_is_light() -> None:
     code = "import sys, json, agent_loop.providers.registry; print(json.dumps(sorted(sys.modules)))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, timeout=60)
-    loaded: set[Any] = set(json.loads(said.stdout))
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, timeout=60)
+    loaded: set[Any] = set(json.loads(output.stdout))
     assert not loaded & {"pydantic_ai", "anthropic", "openai", "google.genai", "boto3", "httpx"}

@@ -39,16 +39,16 @@ async def test_an_answer_comes_in_pieces_that_make_up_the_whole() -> None:
         tool_calls=(ScriptedCall(name="shell", arguments={"command": "python -m pytest -q tests/unit"}),),
         usage=Usage(input_tokens=7, output_tokens=3),
     )
-    told = []
+    received = []
     for _ in range(2):
         listener = Listener()
         with anyio.fail_after(PATIENCE):
             response = await ScriptedProvider([step]).respond(request("go"), listener)
-        told.append(listener.chunks)
-    text = [chunk.text for chunk in told[0] if isinstance(chunk, TextChunk)]
-    thinking = [chunk.text for chunk in told[0] if isinstance(chunk, ThinkingChunk)]
-    arguments = [chunk.delta for chunk in told[0] if isinstance(chunk, ToolCallChunk)]
-    assert told[0] == told[1]
+        received.append(listener.chunks)
+    text = [chunk.text for chunk in received[0] if isinstance(chunk, TextChunk)]
+    thinking = [chunk.text for chunk in received[0] if isinstance(chunk, ThinkingChunk)]
+    arguments = [chunk.delta for chunk in received[0] if isinstance(chunk, ToolCallChunk)]
+    assert received[0] == received[1]
     assert len(text) > 1
     assert ("".join(text), "".join(thinking)) == (step.text, step.thinking)
     assert "".join(arguments) == '{"command":"python -m pytest -q tests/unit"}'
@@ -196,25 +196,25 @@ async def test_a_step_waits_for_an_event_and_for_no_clock() -> None:
 
 
 async def test_an_answer_is_cancellable_at_each_piece() -> None:
-    told = []
+    received = []
     with anyio.fail_after(PATIENCE), anyio.CancelScope() as scope:
 
         async def cancel_at_the_second(chunk: object) -> None:
-            told.append(chunk)
-            if len(told) == 2:
+            received.append(chunk)
+            if len(received) == 2:
                 scope.cancel()
 
         await ScriptedProvider([Step(chunks=("a", "b", "c"))]).respond(request("go"), cancel_at_the_second)
     assert scope.cancelled_caught
-    assert len(told) == 2
+    assert len(received) == 2
 
 
 async def test_default_script_reports_that_no_model_is_configured() -> None:
     provider = ScriptedProvider.from_name()
-    said = [(await ask(provider, "write a {{novel}}")).text for _ in range(2)]
-    assert said[0] == said[1]
+    texts = [(await ask(provider, "write a {{novel}}")).text for _ in range(2)]
+    assert texts[0] == texts[1]
     for part in ("no intelligence", "write a {{novel}}", "--model anthropic:", "native"):
-        assert part in said[0]
+        assert part in texts[0]
     assert provider.requests == []
 
 

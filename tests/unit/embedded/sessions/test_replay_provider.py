@@ -29,8 +29,8 @@ def _session(tmp_path: Path, history: list[Message]) -> Path:
 
 def test_a_stored_session_is_played_again(tmp_path: Path) -> None:
     provider = ReplayProvider.from_name(str(_session(tmp_path, HISTORY)))
-    said = anyio.run(converse, provider, "go", ["it is 10:00"])
-    assert said == [HISTORY[2], FINAL]
+    answers = anyio.run(converse, provider, "go", ["it is 10:00"])
+    assert answers == [HISTORY[2], FINAL]
     assert provider.model == "m-1"
 
 

@@ -90,8 +90,8 @@ def writer(directory: Path, name: str, rounds: int) -> list[str]:
 def whole(session: Session) -> tuple[str, int]:
     """Who wrote it, and in which round. Fails for anything that is torn or mixed."""
     (loop,) = session.loops
-    said = {message.text for message in loop.messages}
-    (text,) = said
+    texts = {message.text for message in loop.messages}
+    (text,) = texts
     name, number, *rest = text.split(" ", 2)
     assert len(text) == SIZE
     assert set(rest[0]) == {"x"}
@@ -154,20 +154,20 @@ async def test_a_reader_never_sees_half_a_session(tmp_path: Path) -> None:
 
 async def test_concurrent_writers_fail_or_write_completely(tmp_path: Path) -> None:
     with anyio.fail_after(BOUND):
-        said: dict[str, bytes] = {}
+        texts: dict[str, bytes] = {}
 
         async def write(name: str) -> None:
-            said[name] = (await anyio.run_process(writer(tmp_path, name, 30))).stdout
+            texts[name] = (await anyio.run_process(writer(tmp_path, name, 30))).stdout
 
         async with anyio.create_task_group() as group:
             for name in ("one", "two"):
                 group.start_soon(write, name)
 
-        outcomes = [line.split()[0] for each in said.values() for line in each.splitlines()]
+        outcomes = [line.split()[0] for each in texts.values() for line in each.splitlines()]
         assert len(outcomes) == 60
         assert set(outcomes) <= {b"saved", b"locked"}
         name, number = whole(await FileSessionStore(tmp_path).load("s"))
-        assert f"saved {number}".encode() in said[name].splitlines()
+        assert f"saved {number}".encode() in texts[name].splitlines()
 
 
 async def test_one_of_two_writers_in_one_process_fails(tmp_path: Path) -> None:

@@ -40,16 +40,23 @@ def end(loop: str, *messages: Message, **known: Any) -> LoopEnd:
 
 def a_loop(loop: str, session: str = "s", **known: Any) -> list[LoopEvent]:
     """A prompt, a tool call and an answer, of one loop."""
-    said: list[Message] = [user(loop), assistant("", CALL), tool_message("call_1", "look", "seen"), assistant("done")]
+    expected_messages: list[Message] = [
+        user(loop),
+        assistant("", CALL),
+        tool_message("call_1", "look", "seen"),
+        assistant("done"),
+    ]
     return [
         start(loop, session, timestamp=1000, **known),
-        MessageInjected(loop_id=loop, message=said[0]),
+        MessageInjected(loop_id=loop, message=expected_messages[0]),
         TurnStart(loop_id=loop, turn=0, trigger="user"),
         TextDelta(loop_id=loop, text="do"),
-        TurnEnd(loop_id=loop, turn=0, messages=(said[1],), tool_results=(said[2],), usage=SPENT),
+        TurnEnd(
+            loop_id=loop, turn=0, messages=(expected_messages[1],), tool_results=(expected_messages[2],), usage=SPENT
+        ),
         TurnStart(loop_id=loop, turn=1, trigger="continuation"),
-        TurnEnd(loop_id=loop, turn=1, messages=(said[3],), usage=SPENT),
-        end(loop, *said, usage=SPENT + SPENT, turns=2, timestamp=2000),
+        TurnEnd(loop_id=loop, turn=1, messages=(expected_messages[3],), usage=SPENT),
+        end(loop, *expected_messages, usage=SPENT + SPENT, turns=2, timestamp=2000),
     ]
 
 

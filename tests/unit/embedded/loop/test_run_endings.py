@@ -5,7 +5,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.unit.embedded.fake_provider import Answering, Made, calls, says
+from tests.unit.embedded.fake_provider import FakeProvider, FakeTool, calls, reply
 from tests.unit.embedded.loop.harness import WAIT, agent, kinds, streamed
 
 from agent_loop.behavior import Behavior, ExecutionLimits
@@ -22,19 +22,21 @@ async def test_abort_before_the_first_event_emits_a_complete_stream() -> None:
         one.abort("too late")
         await anyio.sleep_forever()
 
-    one = agent(Answering(says("never")), hooks={"agent:before": wait})
-    told, result = await streamed(one)
-    assert kinds(told) == ["loop_start", "loop_end"]
+    one = agent(FakeProvider(reply("never")), hooks={"agent:before": wait})
+    received, result = await streamed(one)
+    assert kinds(received) == ["loop_start", "loop_end"]
     assert result.status == "aborted"
     assert [loop.status for loop in one.session.loops] == ["aborted"]
 
 
 async def test_tools_of_hooks_that_collide_fail_the_run_from_start_to_end() -> None:
     one = agent(
-        Answering(says("never")), Made("look"), hooks={"agent:before": lambda told: told.tools.append(Made("look"))}
+        FakeProvider(reply("never")),
+        FakeTool("look"),
+        hooks={"agent:before": lambda received: received.tools.append(FakeTool("look"))},
     )
-    told, result = await streamed(one)
-    assert kinds(told) == ["loop_start", "loop_end"]
+    received, result = await streamed(one)
+    assert kinds(received) == ["loop_start", "loop_end"]
     assert isinstance(result.error, ConfigurationError)
 
 
@@ -43,30 +45,30 @@ async def test_time_limit_before_the_first_event_emits_a_complete_stream() -> No
         await anyio.sleep_forever()
 
     limits = ExecutionLimits(max_duration=0.01)
-    one = agent(Answering(says("never")), hooks={"agent:before": wait}, behavior=Behavior(limits=limits))
-    told, result = await streamed(one)
-    assert kinds(told) == ["loop_start", "message_injected", "limit_reached", "loop_end"]
+    one = agent(FakeProvider(reply("never")), hooks={"agent:before": wait}, behavior=Behavior(limits=limits))
+    received, result = await streamed(one)
+    assert kinds(received) == ["loop_start", "message_injected", "limit_reached", "loop_end"]
     assert result.status == "limited"
 
 
 async def test_cancellation_during_the_final_events_still_emits_all_of_them() -> None:
-    told: list[str] = []
+    received: list[str] = []
 
     async def hang(_: object) -> None:
-        if "final" in told and told.count("hook") == 0:
-            told.append("hook")
+        if "final" in received and received.count("hook") == 0:
+            received.append("hook")
             scope.cancel()
             await anyio.sleep_forever()
 
     async def note(event: Any) -> None:
-        told.append(*kinds([event]))
+        received.append(*kinds([event]))
 
-    one = agent(Answering(says("done")), hooks={"agent:done": hang})
+    one = agent(FakeProvider(reply("done")), hooks={"agent:done": hang})
     with anyio.fail_after(WAIT), anyio.CancelScope() as scope:
         await one.run("go", on_event=note)
     assert scope.cancelled_caught
-    assert told.count("final") == 1
-    assert told[-1] == "loop_end"
+    assert received.count("final") == 1
+    assert received[-1] == "loop_end"
     assert [loop.status for loop in one.session.loops] == ["completed"]
 
 
@@ -78,7 +80,7 @@ async def test_an_event_callback_that_raises_fails_the_run_in_order_with_its_own
             raise LookupError(at)
 
     wanted = [calls("look", str(number)) for number in range(count)]
-    one = agent(Answering(says("", *wanted), says("ok"), says("again")), Made("look"))
+    one = agent(FakeProvider(reply("", *wanted), reply("ok"), reply("again")), FakeTool("look"))
     with anyio.fail_after(WAIT), pytest.raises(LookupError, match=at):
         await one.run("go", on_event=picky)
     assert one.session.loops[0].status in {"failed", "completed"}
@@ -104,7 +106,7 @@ class Failing(MemorySessionStore):
 @pytest.mark.parametrize("saves", range(6))
 async def test_store_failing_at_any_save_leaves_a_resumable_session(saves: int) -> None:
     store = Failing(saves)
-    one = agent(Answering(says("", calls("look")), says("ok"), says("and on")), Made("look"), store=store)
+    one = agent(FakeProvider(reply("", calls("look")), reply("ok"), reply("and on")), FakeTool("look"), store=store)
     with anyio.fail_after(WAIT):
         try:
             await one.run("go")
@@ -123,7 +125,7 @@ async def test_a_result_that_cannot_be_written_is_released_for_others(tmp_path: 
         (tmp_path / "sessions" / f".{one.session.session_id}.json.tmp").mkdir()
         return "broken"
 
-    one = agent(Answering(says("", calls("look")), says("ok")), Made("look", break_it), store=store)
+    one = agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look", break_it), store=store)
     with anyio.fail_after(WAIT):
         with pytest.raises(SessionError):
             await one.run("go")
@@ -132,7 +134,7 @@ async def test_a_result_that_cannot_be_written_is_released_for_others(tmp_path: 
 
 async def test_session_locked_by_another_agent_is_refused_without_changes(tmp_path: Path) -> None:
     store = FileSessionStore(tmp_path)
-    model = Answering(says("one"), says("two"))
+    model = FakeProvider(reply("one"), reply("two"))
     one = agent(model, store=store)
     with anyio.fail_after(WAIT):
         await one.run("go")
@@ -151,10 +153,10 @@ async def test_session_locked_by_another_agent_is_refused_without_changes(tmp_pa
 async def test_a_session_that_another_agent_went_on_with_is_not_written_over(kind: str, tmp_path: Path) -> None:
     store = MemorySessionStore() if kind == "memory" else FileSessionStore(tmp_path)
     with anyio.fail_after(WAIT):
-        first = agent(Answering(says("one"), says("never")), store=store)
+        first = agent(FakeProvider(reply("one"), reply("never")), store=store)
         await first.run("go")
         session_id = first.session.session_id
-        second = agent(Answering(says("two")), store=store, session=await resume(store, session_id))
+        second = agent(FakeProvider(reply("two")), store=store, session=await resume(store, session_id))
         await second.run("more")
         with pytest.raises(SessionError, match="resume it again"):
             await first.run("and more")
@@ -169,7 +171,7 @@ async def test_an_abort_while_the_session_is_awaited_ends_the_run_in_order() -> 
             one.abort("no patience")
             await super().hold(session_id)
 
-    one = agent(Answering(says("never")), store=Slow())
+    one = agent(FakeProvider(reply("never")), store=Slow())
     with anyio.fail_after(WAIT), pytest.raises(AbortedError, match="no patience"):
         await one.run("go")
     assert [loop.status for loop in one.session.loops] == ["aborted"]
@@ -181,7 +183,7 @@ async def test_messages_before_a_done_signal_are_handled_first() -> None:
         one.follow_up("Then the docs.")
         return DoneSignal("done")
 
-    one = agent(Answering(says("", calls("done")), says("tests"), says("docs")), Made("done", done))
+    one = agent(FakeProvider(reply("", calls("done")), reply("tests"), reply("docs")), FakeTool("done", done))
     _, result = await streamed(one)
     assert [m.text for m in result.messages if isinstance(m, UserMessage)] == [
         "go",
@@ -192,8 +194,8 @@ async def test_messages_before_a_done_signal_are_handled_first() -> None:
 
 
 async def test_rerun_returns_to_the_last_user_message_not_to_one_of_the_loop() -> None:
-    model = Answering(says("", calls("look")), says("again"))
-    one = agent(model, Made("look"), behavior=Behavior(limits=ExecutionLimits(max_turns=1)))
+    model = FakeProvider(reply("", calls("look")), reply("again"))
+    one = agent(model, FakeTool("look"), behavior=Behavior(limits=ExecutionLimits(max_turns=1)))
     with anyio.fail_after(WAIT):
         assert (await one.run("go")).status == "limited"
         await one.continue_run("rerun")

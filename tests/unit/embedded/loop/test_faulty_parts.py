@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.unit.embedded.fake_provider import Answering, Made, calls, says
+from tests.unit.embedded.fake_provider import FakeProvider, FakeTool, calls, reply
 from tests.unit.embedded.loop.harness import WAIT, agent, streamed
 
 from agent_loop.behavior import Behavior
@@ -70,14 +70,14 @@ async def test_invalid_result_is_an_error_for_the_model(way: str, returned: Any)
 
             hooks.wrap_tool_call(wrap)
         case "gate":
-            hooks.on("tool:gate", lambda told: setattr(told, "result", returned))
+            hooks.on("tool:gate", lambda received: setattr(received, "result", returned))
         case "transform":
-            hooks.on("tool:transform", lambda told: setattr(told, "result", returned))
+            hooks.on("tool:transform", lambda received: setattr(received, "result", returned))
         case "error":
             does = lambda: 1 / 0  # noqa: E731
-            hooks.on("tool:error", lambda told: setattr(told, "result", returned))
+            hooks.on("tool:error", lambda received: setattr(received, "result", returned))
     store = MemorySessionStore()
-    one = agent(Answering(says("", calls("look")), says("ok")), Made("look", does), hooks=hooks, store=store)
+    one = agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look", does), hooks=hooks, store=store)
     message = await answered(one, store)
     if way == "gate" and returned is None:
         assert not message.is_error
@@ -89,8 +89,8 @@ async def test_invalid_result_is_an_error_for_the_model(way: str, returned: Any)
 @pytest.mark.parametrize("details", [nested(), Unwritable(), {"a": Unwritable()}, "\ud800", {1: {2}}])
 async def test_details_that_cannot_be_stored_do_not_spoil_the_session(details: Any) -> None:
     store = MemorySessionStore()
-    look = Made("look", lambda: ToolResult((Text("fine"),), details=details))
-    one = agent(Answering(says("", calls("look")), says("ok")), look, store=store)
+    look = FakeTool("look", lambda: ToolResult((Text("fine"),), details=details))
+    one = agent(FakeProvider(reply("", calls("look")), reply("ok")), look, store=store)
     assert (await answered(one, store)).text == "fine"
 
 
@@ -108,7 +108,7 @@ async def test_tool_that_exits_or_raises_without_message_is_an_error_result(erro
 
     wanted = [calls("leave", str(number)) for number in range(count)]
     store = MemorySessionStore()
-    one = agent(Answering(says("", *wanted), says("ok")), Made("leave", leave), store=store)
+    one = agent(FakeProvider(reply("", *wanted), reply("ok")), FakeTool("leave", leave), store=store)
     assert (await answered(one, store)).is_error
 
 
@@ -117,23 +117,23 @@ async def test_tool_whose_prior_content_fails_runs_anyway() -> None:
         raise OSError("no disk")
 
     store = MemorySessionStore()
-    look = Made("look", prior_content=cannot)
+    look = FakeTool("look", prior_content=cannot)
     hooks = {"tool:before": lambda _told: None}
-    one = agent(Answering(says("", calls("look")), says("ok")), look, hooks=hooks, store=store)
+    one = agent(FakeProvider(reply("", calls("look")), reply("ok")), look, hooks=hooks, store=store)
     assert (await answered(one, store)).text == "ok"
 
 
 async def test_neither_tools_nor_hooks_change_the_models_arguments() -> None:
-    def spoil(told: Any) -> None:
-        told.arguments["paths"].append("/etc/shadow")
+    def spoil(received: Any) -> None:
+        received.arguments["paths"].append("/etc/shadow")
 
-    look = Made("look", lambda paths: str(paths.pop()))
+    look = FakeTool("look", lambda paths: str(paths.pop()))
     call = ToolCall("1", "look", {"paths": ["a", "b"]})
-    said = copy.deepcopy(call)
+    original = copy.deepcopy(call)
     hooks = {"tool:gate": spoil, "tool:before": spoil}
-    one = agent(Answering(says("", call), says("ok")), look, hooks=hooks)
+    one = agent(FakeProvider(reply("", call), reply("ok")), look, hooks=hooks)
     _, result = await streamed(one)
-    assert result.messages[1].tool_calls == (said,)  # type: ignore[union-attr]
+    assert result.messages[1].tool_calls == (original,)  # type: ignore[union-attr]
     assert look.seen == [{"paths": ["a"]}]
 
 
@@ -151,12 +151,12 @@ ANSWERS = {
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 async def test_invalid_answer_fails_the_run_and_leaves_the_session_usable(answer: Any) -> None:
     async def wrap(_request: Any, _call: Any) -> Any:
-        return answer if len(one.messages) == 1 else says("ok")
+        return answer if len(one.messages) == 1 else reply("ok")
 
     store = MemorySessionStore()
     hooks = Hooks()
     hooks.wrap_model_call(wrap)
-    one = agent(Answering(), Made("look"), hooks=hooks, store=store)
+    one = agent(FakeProvider(), FakeTool("look"), hooks=hooks, store=store)
     _, result = await streamed(one)
     assert isinstance(result.error, ProviderError)
     assert (await resume(store, one.session.session_id)).history() == list(one.messages)
@@ -166,7 +166,7 @@ async def test_invalid_answer_fails_the_run_and_leaves_the_session_usable(answer
     "prompt", [UserMessage(content="hello"), UserMessage(content=(Text(7),)), UserMessage(content=())]
 )  # type: ignore[arg-type]
 async def test_invalid_prompt_is_refused_at_once(prompt: UserMessage) -> None:
-    one = agent(Answering(says("never")))
+    one = agent(FakeProvider(reply("never")))
     with pytest.raises((MessageError, ConfigurationError)):
         await one.run(prompt)
     with pytest.raises((MessageError, ConfigurationError)):
@@ -176,7 +176,7 @@ async def test_invalid_prompt_is_refused_at_once(prompt: UserMessage) -> None:
 
 @pytest.mark.parametrize("verdict", [None, False, "reject"])
 async def test_an_input_filter_that_gives_no_verdict_lets_nothing_through(verdict: Any) -> None:
-    model = Answering(says("never"))
+    model = FakeProvider(reply("never"))
     one = agent(model, input_filters=[lambda _text: verdict])
     _, result = await streamed(one)
     assert (result.status, model.requests) == ("failed", [])
@@ -196,8 +196,8 @@ async def test_the_same_hooks_for_two_agents_do_not_get_the_middleware_of_one() 
             self.runs += 1
 
     shared, counting = Hooks(), Counting()
-    first = agent(Answering(says("a")), hooks=shared, middleware=[counting])
-    second = agent(Answering(says("b")), hooks=shared)
+    first = agent(FakeProvider(reply("a")), hooks=shared, middleware=[counting])
+    second = agent(FakeProvider(reply("b")), hooks=shared)
     with anyio.fail_after(WAIT):
         await first.run("go")
         await second.run("go")
@@ -216,8 +216,8 @@ SCHEMAS = {
 @pytest.mark.parametrize(("schema", "text", "value"), SCHEMAS.values(), ids=SCHEMAS)
 @pytest.mark.parametrize("way", ["text", "tool"])
 async def test_structured_output_of_any_shape(way: str, schema: dict[str, Any], text: str, value: Any) -> None:
-    answers = [says(text)] if way == "text" else [says("well"), says("", calls("__output__", value=value))]
-    one = agent(Answering(*answers), behavior=Behavior(output_schema=schema))
+    answers = [reply(text)] if way == "text" else [reply("well"), reply("", calls("__output__", value=value))]
+    one = agent(FakeProvider(*answers), behavior=Behavior(output_schema=schema))
     _, result = await streamed(one)
     assert (result.status, result.output) == ("completed", value)
 
@@ -225,17 +225,17 @@ async def test_structured_output_of_any_shape(way: str, schema: dict[str, Any], 
 @pytest.mark.parametrize("text", ["[1, 2]", "7", "null", '"word"'])
 async def test_an_answer_of_another_shape_than_the_schema_is_asked_for_again(text: str) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    one = agent(Answering(says(text), says("", calls("__output__", a=1))), behavior=Behavior(output_schema=schema))
+    one = agent(FakeProvider(reply(text), reply("", calls("__output__", a=1))), behavior=Behavior(output_schema=schema))
     _, result = await streamed(one)
     assert result.output == {"a": 1}
 
 
 async def test_nested_mismatch_is_requested_again_with_the_reason() -> None:
     schema = {"type": "object", "properties": {"list": {"type": "array", "items": {"type": "integer"}}}}
-    model = Answering(
-        says('{"list": [1, "two"]}'),
-        says("", calls("__output__", list=["3"])),
-        says("", calls("__output__", list=[1, 2])),
+    model = FakeProvider(
+        reply('{"list": [1, "two"]}'),
+        reply("", calls("__output__", list=["3"])),
+        reply("", calls("__output__", list=[1, 2])),
     )
     one = agent(model, behavior=Behavior(output_schema=schema))
     _, result = await streamed(one)
@@ -245,11 +245,13 @@ async def test_nested_mismatch_is_requested_again_with_the_reason() -> None:
 
 async def test_invalid_schema_is_refused_before_any_model_call() -> None:
     with pytest.raises(ConfigurationError, match="the output schema is no JSON Schema"):
-        agent(Answering(says("{}")), behavior=Behavior(output_schema={"type": "objct"}))
+        agent(FakeProvider(reply("{}")), behavior=Behavior(output_schema={"type": "objct"}))
 
 
 async def test_a_schema_that_refers_to_what_it_has_not_fails_the_run() -> None:
-    one = agent(Answering(says('{"a": 1}')), behavior=Behavior(output_schema={"properties": {"a": {"$ref": "#/b"}}}))
+    one = agent(
+        FakeProvider(reply('{"a": 1}')), behavior=Behavior(output_schema={"properties": {"a": {"$ref": "#/b"}}})
+    )
     with anyio.fail_after(WAIT), pytest.raises(ConfigurationError, match="refers to '/b', which is not in it"):
         await one.run("go")
 
@@ -265,7 +267,7 @@ async def test_a_tool_whose_own_task_was_cancelled_is_an_error_result(count: int
 
     wanted = [calls("wait", str(number)) for number in range(count)]
     store = MemorySessionStore()
-    one = agent(Answering(says("", *wanted), says("ok")), Made("wait", wait), store=store)
+    one = agent(FakeProvider(reply("", *wanted), reply("ok")), FakeTool("wait", wait), store=store)
     assert (await answered(one, store)).is_error
 
 
@@ -278,7 +280,7 @@ async def test_a_task_that_is_cancelled_natively_while_a_tool_runs_ends_in_order
         await anyio.sleep_forever()
         return "never"
 
-    one = agent(Answering(says("", calls("wait")), says("never")), Made("wait", wait))
+    one = agent(FakeProvider(reply("", calls("wait")), reply("never")), FakeTool("wait", wait))
     with anyio.fail_after(WAIT):
         task = asyncio.ensure_future(one.run("go"))
         await begun.wait()
@@ -290,10 +292,10 @@ async def test_a_task_that_is_cancelled_natively_while_a_tool_runs_ends_in_order
 
 
 async def test_what_was_remembered_of_calls_is_forgotten_with_the_session() -> None:
-    looks = Made("look")
+    looks = FakeTool("look")
     behavior = Behavior(dedup_tools={"look": str})
-    asked = [says("", calls("look")), says("ok")]
-    one = agent(Answering(*asked, *asked), looks, behavior=behavior)
+    asked = [reply("", calls("look")), reply("ok")]
+    one = agent(FakeProvider(*asked, *asked), looks, behavior=behavior)
     with anyio.fail_after(WAIT):
         await one.run("go")
         first = one.session.session_id

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.unit.embedded.fake_provider import Answering, Made, calls, says
+from tests.unit.embedded.fake_provider import FakeProvider, FakeTool, calls, reply
 from tests.unit.embedded.loop.harness import WAIT, agent
 
 import agent_loop
@@ -33,12 +33,12 @@ class Counter:
         self.calls += event == "call" and frame.f_code.co_filename.startswith(OURS)
 
 
-class Marking(Answering):
+class Marking(FakeProvider):
     """Notes how many calls there were, whenever it is asked."""
 
     def __init__(self, counter: Counter) -> None:
-        answers = [says("I look.", calls("look", f"c{turn}")) for turn in range(TURNS)]
-        super().__init__(*answers, says("done"))
+        answers = [reply("I look.", calls("look", f"c{turn}")) for turn in range(TURNS)]
+        super().__init__(*answers, reply("done"))
         self.marks: list[int] = []
         self._counter = counter
 
@@ -54,18 +54,20 @@ class Marking(Answering):
 
 def earlier(length: int) -> Session:
     """A session whose history has so many messages."""
-    said: list[Message] = []
+    history: list[Message] = []
     for number in range(length // 4):
-        said += [user("look"), assistant("I look.", calls("look", f"old{number}"))]
-        said += [tool_message(f"old{number}", "look", "seen"), assistant("I saw it.")]
-    return Session(session_id="s", agent_id="a", loops=[LoopRecord(loop_id="s.a.1", status="completed", messages=said)])
+        history += [user("look"), assistant("I look.", calls("look", f"old{number}"))]
+        history += [tool_message(f"old{number}", "look", "seen"), assistant("I saw it.")]
+    return Session(
+        session_id="s", agent_id="a", loops=[LoopRecord(loop_id="s.a.1", status="completed", messages=history)]
+    )
 
 
 async def turns_behind(length: int, **known: Any) -> list[int]:
     """What the turns of a run take behind a history of this length."""
     counter = Counter()
     model = Marking(counter)
-    one = agent(model, Made("look"), session=earlier(length), **known)
+    one = agent(model, FakeTool("look"), session=earlier(length), **known)
     before = sys.getprofile()
     sys.setprofile(counter)
     try:
@@ -100,8 +102,8 @@ async def test_the_file_store_encodes_the_session_once_a_turn(tmp_path: Path) ->
             saved.append(len(model.requests))
             await super().save(session)
 
-    model = Answering(*[says("I look.", calls("look", f"c{turn}")) for turn in range(TURNS)], says("done"))
-    one = agent(model, Made("look"), session=earlier(400), store=Counting(tmp_path))
+    model = FakeProvider(*[reply("I look.", calls("look", f"c{turn}")) for turn in range(TURNS)], reply("done"))
+    one = agent(model, FakeTool("look"), session=earlier(400), store=Counting(tmp_path))
     with anyio.fail_after(WAIT):
         await one.run("go")
     assert [saved.count(turn) for turn in range(1, TURNS + 1)] == [1] * TURNS

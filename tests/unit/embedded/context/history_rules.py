@@ -3,7 +3,7 @@
 from agent_loop.messages import AssistantMessage, ExtensionMessage, SystemMessage, ToolMessage, UserMessage
 
 
-def assert_lawful(messages) -> None:
+def assert_valid_history(messages) -> None:
     shown = [each for each in messages if not isinstance(each, SystemMessage | ExtensionMessage)]
     assert isinstance(shown[0], UserMessage)
     called = [one.id for each in shown if isinstance(each, AssistantMessage) for one in each.tool_calls]

@@ -4,7 +4,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.unit.embedded.fake_provider import Answering, Made, calls, says
+from tests.unit.embedded.fake_provider import FakeProvider, FakeTool, calls, reply
 from tests.unit.embedded.loop.harness import WAIT, Counted, agent, kinds, streamed
 
 from agent_loop.behavior import Behavior
@@ -24,11 +24,11 @@ pytestmark = pytest.mark.anyio
 
 async def test_usage_is_reported_per_model_call_and_in_total() -> None:
     used = Usage(input_tokens=10, output_tokens=5, cache_read_tokens=30, cost_usd=0.01)
-    model = Answering(says("", calls("look"), usage=used), says("ok", usage=used))
+    model = FakeProvider(reply("", calls("look"), usage=used), reply("ok", usage=used))
     hooks_told: list[int] = []
-    one = agent(model, Made("look"), hooks={"usage": lambda context: hooks_told.append(context.total.total_tokens)})
-    told, result = await streamed(one)
-    totals = [event.total.total_tokens for event in told if isinstance(event, UsageReported)]
+    one = agent(model, FakeTool("look"), hooks={"usage": lambda context: hooks_told.append(context.total.total_tokens)})
+    received, result = await streamed(one)
+    totals = [event.total.total_tokens for event in received if isinstance(event, UsageReported)]
     assert totals == [45, 90] == hooks_told
     assert (result.usage.cache_read_tokens, result.usage.cost_usd) == (60, 0.02)
 
@@ -41,25 +41,28 @@ def test_usage_adds_up_and_knows_its_cache_hit_rate() -> None:
 
 
 async def test_the_final_text_is_all_text_joined_by_newlines_and_stripped() -> None:
-    said = (AssistantMessage(content=(Text("  One."), Text("Two."))), AssistantMessage(content=(Text("Three. \n"),)))
-    _, result = await streamed(agent(Answering(ModelResponse(said))))
+    expected_messages = (
+        AssistantMessage(content=(Text("  One."), Text("Two."))),
+        AssistantMessage(content=(Text("Three. \n"),)),
+    )
+    _, result = await streamed(agent(FakeProvider(ModelResponse(expected_messages))))
     assert result.text == "One.\nTwo.\nThree."
 
 
 async def test_progress_of_a_tool_is_emitted_and_not_part_of_its_result() -> None:
-    class Slow(Made):
+    class Slow(FakeTool):
         async def execute(self, arguments: dict[str, Any], context: Any) -> str:
             await context.progress("half way")
             return "done"
 
-    told, result = await streamed(agent(Answering(says("", calls("go")), says("ok")), Slow("go")))
-    assert [(e.name, e.text) for e in told if isinstance(e, ToolProgress)] == [("go", "half way")]
+    received, result = await streamed(agent(FakeProvider(reply("", calls("go")), reply("ok")), Slow("go")))
+    assert [(e.name, e.text) for e in received if isinstance(e, ToolProgress)] == [("go", "half way")]
     assert [m.text for m in result.messages if isinstance(m, ToolMessage)] == ["done"]
 
 
 async def test_metadata_model_and_provider_are_in_the_first_event() -> None:
-    told, _ = await streamed(agent(Answering(says("ok")), agent_id="me"), metadata={"ticket": 7})
-    first = told[0]
+    received, _ = await streamed(agent(FakeProvider(reply("ok")), agent_id="me"), metadata={"ticket": 7})
+    first = received[0]
     assert isinstance(first, LoopStart)
     assert (first.agent_id, first.metadata, first.model, first.provider) == (
         "me",
@@ -71,36 +74,36 @@ async def test_metadata_model_and_provider_are_in_the_first_event() -> None:
 
 
 async def test_loop_end_has_the_new_messages_usage_and_turns() -> None:
-    told, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), Made("look")))
-    last = told[-1]
+    received, result = await streamed(agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look")))
+    last = received[-1]
     assert isinstance(last, LoopEnd)
     assert (last.messages, last.usage, last.turns) == (result.messages, result.usage, 2)
 
 
 async def test_turn_end_has_the_answer_its_tool_results_and_its_usage() -> None:
-    told, _ = await streamed(agent(Answering(says("", calls("look")), says("ok")), Made("look")))
-    first, second = (event for event in told if isinstance(event, TurnEnd))
+    received, _ = await streamed(agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look")))
+    first, second = (event for event in received if isinstance(event, TurnEnd))
     assert ([m.tool_call_id for m in first.tool_results], first.usage.total_tokens) == (["1"], 15)
     assert (second.messages[0].text, second.tool_results) == ("ok", ())
 
 
 async def test_turn_trigger_of_a_prompt_is_user_and_of_later_turns_continuation() -> None:
-    told, _ = await streamed(agent(Answering(says("", calls("look")), says("ok")), Made("look")))
-    assert [event.trigger for event in told if isinstance(event, TurnStart)] == ["user", "continuation"]
+    received, _ = await streamed(agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look")))
+    assert [event.trigger for event in received if isinstance(event, TurnStart)] == ["user", "continuation"]
 
 
 async def test_an_answer_that_breaks_off_is_abandoned_before_the_retry() -> None:
-    class Breaking(Answering):
+    class Breaking(FakeProvider):
         async def respond(self, request: Any, on_chunk: Any) -> Any:
             if not self.requests:
                 await on_chunk(TextChunk("Half"))
             return await super().respond(request, on_chunk)
 
     counted = Counted()
-    told, result = await streamed(agent(Breaking(NetworkError("gone"), says("Whole.")), counted=counted))
-    names = kinds(told)
+    received, result = await streamed(agent(Breaking(NetworkError("gone"), reply("Whole.")), counted=counted))
+    names = kinds(received)
     assert names[names.index("message_abandoned") :][:3] == ["message_abandoned", "retrying", "text_delta"]
-    retrying = next(event for event in told if isinstance(event, Retrying))
+    retrying = next(event for event in received if isinstance(event, Retrying))
     assert (retrying.attempt, retrying.max_attempts, retrying.kind, counted.slept) == (
         2,
         3,
@@ -112,21 +115,21 @@ async def test_an_answer_that_breaks_off_is_abandoned_before_the_retry() -> None
 
 @pytest.mark.parametrize(("stop", "error"), [("error", ProviderError), ("aborted", ModelAbortedError)])
 async def test_an_answer_whose_stop_reason_is_error_or_aborted_fails_the_run(stop: Any, error: type[Exception]) -> None:
-    one = agent(Answering(says("Half", stop_reason=stop, error="the model broke")))
+    one = agent(FakeProvider(reply("Half", stop_reason=stop, error="the model broke")))
     with anyio.fail_after(WAIT), pytest.raises(error, match="the model broke"):
         await one.run("go")
 
 
 async def test_on_event_receives_the_events_of_a_stream() -> None:
-    told: list[Any] = []
+    received: list[Any] = []
 
     async def note(event: Any) -> None:
-        told.append(event)
+        received.append(event)
 
     with anyio.fail_after(WAIT):
-        await agent(Answering(says("ok"))).run("go", on_event=note)
-    streamed_told, _ = await streamed(agent(Answering(says("ok"))))
-    assert kinds(told) == kinds(streamed_told)
+        await agent(FakeProvider(reply("ok"))).run("go", on_event=note)
+    streamed_told, _ = await streamed(agent(FakeProvider(reply("ok"))))
+    assert kinds(received) == kinds(streamed_told)
 
 
 # -- prompts --------------------------------------------------------------------------------------------------------
@@ -135,14 +138,14 @@ async def test_on_event_receives_the_events_of_a_stream() -> None:
 async def test_a_prompt_may_be_text_a_message_or_several_messages() -> None:
     picture = UserMessage(content=(Text("see"), Image("aGk=", "image/png")))
     for prompt, texts in (("hi", ["hi"]), (picture, ["see"]), ([user("a"), user("b")], ["a", "b"])):
-        model = Answering(says("ok"))
+        model = FakeProvider(reply("ok"))
         await streamed(agent(model), prompt)
         assert [message.text for message in model.requests[0].messages] == texts
 
 
 async def test_an_empty_prompt_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="the prompt is empty"):
-        await agent(Answering()).run("  ")
+        await agent(FakeProvider()).run("  ")
 
 
 async def test_the_first_rejection_of_input_filters_ends_it_and_the_others_are_not_asked() -> None:
@@ -153,10 +156,10 @@ async def test_the_first_rejection_of_input_filters_ends_it_and_the_others_are_n
         return Warn("late")
 
     filters = [lambda _: Warn("careful"), lambda _: Reject("no"), last]
-    told, result = await streamed(agent(Answering(), input_filters=filters))
+    received, result = await streamed(agent(FakeProvider(), input_filters=filters))
     assert (result.status, result.rejection, asked) == ("rejected", "no", [])
-    assert kinds(told) == ["loop_start", "input_warning", "input_rejected", "loop_end"]
-    assert told[-1].rejection == "no"
+    assert kinds(received) == ["loop_start", "input_warning", "input_rejected", "loop_end"]
+    assert received[-1].rejection == "no"
 
 
 # -- hooks ----------------------------------------------------------------------------------------------------------
@@ -172,8 +175,8 @@ async def test_agent_done_session_end_and_loop_after_fire_on_every_path(path: st
     fired: list[tuple[str, str, tuple[int, int]]] = []
     names = ("agent:done", "session:end", "loop:after")
     one = agent(
-        Answering(ProviderError("no") if path == "failed" else says("", calls("wait")), says("ok")),
-        Made("wait", lambda: aborting(one) if path == "aborted" else "ok"),
+        FakeProvider(ProviderError("no") if path == "failed" else reply("", calls("wait")), reply("ok")),
+        FakeTool("wait", lambda: aborting(one) if path == "aborted" else "ok"),
         hooks={name: lambda c, name=name: fired.append((name, c.status, c.turn_range)) for name in names},
         input_filters=[lambda _: Reject("no")] if path == "rejected" else [],
         behavior=Behavior(max_iterations=1 if path == "limited" else 5),
@@ -190,7 +193,7 @@ async def test_session_start_reports_a_history_and_turn_range_continues() -> Non
         "session:end": lambda context: seen.append(context.turn_range),
         "loop:before": lambda context: seen.append((context.loop_index, len(context.messages))),
     }
-    one = agent(Answering(says("ok"), repeat=True), hooks=hooks)
+    one = agent(FakeProvider(reply("ok"), repeat=True), hooks=hooks)
     await streamed(one)
     await streamed(one)
     assert seen == [False, (0, 0), (0, 1), True, (1, 2), (1, 2)]
@@ -200,7 +203,7 @@ async def test_stream_hooks_get_each_fragment_and_the_whole_text() -> None:
     seen: list[tuple[str, str]] = []
     names = ("stream:thinking", "stream:text", "stream:end")
     hooks = {name: lambda context, name=name: seen.append((name, context.text)) for name in names}
-    await streamed(agent(Answering(says("Yes.", thinking="Hm.")), hooks=hooks))
+    await streamed(agent(FakeProvider(reply("Yes.", thinking="Hm.")), hooks=hooks))
     assert seen == [("stream:thinking", "Hm."), ("stream:text", "Yes."), ("stream:end", "Yes.")]
 
 
@@ -208,38 +211,38 @@ async def test_hooks_of_a_tool_call_know_turn_call_name_and_label() -> None:
     seen: list[Any] = []
     names = ("tool:gate", "tool:before", "tool:transform", "tool:after")
     hooks = {name: lambda c: seen.append((c.turn, c.call_id, c.name, c.label)) for name in names}
-    model = Answering(says("", calls("look", "c7")), says("ok"))
-    await streamed(agent(model, Made("look", label="Look around"), hooks=hooks))
+    model = FakeProvider(reply("", calls("look", "c7")), reply("ok"))
+    await streamed(agent(model, FakeTool("look", label="Look around"), hooks=hooks))
     assert seen == [(0, "c7", "look", "Look around")] * 4
 
 
 async def test_run_tool_counts_are_a_snapshot_from_before_the_call() -> None:
     seen: list[dict[str, int]] = []
     hooks = {"tool:before": lambda context: seen.append(dict(context.run_tool_counts))}
-    model = Answering(says("", calls("look", "1"), calls("look", "2")), says("", calls("look", "3")), says("ok"))
-    await streamed(agent(model, Made("look"), hooks=hooks))
+    model = FakeProvider(reply("", calls("look", "1"), calls("look", "2")), reply("", calls("look", "3")), reply("ok"))
+    await streamed(agent(model, FakeTool("look"), hooks=hooks))
     assert seen == [{}, {}, {"look": 2}]
 
 
 async def test_turn_after_has_the_tool_counts_of_the_turn() -> None:
     seen: list[dict[str, int]] = []
-    model = Answering(says("", calls("look", "1"), calls("look", "2")), says("ok"))
+    model = FakeProvider(reply("", calls("look", "1"), calls("look", "2")), reply("ok"))
     hooks = {"turn:after": lambda context: seen.append(dict(context.tool_counts))}
-    await streamed(agent(model, Made("look"), hooks=hooks))
+    await streamed(agent(model, FakeTool("look"), hooks=hooks))
     assert seen == [{"look": 2}, {}]
 
 
 async def test_tool_before_has_the_prior_content_of_a_written_file() -> None:
     seen: list[Any] = []
-    tool = Made("write", lambda path: path, prior_content=lambda arguments, _: f"old {arguments['path']}")
+    tool = FakeTool("write", lambda path: path, prior_content=lambda arguments, _: f"old {arguments['path']}")
     hooks = {"tool:before": lambda context: seen.append(context.prior_content)}
-    await streamed(agent(Answering(says("", calls("write", path="a")), says("ok")), tool, hooks=hooks))
+    await streamed(agent(FakeProvider(reply("", calls("write", path="a")), reply("ok")), tool, hooks=hooks))
     assert seen == ["old a"]
 
 
 async def test_hooks_can_be_registered_later_and_taken_out_again() -> None:
     seen: list[str] = []
-    one = agent(Answering(says("ok"), repeat=True))
+    one = agent(FakeProvider(reply("ok"), repeat=True))
     unregister = one.hooks.on("agent:done", lambda _: seen.append("done"))
     await streamed(one)
     unregister()
@@ -249,14 +252,14 @@ async def test_hooks_can_be_registered_later_and_taken_out_again() -> None:
 
 async def test_the_last_writer_of_a_mutable_field_wins() -> None:
     hooks = {"system:transform": [lambda c: setattr(c, "system", "first"), lambda c: setattr(c, "system", "last")]}
-    model = Answering(says("ok"))
+    model = FakeProvider(reply("ok"))
     await streamed(agent(model, hooks=hooks))
     assert model.requests[0].system == "last"
 
 
 async def test_system_before_fires_only_for_a_system_prompt_of_the_run() -> None:
     seen: list[str] = []
-    model = Answering(says("ok"), repeat=True)
+    model = FakeProvider(reply("ok"), repeat=True)
     hooks = {"system:before": lambda context: seen.append(context.system)}
     one = agent(model, hooks=hooks, system_prompt="Be brief.")
     await streamed(one, system_prompt="Be long.")
@@ -276,28 +279,28 @@ async def test_calls_and_results_are_stored_as_a_pair() -> None:
             kept.append(len(session.history()))
             await super().save(session)
 
-    one = agent(Answering(says("", calls("look")), says("ok")), Made("look"), store=Watched())
+    one = agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look"), store=Watched())
     await streamed(one)
     assert kept == [1, 3, 4, 4]
 
 
 async def test_a_tool_asks_the_person_by_its_context() -> None:
-    class Asking(Made):
+    class Asking(FakeTool):
         async def execute(self, arguments: dict[str, Any], context: Any) -> str:
             return "answer: " + await context.ask("Which?", ("a", "b"))
 
     async def person(question: str, options: tuple[str, ...]) -> str:
         return f"{question} {options[1]}"
 
-    one = agent(Answering(says("", calls("which")), says("ok")), Asking("which"), ask=person)
+    one = agent(FakeProvider(reply("", calls("which")), reply("ok")), Asking("which"), ask=person)
     _, result = await streamed(one)
     assert [m.text for m in result.messages if isinstance(m, ToolMessage)] == ["answer: Which? b"]
 
 
 async def test_clock_ids_and_sleep_are_handed_in_so_that_a_run_can_be_played_again_exactly() -> None:
     async def played() -> tuple[Any, Any]:
-        model = Answering(NetworkError("gone"), says("", calls("look")), says("ok"))
-        one = agent(model, Made("look"), counted=Counted())
+        model = FakeProvider(NetworkError("gone"), reply("", calls("look")), reply("ok"))
+        one = agent(model, FakeTool("look"), counted=Counted())
         return await streamed(one)
 
     assert await played() == await played()
@@ -306,7 +309,7 @@ async def test_clock_ids_and_sleep_are_handed_in_so_that_a_run_can_be_played_aga
 async def test_cancelled_tool_in_a_thread_sees_is_cancelled() -> None:
     seen: list[bool] = []
 
-    class Looking(Made):
+    class Looking(FakeTool):
         async def execute(self, arguments: dict[str, Any], context: Any) -> str:
             seen.append(context.is_cancelled())
             one.abort("enough")
@@ -314,6 +317,6 @@ async def test_cancelled_tool_in_a_thread_sees_is_cancelled() -> None:
             await anyio.lowlevel.checkpoint()
             return "never"
 
-    one = agent(Answering(says("", calls("look"))), Looking("look"))
+    one = agent(FakeProvider(reply("", calls("look"))), Looking("look"))
     await streamed(one)
     assert seen == [False, True]
