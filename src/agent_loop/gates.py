@@ -112,13 +112,13 @@ def _exceeded_context(context: ToolGate, budget: ToolBudget, count: int, mode: E
 
 
 def _refusal(tool: str, max_calls: int) -> str:
-    return f"{tool} may be called {max_calls} times in one run, and was; go on without it"
+    return f"{tool} may be called {max_calls} times in one run, and was; continue without it"
 
 
 def _steering(tool: str, count: int, max_calls: int) -> str:
     return (
         f"[Tool budget exceeded: {tool} was called {count} times in this run (budget: {max_calls}). "
-        "Stop calling it and go on with what you have.]"
+        "Stop calling it and continue with what you have.]"
     )
 
 

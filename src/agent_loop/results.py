@@ -94,6 +94,6 @@ async def open_stream(
         except Exception as error:  # noqa: BLE001  # raised by the block; raised below, unchanged
             failures.insert(0, error)
         finally:
-            abort("the reader of the events has left")
+            abort("the reader of the event stream left")
     if failures:
         raise failures[0]

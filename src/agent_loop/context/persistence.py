@@ -52,7 +52,9 @@ class ResultPersistence:
             await anyio.to_thread.run_sync(_write_private, path, content)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            self._on_problem(f"the result of {tool} could not be stored in {path.parent}: {reason}; it stays as it is")
+            self._on_problem(
+                f"the result of {tool} could not be stored in {path.parent}: {reason}; it stays in the context"
+            )
             return result
         images = tuple(block for block in result.content if isinstance(block, Image))
         return msgspec.structs.replace(result, content=(Text(persisted_stub(tool, content, path)), *images))

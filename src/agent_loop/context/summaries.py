@@ -9,8 +9,8 @@ from agent_loop.messages import AssistantMessage, Image, Message, Shown, Text, T
 
 MAX_WORDS = 2_000
 SUMMARY_REQUEST = (
-    f"Summarize this conversation in at most {MAX_WORDS:,} words, for the agent, which goes on with the work and sees "
-    "nothing else of what was before. Tell what the user wants, in their words where the words matter; what was "
+    f"Summarize this conversation in at most {MAX_WORDS:,} words, for the agent, which continues the work and sees "
+    "nothing else of the earlier messages. State what the user wants, in their words where the words matter; what was "
     "decided and why; which files were read, made or changed, and how; what commands and tests showed; what failed; "
     "and what is still to be done. No preface."
 )
@@ -25,7 +25,7 @@ REQUEST_CHARACTERS = 2_000
 
 SUMMARY = (
     "[Earlier messages were replaced by this summary, so that the conversation fits the context window. "
-    "It tells what was said and done; it is no new request.]"
+    "It reports earlier messages and is not a new request.]"
 )
 MARKER = "[Earlier messages were left out here, so that the conversation fits the context window.]"
 REQUEST = "\n\n[The latest request of the user was:]\n"

@@ -13,8 +13,8 @@ from agent_loop.tools.tool import DoneSignal, is_sequential
 
 MAX_CONCURRENT_CALLS = 64
 """Maximum of concurrent calls: a model may request thousands, and each may start a process."""
-STEERED_TEXT = "Skipped: the user said something new; look at that first."
-ENDED_TEXT = "Skipped: the run was over before it was this tool's turn."
+STEERED_TEXT = "Skipped: the user sent a new message; handle it first."
+ENDED_TEXT = "Skipped: the run ended before this tool was started."
 
 
 class ToolBatch:

@@ -54,4 +54,4 @@ class ExecutionTracker:
 
     def out_of_time(self) -> ReachedLimit:
         """Return the time limit as reached."""
-        return ReachedLimit("duration", f"the {self._limits.max_duration} seconds of this run are over")
+        return ReachedLimit("duration", f"the time limit of {self._limits.max_duration} seconds was reached")

@@ -19,15 +19,15 @@ from agent_loop.providers import ModelRequest, ModelResponse, ToolDefinition
 OUTPUT_TOOL = "__output__"
 OUTPUT_ATTEMPTS = 2
 FINAL_REQUEST = (
-    "You have used all the turns that you were given. Do not call any tool. Say what you did, what you found, and what "
-    "is left to do."
+    "You have used all available turns. Do not call any tool. Summarize what you did, what you found, and "
+    "what is left to do."
 )
 OUTPUT_REQUEST = f"Now give your answer by calling {OUTPUT_TOOL}, once."
 
 
 def no_summary_text(turns: int) -> str:
     """Return the final text of a run whose model produced no summary."""
-    return f"The agent stopped after {turns} turns, its limit. No summary could be made of what it did."
+    return f"The agent stopped at its limit of {turns} turns. No summary of its work is available."
 
 
 async def request_final_summary(run: Run) -> str:

@@ -46,7 +46,7 @@ from agent_loop.tools.tool import (
 )
 from agent_loop.tools.validation import Validated, validate_arguments
 
-GATE_FAILED = "a gate that decides about tools failed"
+GATE_FAILED = "a tool gate failed"
 SKIPPED_BY_HOOK = "Skipped: a hook kept this tool from running."
 
 
@@ -182,11 +182,11 @@ class ToolCallExecution:
         except TaskComplete as complete:
             output = complete.signal
         except SystemExit as error:
-            raise ToolError(f"the tool wanted to end the whole program ({error.code}); it is not let") from error
+            raise ToolError(f"the tool tried to exit the process (code {error.code}), which is not allowed") from error
         except anyio.get_cancelled_exc_class() as error:
             if await is_cancelled():
                 raise
-            raise ToolError("the tool waited for something that was cancelled by somebody else") from error
+            raise ToolError("the tool awaited a task that was cancelled") from error
         if isinstance(output, DoneSignal):
             self.done = output
         return sound_result(output)
@@ -295,6 +295,6 @@ def validate_call(tool: Tool, call: ToolCall) -> Validated:
     if call.is_unparsable:
         shown = call.raw_arguments[:200]
         raise InvalidArgumentsError(
-            f"the arguments of {call.name} are no JSON object: {shown!r}; send them again as one JSON object"
+            f"the arguments of {call.name} are not a JSON object: {shown!r}; send them again as one JSON object"
         )
     return validate_arguments(tool.parameters, call.arguments)

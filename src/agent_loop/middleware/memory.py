@@ -65,7 +65,7 @@ def load_memory(paths: Sequence[Path], max_bytes: int) -> tuple[str, tuple[str, 
             notes.append(f"{path} cannot be read ({error}): it is not in the memory")
             continue
         if len(data) > remaining:
-            notes.append(f"{path} is cut: the memory has room for {max_bytes} bytes")
+            notes.append(f"{path} is truncated: the memory is limited to {max_bytes} bytes")
         text = data[:remaining].decode(errors="replace").strip()
         remaining -= min(len(data), remaining)
         parts += [text] if text else []

@@ -86,17 +86,17 @@ def load_skills(directories: Sequence[Path]) -> SkillSet:
 def load_directory(directory: Path, source: str) -> SkillSet:
     """Return the skills in and below a directory; of equal names the first path counts. Blocking."""
     if not directory.is_dir():
-        return SkillSet(notes=(f"{directory} is no directory: no skills come from it",))
+        return SkillSet(notes=(f"{directory} is not a directory: no skills are loaded from it",))
     skills: dict[str, Skill] = {}
     notes: list[str] = []
     for path in _skill_files(directory.absolute(), notes):
         try:
             skill = read_skill(path, source)
         except ValueError as error:
-            notes.append(f"{path} is passed over: {error}")
+            notes.append(f"{path} is skipped: {error}")
             continue
         if skills.setdefault(skill.name, skill) is not skill:
-            notes.append(f"{path} is passed over: {skills[skill.name].file_path} is named {skill.name!r}, too")
+            notes.append(f"{path} is skipped: {skills[skill.name].file_path} has the name {skill.name!r} already")
     return SkillSet(tuple(skills[name] for name in sorted(skills)), tuple(notes))
 
 
@@ -104,7 +104,9 @@ def _skill_files(directory: Path, notes: list[str]) -> Iterator[Path]:
     """Yield the skill files in the order of their paths; links are not followed."""
     for number, (directory_path, subdirectories, files) in enumerate(os.walk(directory), 1):
         if number > MAX_DIRECTORIES:
-            notes.append(f"{directory} has more than {MAX_DIRECTORIES} directories: skills in the others are not found")
+            notes.append(
+                f"{directory} has more than {MAX_DIRECTORIES} directories: skills in the others are not loaded"
+            )
             return
         depth = len(Path(directory_path).relative_to(directory).parts)
         subdirectories[:] = (

@@ -12,8 +12,8 @@ from agent_loop.state import Todo
 from agent_loop.tools.tool import Tool
 
 REMINDER_INSTRUCTIONS = (
-    "Go on with them. Where one is done, or not needed any more, say so with write_todos; where one cannot be done, "
-    "say why in your answer."
+    "Continue with them. If one is done or no longer needed, mark it with write_todos; if one cannot be done, "
+    "explain why in your answer."
 )
 MAX_LISTED_TODOS = 20
 """Number of todos that a reminder lists."""

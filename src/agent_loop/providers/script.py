@@ -54,7 +54,7 @@ class ScriptedError(_Part, frozen=True):
     """Failure of a step."""
 
     kind: ProviderErrorKind = "provider"
-    message: str = "the script says that this call fails"
+    message: str = "the script makes this call fail"
     status: int | None = None
     retry_after: float | None = None
     """Seconds, with the kind "rate_limited"."""

@@ -114,8 +114,8 @@ class ScriptedProvider:
         if self._closing is not None:
             return Step(text=self._closing)
         return ProviderError(
-            f"no step of the script fits request {self._request_count} ({sum(self._uses)} steps were played, "
-            f"{len(self._steps)} there are); add one, or a closing text",
+            f"no step of the script matches request {self._request_count} ({sum(self._uses)} played, "
+            f"{len(self._steps)} steps in total); add a step or a closing text",
             provider=self.id,
         )
 

@@ -1,4 +1,4 @@
-"""The mapping in docs/design/agent-loop.md is whole: its tests exist, and every hook and event is on the page."""
+"""The mapping in docs/design/agent-loop.md is complete: its tests exist, and every hook and event is on the page."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ MAPPING = PAGE.split("## The mapping", 1)[1]
 ROWS = [
     tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1])
     for line in MAPPING.splitlines()
-    if line.startswith("|") and not line.startswith(("|---", "| seed feature"))
+    if line.startswith("|") and not line.startswith(("|---", "| specified feature"))
 ]
 TESTS = re.compile(r"`([\w/]+\.py)::(test_\w+)`(?:<br>`([\w/]+\.py)::(test_\w+)`)*")
 ID = re.compile(r"`([\w/]+\.py)::(test_\w+)`")

@@ -47,7 +47,7 @@ def provider_error(error: Exception, provider: str, secrets: Iterable[str] = ())
     if _is_too_long(error, status, detail):
         used, most = _tokens(detail)
         return ContextExceededError(
-            f"{provider} says that the conversation is too long for the model: {detail}; make it shorter",
+            f"{provider} reports that the conversation is too long for the model: {detail}; make it shorter",
             provider=provider,
             status=status,
             used_tokens=used,
@@ -57,7 +57,7 @@ def provider_error(error: Exception, provider: str, secrets: Iterable[str] = ())
         return AuthenticationError(f"{provider} does not accept the key: {detail}; check it and its rights", **fields)
     if _is_rate_limit(error, status):
         return RateLimitedError(
-            f"{provider} wants fewer requests: {detail}; try again later",
+            f"{provider} limits the request rate: {detail}; try again later",
             **fields,
             retry_after=getattr(error, "retry_after", None),
         )

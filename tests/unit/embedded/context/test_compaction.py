@@ -9,8 +9,8 @@ from agent_loop.context.splitting import split
 from agent_loop.context.summaries import MARKER, SUMMARY
 from agent_loop.messages import Image, SystemMessage, ToolMessage, user
 
-from .histories import answer_text, call, lawful_histories, lines, settings, tokens, working
-from .rules import assert_valid_history
+from .histories import call, lawful_histories, lines, model_text, settings, tokens, working
+from .history_rules import assert_valid_history
 
 pytestmark = pytest.mark.anyio
 
@@ -72,8 +72,8 @@ async def test_failing_summarizer_is_replaced_by_a_digest_and_reported() -> None
 async def test_compact_messages_tier_3_keeps_first_and_recent_and_drops_the_middle() -> None:
     history = [
         user("Fix it"),
-        answer_text("Yes"),
-        *(answer_text("x" * 400) if n % 2 else user("y" * 400) for n in range(40)),
+        model_text("Yes"),
+        *(model_text("x" * 400) if n % 2 else user("y" * 400) for n in range(40)),
     ]
     kept = (*history[:2], *history[-4:])
     made = await compacted(history, tokens(kept) + 40)
@@ -105,13 +105,13 @@ async def test_pictures_of_tools_go_when_nothing_else_helps() -> None:
 
 async def test_instructions_in_the_middle_stay() -> None:
     rule = SystemMessage(content="Never push.")
-    history = [*working(50), rule, *[each for turn in range(9) for each in (user(f"{turn}"), answer_text("ok"))]]
+    history = [*working(50), rule, *[each for turn in range(9) for each in (user(f"{turn}"), model_text("ok"))]]
     made = await compacted(history, 200)
     assert rule in made.messages
 
 
 async def test_a_person_whose_request_is_left_out_is_quoted() -> None:
-    history = [user("hello"), answer_text("hi"), user("Rename the module"), *working(200)[1:]]
+    history = [user("hello"), model_text("hi"), user("Rename the module"), *working(200)[1:]]
     made = await compacted(history, 600)
     assert any(each.text.endswith("Rename the module") for each in made.messages)
 
@@ -120,7 +120,7 @@ async def test_the_summarizer_is_not_asked_about_next_to_nothing() -> None:
     async def summarize(_messages) -> str:
         raise AssertionError("asked")
 
-    history = [user("a"), answer_text("b"), user("c"), answer_text("d"), *working(3, lines(200))[1:]]
+    history = [user("a"), model_text("b"), user("c"), model_text("d"), *working(3, lines(200))[1:]]
     made = await compacted(history, 5_000, summarize, keep_recent=6)
     assert made.summary_failure == ""
 

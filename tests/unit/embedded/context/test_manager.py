@@ -15,8 +15,8 @@ from agent_loop.messages.formatting import encode_json
 from agent_loop.state import AgentState
 from agent_loop.usage import Usage
 
-from .histories import answer_text, call, lawful_histories, lines, result, settings, tokens, working
-from .rules import assert_valid_history
+from .histories import call, lawful_histories, lines, model_text, result, settings, tokens, working
+from .history_rules import assert_valid_history
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ async def test_fitting_history_is_sent_unchanged() -> None:
 
 
 async def test_effective_budget_is_max_context_tokens_less_system_prompt_tokens() -> None:
-    history = [user("a"), *(answer_text("x" * 396) for _ in range(1)), user("y" * 2_330), answer_text("z")]
+    history = [user("a"), *(model_text("x" * 396) for _ in range(1)), user("y" * 2_330), model_text("z")]
     known = settings(max_context_tokens=1_000, system_prompt_tokens=300, keep_recent=1, keep_first=0)
     assert 690 < tokens(history) <= 700
     assert (await ContextManager(known).fit(history)).compaction is None

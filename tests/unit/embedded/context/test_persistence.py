@@ -113,7 +113,7 @@ async def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     path.mkdir()
     assert (await persisted(tmp_path, "x" * 200, problems=problems)).text == "x" * 200
     assert problems == [
-        f"the result of execute could not be stored in {path.parent}: Is a directory; it stays as it is"
+        f"the result of execute could not be stored in {path.parent}: Is a directory; it stays in the context"
     ]
     assert stored(tmp_path) == []
 

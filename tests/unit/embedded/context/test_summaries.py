@@ -14,8 +14,8 @@ from agent_loop.context.summaries import (
 )
 from agent_loop.messages import Image, SystemMessage, Text, ToolMessage, user
 
-from .histories import body, call, lawful_histories, lines, result, tokens, working
-from .rules import assert_valid_history
+from .histories import call, lawful_histories, lines, model_text, result, tokens, working
+from .history_rules import assert_valid_history
 
 
 def test_tool_outputs_are_cut_to_their_beginning_and_end() -> None:
@@ -59,7 +59,7 @@ def test_a_digest_has_one_line_per_turn_and_no_tool_output() -> None:
         user("do it"),
         call("1", "read_file"),
         result("1", "SECRET", "read_file", is_error=True),
-        body("a\nb " * 99),
+        model_text("a\nb " * 99),
     ]
     received = digest(history, 1_000).split("\n")
     assert received[:3] == ["- user: do it", "- assistant: [called read_file]", "- read_file failed"]
@@ -77,15 +77,15 @@ def test_a_digest_that_would_be_too_long_keeps_the_newest() -> None:
 
 def test_earlier_summary_is_part_of_the_next_one() -> None:
     earlier = stand_in_message("- user: first things", "", 1_000)
-    assert digest([earlier, body("more")], 1_000) == "- user: first things\n- assistant: more"
+    assert digest([earlier, model_text("more")], 1_000) == "- user: first things\n- assistant: more"
 
 
 def test_the_latest_request_is_quoted_where_it_would_be_left_out() -> None:
-    middle = [user("old"), user("new"), body("yes")]
-    assert latest_request(middle, [body("working")]) == "new"
+    middle = [user("old"), user("new"), model_text("yes")]
+    assert latest_request(middle, [model_text("working")]) == "new"
     assert latest_request(middle, [user("newest")]) == ""
     again = stand_in_message("", "new", 1_000)
-    assert latest_request([again, body("yes")], []) == "new"
+    assert latest_request([again, model_text("yes")], []) == "new"
     assert again.text.endswith("new")
     assert again.origin == "compaction"
 
@@ -97,7 +97,7 @@ def test_what_stands_in_for_others_keeps_to_its_room() -> None:
 
 
 def test_calls_and_results_are_never_cut_apart() -> None:
-    history = [user("x"), body("first"), call("1"), result("1"), body("y"), user("z")]
+    history = [user("x"), model_text("first"), call("1"), result("1"), model_text("y"), user("z")]
     assert safe_cuts(history) == [0, 1, 4, 5, 6]
 
 
@@ -135,7 +135,7 @@ def test_valid_histories_have_no_problem(history) -> None:
 @pytest.mark.parametrize(
     ("history", "problem"),
     [
-        ([body("hi")], "begins with"),
+        ([model_text("hi")], "begins with"),
         ([user("x"), result("1")], "answers no call"),
         ([user("x"), call("1")], "has no result"),
         ([user("x"), call("1"), result("1"), result("1")], "answers no call"),

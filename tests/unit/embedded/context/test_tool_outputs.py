@@ -7,8 +7,8 @@ from agent_loop.context import elide_old_outputs, elide_stale_reads, over_output
 from agent_loop.messages import AssistantMessage, Image, Text, ToolCall, ToolMessage, UserMessage, user
 from agent_loop.tools.sizes import output_bytes
 
-from .histories import answer_text, call, lawful_histories, result, tokens, working
-from .rules import assert_valid_history
+from .histories import call, lawful_histories, model_text, result, tokens, working
+from .history_rules import assert_valid_history
 
 
 def texts(messages) -> list[str]:
@@ -40,7 +40,7 @@ def test_compact_strategy_tail_passes_text_and_images_of_users() -> None:
 
 def test_a_turn_of_several_messages_and_parallel_calls_is_one_turn() -> None:
     both = AssistantMessage(content=(ToolCall("1", "look"), ToolCall("2", "look")))
-    last = [answer_text("I look"), both, result("1", "a" * 200), result("2", "b" * 200)]
+    last = [model_text("I look"), both, result("1", "a" * 200), result("2", "b" * 200)]
     kept = elide_old_outputs([*working(1, "x" * 200), *last], threshold=1, keep_turns=1)
     assert kept[-4:] == last
     assert "200 bytes" in kept[2].text

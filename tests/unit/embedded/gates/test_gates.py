@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 STEERED = (
     "[Tool budget exceeded: execute was called 2 times in this run (budget: 1). "
-    "Stop calling it and go on with what you have.]"
+    "Stop calling it and continue with what you have.]"
 )
 
 
@@ -89,7 +89,7 @@ class World:
 async def test_tool_budgets_block_refuses_calls_beyond_the_cap() -> None:
     world = World(tool_budgets={"execute": ToolBudget(max_calls=2)})
     results = [await world.use("execute", str(n)) for n in range(4)]
-    refusal = "Blocked: execute may be called 2 times in one run, and was; go on without it"
+    refusal = "Blocked: execute may be called 2 times in one run, and was; continue without it"
     assert results == ["result 1", "result 2", refusal, refusal]
     assert await world.use("grep") == "result 3"
     assert world.exceeded == [("execute", 3, 2, "block")] * 2

@@ -32,7 +32,7 @@ async def test_steering_skips_the_tools_that_have_not_begun() -> None:
     one = agent(model, FakeTool("look", look), behavior=Behavior(tool_execution="sequential"))
     _, result = await streamed(one)
     answers = [m.text for m in result.messages if isinstance(m, ToolMessage)]
-    assert answers == ["seen", *["Skipped: the user said something new; look at that first."] * 2]
+    assert answers == ["seen", *["Skipped: the user sent a new message; handle it first."] * 2]
     assert texts(result.messages, "steering") == ["Stop looking, listen."]
     assert result.text == "I listen."
 
@@ -119,7 +119,7 @@ async def test_the_time_limit_ends_a_tool_that_hangs() -> None:
     )
     _, result = await streamed(one)
     assert result.status == "limited"
-    assert next(m for m in result.messages if isinstance(m, ToolMessage)).text.startswith("Aborted: the 0.05 seconds")
+    assert next(m for m in result.messages if isinstance(m, ToolMessage)).text.startswith("Aborted: the time limit of 0.05 seconds")
 
 
 async def test_before_turn_limits_count_over_retries_of_one_turn_as_one() -> None:

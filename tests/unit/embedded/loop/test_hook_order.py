@@ -240,7 +240,7 @@ async def test_a_gate_that_raises_blocks_the_call() -> None:
     tool = FakeTool("look")
     hooks = {"tool:gate": [broken, hooks["tool:gate"]]}
     received, result = await streamed(agent(FakeProvider(reply("", calls("look")), reply("ok")), tool, hooks=hooks))
-    assert answers(result) == ["Blocked: a gate that decides about tools failed"]
+    assert answers(result) == ["Blocked: a tool gate failed"]
     assert (tool.seen, seen) == ([], ["tool:gate"])
     assert any(isinstance(event, HookFailed) for event in received)
 
@@ -298,9 +298,9 @@ async def test_agent_before_registers_tools_for_the_run() -> None:
 
 
 async def test_notes_of_agent_before_are_emitted_after_loop_start() -> None:
-    hooks = {"agent:before": lambda context: context.notes.append("a skill was passed over")}
+    hooks = {"agent:before": lambda context: context.notes.append("a skill was skipped")}
     received, _ = await streamed(agent(FakeProvider(reply("ok")), hooks=hooks))
-    assert [event.text for event in received if isinstance(event, Noted)] == ["a skill was passed over"]
+    assert [event.text for event in received if isinstance(event, Noted)] == ["a skill was skipped"]
     assert isinstance(received[0], LoopStart)
 
 

@@ -89,7 +89,7 @@ async def test_unparsable_arguments_are_a_validation_error_for_other_tools() -> 
     received, result = await streamed(agent(FakeProvider(reply("", call), reply("ok")), tool))
     answer = next(event for event in received if isinstance(event, ToolResulted)).message
     assert answer.is_error
-    assert answer.text.startswith("Validation error: the arguments of look are no JSON object: 'nonsense'")
+    assert answer.text.startswith("Validation error: the arguments of look are not a JSON object: 'nonsense'")
     assert (tool.seen, result.status) == ([], "completed")
 
 
@@ -119,7 +119,7 @@ async def test_a_done_signal_ends_the_run_with_its_message(way: str) -> None:
     answers = [message for message in result.messages if isinstance(message, ToolMessage)]
     assert [answer.text for answer in answers] == [
         "finished",
-        "Skipped: the run was over before it was this tool's turn.",
+        "Skipped: the run ended before this tool was started.",
     ]
 
 
@@ -146,7 +146,7 @@ async def test_a_failing_final_summary_falls_back_to_a_sentence() -> None:
     model = FakeProvider(reply("", calls("look")), ProviderError("no"))
     one = agent(model, FakeTool("look"), behavior=Behavior(max_iterations=1).over(QUIET))
     _, result = await streamed(one)
-    assert result.text == "The agent stopped after 1 turns, its limit. No summary could be made of what it did."
+    assert result.text == "The agent stopped at its limit of 1 turns. No summary of its work is available."
 
 
 async def test_an_abort_during_a_tool_answers_its_call_and_ends_without_final() -> None:

@@ -39,7 +39,7 @@ def test_memory_is_bounded_and_truncation_is_noted(tmp_path: Path) -> None:
     (tmp_path / "b.md").write_text("b" * 60)
     content, notes = load_memory([tmp_path / "a.md", tmp_path / "b.md"], 100)
     assert content == "a" * 60 + "\n\n---\n\n" + "b" * 40
-    assert notes == (f"{tmp_path / 'b.md'} is cut: the memory has room for 100 bytes",)
+    assert notes == (f"{tmp_path / 'b.md'} is truncated: the memory is limited to 100 bytes",)
 
 
 def test_special_file_is_noted_and_never_blocks(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ async def test_omissions_from_the_memory_are_reported_once(tmp_path: Path) -> No
     (tmp_path / "a.md").write_text("x" * 200)
     middleware = MemoryMiddleware([tmp_path / "a.md"], max_bytes=100)
     around = Around(middleware)
-    assert await around.begin() == [f"{tmp_path / 'a.md'} is cut: the memory has room for 100 bytes"]
+    assert await around.begin() == [f"{tmp_path / 'a.md'} is truncated: the memory is limited to 100 bytes"]
     assert await around.begin() == []
     middleware.max_bytes = 50
-    assert await around.begin() == [f"{tmp_path / 'a.md'} is cut: the memory has room for 50 bytes"]
+    assert await around.begin() == [f"{tmp_path / 'a.md'} is truncated: the memory is limited to 50 bytes"]

@@ -45,7 +45,7 @@ def test_of_two_skills_with_one_name_in_a_directory_the_first_counts(tmp_path: P
     skill(tmp_path, "b/same")
     found = load_directory(tmp_path, "dir:0")
     assert [each.file_path for each in found.skills] == [first]
-    assert "is named 'same', too" in found.notes[0]
+    assert "has the name 'same' already" in found.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_bad_skills_are_passed_over_with_a_note(tmp_path: Path, head: str, probl
     found = load_skills([tmp_path])
     assert [each.name for each in found.skills] == ["good"]
     assert len(found.notes) == 1
-    assert found.notes[0].startswith(f"{bad} is passed over: ")
+    assert found.notes[0].startswith(f"{bad} is skipped: ")
     assert problem in found.notes[0]
 
 
@@ -103,7 +103,7 @@ def test_a_directory_that_is_missing_or_far_too_large_is_noted(tmp_path: Path, m
     skill(tmp_path, "b")
     found = load_skills([tmp_path / "none", tmp_path])
     assert [each.name for each in found.skills] == ["a"]
-    assert "is no directory" in found.notes[0]
+    assert "is not a directory" in found.notes[0]
     assert "more than 2 directories" in found.notes[1]
 
 

@@ -163,7 +163,7 @@ async def test_steps_repeat_follow_each_other_and_are_for_a_purpose() -> None:
 async def test_exhausted_script_is_an_error_with_the_reason() -> None:
     provider = ScriptedProvider(["one"])
     await ask(provider, "go")
-    with pytest.raises(ProviderError, match=r"no step of the script fits request 2 \(1 steps were played") as caught:
+    with pytest.raises(ProviderError, match=r"no step of the script matches request 2 \(1 played") as caught:
         await ask(provider, "go")
     assert not caught.value.retryable
 
