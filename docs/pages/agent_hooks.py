@@ -1,4 +1,4 @@
-"""The reference of the embedded agent's hooks, from their contexts and from one run that really happens."""
+"""The reference page of the embedded agent's hooks, generated from their contexts and a real run."""
 
 import dataclasses
 import re
@@ -24,29 +24,29 @@ INTRODUCTION = """# Hooks of the embedded agent
 
 Each of these {count} hooks calls its handlers with one context. Register them for the lifetime of the agent
 (`Agent(hooks={{"tool:gate": handler}})`, `agent.hooks.on(name, handler)`) or for one run (`agent.run(hooks=...)`); a
-value is one handler or a list of them, plain functions or coroutine functions. What a handler returns counts for
-nothing. It acts by setting the fields that are marked as mutable; the last writer wins, and setting any other field
-raises. A name that is not on this page is refused when the agent is built. What a handler raises is told in a
-`hook_failed` event, and the run goes on without it; a `tool:gate` that raises blocks its call.
+value is one handler or a list of them, plain functions or coroutine functions. The return value of a
+handler is ignored. It acts by setting the fields that are marked as mutable; the last handler takes precedence, and
+setting any other field raises. Unknown hook names are rejected when the agent is created. An exception of a handler is
+reported in a `hook_failed` event, and the run continues without it; a `tool:gate` that raises blocks its call.
 
-Handlers are called in this order: those of the agent, its middleware, those of the run, then the own gates of the
-framework (allowed tools, budgets of calls, repeated calls), which leave alone what was refused or answered already.
+Handlers are called in this order: those of the agent, its middleware, those of the run, then the built-in gates
+(allowed tools, budgets of calls, repeated calls), which ignore calls that were already refused or answered.
 
 Every context has `session_id`, `loop_id` and `turn` (from 0, within the run).
 
 ## Wrappers
 
-Besides hooks, there is what goes *around* a call, as rings of an onion, the first that is registered outermost:
+Wrappers surround model and tool calls; the one registered first is the outermost:
 
-- `Hooks.wrap_model_call(wrapper)`: `async def wrapper(request, next)` gives a `ModelResponse`; `await next(request)`
-  goes inwards.
-- `Hooks.wrap_tool_call(wrapper)`: `async def wrapper(call, next)` gives a `ToolResult`.
+- `Hooks.wrap_model_call(wrapper)`: `async def wrapper(request, next)` returns a `ModelResponse`; `await next(request)`
+  calls the next wrapper or the model.
+- `Hooks.wrap_tool_call(wrapper)`: `async def wrapper(call, next)` returns a `ToolResult`.
 
-A `Middleware` is what registers hooks and wrappers together: `name`, and `install(hooks)`.
+A `Middleware` is a named group of hooks and wrappers: `name`, and `install(hooks)`.
 
 ## The order of a run
 
-This is what fires in a run with one tool call, a run that has a system prompt of its own:
+These hooks fire in a run with one tool call and its own system prompt:
 
 ```
 {order}
@@ -54,61 +54,61 @@ This is what fires in a run with one tool call, a run that has a system prompt o
 
 """
 MEANINGS = {
-    "tools": "the tools of this run; add yours",
-    "state": "what the session keeps: todos, files, plain data of middleware",
-    "messages": "the messages it is about",
+    "tools": "the tools of this run; may be extended",
+    "state": "state of the session: todos, files, plain data of middleware",
+    "messages": "the messages",
     "message": "the message",
-    "loop_index": "loops of this session before this one",
+    "loop_index": "number of earlier loops in this session",
     "stop": "true ends the run here, as aborted",
     "status": "`completed`, `rejected`, `aborted`, `failed` or `limited`",
-    "usage": "tokens and money",
-    "total": "of the run so far",
+    "usage": "tokens and cost",
+    "total": "total of the run up to this call",
     "turns": "model calls of this run",
-    "output": "the structured answer, where there is one",
-    "resumed": "the session has a history",
+    "output": "the structured answer, if any",
+    "resumed": "whether the session has a history",
     "system": "the system prompt",
-    "reason": "why",
-    "error": "what was raised",
-    "text": "what was said",
-    "prompt": "a message that makes the model go on",
-    "tool_results": "what the tools of the turn gave",
-    "value": "the answer that fits the schema",
-    "bytes": "of tool output in this turn",
-    "budget": "bytes",
+    "reason": "the reason",
+    "error": "the exception",
+    "text": "the text",
+    "prompt": "a message that makes the model continue",
+    "tool_results": "results of the turn's tools",
+    "value": "the answer that matches the schema",
+    "bytes": "bytes of tool output in this turn",
+    "budget": "maximum bytes",
     "tool": "the tool",
     "count": "calls in this run, this one included",
     "max_calls": "calls that the budget allows",
     "mode": "`block` or `steer`",
     "call_id": "id of the tool call",
     "name": "canonical name of the tool",
-    "label": "name for people",
-    "run_tool_counts": "calls of this run by tool, from before this one; read only",
-    "arguments": "of the call",
+    "label": "display name",
+    "run_tool_counts": "calls of this run by tool before this one; read only",
+    "arguments": "arguments of the call",
     "block": "true refuses the call: the model reads `Blocked: reason`",
-    "result": "what the model gets",
-    "suppress_error": "true leaves `tool:error` out",
+    "result": "the result for the model",
+    "suppress_error": "true skips `tool:error`",
     "problem": "one sentence",
-    "coercions": "what was made to fit",
-    "skip": "true leaves the tool out, with a skipped result",
-    "suppress": "true keeps it from the stream",
+    "coercions": "conversions of arguments",
+    "skip": "true skips the tool, with a skipped result",
+    "suppress": "true omits it from the event stream",
     "duration_ms": "milliseconds",
-    "assistant": "the messages that want the calls",
-    "results": "one for each call",
+    "assistant": "the messages that contain the calls",
+    "results": "one result for each call",
 }
-"""Where the source says nothing more special below the field."""
+"""Meanings of fields without a docstring of their own."""
 ALIASES = {str(Message): "Message", str(LoopStatus): "LoopStatus"}
-"""Unions by their names."""
+"""Names of union types."""
 
 
 def agent_hooks_page() -> str:
-    """The reference of all hooks."""
+    """Return the reference page of all hooks."""
     order = "\n".join(fired())
     sections = "\n".join(_section(name, context) for name, context in HOOKS.items())
     return INTRODUCTION.format(count=len(HOOKS), order=order) + "## The hooks\n\n" + sections
 
 
 def fired() -> list[str]:
-    """What fires in a run, in its order; a hook that fires several times in a row stands once."""
+    """Return the hooks that fire in a run, in order; consecutive repetitions are listed once."""
     seen: list[str] = []
 
     def note(name: str, _: HookContext) -> None:
@@ -129,7 +129,7 @@ def fired() -> list[str]:
 
 
 def _step(*, thinking: str, text: str, tool: Step) -> Step:
-    """A step that thinks, speaks and calls."""
+    """Return a step with thinking, text and a tool call."""
     return Step(thinking=thinking, text=text, tool_calls=tool.tool_calls)
 
 
@@ -140,9 +140,9 @@ def _section(name: str, context: type[HookContext]) -> str:
 
 
 def _when(context: type[HookContext]) -> str:
-    text = " ".join((context.__doc__ or "").split()).split(" Source:")[0]
-    said = re.sub(r"^(?:`[\w:-]+`(?:, )?)+: ", "", text)
-    return said[:1].upper() + said[1:]
+    text = " ".join((context.__doc__ or "").split())
+    text = re.sub(r"^(?:`[\w:-]+`(?:, )?)+: ", "", text)
+    return text[:1].upper() + text[1:]
 
 
 def _rows(context: type[HookContext]) -> Iterator[str]:
