@@ -20,7 +20,7 @@ from agent_loop.hooks.registry import Handler, Hooks, Middleware
 from agent_loop.loop.engine import CLEANUP, Engine
 from agent_loop.loop.inputs import InputFilter, MessageQueue, Prompt, to_prompt_messages, to_user_message
 from agent_loop.loop.outputs import request_summary
-from agent_loop.loop.run import AskUser, Run, Surroundings
+from agent_loop.loop.run import AskUser, LoopRun, Surroundings
 from agent_loop.messages import Message, UserMessage, user
 from agent_loop.providers import Provider
 from agent_loop.results import EventCallback, RunResult, RunStream, open_stream
@@ -286,13 +286,13 @@ class Agent:
     def _build_toolset(self, tools: Sequence[Tool]) -> Toolset:
         return Toolset(tools, aliases=self._aliases)
 
-    def _new_run(self, options: "_RunOptions") -> Run:
+    def _new_run(self, options: "_RunOptions") -> LoopRun:
         self._require_idle()
         resolved = validate_behavior((options.behavior or Behavior()).over(self.behavior))
         prompted = options.prompted or bool(self.steering or self.follow_ups)
         start = self.conversation.start(options.kind, options.at, prompted=prompted, config=self._config(resolved))
         run_hooks = options.hooks if isinstance(options.hooks, Hooks) else Hooks(options.hooks)
-        run = Run(
+        run = LoopRun(
             loop_id=start.loop_id,
             session_id=self.session.session_id,
             agent_id=self.conversation.agent_id,
@@ -342,7 +342,7 @@ class Agent:
             temperature=behavior.temperature,
         )
 
-    def _gates(self, run: Run) -> Hooks:
+    def _gates(self, run: LoopRun) -> Hooks:
         async def report_exceeded(exceeded: ToolBudgetExceeded) -> None:
             await run.hooks.fire("tool-budget:exceeded", exceeded)
             await run.emit(
@@ -362,7 +362,7 @@ class Agent:
     def _queue_budget_message(self, text: str) -> None:
         self.steering.put(user(text, origin="budget"))
 
-    async def _execute(self, run: Run, prompt_messages: Sequence[UserMessage], watch: EventCallback) -> RunResult:
+    async def _execute(self, run: LoopRun, prompt_messages: Sequence[UserMessage], watch: EventCallback) -> RunResult:
         engine = self._engine = self._new_engine(run, prompt_messages, watch)
         try:
             await self.conversation.hold()
@@ -385,7 +385,7 @@ class Agent:
             rejection=ending.rejection,
         )
 
-    async def _store_and_release(self, run: Run) -> None:
+    async def _store_and_release(self, run: LoopRun) -> None:
         """Store the session and release its lock, also if storing fails."""
         try:
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):
@@ -395,7 +395,7 @@ class Agent:
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):
                 await self.conversation.release()
 
-    def _save_context(self, run: Run) -> None:
+    def _save_context(self, run: LoopRun) -> None:
         """Save the compaction state so that the next run reuses it and summarizes nothing twice."""
         saved_context = run.context.save(run.sendable())
         if saved_context is None:
@@ -403,7 +403,7 @@ class Agent:
         else:
             self.session.state.extra[CONTEXT_KEY] = saved_context
 
-    def _new_engine(self, run: Run, prompt_messages: Sequence[UserMessage], watch: EventCallback) -> Engine:
+    def _new_engine(self, run: LoopRun, prompt_messages: Sequence[UserMessage], watch: EventCallback) -> Engine:
         failed = False
 
         async def sink(event: LoopEvent) -> None:

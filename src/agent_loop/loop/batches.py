@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import anyio
 
 from agent_loop.behavior import ToolExecution
-from agent_loop.loop.run import Run
+from agent_loop.loop.run import LoopRun
 from agent_loop.loop.tool_calls import ToolCallExecution, ToolOutcome, emit_call_result, emit_call_start
 from agent_loop.messages import ToolCall, ToolMessage
 from agent_loop.tools.results import failure
@@ -20,7 +20,7 @@ ENDED_TEXT = "Skipped: the run ended before this tool was started."
 class ToolBatch:
     """The tool calls of a turn. `close` adds results for the calls that `execute` did not reach."""
 
-    def __init__(self, run: Run, calls: Sequence[ToolCall]) -> None:
+    def __init__(self, run: LoopRun, calls: Sequence[ToolCall]) -> None:
         self._run = run
         self._calls = calls
         self._announced: set[str] = set()

@@ -37,7 +37,7 @@ from agent_loop.hooks.contexts import (
     SystemBefore,
 )
 from agent_loop.loop.inputs import InputFilter, apply_filters
-from agent_loop.loop.run import STOPPED_BY_HOOK, Ending, Run
+from agent_loop.loop.run import STOPPED_BY_HOOK, Ending, LoopRun
 from agent_loop.loop.turns import TurnLoop
 from agent_loop.messages import UserMessage
 from agent_loop.tools.toolset import Toolset
@@ -52,7 +52,7 @@ class Engine:
 
     def __init__(
         self,
-        run: Run,
+        run: LoopRun,
         prompts: Sequence[UserMessage],
         *,
         filters: Sequence[InputFilter] = (),

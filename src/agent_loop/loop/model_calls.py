@@ -26,7 +26,7 @@ from agent_loop.events import (
 from agent_loop.hooks.contexts import StreamChunk, TransformContext, TransformSystem, UsageUpdated
 from agent_loop.loop.responses import check_storable, describes_object, normalize_response
 from agent_loop.loop.retry import call_with_retries
-from agent_loop.loop.run import Run
+from agent_loop.loop.run import LoopRun
 from agent_loop.providers import (
     Chunk,
     ModelRequest,
@@ -49,7 +49,7 @@ class _StreamState:
     has_chunks: bool = False
 
 
-async def request_answer(run: Run, request: ModelRequest) -> ModelResponse:
+async def request_answer(run: LoopRun, request: ModelRequest) -> ModelResponse:
     """Return the model's answer for this turn. Raises `ProviderError` after all retries and recoveries.
 
     After `ContextExceededError`, the context is compacted and the request repeated.
@@ -64,7 +64,7 @@ async def request_answer(run: Run, request: ModelRequest) -> ModelResponse:
     return await call_model(run, request)
 
 
-async def prepare_request(run: Run, *, force: bool = False) -> ModelRequest:
+async def prepare_request(run: LoopRun, *, force: bool = False) -> ModelRequest:
     """Build the request of this turn: compacted and transformed messages, system prompt, tools and settings."""
     history = run.sendable()
     run.fitted = len(history)
@@ -108,18 +108,18 @@ async def prepare_request(run: Run, *, force: bool = False) -> ModelRequest:
     )
 
 
-def _overhead(run: Run) -> int:
+def _overhead(run: LoopRun) -> int:
     return estimate_tokens(run.system) + run.tool_tokens
 
 
-def _native_schema(run: Run) -> dict[str, object] | None:
+def _native_schema(run: LoopRun) -> dict[str, object] | None:
     schema = run.behavior.output_schema
     if schema is None or not run.provider.capabilities.structured_output or not describes_object(schema):
         return None
     return dict(schema)
 
 
-def settings_of(run: Run) -> ModelSettings:
+def settings_of(run: LoopRun) -> ModelSettings:
     """Return the model settings of the current turn."""
     behavior = run.behavior
     settings = ModelSettings(
@@ -159,10 +159,11 @@ def _tapered_budget(base: int, decay: ThinkingDecay, turn: int) -> float:
     return max(decay.floor, base * decay.factor ** (turn - decay.after_turn + 1))
 
 
-async def call_model(run: Run, request: ModelRequest, *, is_streamed: bool = True) -> ModelResponse:
+async def call_model(run: LoopRun, request: ModelRequest, *, is_streamed: bool = True) -> ModelResponse:
     """Call the model once through all wrappers and retries; record the usage and normalize the answer.
 
-    With `is_streamed=False`, for example for summaries, no chunks are emitted. Raises `ProviderError` only.
+    With `is_streamed=False`, for example for summaries, no chunks are emitted. Exceptions of the provider and of
+    wrappers are raised as `ProviderError`.
     """
     respond = run.hooks.around_model_call(partial(_respond, run, is_streamed))
     with _provider_errors(run):
@@ -172,7 +173,7 @@ async def call_model(run: Run, request: ModelRequest, *, is_streamed: bool = Tru
     return normalize_response(renamed, run.call_ids, run.surroundings.new_id)
 
 
-async def _record_usage(run: Run, usage: Usage) -> None:
+async def _record_usage(run: LoopRun, usage: Usage) -> None:
     run.tracker.add_usage(usage)
     total = run.tracker.usage
     await run.emit(UsageReported(loop_id=run.loop_id, usage=usage, total=total))
@@ -180,7 +181,7 @@ async def _record_usage(run: Run, usage: Usage) -> None:
         await run.hooks.fire("usage", UsageUpdated(usage=usage, total=total, **run.hook_fields))
 
 
-async def _respond(run: Run, is_streamed: bool, request: ModelRequest) -> ModelResponse:
+async def _respond(run: LoopRun, is_streamed: bool, request: ModelRequest) -> ModelResponse:
     state = _StreamState()
 
     async def on_chunk(chunk: Chunk) -> None:
@@ -216,13 +217,13 @@ async def _respond(run: Run, is_streamed: bool, request: ModelRequest) -> ModelR
         await _emit_abandoned(run, state)
 
 
-async def _respond_once(run: Run, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
+async def _respond_once(run: LoopRun, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
     with _provider_errors(run):
         return await run.provider.respond(request, on_chunk)
 
 
 @contextmanager
-def _provider_errors(run: Run) -> Iterator[None]:
+def _provider_errors(run: LoopRun) -> Iterator[None]:
     """Convert any exception of a provider or a wrapper to `ProviderError`."""
     try:
         yield
@@ -232,7 +233,7 @@ def _provider_errors(run: Run) -> Iterator[None]:
         raise ProviderError(f"{type(error).__name__}: {error_text(error)}", provider=run.provider.id) from error
 
 
-async def _emit_abandoned(run: Run, state: _StreamState) -> None:
+async def _emit_abandoned(run: LoopRun, state: _StreamState) -> None:
     """Emit `MessageAbandoned` if chunks of the failed answer were emitted."""
     if state.has_chunks:
         state.has_chunks = False
@@ -240,7 +241,7 @@ async def _emit_abandoned(run: Run, state: _StreamState) -> None:
             await run.emit(MessageAbandoned(loop_id=run.loop_id))
 
 
-async def _emit_chunk(run: Run, chunk: Chunk) -> None:
+async def _emit_chunk(run: LoopRun, chunk: Chunk) -> None:
     match chunk:
         case TextChunk(text):
             await run.emit(TextDelta(loop_id=run.loop_id, text=text))

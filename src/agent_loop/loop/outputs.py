@@ -12,7 +12,7 @@ from agent_loop.context.summaries import SUMMARY_REQUEST
 from agent_loop.errors import InvalidArgumentsError, ProviderError
 from agent_loop.loop.model_calls import call_model, settings_of
 from agent_loop.loop.responses import unwrap_value, validate_output, wrap_schema
-from agent_loop.loop.run import Run
+from agent_loop.loop.run import LoopRun
 from agent_loop.messages import Message, user
 from agent_loop.providers import ModelRequest, ModelResponse, ToolDefinition
 
@@ -30,7 +30,7 @@ def no_summary_text(turns: int) -> str:
     return f"The agent stopped at its limit of {turns} turns. No summary of its work is available."
 
 
-async def request_final_summary(run: Run) -> str:
+async def request_final_summary(run: LoopRun) -> str:
     """Return the model's final summary at the iteration limit, or a fixed sentence if it fails."""
     request = ModelRequest(
         system=run.system,
@@ -46,7 +46,7 @@ async def request_final_summary(run: Run) -> str:
     return answer.text.strip() or no_summary_text(run.tracker.turns)
 
 
-async def request_summary(run: Run, messages: Sequence[Message]) -> str:
+async def request_summary(run: LoopRun, messages: Sequence[Message]) -> str:
     """Return the model's summary of these messages. Raises `ProviderError`."""
     request = ModelRequest(
         system=run.system,
@@ -61,7 +61,7 @@ async def request_summary(run: Run, messages: Sequence[Message]) -> str:
     return text
 
 
-async def request_structured_output(run: Run, schema: Mapping[str, Any], text: str) -> Any:
+async def request_structured_output(run: LoopRun, schema: Mapping[str, Any], text: str) -> Any:
     """Return the answer that matches the schema.
 
     The text counts if it is JSON that fits; otherwise the model is asked to call an output tool. Raises `ProviderError`
@@ -87,7 +87,7 @@ def _output_argument(answer: ModelResponse, schema: Mapping[str, Any]) -> Any:
     return unwrap_value(schema, answer.tool_calls[0].arguments)
 
 
-async def _output_request(run: Run, schema: Mapping[str, Any], problem: str) -> ModelRequest:
+async def _output_request(run: LoopRun, schema: Mapping[str, Any], problem: str) -> ModelRequest:
     return ModelRequest(
         system=run.system,
         messages=[*await _fitted_messages(run), user(OUTPUT_REQUEST + problem)],
@@ -98,5 +98,5 @@ async def _output_request(run: Run, schema: Mapping[str, Any], problem: str) -> 
     )
 
 
-async def _fitted_messages(run: Run) -> Sequence[Message]:
+async def _fitted_messages(run: LoopRun) -> Sequence[Message]:
     return run.toolset.to_wire((await run.context.fit(run.sendable())).messages)

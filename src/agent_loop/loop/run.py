@@ -83,7 +83,7 @@ async def _no_save() -> None:
 
 
 @dataclass(slots=True, kw_only=True)
-class Run:
+class LoopRun:
     """One run. The agent creates it, the engine executes it."""
 
     loop_id: str

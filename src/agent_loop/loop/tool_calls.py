@@ -28,7 +28,7 @@ from agent_loop.hooks.contexts import (
     ValidationCoerced,
     ValidationRejected,
 )
-from agent_loop.loop.run import Run
+from agent_loop.loop.run import LoopRun
 from agent_loop.messages import ToolCall, ToolMessage
 from agent_loop.tools.effects import OutputStream
 from agent_loop.tools.results import failure, result_or_failure, sound_result
@@ -59,7 +59,7 @@ class ToolOutcome:
     done: DoneSignal | None = None
 
 
-async def emit_call_start(run: Run, call: ToolCall) -> None:
+async def emit_call_start(run: LoopRun, call: ToolCall) -> None:
     """Emit the start of a tool call and the call itself."""
     tool = run.toolset.get(call.name)
     command = None if tool is None else shell_command_of(tool, call.arguments)
@@ -68,7 +68,7 @@ async def emit_call_start(run: Run, call: ToolCall) -> None:
         await run.emit(ToolCalled(loop_id=run.loop_id, call=call, shell_command=command))
 
 
-async def emit_call_result(run: Run, call: ToolCall, result: ToolResult, duration_ms: int = 0) -> ToolMessage:
+async def emit_call_result(run: LoopRun, call: ToolCall, result: ToolResult, duration_ms: int = 0) -> ToolMessage:
     """Emit the result and the end of a tool call; return the message for the history."""
     message = ToolMessage(
         tool_call_id=call.id,
@@ -91,7 +91,7 @@ async def emit_call_result(run: Run, call: ToolCall, result: ToolResult, duratio
 class ToolCallExecution:
     """The processing of one call. `counts`: calls of this run by tool, before this call and concurrent ones."""
 
-    def __init__(self, run: Run, call: ToolCall, counts: Mapping[str, int]) -> None:
+    def __init__(self, run: LoopRun, call: ToolCall, counts: Mapping[str, int]) -> None:
         self.run = run
         self.call = call
         self.tool: Tool | None = run.toolset.get(call.name)

@@ -22,7 +22,7 @@ from agent_loop.loop.limits import ReachedLimit
 from agent_loop.loop.model_calls import prepare_request, request_answer
 from agent_loop.loop.outputs import request_final_summary, request_structured_output
 from agent_loop.loop.responses import with_timestamps
-from agent_loop.loop.run import STOPPED_BY_HOOK, Ending, Run
+from agent_loop.loop.run import STOPPED_BY_HOOK, Ending, LoopRun
 from agent_loop.messages import AssistantMessage, user
 from agent_loop.providers import ModelResponse
 from agent_loop.usage import Usage
@@ -41,7 +41,7 @@ class _OpenTurn:
 class TurnLoop:
     """Executes the turns of one run. `close` completes the open turn if the run is interrupted."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: LoopRun) -> None:
         self._run = run
         self._turn: _OpenTurn | None = None
 

@@ -1,4 +1,4 @@
-"""A model for tests: gives the answers it was told, in order, and keeps what it was asked."""
+"""A provider for tests that returns given answers in order and records its requests, and a fake tool."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ Answer = ModelResponse | Exception | Callable[[ModelRequest], "Answer"]
 
 
 class FakeProvider:
-    """Answers in order; the last one again and again, if `repeat`."""
+    """Returns the answers in order; repeats the last one if `repeat`."""
 
     id = "answering"
     model = "made-up"
@@ -59,7 +59,7 @@ async def _emit_chunks(block: Block, on_chunk: OnChunk) -> None:
 def reply(
     text: str = "", *calls: ToolCall, thinking: str = "", usage: Usage | None = None, **known: Any
 ) -> ModelResponse:
-    """An answer of this text and these calls."""
+    """Return an answer with this text and these calls."""
     content: list[Block] = [Thinking(thinking)] if thinking else []
     content += [Text(text)] if text else []
     content += calls
@@ -69,12 +69,12 @@ def reply(
 
 
 def calls(name: str, call_id: str = "1", **arguments: Any) -> ToolCall:
-    """A tool call."""
+    """Return a tool call."""
     return ToolCall(call_id, name, arguments)
 
 
 class FakeTool:
-    """A tool of this name that does what the function does with the arguments."""
+    """A tool with this name that applies the function to the arguments."""
 
     description = "Made up."
     kind = "other"

@@ -1,4 +1,4 @@
-"""Conversations that are made up, for all rooms of the embedded agent."""
+"""Hypothesis strategies for conversations, for all tests of the embedded agent."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ usages: st.SearchStrategy[Usage] = st.builds(
 
 
 def calls(ids: st.SearchStrategy[str] = NAMES) -> st.SearchStrategy[ToolCall]:
-    """Tool calls of these ids."""
+    """Return tool calls with these ids."""
     return st.builds(ToolCall, ids, NAMES, arguments, TEXTS)
 
 
@@ -84,7 +84,7 @@ messages: st.SearchStrategy[Message] = systems | users | assistants | results | 
 
 @st.composite
 def answers(draw: st.DrawFn, number: int = 0) -> list[Message]:
-    """What a model says in one turn, the results of its calls in any order, and perhaps a note in between."""
+    """Return an answer of a model, the results of its calls in any order, and optionally a note in between."""
     content = draw(st.lists(st.lists(texts | thinking, min_size=1, max_size=2), min_size=1, max_size=2))
     wanted = [draw(st.lists(calls(), max_size=2)) for _ in content]
     numbered = [
@@ -103,7 +103,7 @@ def answers(draw: st.DrawFn, number: int = 0) -> list[Message]:
 
 @st.composite
 def conversations(draw: st.DrawFn, turns: int = 4) -> list[Message]:
-    """Lawful: what a provider takes, at any length of whole turns."""
+    """Return valid conversations of any number of whole turns."""
     history: list[Message] = draw(st.lists(systems, max_size=1))
     for number in range(draw(st.integers(0, turns))):
         history += draw(st.lists(users, min_size=1, max_size=2))

@@ -1,4 +1,4 @@
-"""The examples of docs/how-to/build-an-agent.md print what the page says of them."""
+"""The examples of docs/how-to/build-an-agent.md print the output that the page shows."""
 
 import re
 from pathlib import Path

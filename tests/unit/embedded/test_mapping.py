@@ -26,7 +26,7 @@ SEEDS = ["agent-loop-spec", "hooks-middleware", "zidane-architecture", "phi-core
 
 @cache
 def named_in(file: str) -> frozenset[str]:
-    """Names of the test functions, without importing anything."""
+    """Return the names of the test functions in a file, without importing it."""
     tree = ast.parse((HERE / file).read_text("utf-8"))
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 

@@ -1,4 +1,4 @@
-"""Lawful histories, arbitrary and given ones."""
+"""Histories for the context tests: given ones, and a Hypothesis strategy for valid ones."""
 
 from hypothesis import strategies as st
 
@@ -38,7 +38,7 @@ def lines(count: int, width: int = 40) -> str:
 
 
 def working(turns: int, output: str = "done", prompt: str = "Fix the tests") -> list[Message]:
-    """A person asks once, and the agent works for so many turns."""
+    """Return a history of one request and this number of turns of work."""
     messages: list[Message] = [user(prompt)]
     for turn in range(turns):
         messages += [call(f"call_{turn}", command=f"run {turn}"), result(f"call_{turn}", output)]

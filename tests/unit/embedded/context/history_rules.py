@@ -1,4 +1,4 @@
-"""What every provider wants of a conversation. Written down a second time, so that the checker is checked too."""
+"""The rules that providers enforce on a history, implemented independently of the checker under test."""
 
 from agent_loop.messages import AssistantMessage, ExtensionMessage, SystemMessage, ToolMessage, UserMessage
 

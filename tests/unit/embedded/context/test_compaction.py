@@ -1,3 +1,5 @@
+"""Compaction of histories in tiers."""
+
 import anyio
 import pytest
 from hypothesis import given

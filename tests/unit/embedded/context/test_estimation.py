@@ -1,3 +1,5 @@
+"""Token estimates of texts, messages, tools and conversations."""
+
 import pytest
 
 from agent_loop.context import ContextManager, ContextTracker, Estimator, estimate_message, estimate_tokens

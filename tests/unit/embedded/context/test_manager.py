@@ -1,3 +1,5 @@
+"""Selection of the messages to send, and its persistence."""
+
 from pathlib import Path
 
 import anyio
@@ -285,7 +287,7 @@ async def test_an_empty_history_is_nothing_to_compact() -> None:
 
 
 async def test_an_overlay_of_odd_messages_is_saved_and_found_again() -> None:
-    """Half of a character, and details that are no plain data."""
+    """Unpaired surrogates, and details that are no plain data."""
     manager = ContextManager(settings())
     odd = tool_message("odd", "look", "half \ud800", details={"where": Path("/x")})
     history = [user("begin \ud800"), assistant("", ToolCall("odd", "look")), odd, *working(200, lines(3))]

@@ -1,3 +1,5 @@
+"""Large tool results on disk."""
+
 import stat
 from pathlib import Path
 from xml.etree import ElementTree as ET

@@ -1,3 +1,5 @@
+"""Shortened outputs, digests and stand-in messages."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

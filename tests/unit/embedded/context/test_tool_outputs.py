@@ -1,4 +1,4 @@
-"""Tail strategy, stale reads and the budget of tool output: pure, on given histories."""
+"""Tail strategy, stale reads and the budget of tool output, on given histories."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""The built-in gates: allowed tools, call budgets and repeated calls."""
+
 import json
 
 import anyio
@@ -35,7 +37,7 @@ def over() -> LoopEnded:
 
 
 class World:
-    """The gates, and what they told."""
+    """The gates, and the messages and contexts that they reported."""
 
     def __init__(self, *scopes: Hooks, **behavior) -> None:
         self.steered: list[str] = []
@@ -48,7 +50,7 @@ class World:
         self.renew()
 
     def renew(self, **known) -> None:
-        """The next run of the same session."""
+        """Start the next run of the same session."""
         gates = framework_gates(
             self.given, steer=self.steered.append, on_exceeded=self._exceeded, memory=self.memory, **known
         )
@@ -70,7 +72,7 @@ class World:
         return context
 
     async def use(self, name: str, call_id: str = "1", session_id: str = "s", **arguments) -> str:
-        """A whole call: what the model gets."""
+        """Execute a whole call and return the text for the model."""
         context = await self.gate(name, call_id, session_id=session_id, **arguments)
         if context.block:
             return f"Blocked: {context.reason}"

@@ -1,4 +1,4 @@
-"""Runs of an agent in tests: bounded, and with everything that was told."""
+"""Bounded runs of an agent in tests, with all events collected."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ WAIT = 20.0
 
 
 class Counted:
-    """A clock, ids and a sleep that are the same each time."""
+    """A deterministic clock, id generator and sleep."""
 
     def __init__(self) -> None:
         self.ticks = 0
@@ -42,7 +42,7 @@ class Counted:
 
 
 def agent(provider: Any, *tools: Any, counted: Counted | None = None, **known: Any) -> Agent:
-    """An agent in surroundings that repeat."""
+    """Return an agent with deterministic surroundings."""
     behavior = Behavior(retry=RetrySettings(max_retries=2)) if "behavior" not in known else known.pop("behavior")
     return Agent(provider, tools=tools, behavior=behavior, surroundings=(counted or Counted()).surroundings(), **known)
 
@@ -50,7 +50,7 @@ def agent(provider: Any, *tools: Any, counted: Counted | None = None, **known: A
 async def streamed(
     one: Agent, prompt: Any = "go", on: Callable[[LoopEvent], None] | None = None, **known: Any
 ) -> tuple[list[LoopEvent], RunResult]:
-    """All events of a run, and its result."""
+    """Return all events of a run, and its result."""
     with anyio.fail_after(WAIT):
         async with one.run_stream(prompt, **known) as events:
             received = []
@@ -63,5 +63,5 @@ async def streamed(
 
 
 def kinds(received: list[LoopEvent]) -> list[str]:
-    """The types of events, in order."""
+    """Return the types of the events, in order."""
     return [str(type(event).__struct_config__.tag) for event in received]

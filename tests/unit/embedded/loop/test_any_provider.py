@@ -1,4 +1,4 @@
-"""Whatever a provider does, the stream is lawful and the session can go on: nothing here knows a real provider."""
+"""Streams conform and sessions stay usable for arbitrary behaviour of a provider."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -51,7 +51,7 @@ behaviors = st.sampled_from(["parallel", "sequential", "batched"])
 
 
 def check_stream(received: Sequence[LoopEvent]) -> None:
-    """What the docstring of `agent_loop.events` says of the order."""
+    """Assert the event order that the docstring of `agent_loop.events` defines."""
     assert isinstance(received[0], LoopStart)
     assert isinstance(received[-1], LoopEnd)
     assert sum(isinstance(event, LoopStart | LoopEnd) for event in received) == 2

@@ -1,4 +1,4 @@
-"""Talking to a run, going on with it, and its limits (phi-core-architecture.md, sections 1, 4 and 6)."""
+"""Steering, follow-ups, aborting, continuing and limiting runs."""
 
 from pathlib import Path
 
@@ -119,7 +119,9 @@ async def test_the_time_limit_ends_a_tool_that_hangs() -> None:
     )
     _, result = await streamed(one)
     assert result.status == "limited"
-    assert next(m for m in result.messages if isinstance(m, ToolMessage)).text.startswith("Aborted: the time limit of 0.05 seconds")
+    assert next(m for m in result.messages if isinstance(m, ToolMessage)).text.startswith(
+        "Aborted: the time limit of 0.05 seconds"
+    )
 
 
 async def test_before_turn_limits_count_over_retries_of_one_turn_as_one() -> None:

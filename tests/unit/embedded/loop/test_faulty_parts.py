@@ -1,4 +1,4 @@
-"""Tools, hooks, wrappers, filters and callers that give garbage: the model is told, and the session can be loaded."""
+"""Invalid results of tools, hooks, wrappers, filters and callers become errors for the model; sessions stay loadable."""
 
 import asyncio
 import copy
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Unwritable:
-    """Raises even when it is to be shown."""
+    """An object whose `__str__` raises."""
 
     def __str__(self) -> str:
         raise RuntimeError("no words")

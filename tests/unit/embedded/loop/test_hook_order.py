@@ -1,4 +1,4 @@
-"""Which hooks fire, in which order, and what they can change (zidane-architecture.md; phi-core, section 6)."""
+"""Which hooks fire, in which order, and what they can change."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.anyio
 
 
 def recording(*names: str) -> tuple[list[str], dict[str, Any]]:
-    """What fires, in order."""
+    """Return the list of fired hooks, and hooks that append their names to it."""
     seen: list[str] = []
     return seen, {name: lambda _, name=name: seen.append(name) for name in names or HOOKS}
 
 
-def seen_text(text: str, *, is_error: bool = False) -> ToolResult:
+def text_result(text: str, *, is_error: bool = False) -> ToolResult:
     return ToolResult((Text(text),), is_error=is_error)
 
 
@@ -120,7 +120,7 @@ async def test_a_gate_blocks_with_its_reason_and_the_call_is_not_counted() -> No
 
 async def test_a_gate_substitutes_and_skips_the_tool_but_not_transform_and_after() -> None:
     seen, hooks = recording("tool:before", "tool:transform", "tool:after", "validation:reject")
-    hooks["tool:gate"] = lambda context: setattr(context, "result", seen_text("from a cache"))
+    hooks["tool:gate"] = lambda context: setattr(context, "result", text_result("from a cache"))
     tool = FakeTool("look", required=["path"])
     _, result = await streamed(agent(FakeProvider(reply("", calls("look")), reply("ok")), tool, hooks=hooks))
     assert (answers(result), seen, tool.seen) == (["from a cache"], ["tool:transform", "tool:after"], [])
@@ -128,7 +128,7 @@ async def test_a_gate_substitutes_and_skips_the_tool_but_not_transform_and_after
 
 async def test_a_block_beats_a_result() -> None:
     def gate(context: Any) -> None:
-        context.block, context.result = True, seen_text("cached")
+        context.block, context.result = True, text_result("cached")
 
     _, result = await streamed(
         agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look"), hooks={"tool:gate": gate})
@@ -142,7 +142,7 @@ async def test_an_unknown_tool_can_be_answered_or_kept_from_the_error_hook(suppr
     hooks["tool:unknown"] = lambda context: setattr(context, "suppress_error", suppress)
     await streamed(agent(FakeProvider(reply("", calls("fly")), reply("ok")), hooks=hooks))
     assert seen == ([] if suppress else ["tool:error"])
-    hooks["tool:unknown"] = lambda context: setattr(context, "result", seen_text("flown"))
+    hooks["tool:unknown"] = lambda context: setattr(context, "result", text_result("flown"))
     _, result = await streamed(agent(FakeProvider(reply("", calls("fly")), reply("ok")), hooks=hooks))
     assert answers(result) == ["flown"]
 
@@ -179,7 +179,7 @@ async def test_tool_error_substitutes_the_result() -> None:
     def fail() -> str:
         raise ToolError("broken")
 
-    hooks = {"tool:error": lambda context: setattr(context, "result", seen_text("mended"))}
+    hooks = {"tool:error": lambda context: setattr(context, "result", text_result("mended"))}
     _, result = await streamed(
         agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look", fail), hooks=hooks)
     )
@@ -191,7 +191,7 @@ async def test_transform_changes_the_result_and_after_sees_its_size() -> None:
 
     def transform(context: Any) -> None:
         sizes.append(context.output_bytes)
-        context.result = seen_text("äh")
+        context.result = text_result("äh")
 
     hooks = {"tool:transform": transform, "tool:after": lambda context: sizes.append(context.output_bytes)}
     tool = FakeTool("look", lambda: "x" * 10)

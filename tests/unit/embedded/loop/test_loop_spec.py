@@ -1,4 +1,4 @@
-"""The loop seed (agent-loop-spec.md), section by section."""
+"""The loop specification, section by section."""
 
 import anyio
 import pytest

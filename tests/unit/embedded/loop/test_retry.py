@@ -1,4 +1,4 @@
-"""Source: phi-core, "RetryEngine"; loop spec, section 5."""
+"""Retry policy of model calls."""
 
 import pytest
 from tests.unit.embedded.providers.wires import BACKENDS, run
@@ -32,7 +32,7 @@ def test_retry_after_of_the_provider_is_respected(asked: float | None, delay: fl
 
 
 class Calls:
-    """Fails with these, then answers."""
+    """A model call that raises the given errors, then answers."""
 
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)

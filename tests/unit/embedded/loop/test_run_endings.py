@@ -1,4 +1,4 @@
-"""However a run ends, it is told from `loop_start` to `loop_end`, others can go on, and nothing is held."""
+"""Every ending of a run emits a complete stream and releases the session."""
 
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,7 @@ async def test_an_event_callback_that_raises_fails_the_run_in_order_with_its_own
 
 
 class Failing(MemorySessionStore):
-    """Saves so many times, and then never again."""
+    """A store that fails after a number of saves."""
 
     def __init__(self, saves: int) -> None:
         super().__init__()

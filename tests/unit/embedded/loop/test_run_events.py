@@ -1,4 +1,4 @@
-"""Events, hooks and results of whole runs that the other tests of the loop do not look at (all four seeds)."""
+"""Events, hooks and results of whole runs that the other tests of the loop do not cover."""
 
 from typing import Any
 

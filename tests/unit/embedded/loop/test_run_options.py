@@ -1,4 +1,4 @@
-"""Each option of `Behavior`, seen from outside: what is sent, told and kept in a run that has it."""
+"""The effect of each option of `Behavior` on requests, events and stored sessions."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ def results(messages: Any) -> list[str]:
 
 
 def looks(count: int, tool: str = "look", **arguments: Any) -> list[Any]:
-    """Answers that call a tool so often, one after the other, and then end."""
+    """Return answers that call a tool this often, one after the other, and then end."""
     return [*(reply("", calls(tool, str(number), **arguments)) for number in range(count)), reply("ok")]
 
 

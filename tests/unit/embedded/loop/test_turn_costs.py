@@ -1,4 +1,4 @@
-"""A long history does not make a turn more expensive than what is sent grows: counted, not timed."""
+"""The work of a turn grows linearly with its request after a long history; function calls are counted."""
 
 import sys
 from itertools import pairwise
@@ -24,7 +24,7 @@ TURNS = 6
 
 
 class Counter:
-    """Python calls into `agent_loop`, and generators that go on: what the work of a turn consists of."""
+    """Counts Python calls into `agent_loop` and resumed generators as a measure of a turn's work."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -34,7 +34,7 @@ class Counter:
 
 
 class Marking(FakeProvider):
-    """Notes how many calls there were, whenever it is asked."""
+    """A provider that records the count at each request."""
 
     def __init__(self, counter: Counter) -> None:
         answers = [reply("I look.", calls("look", f"c{turn}")) for turn in range(TURNS)]
@@ -48,12 +48,12 @@ class Marking(FakeProvider):
 
     @property
     def turns(self) -> list[int]:
-        """The calls of each turn but the first, which takes up the history."""
+        """The calls of each turn but the first, which loads the history."""
         return [later - sooner for sooner, later in pairwise(self.marks[1:])]
 
 
 def earlier(length: int) -> Session:
-    """A session whose history has so many messages."""
+    """Return a session whose history has this number of messages."""
     history: list[Message] = []
     for number in range(length // 4):
         history += [user("look"), assistant("I look.", calls("look", f"old{number}"))]
@@ -64,7 +64,7 @@ def earlier(length: int) -> Session:
 
 
 async def turns_behind(length: int, **known: Any) -> list[int]:
-    """What the turns of a run take behind a history of this length."""
+    """Return the work of each turn of a run after a history of this length."""
     counter = Counter()
     model = Marking(counter)
     one = agent(model, FakeTool("look"), session=earlier(length), **known)

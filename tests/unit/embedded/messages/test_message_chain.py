@@ -1,4 +1,4 @@
-"""Conversations are built step by step and looked at by role."""
+"""Building conversations step by step, and filtering them by role."""
 
 from agent_loop.messages import Messages, ToolCall, assistant, system, tool_message, user
 from agent_loop.messages.message import ExtensionMessage

@@ -1,4 +1,4 @@
-"""Conversations for people, at terminals that obey control characters."""
+"""Conversations as text for people, without control characters."""
 
 import re
 

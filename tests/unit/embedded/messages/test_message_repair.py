@@ -1,4 +1,4 @@
-"""Whatever is broken off, the conversation can go on."""
+"""Repair of interrupted conversations."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Conversations as JSON, and what is no conversation."""
+"""Conversations as JSON, and rejection of other data."""
 
 import json
 from pathlib import PurePosixPath

@@ -1,4 +1,4 @@
-"""The rules of the four roles, and of calls and their results."""
+"""The rules for roles, and for calls and their results."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A run without a loop: hooks are fired and calls are made as the engine does it."""
+"""A run without a loop: fires hooks and makes calls in the engine's order."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class Around:
         self.loop_id = loop_id
 
     async def begin(self) -> list[str]:
-        """A run begins; what is noted."""
+        """Start a run and return its notes."""
         context = BeforeAgent(tools=self.tools, state=self.state, loop_id=self.loop_id)
         await self.fire("agent:before", context)
         self.tools = context.tools
@@ -79,7 +79,7 @@ def text_result(text: str, **known: Any) -> ToolResult:
 
 
 class Probe:
-    """A tool that keeps what it was given."""
+    """A tool that records its arguments and context."""
 
     description = "A tool for tests."
     label = "Probe"

@@ -1,4 +1,4 @@
-"""Which middleware there is, and in which order. Hooks seed, sections 5.2 and 7.4."""
+"""The default middleware and its order."""
 
 from pathlib import Path
 

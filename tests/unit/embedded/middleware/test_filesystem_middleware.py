@@ -1,4 +1,4 @@
-"""Files for the agent: registered, bound to the workspace, noted, and never endless."""
+"""File tools: registration, workspace, record of written files, truncation."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Memory: what AGENTS.md files hold is told, in bounds, and cannot get out of its tag."""
+"""Memory: AGENTS.md files are appended, bounded, and cannot close their tag."""
 
 import os
 from pathlib import Path

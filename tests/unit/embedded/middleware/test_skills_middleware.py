@@ -1,4 +1,4 @@
-"""Skills: found, checked, told of in the same bytes each time, whatever their files say."""
+"""Skills: discovery, validation, and a deterministic catalog, for untrusted files."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Summaries: made when the context is nearly full, once, and never at the price of the run."""
+"""Summaries: made once when the context is nearly full; failures do not end the run."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Model:
-    """The model behind the middleware: it keeps what it is asked."""
+    """The provider behind the middleware, which records its requests."""
 
     def __init__(self) -> None:
         self.requests: list[ModelRequest] = []
@@ -36,7 +36,7 @@ class Model:
 
 
 def turns(count: int, size: int = 400) -> list[Message]:
-    """A task and so many calls with their results, of about `size` / 4 tokens each."""
+    """Return a task and this number of calls with results, of about `size` / 4 tokens each."""
     history: list[Message] = [user("the task")]
     for number in range(count):
         history += [called("shell", f"c{number}", n=number), result("r" * size, call_id=f"c{number}")]

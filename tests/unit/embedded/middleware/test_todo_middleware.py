@@ -1,4 +1,4 @@
-"""Todos: the tool is there, and open ones are called to mind once."""
+"""Todos: the tool is registered, and open todos cause one reminder."""
 
 import pytest
 from tests.unit.embedded.middleware.harness import Around, Probe

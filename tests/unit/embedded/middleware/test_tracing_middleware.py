@@ -1,4 +1,4 @@
-"""Traces: what is recorded of calls, and that no recorder gets in the way of a run."""
+"""Traces of calls; failing recorders do not affect the run."""
 
 from collections.abc import Mapping
 from typing import Any, Self

@@ -1,4 +1,4 @@
-"""Asking a provider in tests."""
+"""Helpers to call a provider in tests."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ PATIENCE = 30.0
 
 
 class Listener:
-    """Keeps what it is told."""
+    """Records the chunks that it receives."""
 
     def __init__(self) -> None:
         self.chunks: list[Chunk] = []
@@ -23,7 +23,7 @@ class Listener:
 
 
 async def ask(provider: Provider, *messages: Message | str, **known: Any) -> ModelResponse:
-    """One answer."""
+    """Return one answer."""
     with anyio.fail_after(PATIENCE):
         return await provider.respond(request(*messages, **known), Listener())
 
@@ -45,7 +45,7 @@ def tools(*names: str) -> tuple[ToolDefinition, ...]:
 
 
 async def converse(provider: Provider, task: str, results: Sequence[str]) -> list[AssistantMessage]:
-    """A loop of its own: each tool call gets the next result. What the model said."""
+    """Run a minimal loop that gives each tool call the next result; return the model's answers."""
     history: list[Message] = [user(task)]
     left = list(results)
     with anyio.fail_after(PATIENCE):

@@ -1,4 +1,4 @@
-"""The script of `make demo` reacts to what the tools say, and claims nothing that it did not see."""
+"""The script of `make demo` reacts to the results of its tools and reports only observed facts."""
 
 import anyio
 import pytest

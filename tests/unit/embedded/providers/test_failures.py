@@ -1,4 +1,4 @@
-"""Which error is which. Source: phi-core, section 7, "Context Overflow Recovery"; zidane, "Typed errors"."""
+"""Classification of exceptions."""
 
 import pytest
 from pydantic_ai import exceptions as native

@@ -1,4 +1,4 @@
-"""What is asked and answered, whoever the provider is (phi-core, "StreamConfig", "ProviderError"; hooks seed, 7.1)."""
+"""Requests and responses, independent of the provider."""
 
 from agent_loop import errors
 from agent_loop.errors import NetworkError, ProviderError, RateLimitedError

@@ -1,4 +1,4 @@
-"""Source: phi-core, "ProviderRegistry"."""
+"""Creation of providers by name."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What of a request reaches which wire: cache breakpoints, system messages, output schemas. Source: zidane."""
+"""Requests of each vendor's API: cache breakpoints, system messages, output schemas."""
 
 import json
 from typing import Any
@@ -139,7 +139,7 @@ def test_output_schema_is_native_where_the_provider_has_it(wire: Wire) -> None:
     assert '"tools"' not in body
 
 
-@pytest.mark.filterwarnings("ignore:Sampling parameters")  # pydantic-ai says what it leaves out
+@pytest.mark.filterwarnings("ignore:Sampling parameters")  # pydantic-ai warns about omitted settings
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 def test_sampling_settings_and_max_tokens_are_sent(wire: Wire) -> None:
     body = json.dumps(sent(wire, request(settings=ModelSettings(max_tokens=321, top_p=0.25))))

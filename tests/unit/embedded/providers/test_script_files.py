@@ -1,4 +1,4 @@
-"""Scripts in files."""
+"""Loading and validating scripts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The scripted model: in order, by what it hears, in pieces, failing on command, and never surprising."""
+"""The scripted provider: step selection, chunks, failures and waits."""
 
 import anyio
 import pytest

@@ -1,4 +1,4 @@
-"""Source: zidane, `thinkingDecay`; phi-core, section 5."""
+"""Thinking budgets and levels."""
 
 import math
 

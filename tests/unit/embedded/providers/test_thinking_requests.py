@@ -1,4 +1,4 @@
-"""Reasoning: how much is asked for, and how it goes back. Source: phi-core, section 5; loop spec, section 2.2."""
+"""Reasoning: requested budgets, and sending it back."""
 
 import json
 from typing import Any
@@ -9,7 +9,22 @@ import pytest
 from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall, ToolMessage, user
 from agent_loop.providers import ModelSettings, ThinkingChunk, ThinkingLevel
 
-from .wires import ANTHROPIC, AZURE, BEDROCK, CHAT, GOOGLE, KEY, OPENAI, VERTEX, Heard, Wire, ask, request, served, text
+from .wires import (
+    ANTHROPIC,
+    AZURE,
+    BEDROCK,
+    CHAT,
+    GOOGLE,
+    KEY,
+    OPENAI,
+    VERTEX,
+    ChunkRecorder,
+    Wire,
+    ask,
+    request,
+    served,
+    text,
+)
 
 SIGNATURE = "c2lnbmVkLWJ5LXVz"
 REDACTED = "ZW5jcnlwdGVkLXRob3VnaHRz"
@@ -33,8 +48,8 @@ THINKING_STEPS = {
 
 
 def round_trip(wire: Wire, step: dict[str, Any], *, other: Wire | None = None) -> tuple[AssistantMessage, Any]:
-    """An answer of this wire, stored and read again; and the request that has it in its history."""
-    heard = Heard()
+    """Return an answer of this API after storing and loading it, and the request whose history contains it."""
+    heard = ChunkRecorder()
     with served(step, text("Done")) as server:
         first = ask(wire.provider(server.url), request(settings=ModelSettings(thinking="low")), heard)
         (answer,) = msgspec.json.decode(msgspec.json.encode(first.messages), type=tuple[AssistantMessage, ...])

@@ -1,4 +1,4 @@
-"""What holds for every provider, proven on its own wire. Source: phi-core, "StreamProvider", sections 5 and 7."""
+"""Common behaviour of all providers, tested with each vendor's API."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ from .wires import (
     OPENAI,
     VERTEX,
     WIRES,
-    Heard,
+    ChunkRecorder,
     Wire,
     ask,
     call,
@@ -52,7 +52,7 @@ def error(status: int, body: Any, **headers: str) -> dict[str, Any]:
 @every_wire
 @every_loop
 def test_text_is_streamed(wire: Wire, backend: str) -> None:
-    heard = Heard()
+    heard = ChunkRecorder()
     with served(text("Hello, world")) as server:
         answer = ask(wire.provider(server.url), request(system="Be kind."), heard, backend)
     assert "".join(chunk.text for chunk in heard.of(TextChunk)) == "Hello, world"
@@ -65,7 +65,7 @@ def test_text_is_streamed(wire: Wire, backend: str) -> None:
 
 @every_wire
 def test_tool_call_and_its_result_go_round(wire: Wire) -> None:
-    heard = Heard()
+    heard = ChunkRecorder()
     with served(call({"text": "ping"}), text("Done")) as server:
         provider = wire.provider(server.url)
         first = ask(provider, request(), heard)

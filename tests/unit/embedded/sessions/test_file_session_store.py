@@ -1,4 +1,4 @@
-"""Sessions in files: private, whole, and never outside of their directory."""
+"""Sessions in files: private, atomic, and only inside of their directory."""
 
 import json
 import os

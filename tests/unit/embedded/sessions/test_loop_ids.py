@@ -1,4 +1,4 @@
-"""Names of sessions and loops."""
+"""Ids of sessions and loops."""
 
 import re
 

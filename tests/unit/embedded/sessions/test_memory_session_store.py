@@ -1,4 +1,4 @@
-"""Sessions in memory are forgotten when nobody uses them."""
+"""Sessions in memory are evicted when they are unused."""
 
 import anyio
 import pytest
@@ -12,7 +12,7 @@ BOUND = 20.0
 
 
 class Clock:
-    """Goes when it is told to."""
+    """A clock that the test sets."""
 
     now = 0.0
 

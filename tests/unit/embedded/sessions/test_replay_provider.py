@@ -1,4 +1,4 @@
-"""The recorded model: it says what was said, when it is asked what was asked."""
+"""The replay provider returns the recorded answers if the requests match."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Writers are killed at arbitrary points, and meet each other: what is on the disk is always a session."""
+"""Killed and concurrent writers always leave a complete session on disk."""
 
 import os
 import signal
@@ -88,7 +88,7 @@ def writer(directory: Path, name: str, rounds: int) -> list[str]:
 
 
 def whole(session: Session) -> tuple[str, int]:
-    """Who wrote it, and in which round. Fails for anything that is torn or mixed."""
+    """Return the writer and the round of a session. Fails for a torn or mixed one."""
     (loop,) = session.loops
     texts = {message.text for message in loop.messages}
     (text,) = texts
@@ -100,7 +100,7 @@ def whole(session: Session) -> tuple[str, int]:
 
 
 async def lines_until(process: anyio.abc.Process, count: int) -> int:
-    """Read until there are so many lines; how many there were."""
+    """Read until the output has this number of lines and return the number read."""
     assert process.stdout is not None
     seen = 0
     async for chunk in process.stdout:

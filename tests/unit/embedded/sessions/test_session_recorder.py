@@ -1,4 +1,4 @@
-"""What runs tell becomes sessions."""
+"""Recording sessions from events."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def end(loop: str, *messages: Message, **known: Any) -> LoopEnd:
 
 
 def a_loop(loop: str, session: str = "s", **known: Any) -> list[LoopEvent]:
-    """A prompt, a tool call and an answer, of one loop."""
+    """Return the events of one loop with a prompt, a tool call and an answer."""
     expected_messages: list[Message] = [
         user(loop),
         assistant("", CALL),

@@ -1,4 +1,4 @@
-"""Going on with what was stored, and going another way from it."""
+"""Resuming, repairing and forking stored sessions."""
 
 from pathlib import Path
 
@@ -85,7 +85,7 @@ def test_a_branch_between_call_and_result_answers_the_call_itself() -> None:
 
 @st.composite
 def broken_sessions(draw: st.DrawFn) -> Session:
-    """Loops that go on from any place of any other, each of them broken off anywhere."""
+    """Return sessions whose loops continue any other loop at any position and end anywhere."""
     made = session()
     for number in range(draw(st.integers(1, 4))):
         expected_messages = draw(conversations(turns=2))

@@ -1,4 +1,4 @@
-"""What every store of sessions does, wherever it keeps them."""
+"""Common behaviour of all session stores."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ def session(name: str = "s", **known: Any) -> Session:
 
 
 def full_session() -> Session:
-    """Something in every field."""
+    """Return a session with a value in every field."""
     result = tool_message("a", "run", "ok", details={"exit_code": 0})
     record = LoopRecord(
         loop_id="s.c.1",
