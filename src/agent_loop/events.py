@@ -37,7 +37,7 @@ class _Event(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True, 
 
 
 class LoopStart(_Event, frozen=True, tag="loop_start"):
-    """A run started."""
+    """A run started; the first event of each run."""
 
     agent_id: str
     session_id: str
@@ -195,7 +195,7 @@ class ContextFilling(_Event, frozen=True, tag="context_filling"):
 
 
 class ContextCompacted(_Event, frozen=True, tag="context_compacted"):
-    """The context was compacted."""
+    """The context of the next request was compacted."""
 
     tier: str
     """"tool_outputs", "summary", "middle", "tail", or the name that a custom strategy reports."""
@@ -228,7 +228,7 @@ class HookFailed(_Event, frozen=True, tag="hook_failed"):
 
 
 class Noted(_Event, frozen=True, tag="noted"):
-    """A notice for the user that is no failure, for example a skipped skill file or truncated notes."""
+    """A notice for the user, not a failure; for example a skipped skill file or truncated notes."""
 
     text: str
 

@@ -66,7 +66,7 @@ class CompactionStrategy(Protocol):
 
 
 class TieredCompaction:
-    """The built-in strategy."""
+    """The built-in strategy, with the tiers that this module's docstring lists."""
 
     def __init__(
         self, settings: ContextSettings, summarize: Summarize | None = None, estimator: Estimator | None = None

@@ -80,7 +80,7 @@ class LoopEnded(HookContext):
 
 @dataclass(kw_only=True)
 class SessionStart(HookContext):
-    """`session:start`: the run starts."""
+    """`session:start`: the run starts; `resumed` is true for a session with a history."""
 
     resumed: bool = False
 
@@ -308,7 +308,7 @@ class ToolUpdating(ToolHook):
 
 @dataclass(kw_only=True)
 class ToolTransform(ToolHook):
-    """`tool:transform`: change the result."""
+    """`tool:transform`: change the result before the model gets it."""
 
     MUTABLE = frozenset({"result"})
     result: ToolResult
@@ -318,7 +318,7 @@ class ToolTransform(ToolHook):
 
 @dataclass(kw_only=True)
 class ToolAfter(ToolHook):
-    """`tool:after`: the call ended."""
+    """`tool:after`: the call ended; the result is final."""
 
     result: ToolResult
     output_bytes: int

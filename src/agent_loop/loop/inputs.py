@@ -120,7 +120,7 @@ class MessageQueue:
         return taken
 
     def clear(self) -> None:
-        """Discard all queued messages."""
+        """Discard all queued messages at once."""
         self._waiting.clear()
 
     def __bool__(self) -> bool:

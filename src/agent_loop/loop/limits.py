@@ -31,7 +31,7 @@ class ExecutionTracker:
         self.turns += 1
 
     def add_usage(self, usage: Usage) -> None:
-        """Add the usage of a model call, including calls that are no turns, such as summaries."""
+        """Add the usage of a model call, including calls outside of turns, such as summaries."""
         self.usage += usage
 
     def remaining_seconds(self) -> float:

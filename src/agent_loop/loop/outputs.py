@@ -1,4 +1,4 @@
-"""Model calls that are no turns: the final summary, the structured output, summaries of old messages.
+"""Model calls outside of turns: the final summary, the structured output, summaries of old messages.
 
 None of them changes the history.
 """

@@ -174,7 +174,7 @@ class LoopRun:
 
     @property
     def has_begun(self) -> bool:
-        """Whether `loop_start` was emitted."""
+        """Whether `loop_start` was already emitted."""
         return self._early_events is None
 
     @property

@@ -131,7 +131,7 @@ class ToolCallExecution:
         return await self._error_result(ToolError(message))
 
     async def _validate_and_execute(self, tool: Tool) -> ToolOutcome:
-        """Validate the arguments and run the tool; only a `RawTool` gets arguments that are no JSON object."""
+        """Validate the arguments and run the tool; only a `RawTool` gets arguments other than a JSON object."""
         if self.call.is_unparsable and isinstance(tool, RawTool):
             return await self._execute(tool, dict(self.call.arguments), ())
         try:

@@ -1,6 +1,6 @@
 """JSON and text forms of messages.
 
-JSON: any value can be stored. Objects that are no plain data are stored as their text, and unpaired surrogates, which
+JSON: any value can be stored. Objects other than plain data are stored as their text, and unpaired surrogates, which
 models do write, as the replacement character.
 
 Text for people: content of models, tools and files is untrusted. Control characters are escaped, so that a terminal

@@ -10,17 +10,17 @@ import msgspec
 from agent_loop.usage import Usage
 
 RAW_ARGUMENTS = "_raw"
-"""Key of the text of arguments that are no JSON object."""
+"""Key under which arguments other than a JSON object are kept as text."""
 
 
 class Text(msgspec.Struct, frozen=True, tag="text", gc=False):
-    """Plain text."""
+    """A block of plain text."""
 
     text: str
 
 
 class Image(msgspec.Struct, frozen=True, tag="image", gc=False):
-    """An inline image."""
+    """An inline image with its MIME type."""
 
     data: str
     """The image, base64-encoded."""
@@ -50,7 +50,7 @@ class ToolCall(msgspec.Struct, frozen=True, tag="tool_call", omit_defaults=True)
 
     @property
     def is_unparsable(self) -> bool:
-        """Whether the arguments are no JSON object."""
+        """Whether the arguments are not a JSON object."""
         return RAW_ARGUMENTS in self.arguments and len(self.arguments) == 1
 
 

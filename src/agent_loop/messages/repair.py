@@ -62,7 +62,7 @@ class HistoryRepair:
         self._answering = False
 
     def take(self, message: Message) -> None:
-        """Append the next message."""
+        """Append the next message, repaired if necessary."""
         match message:
             case ExtensionMessage():
                 self.messages.append(message)

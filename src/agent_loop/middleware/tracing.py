@@ -30,14 +30,14 @@ ATTRIBUTE_PREFIX = "agent_loop."
 
 
 class SpanHandle(Protocol):
-    """An open span."""
+    """An open span of a recorder."""
 
     def set(self, key: str, value: Any) -> "SpanHandle":
         """Set an attribute (text, number or boolean) and return the span."""
         ...
 
     def end(self) -> None:
-        """End the span."""
+        """End the span; it takes no further attributes."""
         ...
 
 

@@ -134,7 +134,7 @@ class ModelResponse(msgspec.Struct, frozen=True):
 
     @property
     def stop_reason(self) -> StopReason:
-        """Why the model stopped."""
+        """Why the model stopped; "stop" without messages."""
         return self.messages[-1].stop_reason if self.messages else "stop"
 
 
@@ -142,7 +142,7 @@ OnChunk = Callable[[Chunk], Awaitable[None]]
 
 
 class ProviderCapabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """Features of a model."""
+    """Features of a model that the loop depends on."""
 
     vision: bool = True
     """Whether images are accepted; otherwise the loop replaces them by a text."""

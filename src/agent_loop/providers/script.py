@@ -51,7 +51,7 @@ class ScriptedCall(_Part, frozen=True):
 
 
 class ScriptedError(_Part, frozen=True):
-    """Failure of a step."""
+    """Failure of a step, raised as the `ProviderError` of its kind."""
 
     kind: ProviderErrorKind = "provider"
     message: str = "the script makes this call fail"
@@ -101,7 +101,7 @@ class Step(_Part, frozen=True):
 
 
 class Script(_Part, frozen=True):
-    """A whole script."""
+    """A whole script: its steps, and the provider's properties."""
 
     steps: tuple[Step, ...] = ()
     closing: str | None = None

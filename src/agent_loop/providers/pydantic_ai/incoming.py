@@ -147,7 +147,7 @@ def _thinking(part: ThinkingPart) -> Thinking | None:
 
 
 def _arguments(raw: str) -> dict[str, Any]:
-    """Return the parsed arguments, or their text under one key if they are no JSON object."""
+    """Return the parsed arguments, or their text under one key if they are not a JSON object."""
     if not raw:
         return {}
     try:

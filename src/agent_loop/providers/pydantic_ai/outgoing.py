@@ -80,7 +80,7 @@ def _shown(content: tuple[Shown, ...]) -> str | list[UserContent]:
         return ""
     if len(content) == 1 and isinstance(content[0], Text):
         return content[0].text
-    return [block.text if isinstance(block, Text) else _picture(block) for block in content]
+    return [block.text if isinstance(block, Text) else _binary_content(block) for block in content]
 
 
 def _tool_return(message: ToolMessage) -> ToolReturnPart:
@@ -93,7 +93,7 @@ def _tool_return(message: ToolMessage) -> ToolReturnPart:
     )
 
 
-def _picture(image: Image) -> BinaryContent | str:
+def _binary_content(image: Image) -> BinaryContent | str:
     try:
         data = base64.b64decode(image.data, validate=True)
     except binascii.Error:

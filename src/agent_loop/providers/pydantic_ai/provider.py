@@ -107,7 +107,7 @@ def _check_complete(answer: NativeResponse) -> NativeResponse:
 
 
 class _ChunkForwarder:
-    """Forwards chunks and remembers a failure of the consumer, which is no failure of the model."""
+    """Forwards chunks and remembers a failure of the consumer, which does not count as a failed call."""
 
     def __init__(self, on_chunk: OnChunk) -> None:
         self._on_chunk = on_chunk

@@ -1,4 +1,4 @@
-"""Invalid results of tools, hooks, wrappers, filters and callers become errors for the model; sessions stay loadable."""
+"""Invalid results of tools, hooks, filters and callers become errors for the model; sessions stay loadable."""
 
 import asyncio
 import copy
