@@ -57,7 +57,7 @@ async def request_summary(run: LoopRun, messages: Sequence[Message]) -> str:
     )
     text = (await call_model(run, request, is_streamed=False)).text.strip()
     if not text:
-        raise ProviderError("the model gave an empty summary", provider=run.provider.id)
+        raise ProviderError("the model returned an empty summary", provider=run.provider.id)
     return text
 
 
@@ -77,8 +77,10 @@ async def request_structured_output(run: LoopRun, schema: Mapping[str, Any], tex
         try:
             return validate_output(schema, _output_argument(answer, schema))
         except InvalidArgumentsError as error:
-            problem = f" The last one did not fit: {error}"
-    raise ProviderError(f"the model gave no answer that fits the output schema:{problem}", provider=run.provider.id)
+            problem = f" The last one did not match: {error}"
+    raise ProviderError(
+        f"the model returned no answer that matches the output schema:{problem}", provider=run.provider.id
+    )
 
 
 def _output_argument(answer: ModelResponse, schema: Mapping[str, Any]) -> Any:

@@ -68,7 +68,7 @@ def with_timestamps(response: ModelResponse, now_ms: int) -> ModelResponse:
 
 def _raise_if_failed(message: AssistantMessage) -> None:
     if message.stop_reason == "aborted":
-        raise ModelAbortedError(message.error or "the provider broke off the answer", provider=message.provider)
+        raise ModelAbortedError(message.error or "the provider interrupted the answer", provider=message.provider)
     if message.stop_reason == "error":
         raise ProviderError(message.error or "the provider ended the answer with an error", provider=message.provider)
 

@@ -81,7 +81,7 @@ def _read_prefix(path: Path, size: int) -> bytes:
     if not target.is_relative_to(path.parent.resolve()):
         raise OSError(f"it is a link to {target}, out of its directory; name that file instead")
     if not target.is_file():
-        raise OSError("it is no regular file")
+        raise OSError("it is not a regular file")
     with target.open("rb") as file:
         return file.read(size)
 

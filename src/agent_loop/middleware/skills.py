@@ -146,11 +146,11 @@ def _parse_head(text: str) -> dict[str, str]:
         # "base": all values are text; no objects are constructed from the file.
         head: Any = YAML(typ="base", pure=True).load(text)
     except (YAMLError, ValueError, RecursionError) as error:
-        raise ValueError(f"its head is no YAML ({_first_line(error)})") from error
+        raise ValueError(f"its head is not valid YAML ({_first_line(error)})") from error
     fields = head if isinstance(head, dict) else {}
     missing = [key for key in ("name", "description") if not isinstance(fields.get(key), str)]
     if missing:
-        raise ValueError(f"its head has no {' and no '.join(missing)}")
+        raise ValueError(f"its head lacks {' and '.join(missing)}")
     return {key: fields[key] for key in ("name", "description")}
 
 

@@ -131,9 +131,9 @@ def load_script(path: Path) -> Script:
         with path.open("rb") as file:
             data = file.read(MAX_SCRIPT_BYTES + 1)
     except OSError as error:
-        raise ConfigurationError(f"cannot read the script {path}: {error.strerror}; give the path of a file") from error
+        raise ConfigurationError(f"cannot read the script {path}: {error.strerror}; pass the path of a file") from error
     if len(data) > MAX_SCRIPT_BYTES:
-        raise ConfigurationError(f"the script {path} is larger than {MAX_SCRIPT_BYTES} bytes; is it the right file?")
+        raise ConfigurationError(f"the script {path} is larger than {MAX_SCRIPT_BYTES} bytes; check the path")
     return parse_script(data, "json" if path.suffix == ".json" else "toml", str(path))
 
 
@@ -166,7 +166,7 @@ def _groups_of(step: Step, number: int) -> set[str]:
     try:
         pattern = re.compile(step.matches)
     except re.error as error:
-        raise ConfigurationError(f"`matches` of step {number} is no regular expression: {error}") from error
+        raise ConfigurationError(f"`matches` of step {number} is not a regular expression: {error}") from error
     return {*pattern.groupindex, *(str(group) for group in range(pattern.groups + 1))}
 
 

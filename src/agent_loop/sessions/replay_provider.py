@@ -142,10 +142,10 @@ def load_messages(path: Path) -> list[Message]:
             data = file.read(MAX_RECORDING_BYTES + 1)
     except OSError as error:
         raise ConfigurationError(
-            f"cannot read the recording {path}: {error.strerror}; give a stored session"
+            f"cannot read the recording {path}: {error.strerror}; pass a stored session"
         ) from error
     if len(data) > MAX_RECORDING_BYTES:
-        raise ConfigurationError(f"the recording {path} is larger than {MAX_RECORDING_BYTES} bytes; give a smaller one")
+        raise ConfigurationError(f"the recording {path} is larger than {MAX_RECORDING_BYTES} bytes; pass a smaller one")
     try:
         if data.lstrip().startswith(b"["):
             return msgspec.json.decode(data, type=list[Message])

@@ -62,7 +62,7 @@ def provider_error(error: Exception, provider: str, secrets: Iterable[str] = ())
             retry_after=getattr(error, "retry_after", None),
         )
     if _is_network(error, status):
-        return NetworkError(f"{provider} could not be reached or broke off: {detail}; try again", **fields)
+        return NetworkError(f"{provider} could not be reached or closed the connection: {detail}; try again", **fields)
     return ProviderError(f"{provider} could not answer: {detail}", **fields)
 
 

@@ -240,7 +240,9 @@ async def test_nested_mismatch_is_requested_again_with_the_reason() -> None:
     one = agent(model, behavior=Behavior(output_schema=schema))
     _, result = await streamed(one)
     assert result.output == {"list": [1, 2]}
-    assert "The last one did not fit: at $.list[0]: '3' is not of type 'integer'" in model.requests[2].messages[-1].text
+    assert (
+        "The last one did not match: at $.list[0]: '3' is not of type 'integer'" in model.requests[2].messages[-1].text
+    )
 
 
 async def test_invalid_schema_is_refused_before_any_model_call() -> None:

@@ -347,5 +347,5 @@ async def test_structured_output_that_never_fits_fails_the_run() -> None:
     schema = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
     model = FakeProvider(reply("No."), repeat=True)
     one = agent(model, behavior=Behavior(output_schema=schema, retry=RetrySettings(max_retries=0)))
-    with anyio.fail_after(WAIT), pytest.raises(ProviderError, match="no answer that fits the output schema"):
+    with anyio.fail_after(WAIT), pytest.raises(ProviderError, match="no answer that matches the output schema"):
         await one.run("go")

@@ -51,10 +51,10 @@ def test_of_two_skills_with_one_name_in_a_directory_the_first_counts(tmp_path: P
 @pytest.mark.parametrize(
     ("head", "problem"),
     [
-        ("description: No name.", "has no name"),
-        ("name: x", "has no description"),
-        ("- a\n- list", "has no name and no description"),
-        ("name: [a]\ndescription: b", "has no name"),
+        ("description: No name.", "lacks name"),
+        ("name: x", "lacks description"),
+        ("- a\n- list", "lacks name and description"),
+        ("name: [a]\ndescription: b", "lacks name"),
         ("name: Big Name\ndescription: b", "lowercase letters"),
         ("name: ../../etc\ndescription: b", "lowercase letters"),
         (f"name: {'a' * 65}\ndescription: b", "at most 64"),
@@ -63,7 +63,7 @@ def test_of_two_skills_with_one_name_in_a_directory_the_first_counts(tmp_path: P
         ("name: x\ndescription: 'open", "no YAML"),
         ("name: x\nname: y\ndescription: z", "no YAML"),
         ("a: &a [1]\nb: *c\nname: x\ndescription: y", "no YAML"),
-        ("name: !!python/object/apply:os.system ['true']\ndescription: y", "has no name"),
+        ("name: !!python/object/apply:os.system ['true']\ndescription: y", "lacks name"),
         ("[" * 5_000, "no YAML"),
     ],
 )

@@ -222,7 +222,7 @@ async def test_default_script_reports_that_no_model_is_configured() -> None:
     ("step", "problem"),
     [
         (Step(after="never"), "comes after 'never'"),
-        (Step(matches="("), "no regular expression"),
+        (Step(matches="("), "not a regular expression"),
         (Step(text="{{typo}}"), r"inserts \{\{typo\}\}"),
         (Step(tool_calls=(ScriptedCall(name="x", arguments={"a": ["{{1}}"]}),)), r"inserts \{\{1\}\}"),
     ],
