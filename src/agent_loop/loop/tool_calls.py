@@ -196,9 +196,9 @@ class ToolCallExecution:
 
         The tool reads the file in a thread, because the call blocks.
         """
-        ask = getattr(tool, "prior_content", None)
+        read = getattr(tool, "prior_content", None)
         try:
-            return None if ask is None else await to_thread.run_sync(ask, copy_arguments(arguments), context)
+            return None if read is None else await to_thread.run_sync(read, copy_arguments(arguments), context)
         except Exception as error:  # noqa: BLE001  # foreign tool code
             problem = f"{type(error).__name__}: {error_text(error)}"
             await self.run.emit(

@@ -30,7 +30,7 @@ PLAIN: st.SearchStrategy[Any] = st.recursive(
     lambda each: st.lists(each, max_size=3) | st.dictionaries(TEXTS, each, max_size=3),
     max_leaves=6,
 )
-"""Anything that JSON can say."""
+"""Any JSON value."""
 
 texts: st.SearchStrategy[Text] = st.builds(Text, SAID)
 images: st.SearchStrategy[Image] = st.builds(Image, st.sampled_from(("", "aGk=")), st.just("image/png"))

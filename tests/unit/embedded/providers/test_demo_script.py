@@ -55,11 +55,11 @@ def test_the_demo_reads_listings_with_line_numbers_and_docstrings(listing: str, 
     ("results", "claim"),
     [
         (["", GREEN], "Tests that pass: 2, and none fails. I changed nothing."),
-        (["", "Error: denied by the user"], "Its last words: Error: denied by the user"),
-        (["", ""], "pytest said nothing, so I changed nothing."),
+        (["", "Error: denied by the user"], "Its last line: Error: denied by the user"),
+        (["", ""], "pytest printed nothing, so I changed nothing."),
         (["", RED, "def add(a, b):\n    return a + b\n"], "the tests still fail, and I changed nothing"),
         (["", RED, PLAIN, "Error: old_string was not found", RED], "but tests still fail: 1"),
-        (["", RED, PLAIN, "ok", "Error: timeout"], "pytest did not tell how the tests went"),
+        (["", RED, PLAIN, "ok", "Error: timeout"], "pytest reported no test result"),
     ],
 )
 def test_demo_reports_what_it_could_not_do(results: list[str], claim: str) -> None:
