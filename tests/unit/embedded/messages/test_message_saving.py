@@ -33,7 +33,7 @@ def test_saved_messages_are_the_json_of_the_seed() -> None:
     ]
 
 
-def test_fields_of_a_newer_version_are_passed_over() -> None:
+def test_fields_of_a_newer_version_are_skipped() -> None:
     data = '[{"role": "user", "mood": "good", "content": [{"type": "text", "text": "u", "colour": "red"}]}]'
 
     assert restore_messages(data) == [user("u")]

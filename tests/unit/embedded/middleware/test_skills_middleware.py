@@ -60,14 +60,14 @@ def test_of_two_skills_with_one_name_in_a_directory_the_first_counts(tmp_path: P
         (f"name: {'a' * 65}\ndescription: b", "at most 64"),
         (f"name: x\ndescription: {'b' * 1025}", "1 to 1024 characters, and this one 1025"),
         ("name: x\ndescription: ''", "1 to 1024"),
-        ("name: x\ndescription: 'open", "no YAML"),
-        ("name: x\nname: y\ndescription: z", "no YAML"),
-        ("a: &a [1]\nb: *c\nname: x\ndescription: y", "no YAML"),
+        ("name: x\ndescription: 'open", "not valid YAML"),
+        ("name: x\nname: y\ndescription: z", "not valid YAML"),
+        ("a: &a [1]\nb: *c\nname: x\ndescription: y", "not valid YAML"),
         ("name: !!python/object/apply:os.system ['true']\ndescription: y", "lacks name"),
-        ("[" * 5_000, "no YAML"),
+        ("[" * 5_000, "not valid YAML"),
     ],
 )
-def test_bad_skills_are_passed_over_with_a_note(tmp_path: Path, head: str, problem: str) -> None:
+def test_bad_skills_are_skipped_with_a_note(tmp_path: Path, head: str, problem: str) -> None:
     bad = skill(tmp_path, "bad", head)
     skill(tmp_path, "good")
     found = load_skills([tmp_path])
@@ -80,7 +80,7 @@ def test_bad_skills_are_passed_over_with_a_note(tmp_path: Path, head: str, probl
 @pytest.mark.parametrize(
     "content", [b"", b"no head", b"---\nname: x\n", b"\x00\xff", b"---\n" + b"a: b\n" * 20_000 + b"---\n"]
 )
-def test_files_without_a_head_are_passed_over_with_a_note(tmp_path: Path, content: bytes) -> None:
+def test_files_without_a_head_are_skipped_with_a_note(tmp_path: Path, content: bytes) -> None:
     skill(tmp_path, "bad").write_bytes(content)
     found = load_skills([tmp_path])
     assert found.skills == ()

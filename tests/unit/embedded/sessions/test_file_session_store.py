@@ -113,7 +113,7 @@ async def test_broken_files_are_named_and_never_break_listing(tmp_path: Path, da
         assert await store.list_for_agent("agent") == [session("good")]
 
 
-async def test_fields_of_a_newer_version_are_passed_over(tmp_path: Path) -> None:
+async def test_fields_of_a_newer_version_are_skipped(tmp_path: Path) -> None:
     store = FileSessionStore(tmp_path)
     with anyio.fail_after(BOUND):
         await store.save(session())
